@@ -15,14 +15,8 @@ from coaching_service.core.auth import Principal
 from coaching_service.core.changes.numbering.sequencer import sequencing, signalling
 from coaching_service.core.database.abandoned import aborting_abandoned_transactions
 from coaching_service.core.database.context import Services
+from coaching_service.core.http import middleware
 from coaching_service.core.http.handlers import HandlerDependencies, mount
-from coaching_service.core.http.middleware import (
-    Authenticate,
-    CrossOrigin,
-    RequestLimits,
-    adding_security_headers,
-    request_middleware,
-)
 from coaching_service.core.http.operator_endpoints import (
     OperatorEndpoints,
     core_readings,
@@ -72,17 +66,17 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
     """
     availability = availability or Availability("ready")
     routes = routes_of(features.ROUTES)
-    cross_origin = CrossOrigin(settings.cors_origins, routes)
+    cross_origin = middleware.CrossOrigin(settings.cors_origins, routes)
     app = web.Application(
         middlewares=[
-            request_middleware(services, settings.trusted_proxies),
+            middleware.request_middleware(services, settings.trusted_proxies),
             cross_origin.middleware(),
             availability.middleware(),
         ]
     )
     app[SERVICES] = services
     per_minute = settings.rate_limit_per_minute
-    request_limits = RequestLimits(services, per_minute) if per_minute else None
+    request_limits = middleware.RequestLimits(services, per_minute) if per_minute else None
     queue_limits = (settings.request_queue_length, settings.request_queue_seconds)
     dependencies = HandlerDependencies(
         services,
@@ -112,7 +106,7 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
     coach_application.mount(app, dependencies)
     app.on_response_prepare.append(end_interruption)
     app.on_response_prepare.append(cross_origin.add_headers)
-    app.on_response_prepare.append(adding_security_headers(services.base_url))
+    app.on_response_prepare.append(middleware.adding_security_headers(services.base_url))
     if request_limits is not None:
         app.on_response_prepare.append(request_limits.add_headers)
     app.cleanup_ctx.append(_background(services, availability))
@@ -147,8 +141,8 @@ def _mcp_endpoint(settings: Settings, services: Services, dependencies: HandlerD
 
 
 def _authentication(
-    authenticate_request: Authenticate, settings: Settings, request_limits: RequestLimits | None
-) -> Authenticate:
+    authenticate_request: middleware.Authenticate, settings: Settings, request_limits: middleware.RequestLimits | None
+) -> middleware.Authenticate:
     """Authentication with a time limit, in turns, that also counts the request if requests are limited."""
     if request_limits is not None:
         authenticate_request = request_limits.applied_to(authenticate_request)
@@ -156,7 +150,9 @@ def _authentication(
     return _with_time_limit(authenticate_request, slots, settings.request_queue_seconds)
 
 
-def _with_time_limit(authenticate_request: Authenticate, slots: RequestSlots, seconds: float) -> Authenticate:
+def _with_time_limit(
+    authenticate_request: middleware.Authenticate, slots: RequestSlots, seconds: float
+) -> middleware.Authenticate:
     """Authentication that raises Unavailable when it takes too long: the database is lost, or the service is busy.
 
     Credentials share the `slots` as companies share others: whose they are is not known yet.

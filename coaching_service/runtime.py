@@ -11,18 +11,9 @@ from pathlib import Path
 
 from coaching_service import subscriptions
 from coaching_service.core.changes.log import StoredChangeLog
-from coaching_service.core.database import migrations
+from coaching_service.core.database import connection, migrations
 from coaching_service.core.database.backup.manifest import BackupError
 from coaching_service.core.database.backup.stores import Store, open_store
-from coaching_service.core.database.connection import (
-    Deadlines,
-    EventListener,
-    UnsafeUri,
-    connect,
-    database,
-    hosts_of,
-    supports_transactions,
-)
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.embedded import running_mongod, shared_mongod
@@ -81,22 +72,22 @@ async def open_services(settings: Settings, *, is_embedded: bool = False) -> Asy
         tracer, close_tracing = start_tracing(os.environ)
     except TracingUnusable as error:
         raise SettingsError(str(error)) from None
-    deadlines = Deadlines(
+    deadlines = connection.Deadlines(
         settings.database_timeout_seconds, settings.database_selection_seconds, settings.database_connect_seconds
     )
     try:
-        observers: list[EventListener] = []
+        observers: list[connection.EventListener] = []
         if settings.database_metrics:
             observers += [CommandObserver(metrics), ConnectionObserver(metrics)]
         if tracer is not NO_TRACER:
             observers.append(CommandTracer(tracer))
-        client = connect(settings.mongodb_uri or "", deadlines, observers)
-    except UnsafeUri as error:
+        client = connection.connect(settings.mongodb_uri or "", deadlines, observers)
+    except connection.UnsafeUri as error:
         raise SettingsError(str(error)) from None
     except Exception:  # noqa: BLE001 - the driver has many errors for malformed URIs, and some quote the password
         raise SettingsError("MONGODB_URI is not an address of MongoDB, such as mongodb://host:27017") from None
     services = Services(
-        db=database(client, settings.mongodb_database),
+        db=connection.database(client, settings.mongodb_database),
         vault=vault,
         base_url=address_of(settings),
         events=subscriptions.assemble(),
@@ -147,7 +138,7 @@ def address_of(settings: Settings) -> str:
 async def require_collections(services: Services, settings: Settings) -> None:
     """Raise SettingsError if the database of the settings has no collections, so that it was never used."""
     if not await services.db.list_collection_names():
-        server = hosts_of(settings.mongodb_uri) if settings.mongodb_uri else settings.data_dir.absolute()
+        server = connection.hosts_of(settings.mongodb_uri) if settings.mongodb_uri else settings.data_dir.absolute()
         raise SettingsError(
             f"The database {settings.mongodb_database} at {server} does not exist: check MONGODB_URI, "
             "MONGODB_DATABASE and --data"
@@ -160,7 +151,7 @@ async def make_indexes(services: Services, *, compares: bool = False) -> list[st
     They are compared one by one if others were declared when they were created, or with `compares`. Raises
     SettingsError if the database does not support transactions, NewerDatabase, IndexConflict.
     """
-    if not await supports_transactions(services.db):
+    if not await connection.supports_transactions(services.db):
         raise SettingsError(
             "MONGODB_URI names a MongoDB that is not a replica set and does not support transactions: "
             "start it with --replSet rs0, and run rs.initiate() in it once"

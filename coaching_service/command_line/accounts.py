@@ -9,8 +9,8 @@ import click
 from marshmallow import ValidationError
 
 from coaching_service import demo, seeding
+from coaching_service.command_line import running
 from coaching_service.command_line.options import data_option, settings_with
-from coaching_service.command_line.running import console, find_coach, on_database, validate_with, with_services
 from coaching_service.core.auth import new_master_key
 from coaching_service.core.database.backup.encryption import new_identity
 from coaching_service.core.database.context import Context, Services
@@ -24,16 +24,16 @@ from coaching_service.people.team import service as team
 
 
 @click.command("create-company")
-@click.argument("company", callback=validate_with(Text()))
-@click.option("--name", required=True, callback=validate_with(Text()), help="The owner's name.")
-@click.option("--email", required=True, callback=validate_with(Email()), help="The owner's sign-in address.")
+@click.argument("company", callback=running.validate_with(Text()))
+@click.option("--name", required=True, callback=running.validate_with(Text()), help="The owner's name.")
+@click.option("--email", required=True, callback=running.validate_with(Email()), help="The owner's sign-in address.")
 @click.option("--password", help="12 characters or more; asked for without it. Other users of the machine can see it.")
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input, its first line.")
 @click.option(
     "--timezone",
     default="UTC",
     show_default=True,
-    callback=validate_with(Timezone()),
+    callback=running.validate_with(Timezone()),
     help="IANA name, such as Europe/Madrid.",
 )
 @click.option("--load-unit", type=click.Choice(["kg", "lb"]), default="kg", show_default=True)
@@ -62,7 +62,7 @@ def create_company(
         key = await api_keys.create(ctx.acting_as(owner), "Command line")
         click.echo(f"Company  {owner.company.id}\nKey      {key['key']}")
 
-    with_services(settings_with(data), work, creates=True)
+    running.with_services(settings_with(data), work, creates=True)
 
 
 def _read_password(command: click.Context, given: str | None, *, from_stdin: bool) -> str:
@@ -87,10 +87,10 @@ def _read_password(command: click.Context, given: str | None, *, from_stdin: boo
 @click.option("--email", required=True, help="Sign-in address of the coach the key belongs to.")
 @click.option("--name", default="Command line", show_default=True, help="Name of the key.")
 @click.option("--outreach", is_flag=True, help="Assistants with it may contact people and change many clients at once.")
-@on_database()
+@running.on_database()
 async def create_key(services: Services, email: str, name: str, *, outreach: bool) -> None:
     """Create an API key for a coach and print it."""
-    coach = await find_coach(services, email)
+    coach = await running.find_coach(services, email)
     key = await api_keys.create(Context(services).acting_as(coach), name, {"outreach": outreach})
     click.echo(key["key"])
 
@@ -129,14 +129,14 @@ def new_backup_key() -> None:
     show_default=True,
     help="Sign-in address of a coach of the company that receives --clients.",
 )
-@on_database(creates=True)
+@running.on_database(creates=True)
 async def seed(services: Services, clients: int | None, email: str) -> None:
     """Publish the shared exercise library and create the demo company. Running it again changes nothing."""
     written = await shared.publish(services)
-    facts = await demo.ensure_demo(services, lambda subject: console.print(f"Creating {subject} ..."))
+    facts = await demo.ensure_demo(services, lambda subject: running.console.print(f"Creating {subject} ..."))
     click.echo(f"{written} shared exercises written; the demo company is {facts['companyId']}")
     if clients:
-        ctx = Context(services).acting_as(await find_coach(services, email))
-        with seeding.progress_bar(console, clients) as report_progress:
+        ctx = Context(services).acting_as(await running.find_coach(services, email))
+        with seeding.progress_bar(running.console, clients) as report_progress:
             await seeding.seed_clients(services, ctx, clients, report_progress)
         click.echo(f"{clients} clients added to the company of {email}")

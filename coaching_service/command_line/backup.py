@@ -23,26 +23,11 @@ from coaching_service.command_line.running import console, with_services
 from coaching_service.core.auth import Vault
 from coaching_service.core.changes.numbering.sequencer import is_running
 from coaching_service.core.database import migrations
+from coaching_service.core.database.backup import manifest as backup_manifest
+from coaching_service.core.database.backup import restoring
 from coaching_service.core.database.backup.creation import backing_up, create_stored_backup
 from coaching_service.core.database.backup.encryption import Decryption, Encryption
-from coaching_service.core.database.backup.manifest import (
-    BackupError,
-    Manifest,
-    Report,
-    count_documents,
-    iterate_documents,
-    read_manifest,
-)
 from coaching_service.core.database.backup.parts import PartReader, PartWriter
-from coaching_service.core.database.backup.restoring import (
-    Source,
-    Verification,
-    documents_in,
-    require_keys,
-    require_known,
-    restore_backup,
-    verify_backups,
-)
 from coaching_service.core.database.backup.stored import Retention, StoredBackups, prune, require_signature
 from coaching_service.core.database.backup.stores import NewFolder, Store, is_own_folder, open_store
 from coaching_service.core.database.collections import BY_COMPANY, ReadableCollection, ShardKey, find_index
@@ -59,7 +44,7 @@ _folder = click.Path(path_type=Path, file_okay=False)
 
 
 @contextmanager
-def progress(title: str, total: int | None) -> Iterator[Report]:
+def progress(title: str, total: int | None) -> Iterator[backup_manifest.Report]:
     """Show a progress bar of documents on a terminal."""
     columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
@@ -67,19 +52,19 @@ def progress(title: str, total: int | None) -> Iterator[Report]:
         yield lambda documents: bar.advance(task, documents)
 
 
-def read_folder(folder: str, name: str | None) -> Manifest:
+def read_folder(folder: str, name: str | None) -> backup_manifest.Manifest:
     """Return the manifest of a folder that is one backup. Raises BackupError if one of a store is named (`--at`)."""
-    manifest = read_manifest(Path(folder))
+    manifest = backup_manifest.read_manifest(Path(folder))
     if name is not None:
-        raise BackupError(f"{folder} is one backup: --at names one of a store")
+        raise backup_manifest.BackupError(f"{folder} is one backup: --at names one of a store")
     return manifest
 
 
-def _verify_folder(folder: str, manifest: Manifest) -> None:
+def _verify_folder(folder: str, manifest: backup_manifest.Manifest) -> None:
     """Compare the files of a folder with its manifest, and show the progress. Raises BackupError."""
-    with progress("Verifying", count_documents(manifest)) as report:
+    with progress("Verifying", backup_manifest.count_documents(manifest)) as report:
         for entry in manifest["collections"]:
-            for _ in iterate_documents(Path(folder) / entry["file"], entry["sha256"]):
+            for _ in backup_manifest.iterate_documents(Path(folder) / entry["file"], entry["sha256"]):
                 report(1)
 
 
@@ -115,7 +100,7 @@ def backup(folder: Path | None, data: Path | None) -> None:
 def _back_up_to_folder(settings: Settings, folder: Path) -> None:
     target = folder.absolute()
 
-    async def work(services: Services) -> Manifest:
+    async def work(services: Services) -> backup_manifest.Manifest:
         with progress("Backing up", await _count(services)) as report, NewFolder(target) as store:
             _, manifest = await create_stored_backup(services, PartWriter(store, Encryption(()), report))
             await asyncio.to_thread(store.complete)
@@ -154,8 +139,8 @@ async def _count(services: Services) -> int:
     return sum([await services.db[name].estimated_document_count() for name in names])
 
 
-def _describe(manifest: Manifest) -> str:
-    return f"{count_documents(manifest)} documents of {len(manifest['collections'])} collections"
+def _describe(manifest: backup_manifest.Manifest) -> str:
+    return f"{backup_manifest.count_documents(manifest)} documents of {len(manifest['collections'])} collections"
 
 
 @click.command()
@@ -176,8 +161,8 @@ def backups(location: str | None) -> None:
             manifest = stored.read(name)
             size = sum(entry["bytes"] for entry in manifest["collections"])
             click.echo(
-                f"{name}  {count_documents(manifest)} documents  {size} bytes  {manifest['serviceVersion']}  "
-                f"{manifest['keyFingerprints'][0]}"
+                f"{name}  {backup_manifest.count_documents(manifest)} documents  {size} bytes  "
+                f"{manifest['serviceVersion']}  {manifest['keyFingerprints'][0]}"
             )
             report(1)
     if not names:
@@ -212,23 +197,25 @@ def verify_backup(location: str | None, name: str | None, identity: Path | None,
     if is_own_folder(location):
         manifest = read_folder(location, name)
         _verify_folder(location, manifest)
-        click.echo(f"{location}: {count_documents(manifest)} documents are as they were backed up")
+        click.echo(f"{location}: {backup_manifest.count_documents(manifest)} documents are as they were backed up")
         return
     store = open_store(location)
     backups = StoredBackups(store)
     names = [backups.find(name)] if name else backups.list_names() or [backups.find(None)]
     with progress("Verifying", None) as report:
-        result = verify_backups(store, names, Decryption(identity), _vault(settings), report)
+        result = restoring.verify_backups(store, names, Decryption(identity), _vault(settings), report)
     if result.problems:
         for problem in result.problems:
             click.echo(problem)
-        raise BackupError(f"{location} has {len(result.problems)} damaged or missing files: {result.problems[0]}")
+        raise backup_manifest.BackupError(
+            f"{location} has {len(result.problems)} damaged or missing files: {result.problems[0]}"
+        )
     click.echo(f"{location}: {_describe_verified(result)}")
     if name is None and location == settings.backup_store and settings.has_database():
         _record_verification(settings, result)
 
 
-def _record_verification(settings: Settings, result: Verification) -> None:
+def _record_verification(settings: Settings, result: restoring.Verification) -> None:
     async def work(services: Services) -> None:
         await record_verification(services, operator_name(), result.backups, result.size)
 
@@ -244,7 +231,7 @@ def _vault(settings: Settings) -> Vault | None:
     return settings.with_secret_keys().vault() if is_known else None
 
 
-def _describe_verified(result: Verification) -> str:
+def _describe_verified(result: restoring.Verification) -> str:
     text = f"{result.backups} backups, {result.parts} parts of {result.size} bytes are complete"
     others = result.parts - result.decrypted - result.unknown
     if result.decrypted:
@@ -265,8 +252,10 @@ def _describe_verified(result: Verification) -> str:
 class _Backup:
     """A backup that can be restored; `store` has it, if it is not in a folder of an earlier version."""
 
-    manifest: Manifest
-    documents: Source  # compares each part when it is read, before anything takes the place of what the database has
+    manifest: backup_manifest.Manifest
+    documents: (
+        restoring.Source
+    )  # compares each part when it is read, before anything takes the place of what the database has
     store: Store | None
 
 
@@ -313,19 +302,21 @@ def restore(
     """
     settings = settings_with(data)
     chosen = _find(source, name, Decryption(identity))
-    require_known(chosen.manifest)
+    restoring.require_known(chosen.manifest)
     settings = _with_keys_of(chosen.manifest, settings, allow_missing_keys=allow_missing_keys)
     if chosen.store is not None and not allow_missing_keys:
         require_signature(chosen.manifest, settings.vault())
     own = source if chosen.store else None
     listed = _read_erasures(*([erasures] if erasures else [own, settings.backup_store]))
-    total = count_documents(chosen.manifest)
+    total = backup_manifest.count_documents(chosen.manifest)
 
     async def work(services: Services) -> tuple[list[str], Repetition]:
         if await is_running(services):
-            raise BackupError("The service runs on this database: stop it, wait ten seconds, and restore again")
+            raise backup_manifest.BackupError(
+                "The service runs on this database: stop it, wait ten seconds, and restore again"
+            )
         with progress("Restoring", total) as report:
-            await restore_backup(services, chosen.documents, chosen.manifest, report, replacing=replace)
+            await restoring.restore_backup(services, chosen.documents, chosen.manifest, report, replacing=replace)
         await runtime.make_indexes(services, compares=True)
         applied = await migrations.migrate(services.db, services.vault)
         with progress("Erasing again", len(listed or ())) as report:
@@ -345,7 +336,7 @@ def _find(source: str, name: str | None, decryption: Decryption) -> _Backup:
     """Return the backup in a folder of an earlier version, or one of a store. Raises BackupError."""
     if is_own_folder(source):
         manifest = read_folder(source, name)
-        return _Backup(manifest, documents_in(Path(source)), None)
+        return _Backup(manifest, restoring.documents_in(Path(source)), None)
     store = open_store(source)
     backups = StoredBackups(store)
     manifest = backups.read(backups.find(name))
@@ -360,7 +351,7 @@ def _read_erasures(*locations: str | None) -> Sequence[Tombstone] | None:
     return next(filter(None, lists), None)
 
 
-def _with_keys_of(manifest: Manifest, settings: Settings, *, allow_missing_keys: bool) -> Settings:
+def _with_keys_of(manifest: backup_manifest.Manifest, settings: Settings, *, allow_missing_keys: bool) -> Settings:
     """Return the settings with master keys.
 
     Raises BackupError, before one is created, if the backup has others.
@@ -368,12 +359,12 @@ def _with_keys_of(manifest: Manifest, settings: Settings, *, allow_missing_keys:
     key_file = settings.data_dir / "secret.key"
     is_new = settings.mongodb_uri is None and not settings.secret_keys and not key_file.exists()
     if is_new and not allow_missing_keys:
-        raise BackupError(
+        raise backup_manifest.BackupError(
             f"{key_file} is missing: copy the secret.key of the backed up service there, or set SECRET_KEYS"
         )
     settings = settings.with_secret_keys()
     if not allow_missing_keys:
-        require_keys(manifest, settings.vault())
+        restoring.require_keys(manifest, settings.vault())
     return settings
 
 

@@ -11,29 +11,11 @@ from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_typ
 
 from marshmallow import Schema, ValidationError, fields, missing
 
+from coaching_service.core import fields as core_fields
+from coaching_service.core import validation
 from coaching_service.core.errors import FieldError, InvalidFields
-from coaching_service.core.fields import UNSET, Declaration, Default, Description, Optional, Private, declarations_of
 from coaching_service.core.ids import NameOrId, ObjectId
 from coaching_service.core.query import QueryBoolean, QueryInteger, QueryTime
-from coaching_service.core.validation import (
-    NOT_AN_OBJECT,
-    UNKNOWN_FIELD,
-    Boolean,
-    Choice,
-    Date,
-    DateTime,
-    Email,
-    Identifier,
-    Input,
-    Integer,
-    Link,
-    ListOf,
-    Message,
-    Number,
-    Output,
-    Text,
-    field_errors,
-)
 
 # --- Objects whose `type` determines their schema: workout items and their sets ---------------------------------------
 
@@ -57,7 +39,7 @@ class DeferredChange:
         try:
             change: dict[str, Any] = self._by_type[stored_type].load(self._data)
         except ValidationError as error:
-            raise InvalidFields(field_errors(error)) from None
+            raise InvalidFields(validation.field_errors(error)) from None
         if self.is_strict and (unknown := list(find_unknown_fields(self._by_type[stored_type], self._data))):
             raise InvalidFields(unknown)
         return change
@@ -83,11 +65,11 @@ class Variant(fields.Field[dict[str, Any]]):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
-            raise ValidationError(NOT_AN_OBJECT)
+            raise ValidationError(validation.NOT_AN_OBJECT)
         type_name = value.get("type")
         schema = self.by_type.get(type_name) if isinstance(type_name, str) else None
         if schema is None:
-            message = Message(f"must be one of: {', '.join(self.by_type)}", "INVALID_CHOICE")
+            message = validation.Message(f"must be one of: {', '.join(self.by_type)}", "INVALID_CHOICE")
             raise ValidationError({"type": [message]})
         loaded: dict[str, Any] = schema.load(value)
         return {"type": type_name, **loaded}
@@ -123,7 +105,11 @@ def find_unknown_fields(
             if name in known:
                 yield from find_unknown_fields(known[name], value, _join(path, name))
             else:
-                yield {"field": _join(path, name), "code": UNKNOWN_FIELD.code, "message": str(UNKNOWN_FIELD)}
+                yield {
+                    "field": _join(path, name),
+                    "code": validation.UNKNOWN_FIELD.code,
+                    "message": str(validation.UNKNOWN_FIELD),
+                }
 
 
 def _join(path: str, name: object) -> str:
@@ -153,9 +139,11 @@ def _request(
 ) -> type[Schema]:
     inherited = {field for base in bases for field in base._declared_fields}
     declared = {
-        each.name: _input_field(each, types) for each in declarations_of(model).values() if each.name not in inherited
+        each.name: _input_field(each, types)
+        for each in core_fields.declarations_of(model).values()
+        if each.name not in inherited
     }
-    return _schema(model, name, bases or (Input,), declared, description)
+    return _schema(model, name, bases or (validation.Input,), declared, description)
 
 
 def with_schemas(
@@ -196,13 +184,15 @@ def output_of(
     if not is_typeddict(model):
         built: type[Schema] = model
         return built
-    declared = declarations_of(model).values()
-    declarations = {each.name: each for each in declared if not each.has(Private) or each.name in with_private}
+    declared = core_fields.declarations_of(model).values()
+    declarations = {
+        each.name: each for each in declared if not each.has(core_fields.Private) or each.name in with_private
+    }
     inherited = {field for base in bases for field in base._declared_fields}
     order = [field for field in declarations if field not in (*_FIRST, *_LAST, *inherited)]
     ordered = [*first, *(field for field in (*_FIRST, *order, *_LAST) if field in declarations)]
     of_responses = {each: _output_field(declarations[each]) for each in dict.fromkeys(ordered)}
-    return _schema(model, name, bases or (Output,), of_responses, description)
+    return _schema(model, name, bases or (validation.Output,), of_responses, description)
 
 
 def _schema(
@@ -222,27 +212,27 @@ def argument_of(model: Any, name: str, *, may_be_absent: bool = False, **metadat
 
     `may_be_absent`: although the field is required or has a default.
     """
-    declaration = declarations_of(model)[name]
+    declaration = core_fields.declarations_of(model)[name]
     field = _input_field(declaration, _INPUT_TYPES)
     field.required = field.required and not may_be_absent
     if may_be_absent or (not field.required and field.load_default is missing):
         field.load_default, field.allow_none = None, True
     field.metadata = {**field.metadata, **metadata}
-    if isinstance(field, Text):
+    if isinstance(field, validation.Text):
         field.allow_blank = False  # an empty text is an absent one
     return _described(field, declaration, "argument")
 
 
 def arguments_of(*models: Any) -> dict[str, fields.Field[Any]]:
     """Return the arguments of a tool for the fields of TypedDicts, for `include` of the Meta of its schema."""
-    return {name: argument_of(model, name) for model in models for name in declarations_of(model)}
+    return {name: argument_of(model, name) for model in models for name in core_fields.declarations_of(model)}
 
 
 def checks_of(model: Any) -> dict[str, fields.Field[Any]]:
     """Return the fields with limits of their own, by name: what an import requires of the values that it stores."""
     return {
         each.name: declared
-        for each in declarations_of(model).values()
+        for each in core_fields.declarations_of(model).values()
         if (declared := _single(each.find(fields.Field))) is not None
     }
 
@@ -250,15 +240,19 @@ def checks_of(model: Any) -> dict[str, fields.Field[Any]]:
 def _single(declared: fields.Field[Any] | None) -> fields.Field[Any] | None:
     """Return the field of a value, or of each value of a list; None for values that have parts."""
     single = declared.inner if isinstance(declared, fields.List) else declared
-    return single if isinstance(single, Text | Number | Integer | Date) else None
+    return (
+        single
+        if isinstance(single, validation.Text | validation.Number | validation.Integer | validation.Date)
+        else None
+    )
 
 
-def _input_field(declaration: Declaration, types: _Types) -> fields.Field[Any]:
+def _input_field(declaration: core_fields.Declaration, types: _Types) -> fields.Field[Any]:
     declared: fields.Field[Any] | None = declaration.find(fields.Field)
     field = _input_type(declaration.hint, types) if declared is None else copy.deepcopy(declared)
-    default, is_nullable = declaration.find(Default), declaration.is_nullable
+    default, is_nullable = declaration.find(core_fields.Default), declaration.is_nullable
     if default is not None:
-        field.load_default = missing if default.value is UNSET else default.value
+        field.load_default = missing if default.value is core_fields.UNSET else default.value
     elif is_nullable and declaration.is_required:
         field.load_default = None
     elif field.load_default is missing:
@@ -267,10 +261,10 @@ def _input_field(declaration: Declaration, types: _Types) -> fields.Field[Any]:
     return _described(field, declaration, "request")
 
 
-def _output_field(declaration: Declaration) -> fields.Field[Any]:
+def _output_field(declaration: core_fields.Declaration) -> fields.Field[Any]:
     declared: fields.Field[Any] | None = declaration.find(fields.Field)
     of_response = [each for each in declaration.annotations if isinstance(each, fields.Field)][1:]
-    is_of_requests = isinstance(declared, fields.Nested) and isinstance(declared.schema, Input)
+    is_of_requests = isinstance(declared, fields.Nested) and isinstance(declared.schema, validation.Input)
     if of_response:
         field = copy.deepcopy(of_response[0])
     elif declared is None or is_of_requests or datetime in _members(declaration.hint):
@@ -278,15 +272,15 @@ def _output_field(declaration: Declaration) -> fields.Field[Any]:
     else:
         field = _without_limits(declared)
     field.allow_none = declaration.is_nullable
-    if declaration.has(Optional):
+    if declaration.has(core_fields.Optional):
         field.metadata = {**field.metadata, "optional": True}
     return _described(field, declaration, "response")
 
 
 def _described(
-    field: fields.Field[Any], declaration: Declaration, of: Literal["request", "response", "argument"]
+    field: fields.Field[Any], declaration: core_fields.Declaration, of: Literal["request", "response", "argument"]
 ) -> fields.Field[Any]:
-    description = declaration.find(Description)
+    description = declaration.find(core_fields.Description)
     text = description and (getattr(description, of) or description.text)
     if text:
         field.metadata = {**field.metadata, "description": text}
@@ -294,12 +288,12 @@ def _described(
 
 
 _INPUT_TYPES: _Types = {
-    str: Text,
-    NameOrId: Text,
-    int: Integer,
-    float: Number,
-    bool: Boolean,
-    ObjectId: Identifier,
+    str: validation.Text,
+    NameOrId: validation.Text,
+    int: validation.Integer,
+    float: validation.Number,
+    bool: validation.Boolean,
+    ObjectId: validation.Identifier,
 }
 _QUERY_TYPES: _Types = {
     **_INPUT_TYPES,
@@ -315,8 +309,8 @@ _OUTPUT_TYPES: _Types = {
     int: fields.Integer,
     float: fields.Float,
     bool: fields.Boolean,
-    ObjectId: Identifier,
-    datetime: DateTime,
+    ObjectId: validation.Identifier,
+    datetime: validation.DateTime,
 }
 
 
@@ -331,9 +325,9 @@ def _input_type(hint: Any, types: _Types) -> fields.Field[Any]:
     if member in types:
         return types[member]()
     if get_origin(member) is Literal:
-        return Choice(*get_args(member))
+        return validation.Choice(*get_args(member))
     if get_origin(member) in (list, Sequence):
-        return types.get(list, ListOf)(_input_type(get_args(member)[0], types))
+        return types.get(list, validation.ListOf)(_input_type(get_args(member)[0], types))
     if is_typeddict(member):
         return fields.Nested(input_of(member))
     raise TypeError(f"{hint} needs a field of core.validation")
@@ -342,12 +336,14 @@ def _input_type(hint: Any, types: _Types) -> fields.Field[Any]:
 def _output_type(hint: Any) -> fields.Field[Any]:
     members = _members(hint)
     if len(members) > 1:
-        return Variant({get_args(declarations_of(each)["type"].hint)[0]: output_of(each) for each in members})
+        return Variant(
+            {get_args(core_fields.declarations_of(each)["type"].hint)[0]: output_of(each) for each in members}
+        )
     [member] = members
     if member in _OUTPUT_TYPES:
         return _OUTPUT_TYPES[member]()
     if get_origin(member) is Literal:
-        return Choice(*get_args(member))
+        return validation.Choice(*get_args(member))
     if get_origin(member) in (list, tuple, Sequence):
         return fields.List(_output_type(get_args(member)[0]))
     if is_typeddict(member):
@@ -357,11 +353,11 @@ def _output_type(hint: Any) -> fields.Field[Any]:
 
 def _without_limits(declared: fields.Field[Any]) -> fields.Field[Any]:
     """Return the field of a response for one of a request: of the same type, without what requests must observe."""
-    if isinstance(declared, ListOf):
+    if isinstance(declared, validation.ListOf):
         return fields.List(_without_limits(declared.inner))
-    if isinstance(declared, Choice):
-        return Choice(*declared.choices)
-    if isinstance(declared, Email):
+    if isinstance(declared, validation.Choice):
+        return validation.Choice(*declared.choices)
+    if isinstance(declared, validation.Email):
         return fields.String(metadata={"format": "idn-email"})
     for of_requests, of_responses in _RESPONSE_FIELDS:
         if isinstance(declared, of_requests):
@@ -370,9 +366,9 @@ def _without_limits(declared: fields.Field[Any]) -> fields.Field[Any]:
 
 
 _RESPONSE_FIELDS: tuple[tuple[type[Any] | tuple[type[Any], ...], type[fields.Field[Any]]], ...] = (
-    (Link, fields.Url),
-    (Text, fields.String),
-    (Number, fields.Float),
-    (Integer, fields.Integer),
-    (Boolean, fields.Boolean),
+    (validation.Link, fields.Url),
+    (validation.Text, fields.String),
+    (validation.Number, fields.Float),
+    (validation.Integer, fields.Integer),
+    (validation.Boolean, fields.Boolean),
 )

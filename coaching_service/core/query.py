@@ -11,24 +11,13 @@ from typing import Annotated, Any, TypedDict
 import orjson
 from marshmallow import ValidationError, fields, validates_schema
 
+from coaching_service.core import validation
 from coaching_service.core.dates import FIRST_DATE, LAST_DATE
-from coaching_service.core.validation import (
-    DEFAULT_CODE,
-    CalendarDate,
-    Date,
-    Identifier,
-    Input,
-    ListOf,
-    Message,
-    SearchedDate,
-    in_range,
-    invalid,
-)
 
 MAX_SAFE_INTEGER = 2**53 - 1
 # Messages that the specification fixes: the response states nothing else, not even the parameter.
-NUMERIC_STRING = Message("Validation failed (numeric string is expected)", "NUMERIC_STRING")
-BOOLEAN_STRING = Message("Validation failed (boolean string is expected)", "BOOLEAN_STRING")
+NUMERIC_STRING = validation.Message("Validation failed (numeric string is expected)", "NUMERIC_STRING")
+BOOLEAN_STRING = validation.Message("Validation failed (boolean string is expected)", "BOOLEAN_STRING")
 _NUMERIC = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -52,7 +41,7 @@ class QueryInteger(fields.Integer):
             raise self.make_error("required") from None
         if not is_integral:
             raise self.make_error("required")
-        for validate in in_range(self.minimum, self.maximum):  # before int(), which is slow for 1e999999
+        for validate in validation.in_range(self.minimum, self.maximum):  # before int(), which is slow for 1e999999
             validate(number)
         return int(number)
 
@@ -68,11 +57,11 @@ class QueryBoolean(fields.Boolean):
         return bool(value == "true")
 
 
-class QueryIdentifiers(ListOf):
+class QueryIdentifiers(validation.ListOf):
     """Identifiers in a query: the parameter is repeated; a comma is part of a value, so it is an error."""
 
     def __init__(self, *, maximum: int, **options: Any) -> None:
-        super().__init__(Identifier(), maximum=maximum, **options)
+        super().__init__(validation.Identifier(), maximum=maximum, **options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
         return list(dict.fromkeys(super()._deserialize(value, attr, data, **kwargs)))
@@ -81,28 +70,28 @@ class QueryIdentifiers(ListOf):
 class Period(TypedDict):
     """From `startDate` to `endDate`, both included."""
 
-    startDate: Annotated[str, Date()]
-    endDate: Annotated[str, Date()]
+    startDate: Annotated[str, validation.Date()]
+    endDate: Annotated[str, validation.Date()]
 
 
-class DateRange(Input):
+class DateRange(validation.Input):
     """`startDate` and `endDate`, both included; the end must not be before the start."""
 
-    startDate = Date(required=True)
-    endDate = Date(required=True)
+    startDate = validation.Date(required=True)
+    endDate = validation.Date(required=True)
 
     @validates_schema
     def validate_order(self, data: Mapping[str, str], **_: Any) -> None:
         """Raises ValidationError if the end is before the start."""
         if data["endDate"] < data["startDate"]:
-            raise invalid("must not be before startDate", "BEFORE_START", "endDate")
+            raise validation.invalid("must not be before startDate", "BEFORE_START", "endDate")
 
 
 class SearchedRange(DateRange):
     """`startDate` and `endDate` of a query, both included; the end must not be before the start."""
 
-    startDate = SearchedDate(required=True)
-    endDate = SearchedDate(required=True)
+    startDate = validation.SearchedDate(required=True)
+    endDate = validation.SearchedDate(required=True)
 
 
 _FIRST_TIME, _LAST_TIME = datetime.combine(FIRST_DATE, time.min), datetime.combine(LAST_DATE, time.max)
@@ -115,7 +104,9 @@ class QueryTime(fields.String):
     these.
     """
 
-    default_error_messages = {"invalid": Message("must be a time such as 2026-03-02T08:30:00Z", "INVALID_TIME")}
+    default_error_messages = {
+        "invalid": validation.Message("must be a time such as 2026-03-02T08:30:00Z", "INVALID_TIME")
+    }
 
     def __init__(self, **options: Any) -> None:
         metadata = {"format": "date-time", "example": "2026-03-02T08:30:00Z"}
@@ -135,8 +126,10 @@ class LoggedTime(QueryTime):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> datetime:  # type: ignore[override]  # as of QueryTime
         done_at = super()._deserialize(value, attr, data, **options)
-        if str(done_at.date()) < CalendarDate.first:
-            raise ValidationError(Message(f"must not be before {CalendarDate.first}", "DATE_OUT_OF_RANGE"))
+        if str(done_at.date()) < validation.CalendarDate.first:
+            raise ValidationError(
+                validation.Message(f"must not be before {validation.CalendarDate.first}", "DATE_OUT_OF_RANGE")
+            )
         return done_at
 
 
@@ -148,7 +141,7 @@ _MAX_ENTRIES, _MAX_BYTES = 5_000, 1_000_000
 class FormVersion(QueryInteger):
     """The `version` a change was based on, as a text field of a multipart body."""
 
-    default_error_messages = {"required": Message("must be an integer", "NOT_AN_INTEGER")}
+    default_error_messages = {"required": validation.Message("must be an integer", "NOT_AN_INTEGER")}
 
     def __init__(self, **options: Any) -> None:
         metadata = {"description": "The version this change is based on: 409 if the record has moved on since."}
@@ -158,7 +151,7 @@ class FormVersion(QueryInteger):
 class FormBoolean(fields.Boolean):
     """A boolean in a text field of a multipart form: `true` or `false`, and nothing else."""
 
-    default_error_messages = {"invalid": Message("must be true or false", DEFAULT_CODE)}
+    default_error_messages = {"invalid": validation.Message("must be true or false", validation.DEFAULT_CODE)}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> bool:
         if value not in ("true", "false"):
@@ -169,7 +162,9 @@ class FormBoolean(fields.Boolean):
 class FormObject(fields.String):
     """A JSON object of strings in a text field of a multipart form; a dictionary in Python, empty without text."""
 
-    default_error_messages = {"invalid": Message("must be a JSON object of strings", DEFAULT_CODE)}
+    default_error_messages = {
+        "invalid": validation.Message("must be a JSON object of strings", validation.DEFAULT_CODE)
+    }
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> Any:
         try:

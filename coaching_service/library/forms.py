@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from marshmallow import ValidationError, fields, validates_schema
 
+from coaching_service.core import validation
 from coaching_service.core.auth import FORMS, coach
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
@@ -22,7 +23,6 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED, UpdatedSince
 from coaching_service.core.text import normalize
-from coaching_service.core.validation import Input, ListOf, StringList, Text, patch_of
 
 # --- Forms as they are sent, stored and read --------------------------------------------------------------------------
 
@@ -56,9 +56,9 @@ class _KnownQuestion(TypedDict):
 class QuestionDetails(TypedDict):
     """The fields of a question without its identifier; `options` is empty unless the type is `choice` or `multi`."""
 
-    label: Annotated[str, Text(max_length=QUESTION_LENGTH)]
+    label: Annotated[str, validation.Text(max_length=QUESTION_LENGTH)]
     type: Annotated[QuestionType, Default("text")]
-    options: Annotated[list[str], StringList(max_length=QUESTION_LENGTH), Default(list)]
+    options: Annotated[list[str], validation.StringList(max_length=QUESTION_LENGTH), Default(list)]
     required: Annotated[bool, Default(False)]
 
 
@@ -72,7 +72,7 @@ class Question(QuestionDetails):
     _id: ObjectId
 
 
-class _OptionsOfChoice(Input):
+class _OptionsOfChoice(validation.Input):
     @validates_schema
     def has_options(self, data: Mapping[str, Any], **_: Any) -> None:
         """Questions with a choice have options."""
@@ -80,15 +80,17 @@ class _OptionsOfChoice(Input):
             raise ValidationError("should not be empty", "options")
 
 
-def questions_field(**options: Any) -> ListOf:
+def questions_field(**options: Any) -> validation.ListOf:
     """Return a field of at least one question."""
-    return ListOf(fields.Nested(input_of(QuestionInput, _OptionsOfChoice, name="NewQuestion")), minimum=1, **options)
+    return validation.ListOf(
+        fields.Nested(input_of(QuestionInput, _OptionsOfChoice, name="NewQuestion")), minimum=1, **options
+    )
 
 
 class FormName(TypedDict):
     """The name of a form."""
 
-    name: Annotated[str, Text()]
+    name: Annotated[str, validation.Text()]
 
 
 class NewForm(FormName):
@@ -126,7 +128,10 @@ forms = Documents[Form](
     transfer=Portable(
         Form,
         LIBRARY,
-        checks={"questions.label": Text(max_length=1000), "questions.options": Text(max_length=1000)},
+        checks={
+            "questions.label": validation.Text(max_length=1000),
+            "questions.options": validation.Text(max_length=1000),
+        },
         complete=lambda form: {**form, "sortName": normalize(form["name"])},
     ),
 )
@@ -228,7 +233,7 @@ async def get_form(ctx: Context, form_id: ObjectId) -> Form:
 @routes.patch(
     "/{formId}",
     access=coach(FORMS.EDIT),
-    body=patch_of(input_of(NewForm), name="FormChange"),
+    body=validation.patch_of(input_of(NewForm), name="FormChange"),
     example={"name": "Check-in", "version": 0},
 )
 async def update_form(ctx: Context, form_id: ObjectId, body: FormChange) -> Form:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, NotRequired, TypeAlias, TypedDict
 
 from marshmallow import fields
 
+from coaching_service.core import fields as core_fields
 from coaching_service.core.auth import METRICS, coach
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
@@ -17,7 +18,6 @@ from coaching_service.core.database.portable import LIBRARY, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.errors import NotFound, invalid_field, require_found
 from coaching_service.core.field_schemas import input_of, output_of
-from coaching_service.core.fields import Change, Default, Description, Partial, take
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.list_selection import UPDATED, UpdatedSince
@@ -47,7 +47,9 @@ class MetricSetDetails(TypedDict):
     """The fields of a metric set without its metrics."""
 
     name: Annotated[str, Text()]
-    assignAutomatically: Annotated[bool, Default(False), Description(request="Assign the set to every new client.")]
+    assignAutomatically: Annotated[
+        bool, core_fields.Default(False), core_fields.Description(request="Assign the set to every new client.")
+    ]
 
 
 class NewMetricsSet(MetricSetDetails):
@@ -95,8 +97,8 @@ class MetricSetWithArchived(MetricSet):
     archivedMetrics: list[Metric]
 
 
-MetricSetChange: TypeAlias = Change[NewMetricsSet]
-MetricSetFields: TypeAlias = Partial[MetricSetContent]
+MetricSetChange: TypeAlias = core_fields.Change[NewMetricsSet]
+MetricSetFields: TypeAlias = core_fields.Partial[MetricSetContent]
 
 
 # --- The units in which metrics are recorded; they are the same for every company -------------------------------------
@@ -242,7 +244,7 @@ async def update(ctx: Context, set_id: ObjectId, change: MetricSetChange) -> Met
     """
 
     def changed_fields(stored: StoredMetricSet) -> Mapping[str, object]:
-        fields = take(MetricSetFields, change)
+        fields = core_fields.take(MetricSetFields, change)
         if "metrics" in change:
             fields["metrics"] = _merge_metrics(stored["metrics"], change["metrics"])
         return {**fields, "sortName": normalize(fields["name"])} if "name" in fields else fields
@@ -265,7 +267,7 @@ def list_units() -> list[MetricUnit]:
 
 def present(stored: StoredMetricSet) -> MetricSet:
     """Return a stored metric set as it is read."""
-    return {**take(MetricSet, stored), "metrics": _present_metrics(stored["metrics"], archived=False)}
+    return {**core_fields.take(MetricSet, stored), "metrics": _present_metrics(stored["metrics"], archived=False)}
 
 
 def _with_archived(stored: StoredMetricSet) -> MetricSetWithArchived:

@@ -18,18 +18,18 @@ from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID, Authent
 from coaching_service.core.http.request_parsing import decode_body, network_address, read_json_bytes
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.server import interruptible
+from coaching_service.mcp import replies
 from coaching_service.mcp.message_handler import MessageHandler
 from coaching_service.mcp.narrowing import Narrowing, read_narrowing, require_client
-from coaching_service.mcp.replies import PARSE_ERROR, SESSION_HEADER, Reply, failure, malformed_body
 
 PATH = "/mcp"
 
 _JSON = "application/json"
 _EVENT_STREAM = "text/event-stream"
 _ALLOWED_HEADERS = (
-    f"Authorization, Content-Type, MCP-Protocol-Version, Mcp-Method, Mcp-Name, {SESSION_HEADER}, X-API-Key"
+    f"Authorization, Content-Type, MCP-Protocol-Version, Mcp-Method, Mcp-Name, {replies.SESSION_HEADER}, X-API-Key"
 )
-_EXPOSED_HEADERS = f"{SESSION_HEADER}, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id"
+_EXPOSED_HEADERS = f"{replies.SESSION_HEADER}, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id"
 _LOOPBACK_ORIGIN = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?(?![^/])", re.ASCII)
 _EXCLUDED = re.compile(r";\s*q=0(\.0*)?\s*(;|$)")
 
@@ -91,9 +91,9 @@ class McpEndpoint:
             body = await read_json_bytes(ctx, request, self.body_limit)
             decoded = await decode_body(ctx, body)
         except orjson.JSONDecodeError:
-            return _response(malformed_body(body), _JSON)
+            return _response(replies.malformed_body(body), _JSON)
         except BadRequest as error:
-            return _response(failure(PARSE_ERROR, str(error.message), 400), _JSON)
+            return _response(replies.failure(replies.PARSE_ERROR, str(error.message), 400), _JSON)
         return _response(await self.messages.handle(ctx, decoded, request.headers), content_type)
 
     def _context(self, request: web.Request) -> Context:
@@ -133,7 +133,7 @@ def _negotiate(accept: str) -> str | None:
     return _EVENT_STREAM if accepted & {_EVENT_STREAM, "text/*"} else None
 
 
-def _response(reply: Reply, content_type: str) -> web.Response:
+def _response(reply: replies.Reply, content_type: str) -> web.Response:
     if reply.body is None:
         return web.Response(status=reply.status)
     body = to_json(reply.body)
@@ -141,7 +141,7 @@ def _response(reply: Reply, content_type: str) -> web.Response:
         body = b"event: message\ndata: " + body + b"\n\n"
     headers: dict[str, str] = {hdrs.CONTENT_TYPE: content_type}
     if reply.session is not None:
-        headers[SESSION_HEADER] = reply.session
+        headers[replies.SESSION_HEADER] = reply.session
     return web.Response(body=body, status=reply.status, headers=headers)
 
 

@@ -28,26 +28,17 @@ from mcp.types import (
 from mcp.types import Tool as ToolDescription
 
 from coaching_service import __version__
+from coaching_service.core import errors
 from coaching_service.core.auth import Principal, require_no_conversion
 from coaching_service.core.database import outcome
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Context, RequestSlot, schedule_key
-from coaching_service.core.errors import Forbidden, InvalidFields, NotFound, OutcomeUnknown, ServiceError
 from coaching_service.core.mcp.arguments import InvalidArguments, validate_arguments
 from coaching_service.core.mcp.tools import Tool
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.slots import RequestSlots
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.integrations.proposals import tool_calls
-from coaching_service.integrations.proposals.tool_calls import (
-    Call,
-    Output,
-    Unconfirmed,
-    carry_out,
-    create_token,
-    find_tool_denial,
-    use_unit_of_client,
-)
 from coaching_service.integrations.proposals.tools import describe_state
 from coaching_service.mcp import confirmation, prompts
 from coaching_service.mcp.confirmation import Result, text_result
@@ -134,7 +125,7 @@ def make_servers(tools: Iterable[Tool], slots: RequestSlots, metrics: Metrics, b
             for tool, description in descriptions
             if not tool.unlisted
             and is_listed(tool, principal)
-            and find_tool_denial(tool, principal) is None
+            and tool_calls.find_tool_denial(tool, principal) is None
             and (caller.shows_views or not tool.for_views)
         ]
         return ListToolsResult(tools=permitted)
@@ -252,7 +243,7 @@ async def _call(
 ) -> tuple[Result, Outcome]:
     """Return the tool's result, a request for confirmation, or an error result with advice on what to do next."""
     ctx = replace(request.ctx, operation=tool.name)
-    if (denial := find_tool_denial(tool, ctx.caller)) is not None:
+    if (denial := tool_calls.find_tool_denial(tool, ctx.caller)) is not None:
         if tool.writes and ctx.caller.read_only:
             return _error(str(denial.message), _ASK_FOR_WRITE_ACCESS), "denied"
         return _error(str(denial.message), _ADVICE_BY_CODE.get(denial.code or "", _ASK_FOR_PERMISSION)), "denied"
@@ -265,14 +256,14 @@ async def _call(
         call = _parse(tool, params, ctx.caller, asks_user=request.asks_by is not None)
         if was_asked and request.asks_by == "form":
             call = replace(call, token=params.request_state)
-        ctx = await use_unit_of_client(ctx, call.arguments.get("customerId"))
+        ctx = await tool_calls.use_unit_of_client(ctx, call.arguments.get("customerId"))
         schedule = schedule_key(ctx, tool.locks, call.arguments) if tool.writes else None
         async with RequestSlot(slots, ctx, schedule=schedule):
             return await _carry_out(await _after_waiting(ctx, call), call, request, params if was_asked else None)
     except InvalidArguments as error:
         messages = [*error.messages, *await _find_more(ctx, tool, error, slots)]
         return _error("; ".join(messages), _CORRECT_ARGUMENTS), "rejected"
-    except ServiceError as error:
+    except errors.ServiceError as error:
         return _error_result(error, tool), _outcome(error)
     except Exception as error:
         if (service_error := as_service_error(error)) is None:
@@ -281,7 +272,7 @@ async def _call(
 
 
 async def _carry_out(
-    ctx: Context, call: Call, request: CallerRequest, answered: CallToolRequestParams | None
+    ctx: Context, call: tool_calls.Call, request: CallerRequest, answered: CallToolRequestParams | None
 ) -> tuple[Result, Outcome]:
     """Return the result of a call, or of asking the coach to confirm it.
 
@@ -290,60 +281,60 @@ async def _carry_out(
     if answered is not None and request.asks_by == "url":
         decided = await proposals.find_decided(ctx, call, answered.request_state or "")
         if decided is not None and decided["status"] == "executed":
-            return _done(Output(decided.get("resultText", ""), decided["result"] or {}))
+            return _done(tool_calls.Output(decided.get("resultText", ""), decided["result"] or {}))
         if decided is not None:
             state = describe_state(ctx, decided)
             return text_result(state.text) | {
                 "structuredContent": {"executed": False, "status": decided["status"]}
             }, "declined"
     try:
-        return _done(await carry_out(ctx, call))
-    except Unconfirmed as unconfirmed:
+        return _done(await tool_calls.carry_out(ctx, call))
+    except tool_calls.Unconfirmed as unconfirmed:
         return await _ask(ctx, request, unconfirmed, was_asked=answered is not None), "proposed"
 
 
-def _done(output: Output) -> tuple[Result, Outcome]:
+def _done(output: tool_calls.Output) -> tuple[Result, Outcome]:
     return text_result(output.text) | {"structuredContent": output.data}, "done"
 
 
-async def _ask(ctx: Context, request: CallerRequest, unconfirmed: Unconfirmed, *, was_asked: bool) -> Result:
+async def _ask(ctx: Context, request: CallerRequest, unconfirmed: tool_calls.Unconfirmed, *, was_asked: bool) -> Result:
     """Return the result that asks the coach to confirm a call: by the client, or by a proposal."""
     is_limited = ctx.caller.via == "apiKey" or request.asks_by is None
     has_room = not is_limited or await tool_calls.has_room(ctx, unconfirmed.messages)
     if request.asks_by == "form" and has_room:
-        return confirmation.ask(unconfirmed, await create_token(ctx, unconfirmed))
+        return confirmation.ask(unconfirmed, await tool_calls.create_token(ctx, unconfirmed))
     if request.asks_by is None and ctx.caller.may_confirm and has_room:
-        return confirmation.ask_in_chat(unconfirmed, await create_token(ctx, unconfirmed))
+        return confirmation.ask_in_chat(unconfirmed, await tool_calls.create_token(ctx, unconfirmed))
     proposal = await proposals.propose(ctx, unconfirmed)
     if request.asks_by == "url" and not was_asked:
         return confirmation.ask_at_address(ctx.services, unconfirmed, proposal)
     return confirmation.propose(ctx.services, unconfirmed, proposal)
 
 
-def _outcome(error: ServiceError) -> Outcome:
+def _outcome(error: errors.ServiceError) -> Outcome:
     if error.status >= 500:
         return "failed"
-    return "denied" if error.status == Forbidden.status else "rejected"
+    return "denied" if error.status == errors.Forbidden.status else "rejected"
 
 
-async def _after_waiting(ctx: Context, call: Call) -> Context:
+async def _after_waiting(ctx: Context, call: tool_calls.Call) -> Context:
     """Return the context with the caller as they are now, if the call has waited. Raises if they may not call it."""
     current = await ctx.after_waiting()
     if current is ctx:
         return ctx
-    if (denial := find_tool_denial(call.tool, current.caller)) is not None:
+    if (denial := tool_calls.find_tool_denial(call.tool, current.caller)) is not None:
         raise denial
-    return await use_unit_of_client(current, call.arguments.get("customerId"))
+    return await tool_calls.use_unit_of_client(current, call.arguments.get("customerId"))
 
 
 async def _find_more(ctx: Context, tool: Tool, invalid: InvalidArguments, slots: RequestSlots) -> list[str]:
     """Return what is wrong with the other arguments of a call that has invalid ones."""
     check = tool.check or _check_client
     try:
-        ctx = await use_unit_of_client(ctx, invalid.valid.get("customerId"))
+        ctx = await tool_calls.use_unit_of_client(ctx, invalid.valid.get("customerId"))
         async with RequestSlot(slots, ctx):
             await check(ctx, invalid.valid)
-    except (InvalidFields, NotFound, Forbidden) as error:
+    except (errors.InvalidFields, errors.NotFound, errors.Forbidden) as error:
         return error.message if isinstance(error.message, list) else [error.message]
     return []
 
@@ -354,26 +345,26 @@ async def _check_client(ctx: Context, valid: Mapping[str, Any]) -> None:
         await customers.get_visible_reference(ctx, customer_id)
 
 
-def _parse(tool: Tool, params: CallToolRequestParams, caller: Principal, *, asks_user: bool) -> Call:
+def _parse(tool: Tool, params: CallToolRequestParams, caller: Principal, *, asks_user: bool) -> tool_calls.Call:
     """Return the call with validated arguments. Raises InvalidArguments.
 
     `asks_user`: the client asks its user for confirmations, so the assistant cannot confirm it itself.
     """
     sent = add_client(tool, caller, params.arguments or {})
     if tool.control is None:
-        return Call(tool, validate_arguments(tool.takes, sent), sent)
+        return tool_calls.Call(tool, validate_arguments(tool.takes, sent), sent)
     names = tool.control.fields.keys()
     control = validate_arguments(tool.control, {name: sent[name] for name in sent if name in names})
     own = {name: value for name, value in sent.items() if name not in names}
     arguments = validate_arguments(tool.takes, own)
-    call = Call(tool, arguments, own, control["idempotencyKey"])
+    call = tool_calls.Call(tool, arguments, own, control["idempotencyKey"])
     may_confirm = caller.may_confirm and not asks_user
     return replace(call, token=control.get("confirmationToken"), in_chat=True) if may_confirm else call
 
 
-def _error_result(error: ServiceError, tool: Tool) -> Result:
+def _error_result(error: errors.ServiceError, tool: Tool) -> Result:
     error = outcome.reported(error) if tool.writes or tool.for_views else error
-    if isinstance(error, OutcomeUnknown):
+    if isinstance(error, errors.OutcomeUnknown):
         return _error("It may have been saved", _REPEAT_WITH_KEY if error.has_key else _LOOK_FIRST)
     message = str(error)
     advice = _ADVICE_BY_CODE.get(error.code or "") or _ADVICE_BY_STATUS.get(error.status, _CORRECT_ARGUMENTS)

@@ -23,21 +23,6 @@ from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.server import interruptible
 from coaching_service.oauth import clients
 from coaching_service.oauth.client_documents import DocumentRejected, find_client
-from coaching_service.oauth.clients import (
-    GRANT_TYPES,
-    METHODS,
-    SCOPE,
-    SUPPORTED,
-    OAuthClient,
-    OAuthError,
-    authenticate,
-    extend_lifetime,
-    granted_scopes,
-    invalid_client,
-    invalid_request,
-    offered_scopes,
-    requested_scopes,
-)
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.assistants.service import GrantRequest, Scope
 
@@ -72,7 +57,7 @@ def protected_resource(base_url: str) -> dict[str, Any]:
     return {
         "resource": resource_of(base_url),
         "authorization_servers": [base_url],
-        "scopes_supported": SUPPORTED,
+        "scopes_supported": clients.SUPPORTED,
         "bearer_methods_supported": ["header"],
         "resource_name": "Coaching service",
     }
@@ -86,12 +71,12 @@ def authorization_server(base_url: str, *, documents: bool) -> dict[str, Any]:
         "token_endpoint": f"{base_url}/oauth/token",
         "registration_endpoint": f"{base_url}/oauth/register",
         "revocation_endpoint": f"{base_url}/oauth/revoke",
-        "scopes_supported": SUPPORTED,
+        "scopes_supported": clients.SUPPORTED,
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
-        "grant_types_supported": list(GRANT_TYPES),
-        "token_endpoint_auth_methods_supported": list(METHODS),
-        "revocation_endpoint_auth_methods_supported": list(METHODS),
+        "grant_types_supported": list(clients.GRANT_TYPES),
+        "token_endpoint_auth_methods_supported": list(clients.METHODS),
+        "revocation_endpoint_auth_methods_supported": list(clients.METHODS),
         "code_challenge_methods_supported": ["S256"],
         "authorization_response_iss_parameter_supported": True,
         "client_id_metadata_document_supported": documents,
@@ -115,13 +100,13 @@ class TokenRequest:
         """Return the field, or None. Raises OAuthError if it is repeated."""
         values = self.fields.getall(name, [])
         if len(values) > 1:
-            raise invalid_request(f"{name} must be sent once")
+            raise clients.invalid_request(f"{name} must be sent once")
         return values[0] if values else None
 
     def require(self, name: str) -> str:
         """Return the field. Raises OAuthError if it is missing."""
         if (value := self.get(name)) is None:
-            raise invalid_request(f"{name} is missing")
+            raise clients.invalid_request(f"{name} is missing")
         return value
 
 
@@ -140,32 +125,32 @@ async def issue(services: Services, form: TokenRequest) -> TokenResponse:
     client = await _authenticate_client(services, form)
     grant_type = form.require("grant_type")
     if not all(is_our_resource(services.base_url, resource) for resource in form.fields.getall("resource", [])):
-        raise OAuthError("invalid_target", "resource is not this server's MCP endpoint")
+        raise clients.OAuthError("invalid_target", "resource is not this server's MCP endpoint")
     try:
         if grant_type == "authorization_code":
             tokens = await _exchange_code(services, form, client)
         elif grant_type == "refresh_token":
             tokens = await assistants.refresh_tokens(services, form.require("refresh_token"), client["clientId"])
         else:
-            raise OAuthError("unsupported_grant_type", "grant_type must be authorization_code or refresh_token")
+            raise clients.OAuthError("unsupported_grant_type", "grant_type must be authorization_code or refresh_token")
     except assistants.GrantRejected as refused:
-        raise OAuthError("invalid_grant", str(refused)) from None
-    await extend_lifetime(services, client["clientId"])
+        raise clients.OAuthError("invalid_grant", str(refused)) from None
+    await clients.extend_lifetime(services, client["clientId"])
     response: TokenResponse = {
         "access_token": tokens.access,
         "token_type": "Bearer",
         "expires_in": tokens.seconds,
-        "scope": granted_scopes(tokens.requested or SCOPE, tokens.scopes),
+        "scope": clients.granted_scopes(tokens.requested or clients.SCOPE, tokens.scopes),
     }
     if tokens.refresh:
         response["refresh_token"] = tokens.refresh
     return response
 
 
-async def _exchange_code(services: Services, form: TokenRequest, client: OAuthClient) -> assistants.TokenPair:
+async def _exchange_code(services: Services, form: TokenRequest, client: clients.OAuthClient) -> assistants.TokenPair:
     code, verifier = form.require("code"), form.require("code_verifier")
     if not _VERIFIER.fullmatch(verifier):
-        raise invalid_request("code_verifier must be 43 to 128 unreserved characters")
+        raise clients.invalid_request("code_verifier must be 43 to 128 unreserved characters")
     return await assistants.exchange_code(
         *(services, code, client["clientId"], verifier, form.get("redirect_uri")),
         refreshable="refresh_token" in client["grantTypes"],
@@ -178,19 +163,19 @@ async def revoke(services: Services, form: TokenRequest) -> None:
     await assistants.revoke_token(services, form.require("token"), client["clientId"])
 
 
-async def _authenticate_client(services: Services, form: TokenRequest) -> OAuthClient:
+async def _authenticate_client(services: Services, form: TokenRequest) -> clients.OAuthClient:
     """Return the client that sent the form, authenticated by the Authorization header or by form fields."""
     client_id, secret = form.get("client_id"), form.get("client_secret")
     if form.authorization is None:
         if client_id is None:
-            raise invalid_client(challenge=False)
-        return await authenticate(services, client_id, secret, basic=False)
+            raise clients.invalid_client(challenge=False)
+        return await clients.authenticate(services, client_id, secret, basic=False)
     if secret is not None:
-        raise invalid_request("The client must authenticate in one way only")
+        raise clients.invalid_request("The client must authenticate in one way only")
     basic_id, secret = _parse_basic(form.authorization)
     if client_id not in (None, basic_id):
-        raise invalid_request("client_id and the Authorization header differ")
-    return await authenticate(services, basic_id, secret or None, basic=True)
+        raise clients.invalid_request("client_id and the Authorization header differ")
+    return await clients.authenticate(services, basic_id, secret or None, basic=True)
 
 
 def _parse_basic(header: str) -> tuple[str, str]:
@@ -198,9 +183,9 @@ def _parse_basic(header: str) -> tuple[str, str]:
     try:
         text = base64.b64decode(encoded.strip(), validate=True).decode()
     except ValueError:
-        raise invalid_client(challenge=True) from None
+        raise clients.invalid_client(challenge=True) from None
     if scheme.casefold() != "basic" or ":" not in text:
-        raise invalid_client(challenge=True)
+        raise clients.invalid_client(challenge=True)
     identifier, _, secret = text.partition(":")
     return unquote_plus(identifier), unquote_plus(secret)
 
@@ -250,15 +235,15 @@ class Endpoints:
         if count > _MAX_REGISTRATIONS:
             description = "Too many registrations; try again later"
             self.services.metrics.rate_limited.labels("register").inc()
-            raise OAuthError("temporarily_unavailable", description, 429, {"Retry-After": str(seconds)})
+            raise clients.OAuthError("temporarily_unavailable", description, 429, {"Retry-After": str(seconds)})
         if request.content_type != _JSON:
-            raise OAuthError("invalid_client_metadata", "The body must be JSON", 415)
+            raise clients.OAuthError("invalid_client_metadata", "The body must be JSON", 415)
         try:
             metadata_sent = orjson.loads(await read_bytes(request, _MAX_BODY_BYTES))
         except orjson.JSONDecodeError:
             metadata_sent = None
         if not isinstance(metadata_sent, dict):
-            raise OAuthError("invalid_client_metadata", "The body must be a JSON object")
+            raise clients.OAuthError("invalid_client_metadata", "The body must be a JSON object")
         return _json(await clients.register(self.services, metadata_sent), 201)
 
     async def token(self, request: web.Request) -> web.Response:
@@ -273,13 +258,13 @@ class Endpoints:
 
 async def _read_form(request: web.Request) -> TokenRequest:
     if request.content_type != _FORM:
-        raise OAuthError("invalid_request", f"The body must be a form, sent with Content-Type: {_FORM}", 415)
+        raise clients.OAuthError("invalid_request", f"The body must be a form, sent with Content-Type: {_FORM}", 415)
     try:
         text = (await read_bytes(request, _MAX_BODY_BYTES)).decode()
         # A parameter without a value counts as omitted (RFC 6749, 3.2).
         fields = MultiDict(parse_qsl(text, keep_blank_values=False, max_num_fields=_MAX_FIELDS))
     except ValueError:
-        raise invalid_request("The body is not a form") from None
+        raise clients.invalid_request("The body is not a form") from None
     return TokenRequest(fields, request.headers.get(hdrs.AUTHORIZATION))
 
 
@@ -298,7 +283,7 @@ def _with_cors(method: Callable[..., web.RouteDef], path: str, handler: Handler)
         response: web.StreamResponse
         try:
             response = await handler(request)
-        except OAuthError as error:
+        except clients.OAuthError as error:
             response = _json(error.body(), error.status)
             response.headers.update(error.headers)
         except ServiceError as error:
@@ -383,13 +368,15 @@ async def parse_request(services: Services, query: MultiMapping[str], network_ad
         challenge=query["code_challenge"],
         resource=resource_of(services.base_url),
         redirect_uri_given="redirect_uri" in query,
-        requested=requested_scopes(query.get("scope", "")),
-        offered=offered_scopes(query.get("scope", "")),
+        requested=clients.requested_scopes(query.get("scope", "")),
+        offered=clients.offered_scopes(query.get("scope", "")),
     )
     return AuthorizationRequest(grant_request, state)
 
 
-async def _find_client(services: Services, query: MultiMapping[str], network_address: str) -> tuple[OAuthClient, str]:
+async def _find_client(
+    services: Services, query: MultiMapping[str], network_address: str
+) -> tuple[clients.OAuthClient, str]:
     """Return the client and the redirect URI to use. Raises NotRedirectable, TooManyRequests."""
     names, uris = query.getall("client_id", []), query.getall("redirect_uri", [])
     try:

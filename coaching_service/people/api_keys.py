@@ -11,18 +11,8 @@ from typing import Annotated, Any, NotRequired, TypeAlias, TypedDict, cast
 
 from marshmallow import RAISE, ValidationError, fields
 
-from coaching_service.core import audit
-from coaching_service.core.auth import (
-    API_KEY_PREFIX,
-    READ_PERMISSIONS,
-    TEST_KEY_PREFIX,
-    KeyHolder,
-    Principal,
-    SecretUnreadable,
-    fingerprint_of,
-    new_api_key,
-    session_only,
-)
+from coaching_service.core import audit, auth
+from coaching_service.core import fields as core_fields
 from coaching_service.core.database.collections import Unsharded
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
@@ -33,7 +23,6 @@ from coaching_service.core.database.sealed import Sealed
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import InvalidApiKey, NotFound, Unavailable, invalid_field
 from coaching_service.core.field_schemas import input_of, output_of
-from coaching_service.core.fields import Default, Description, Partial, Private, private_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Text
@@ -75,23 +64,26 @@ class ApiKeyRestrictions(TypedDict):
     REST.
     """
 
-    readOnly: Annotated[bool, Default(False)]
+    readOnly: Annotated[bool, core_fields.Default(False)]
     permissions: Annotated[
-        list[str] | None, OptionalPermissions(), fields.List(fields.String()), Description(request=PERMISSIONS)
+        list[str] | None,
+        OptionalPermissions(),
+        fields.List(fields.String()),
+        core_fields.Description(request=PERMISSIONS),
     ]
     expiresAt: Annotated[datetime | None, DateTimeInput(metadata={"type": "string", "format": "date-time"})]
     outreach: Annotated[
         bool,
-        Default(False),
-        Description(
+        core_fields.Default(False),
+        core_fields.Description(
             "Over /mcp, whether an assistant with this key may contact people and change several clients at once. It "
             "does not restrict REST."
         ),
     ]
     confirmInChat: Annotated[
         bool,
-        Default(False),
-        Description(
+        core_fields.Default(False),
+        core_fields.Description(
             "Over /mcp, whether an assistant with this key may confirm itself what otherwise waits for the coach's "
             "approval: up to 5 messages and 20 other calls in 10 minutes."
         ),
@@ -99,8 +91,8 @@ class ApiKeyRestrictions(TypedDict):
     mcpOnly: NotRequired[
         Annotated[
             bool,
-            Default(False),
-            Description("Whether the key is good at /mcp only: over REST it is refused (`KEY_MCP_ONLY`)."),
+            core_fields.Default(False),
+            core_fields.Description("Whether the key is good at /mcp only: over REST it is refused (`KEY_MCP_ONLY`)."),
         ]
     ]
 
@@ -108,14 +100,14 @@ class ApiKeyRestrictions(TypedDict):
 class ApiKey(Stored):
     """A key, without its secret."""
 
-    coachId: Annotated[ObjectId, Description("The coach whom the key acts as.")]
+    coachId: Annotated[ObjectId, core_fields.Description("The coach whom the key acts as.")]
     name: str
     prefix: str
     lastFour: str
     restrictions: ApiKeyRestrictions
     lastUsedAt: datetime | None
-    hash: NotRequired[Annotated[str, Private]]  # keyed
-    sealed: NotRequired[Annotated[bytes, Private]]  # the encrypted secret
+    hash: NotRequired[Annotated[str, core_fields.Private]]  # keyed
+    sealed: NotRequired[Annotated[bytes, core_fields.Private]]  # the encrypted secret
 
 
 class ApiKeyWithCoach(ApiKey):
@@ -137,7 +129,7 @@ _RESTRICTIONS = input_of(
 
 
 # Restrictions of a key; those that are missing do not apply.
-NewRestrictions: TypeAlias = Partial[ApiKeyRestrictions]
+NewRestrictions: TypeAlias = core_fields.Partial[ApiKeyRestrictions]
 
 
 class NewApiKey(TypedDict):
@@ -159,7 +151,7 @@ class RevealedKey(TypedDict):
 keys = Documents[ApiKey](
     "apiKeys",
     (Index(("coachId", "name")), Index(("createdAt", "_id"))),
-    private=private_of(ApiKey),
+    private=core_fields.private_of(ApiKey),
     global_indexes=(Index(("hash",), unique=True),),
     cross_company_reason="a key is found by its hash before its company is known",
     is_cached=True,
@@ -189,8 +181,8 @@ async def create(
     applied: ApiKeyRestrictions = {**_DEFAULTS, **(restrictions or {})}
     if (expires_at := applied["expiresAt"]) is not None and expires_at <= now():
         raise invalid_field("restrictions.expiresAt", "must be in the future", code="IN_THE_PAST")
-    prefix = TEST_KEY_PREFIX if ctx.caller.company.is_sandbox else API_KEY_PREFIX
-    secret, key_id = new_api_key(prefix), ObjectId()
+    prefix = auth.TEST_KEY_PREFIX if ctx.caller.company.is_sandbox else auth.API_KEY_PREFIX
+    secret, key_id = auth.new_api_key(prefix), ObjectId()
     vault = ctx.services.vault
     key = await keys.insert(
         ctx,
@@ -223,7 +215,7 @@ async def reveal(ctx: Context, key_id: ObjectId) -> str:
         raise NotFound("API key")
     try:
         secret = _SEALED.open(ctx.services.vault, key).decode()
-    except SecretUnreadable:
+    except auth.SecretUnreadable:
         raise Unavailable("This key cannot be read: the operator has to add its master key to the settings") from None
     await audit.record(ctx, "apiKey.revealed", keyId=key_id)
     return secret
@@ -288,7 +280,7 @@ def _manageable(ctx: Context) -> Filter:
 # --- authentication --------------------------------------------------------------------------------------------------
 
 
-async def authenticate(services: Services, secret: str) -> Principal:
+async def authenticate(services: Services, secret: str) -> auth.Principal:
     """Return the coach of a key as a principal, with the key's restrictions.
 
     It may have been read a moment ago (see `core/cached_reads.py`). Raises InvalidApiKey if the key is unknown, deleted
@@ -300,7 +292,7 @@ async def authenticate(services: Services, secret: str) -> Principal:
     return holder.principal
 
 
-async def load_principal(services: Services, key_id: ObjectId) -> Principal | None:
+async def load_principal(services: Services, key_id: ObjectId) -> auth.Principal | None:
     """Return the coach of a key as a principal, as `authenticate` does; None if it is deleted or expired.
 
     Raises CompanySuspended.
@@ -309,7 +301,7 @@ async def load_principal(services: Services, key_id: ObjectId) -> Principal | No
     return None if key is None or _is_expired(key["restrictions"]["expiresAt"]) else _to_principal(key)
 
 
-async def _load(services: Services, hashes: list[str]) -> KeyHolder:
+async def _load(services: Services, hashes: list[str]) -> auth.KeyHolder:
     """Return the holder of the key with one of these hashes. Raises InvalidApiKey, CompanySuspended."""
     key = await _find_with_coach(services, {"hash": {"$in": hashes}})
     if key is None:
@@ -317,7 +309,7 @@ async def _load(services: Services, hashes: list[str]) -> KeyHolder:
     _require_unexpired(key["restrictions"]["expiresAt"])
     principal = _to_principal(key)
     await service.set_last_used(keys, services, key)
-    return KeyHolder(principal, key["restrictions"]["expiresAt"])
+    return auth.KeyHolder(principal, key["restrictions"]["expiresAt"])
 
 
 async def _find_with_coach(services: Services, where: Filter) -> ApiKeyWithCoach | None:
@@ -325,14 +317,14 @@ async def _find_with_coach(services: Services, where: Filter) -> ApiKeyWithCoach
     return key
 
 
-def _to_principal(key: ApiKeyWithCoach) -> Principal:
+def _to_principal(key: ApiKeyWithCoach) -> auth.Principal:
     restrictions = key["restrictions"]
     coach = team.to_principal(key["coach"], account.to_company(key["company"]), "apiKey", key["_id"])
     permissions = coach.permissions
     if restrictions["permissions"] is not None:
         permissions &= frozenset(restrictions["permissions"])
     if restrictions["readOnly"]:
-        permissions &= READ_PERMISSIONS
+        permissions &= auth.READ_PERMISSIONS
     restricted = restrictions["readOnly"] or restrictions["permissions"] is not None
     return replace(
         coach,
@@ -360,7 +352,7 @@ def _is_expired(expires_at: datetime | None) -> bool:
 async def count_unreadable(services: Services) -> dict[str, int]:
     """Return the number of keys encrypted under each master key that this process lacks, by its fingerprint."""
     sealed = [key["sealed"] async for key in _SEALED.iterate(services)]
-    return Counter(fingerprint_of(each) for each in sealed if not services.vault.has_key_for(each))
+    return Counter(auth.fingerprint_of(each) for each in sealed if not services.vault.has_key_for(each))
 
 
 iterate_unreadable = _SEALED.iterate_unreadable
@@ -377,7 +369,7 @@ def rotate_master_key(services: Services) -> AsyncIterator[bool]:
 routes = Routes("/coach/api-keys", tag="API keys", path_descriptions={"keyId": "The identifier of the API key."})
 
 
-@routes.get("", access=session_only())
+@routes.get("", access=auth.session_only())
 async def list_api_keys(ctx: Context) -> list[ApiKey]:
     """List the keys.
 
@@ -388,7 +380,7 @@ async def list_api_keys(ctx: Context) -> list[ApiKey]:
 
 @routes.post(
     "",
-    access=session_only(),
+    access=auth.session_only(),
     returns=output_of(CreatedApiKey, output_of(ApiKey)),
     example={"name": "Our backend", "restrictions": {"readOnly": True}},
 )
@@ -400,7 +392,7 @@ async def create_api_key(ctx: Context, body: NewApiKey) -> CreatedApiKey:
     return await create(ctx, body["name"], body["restrictions"])
 
 
-@routes.get("/{keyId}/reveal", access=session_only())
+@routes.get("/{keyId}/reveal", access=auth.session_only())
 async def reveal_api_key(ctx: Context, key_id: ObjectId) -> RevealedKey:
     """Read a key's secret again.
 
@@ -409,7 +401,7 @@ async def reveal_api_key(ctx: Context, key_id: ObjectId) -> RevealedKey:
     return {"key": await reveal(ctx, key_id)}
 
 
-@routes.delete("/{keyId}", access=session_only())
+@routes.delete("/{keyId}", access=auth.session_only())
 async def delete_api_key(ctx: Context, key_id: ObjectId) -> None:
     """Revoke a key.
 

@@ -14,6 +14,8 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, c
 
 from marshmallow import fields
 
+from coaching_service.core import errors as core_errors
+from coaching_service.core import fields as core_fields
 from coaching_service.core.auth import (
     CUSTOMERS,
     Access,
@@ -32,10 +34,8 @@ from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.recording import Interface
 from coaching_service.core.database.transactions import AlreadyClaimed, transactional
-from coaching_service.core.errors import Conflict, Forbidden, NotFound, ServiceError, Unavailable
 from coaching_service.core.events import Accepted
 from coaching_service.core.field_schemas import output_of
-from coaching_service.core.fields import Description, Optional, Part, Private, private_of
 from coaching_service.core.idempotency import Claim, IdempotencyKeyReused
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.jobs import queue
@@ -69,14 +69,23 @@ class StoredCaller(TypedDict):
 
 class _Problem(TypedDict):
     entry: Annotated[
-        str, Description("Where: an entry of the archive with the number of its line, or a line of the CSV.")
+        str,
+        core_fields.Description("Where: an entry of the archive with the number of its line, or a line of the CSV."),
     ]
     line: NotRequired[
-        Annotated[int | None, Optional, Description("Of a table: the line of the row; null: the whole file.")]
+        Annotated[
+            int | None,
+            core_fields.Optional,
+            core_fields.Description("Of a table: the line of the row; null: the whole file."),
+        ]
     ]
-    field: Annotated[str | None, Description("The path of the field; null: the whole record.")]
-    code: Annotated[str, Optional, Description("A stable code, such as `EXTERNAL_ID_TAKEN`. Absent in old jobs.")]
-    message: Annotated[str, Description("What is wrong, as the continuation of the field's name.")]
+    field: Annotated[str | None, core_fields.Description("The path of the field; null: the whole record.")]
+    code: Annotated[
+        str,
+        core_fields.Optional,
+        core_fields.Description("A stable code, such as `EXTERNAL_ID_TAKEN`. Absent in old jobs."),
+    ]
+    message: Annotated[str, core_fields.Description("What is wrong, as the continuation of the field's name.")]
 
 
 class JobError(_Problem):
@@ -85,8 +94,8 @@ class JobError(_Problem):
     _id: NotRequired[
         Annotated[
             ObjectId,
-            Optional,
-            Description(
+            core_fields.Optional,
+            core_fields.Description(
                 "Of a CSV file. With `EXTERNAL_ID_TAKEN`: the client who has the identifier. With `ALREADY_EXISTS`: "
                 "the client with the same e-mail address or full name."
             ),
@@ -102,34 +111,40 @@ class StoredJob(Stored):
     `changeId`, the batch that it undoes.
     """
 
-    kind: Annotated[JobKind, Choice("import", "load_unit", "bulk", "undo"), Description("What the job does.")]
+    kind: Annotated[
+        JobKind, Choice("import", "load_unit", "bulk", "undo"), core_fields.Description("What the job does.")
+    ]
     status: Annotated[
         JobStatus,
-        Description("`failed`, `cancelled`: it ended before everything was processed; what it had stored stays."),
+        core_fields.Description(
+            "`failed`, `cancelled`: it ended before everything was processed; what it had stored stays."
+        ),
     ]
     done: Annotated[
         int,
-        Description(
+        core_fields.Description(
             "Number of records processed; of a conversion: of clients, programs and templates; of a bulk operation: of "
             "clients; of an undo: of changes."
         ),
     ]
-    total: Annotated[int, Description("Number of records; 0 until they are counted.")]
-    result: Annotated[Mapping[str, Any] | None, fields.Raw(), Description("null until the job has ended.")]
+    total: Annotated[int, core_fields.Description("Number of records; 0 until they are counted.")]
+    result: Annotated[Mapping[str, Any] | None, fields.Raw(), core_fields.Description("null until the job has ended.")]
     errors: Annotated[
         list[JobError],
         fields.List(fields.Nested(output_of(JobError, output_of(_Problem), name="BackgroundJobError"))),
-        Description("The first 100 problems, of a table 1,000; then `MORE_PROBLEMS` with the number of others."),
+        core_fields.Description(
+            "The first 100 problems, of a table 1,000; then `MORE_PROBLEMS` with the number of others."
+        ),
     ]
-    work: NotRequired[Annotated[Mapping[str, Any], Private]]
-    caller: NotRequired[Annotated[StoredCaller | None, Private]]
-    requestedBy: NotRequired[Annotated[ObjectId | None, Private]]
-    customerId: NotRequired[Annotated[ObjectId | None, Private]]
-    batchId: NotRequired[Annotated[ObjectId, Private]]
-    changeId: NotRequired[Annotated[ObjectId, Private]]
+    work: NotRequired[Annotated[Mapping[str, Any], core_fields.Private]]
+    caller: NotRequired[Annotated[StoredCaller | None, core_fields.Private]]
+    requestedBy: NotRequired[Annotated[ObjectId | None, core_fields.Private]]
+    customerId: NotRequired[Annotated[ObjectId | None, core_fields.Private]]
+    batchId: NotRequired[Annotated[ObjectId, core_fields.Private]]
+    changeId: NotRequired[Annotated[ObjectId, core_fields.Private]]
 
 
-NewJob: TypeAlias = Part[StoredJob, Literal["kind", "work", "requestedBy", "customerId"]]
+NewJob: TypeAlias = core_fields.Part[StoredJob, Literal["kind", "work", "requestedBy", "customerId"]]
 
 # A client who was not changed, or a document that was not restored.
 StoredFailure = Mapping[str, Any]
@@ -189,7 +204,7 @@ jobs = Documents[StoredJob](
         Index(("changeId", "createdAt"), partial_filter=(("changeId", {"$exists": True}),)),
         Index((_CLIENTS,)),
     ),
-    private=private_of(StoredJob),
+    private=core_fields.private_of(StoredJob),
     client_field=_CLIENTS,
     expire=("createdAt", int(RETENTION.total_seconds())),
     cross_company_reason="the check of the stored data looks for those that do not continue",
@@ -202,7 +217,7 @@ _READERS = (
 )
 COMPLETE = (
     *("createdAt", "updatedAt", "kind", "status", "done", "total", "result", "errors"),
-    *private_of(StoredJob),
+    *core_fields.private_of(StoredJob),
 )
 
 
@@ -345,12 +360,12 @@ async def require(ctx: Context, job: StoredJob, *, writes: bool) -> None:
     """
     if not ctx.caller.is_coach:
         if ctx.caller.id != job.get("customerId"):
-            raise NotFound("job")
+            raise core_errors.NotFound("job")
         return
     is_own = ctx.caller.id == job.get("requestedBy")  # of a batch, an import of one client, or its undo
     if is_batch(job):
         if not is_own and ctx.caller.role != "OWNER":
-            raise NotFound("job")
+            raise core_errors.NotFound("job")
         require_readable(ctx)
     needed = _access_to_batch(job) if is_batch(job) else _OF_CLIENT if is_own else _OF_OWNER
     check_access(needed.control if writes else needed.reading, ctx.caller, writes=writes)
@@ -399,10 +414,10 @@ forget_file = _forget_file
 async def get(ctx: Context, job_id: ObjectId) -> StoredJob:
     """Return a job. Raises NotFound, and as `require`."""
     if (job := await _find_readers(ctx, job_id)) is None:
-        raise NotFound("job")
+        raise core_errors.NotFound("job")
     await require(ctx, job, writes=False)
     if (public := await jobs.find_one(ctx, {"_id": job_id})) is None:
-        raise NotFound("job")
+        raise core_errors.NotFound("job")
     return public
 
 
@@ -415,7 +430,7 @@ async def get_complete(
     """
     job = await find_complete(ctx, job_id)
     if job is None or batch not in (None, is_batch(job)):
-        raise NotFound("job")
+        raise core_errors.NotFound("job")
     await require(ctx, job, writes=writes)
     return job
 
@@ -492,7 +507,7 @@ async def as_requested(ctx: Context, job: StoredJob | None) -> Context | None:
 async def _may_continue(ctx: Context, job: StoredJob) -> bool:
     try:
         await require(ctx, job, writes=True)
-    except (Forbidden, NotFound):
+    except (core_errors.Forbidden, core_errors.NotFound):
         return False
     return True
 
@@ -514,7 +529,7 @@ async def get_step(
     job_id: ObjectId = job.arguments["jobId"]
     try:
         owner_of_company = await team.get_owner(services, job.company_id or ObjectId())
-    except NotFound:
+    except core_errors.NotFound:
         return None
     ctx = Context(services, operation=operation, batch_id=job_id if has_own_batch else None)
     ctx = ctx.acting_as(owner_of_company)
@@ -556,7 +571,7 @@ async def require_none_unfinished(ctx: Context, kind: JobKind) -> None:
 
 async def _require_none(ctx: Context, kind: JobKind, owner: Filter) -> None:
     if await has_unfinished(ctx, kind, owner):
-        raise Conflict(f"Another {_NAMES[kind]} of this company is not finished yet", code="JOB_RUNNING")
+        raise core_errors.Conflict(f"Another {_NAMES[kind]} of this company is not finished yet", code="JOB_RUNNING")
 
 
 async def update(
@@ -672,7 +687,7 @@ def require_visible(ctx: Context, job: StoredJob) -> None:
     """Raise Conflict (JOB_RUNNING) if another coach has begun a batch, unless the caller is the owner; Forbidden."""
     require_readable(ctx)
     if ctx.caller.role != "OWNER" and job.get("requestedBy") != ctx.caller.id:
-        raise Conflict("Another coach has begun this already", code="JOB_RUNNING")
+        raise core_errors.Conflict("Another coach has begun this already", code="JOB_RUNNING")
 
 
 def step_of(work: Work, at_once: int, slow: Mapping[str, int] | None = None) -> Step:
@@ -703,9 +718,9 @@ async def _continue(ctx: Context, job: StoredJob, work: Work, at_once: int) -> R
         ids = _ids_from(job, at_once)
         try:
             outcome = await work(ctx, job, ids, claim)
-        except Unavailable:
+        except core_errors.Unavailable:
             raise
-        except ServiceError as error:
+        except core_errors.ServiceError as error:
             known: JobError = {"entry": "", "field": None, "code": error.code or error.reason, "message": str(error)}
             await end_batch(ctx, job, "failed", [known])
             return None

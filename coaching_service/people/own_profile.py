@@ -21,22 +21,15 @@ from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import patch_of
 from coaching_service.people import files as stored_files
 from coaching_service.people.customers import activity_dates, service
+from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import (
-    ContactDetails,
-    Customer,
-    OwnDetails,
-    OwnRecord,
-    OwnSettings,
-    ProfilePhotoFields,
-)
 from coaching_service.people.sessions import passwords
 from coaching_service.people.sessions.models import NewPassword, PasswordChange, PasswordSet
 
 # --- A client's own profile as it is sent and returned; `profilePhotoUrl` is a signed link ----------------------------
 
 
-class OwnProfile(ContactDetails, OwnSettings):
+class OwnProfile(customer_models.ContactDetails, customer_models.OwnSettings):
     """A client's own record."""
 
     _id: ObjectId
@@ -52,7 +45,13 @@ class ErasureRequest(TypedDict):
     erasureRequestedAt: Annotated[datetime, Description("When the client asked for it first.")]
 
 
-_FIELDS = (*names_of(ContactDetails, OwnSettings), "profilePhoto", "createdAt", "updatedAt", "version")
+_FIELDS = (
+    *names_of(customer_models.ContactDetails, customer_models.OwnSettings),
+    "profilePhoto",
+    "createdAt",
+    "updatedAt",
+    "version",
+)
 
 
 async def get(ctx: Context) -> OwnProfile:
@@ -61,7 +60,7 @@ async def get(ctx: Context) -> OwnProfile:
 
 
 @transactional
-async def update(ctx: Context, change: OwnDetails) -> OwnProfile:
+async def update(ctx: Context, change: customer_models.OwnDetails) -> OwnProfile:
     """Change the profile of the caller, a client, and return it.
 
     Raises Conflict if it has changed since `change["version"]`, NotFound if the client has been deleted.
@@ -127,10 +126,10 @@ async def find_erasure_request(ctx: Context) -> datetime | None:
     return customer.get("erasureRequestedAt")
 
 
-def _to_profile(ctx: Context, customer: Customer) -> OwnProfile:
+def _to_profile(ctx: Context, customer: customer_models.Customer) -> OwnProfile:
     return {
         "_id": customer["_id"],
-        **take(ContactDetails, customer),
+        **take(customer_models.ContactDetails, customer),
         "language": customer.get("language"),
         "loadUnit": customer.get("loadUnit"),
         "notifications": customers.get_notifications(customer),
@@ -156,10 +155,10 @@ async def get_own_profile(ctx: Context) -> OwnProfile:
 @routes.patch(
     "",
     access=customer(),
-    body=patch_of(input_of(OwnRecord), name="OwnProfileChange"),
+    body=patch_of(input_of(customer_models.OwnRecord), name="OwnProfileChange"),
     example={"notifications": {"messages": False}, "version": 0},
 )
-async def update_own_profile(ctx: Context, body: OwnDetails) -> OwnProfile:
+async def update_own_profile(ctx: Context, body: customer_models.OwnDetails) -> OwnProfile:
     """Change my profile.
 
     Only the fields sent are changed; null clears a field.
@@ -170,11 +169,13 @@ async def update_own_profile(ctx: Context, body: OwnDetails) -> OwnProfile:
 @routes.put(
     "/profile-photo",
     access=customer(),
-    multipart=MultipartBody("profilePhotoFile", IMAGE_TYPES, ProfilePhotoFields),
+    multipart=MultipartBody("profilePhotoFile", IMAGE_TYPES, customer_models.ProfilePhotoFields),
     body_optional=True,
     example={},
 )
-async def set_own_profile_photo(ctx: Context, body: ProfilePhotoFields, file: StoredFile | None) -> OwnProfile:
+async def set_own_profile_photo(
+    ctx: Context, body: customer_models.ProfilePhotoFields, file: StoredFile | None
+) -> OwnProfile:
     """Set my profile photo.
 
     Without a file nothing changes. Metadata, such as the location, is removed from the picture.

@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypedDict, Unpack
 
 from marshmallow import fields
 
+from coaching_service.core import list_selection
 from coaching_service.core.auth import NUTRITION, coach, customer
 from coaching_service.core.database import files
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
@@ -24,7 +25,6 @@ from coaching_service.core.fields import Description, take
 from coaching_service.core.file_links import file_url
 from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import Page, PageFields, PageQuery, PartOfList, part_of
 from coaching_service.core.media import IMAGE_TYPES, PDF
 from coaching_service.core.validation import Text
 from coaching_service.people.activity import service as activity
@@ -162,7 +162,9 @@ async def raise_counter(services: Services, low: LowCounter) -> None:
     await counters.across_companies(services).update_one(dict(low["_id"]), change, upsert=True)
 
 
-async def list_plans(ctx: Context, customer_id: ObjectId, **part: Unpack[PartOfList]) -> Page[PlanVersion]:
+async def list_plans(
+    ctx: Context, customer_id: ObjectId, **part: Unpack[list_selection.PartOfList]
+) -> list_selection.Page[PlanVersion]:
     """Return one page of a client's plan versions, newest first, or those after a cursor.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
@@ -250,10 +252,12 @@ routes = Routes("/coach/customers/{customerId}", tag="Nutrition plans", locks="c
 own_routes = Routes("/customer/plan-versions", tag="The client's own")
 
 
-@routes.get("/plan-versions", access=coach(NUTRITION.VIEW), query=PageQuery())
-async def list_plan_versions(ctx: Context, customer_id: ObjectId, query: PageFields) -> Page[PlanVersion]:
+@routes.get("/plan-versions", access=coach(NUTRITION.VIEW), query=list_selection.PageQuery())
+async def list_plan_versions(
+    ctx: Context, customer_id: ObjectId, query: list_selection.PageFields
+) -> list_selection.Page[PlanVersion]:
     """List the versions of a client's nutrition plan, newest first."""
-    return await list_plans(ctx, customer_id, **part_of(query))
+    return await list_plans(ctx, customer_id, **list_selection.part_of(query))
 
 
 @routes.post(
@@ -284,7 +288,7 @@ async def delete_plan_version(ctx: Context, customer_id: ObjectId, plan_id: Obje
     await delete(ctx, customer_id, plan_id)
 
 
-@own_routes.get("", access=customer(), query=PageQuery())
-async def list_own_plan_versions(ctx: Context, query: PageFields) -> Page[PlanVersion]:
+@own_routes.get("", access=customer(), query=list_selection.PageQuery())
+async def list_own_plan_versions(ctx: Context, query: list_selection.PageFields) -> list_selection.Page[PlanVersion]:
     """List the versions of my nutrition plan, newest first."""
-    return await list_plans(ctx, ctx.caller.id, **part_of(query))
+    return await list_plans(ctx, ctx.caller.id, **list_selection.part_of(query))

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict, Unpack, cast
 
 from marshmallow import ValidationError, fields
 
+from coaching_service.core import list_selection
 from coaching_service.core.auth import CUSTOMERS, coach, customer
 from coaching_service.core.database import files
 from coaching_service.core.database.connection import Index
@@ -28,7 +29,6 @@ from coaching_service.core.file_links import file_url
 from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import Page, PageFields, PageQuery, PartOfList, page_of, part_of
 from coaching_service.core.media import IMAGE_TYPES, JPEG, file_extension
 from coaching_service.core.query import FormVersion
 from coaching_service.core.validation import CalendarDate, Choice
@@ -115,7 +115,9 @@ photos = Documents[StoredPhotos](
 )
 
 
-async def list_photos(ctx: Context, customer_id: ObjectId, **part: Unpack[PartOfList]) -> Page[ProgressPhoto]:
+async def list_photos(
+    ctx: Context, customer_id: ObjectId, **part: Unpack[list_selection.PartOfList]
+) -> list_selection.Page[ProgressPhoto]:
     """Return one page of a client's photos, newest date first, or those after a cursor.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
@@ -309,13 +311,17 @@ _NEW_PHOTO = MultipartBody("imageFile", IMAGE_TYPES, NewPhoto)
 _PHOTO = {"createdAt": "2026-03-02", "imageSideIndex": "1"}
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), query=PageQuery(), returns=page_of(PROGRESS_PHOTO))
-async def list_progress_photos(ctx: Context, customer_id: ObjectId, query: PageFields) -> Page[ProgressPhoto]:
+@routes.get(
+    "", access=coach(CUSTOMERS.VIEW), query=list_selection.PageQuery(), returns=list_selection.page_of(PROGRESS_PHOTO)
+)
+async def list_progress_photos(
+    ctx: Context, customer_id: ObjectId, query: list_selection.PageFields
+) -> list_selection.Page[ProgressPhoto]:
     """List a client's progress photos, newest first.
 
     One record a date, with three sides.
     """
-    return await list_photos(ctx, customer_id, **part_of(query))
+    return await list_photos(ctx, customer_id, **list_selection.part_of(query))
 
 
 @routes.post(
@@ -362,13 +368,15 @@ async def delete_progress_photo(ctx: Context, customer_id: ObjectId, photo_id: O
     await delete(ctx, customer_id, photo_id)
 
 
-@own_routes.get("", access=customer(), query=PageQuery(), returns=page_of(PROGRESS_PHOTO))
-async def list_own_progress_photos(ctx: Context, query: PageFields) -> Page[ProgressPhoto]:
+@own_routes.get("", access=customer(), query=list_selection.PageQuery(), returns=list_selection.page_of(PROGRESS_PHOTO))
+async def list_own_progress_photos(
+    ctx: Context, query: list_selection.PageFields
+) -> list_selection.Page[ProgressPhoto]:
     """List my progress photos, newest first.
 
     One record a date, with three sides.
     """
-    return await list_photos(ctx, ctx.caller.id, **part_of(query))
+    return await list_photos(ctx, ctx.caller.id, **list_selection.part_of(query))
 
 
 @own_routes.post(

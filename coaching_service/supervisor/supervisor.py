@@ -20,13 +20,7 @@ from typing import Literal, NoReturn, Protocol
 
 import structlog
 
-from coaching_service.supervisor.worker_connection import (
-    MAX_MESSAGE_BYTES,
-    Instructions,
-    Message,
-    encode,
-    retire_seconds,
-)
+from coaching_service.supervisor import worker_connection
 
 Rule = Literal["sum", "largest", "smallest", "own"]
 
@@ -207,7 +201,7 @@ class Worker:
     when it serves requests or has ended.
     """
 
-    def __init__(self, instructions: Instructions, owner: Owner) -> None:
+    def __init__(self, instructions: worker_connection.Instructions, owner: Owner) -> None:
         """Start the process. Raises OSError."""
         self.number = instructions.worker
         self.metrics = ""
@@ -222,7 +216,7 @@ class Worker:
         own, its = socket.socketpair()
         sockets = [number for number in (instructions.listening, instructions.metrics_listening) if number is not None]
         with its:
-            own.sendall(encode(asdict(instructions)))
+            own.sendall(worker_connection.encode(asdict(instructions)))
             command = [sys.executable, "-m", "coaching_service", "serve", "--worker-socket", str(its.fileno())]
             self._process = subprocess.Popen(  # noqa: S603 - our own program
                 command,
@@ -304,13 +298,13 @@ class Worker:
 
     async def _follow(self, own: socket.socket) -> None:
         """Read what the process sends, until it closes the connection."""
-        reader, self._writer = await asyncio.open_unix_connection(sock=own, limit=MAX_MESSAGE_BYTES)
+        reader, self._writer = await asyncio.open_unix_connection(sock=own, limit=worker_connection.MAX_MESSAGE_BYTES)
         with suppress(ConnectionError):
             async for line in reader:
                 self._receive(json.loads(line))
         self._writer.close()
 
-    def _receive(self, message: Message) -> None:
+    def _receive(self, message: worker_connection.Message) -> None:
         if message["kind"] == "ready":
             self.ready_at = time.monotonic()
             self.has_decided.set()
@@ -326,9 +320,9 @@ class Worker:
     async def _answer(self, number: int, text: str) -> None:
         self._send({"kind": "total", "number": number, "text": await self._owner.total(self, text)})
 
-    def _send(self, message: Message) -> None:
+    def _send(self, message: worker_connection.Message) -> None:
         if self._writer is not None and not self._writer.is_closing():
-            self._writer.write(encode(message))
+            self._writer.write(worker_connection.encode(message))
 
 
 _FORCED_END_SECONDS = 2.5  # after SHUTDOWN_SECONDS; a worker ends by itself after 2
@@ -423,7 +417,7 @@ class Supervisor:
 
     def _start(self, number: int, *, prepares: bool = False, listens_at_once: bool = False) -> Worker:
         plan = self._plan
-        instructions = Instructions(
+        instructions = worker_connection.Instructions(
             number,
             plan.listening,
             plan.metrics_listening,
@@ -479,7 +473,9 @@ class Supervisor:
             if old is not None and not old.has_ended.is_set():
                 old.retire()
                 shutdown = self._plan.shutdown_seconds
-                if not await old.ends_within(retire_seconds(shutdown) + shutdown + _FORCED_END_SECONDS):
+                if not await old.ends_within(
+                    worker_connection.retire_seconds(shutdown) + shutdown + _FORCED_END_SECONDS
+                ):
                     old.stop(signal.SIGKILL)
                     await old.has_ended.wait()
             return True

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import Annotated, Any, Literal, TypedDict
 
+from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, PROGRAMS, coach
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
@@ -20,7 +21,6 @@ from coaching_service.core.errors import Forbidden, InvalidFields, NotFound, inv
 from coaching_service.core.fields import Default, Description, Label, take
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Boolean, CalendarDate, Choice, Message, Text
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers.models import Customer, CustomersCreated, GroupsChanged
 from coaching_service.training.assignments import service as assignments
@@ -34,18 +34,18 @@ NEXT_MONDAY, JOIN_DAY = "nextMonday", "joinDay"
 Leaving = Literal["keep", "removeUpcoming"]
 
 
-class GroupName(Text):
+class GroupName(validation.Text):
     """The name of a group of clients."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=100, metadata={"pattern": r"^.{1,100}$", "example": "Morning"}, **options)
 
 
-class StartOn(Text):
+class StartOn(validation.Text):
     """`nextMonday`, `joinDay` or a date."""
 
     default_error_messages = {
-        "choice": Message(f"must be {NEXT_MONDAY}, {JOIN_DAY} or a date (YYYY-MM-DD)", "INVALID_CHOICE")
+        "choice": validation.Message(f"must be {NEXT_MONDAY}, {JOIN_DAY} or a date (YYYY-MM-DD)", "INVALID_CHOICE")
     }
 
     def __init__(self, **options: Any) -> None:
@@ -58,7 +58,7 @@ class StartOn(Text):
             return text
         if not text[:1].isdigit():
             raise self.make_error("choice")
-        day: str = CalendarDate().deserialize(text)
+        day: str = validation.CalendarDate().deserialize(text)
         return day
 
 
@@ -77,7 +77,7 @@ class _GroupProgram(TypedDict):
     ]
     leave: Annotated[
         Leaving,
-        Choice("keep", "removeUpcoming"),
+        validation.Choice("keep", "removeUpcoming"),
         Default("keep"),
         Description(
             "What happens to the workouts of the program that are still to come when a client leaves the group: with "
@@ -92,7 +92,7 @@ class GroupProgramChange(_GroupProgram):
 
     existing: Annotated[
         bool,
-        Boolean(),
+        validation.Boolean(),
         Default(False),
         Description("Whether clients who are in the group now get it too, as if they joined now."),
     ]

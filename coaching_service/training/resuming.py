@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypedDict, cast, get_args
 
 from marshmallow import ValidationError, validates_schema
 
+from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
@@ -18,10 +19,9 @@ from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Description
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp import results
 from coaching_service.core.mcp.arguments import CustomerArgument, optional
-from coaching_service.core.mcp.results import MAX_DAYS, Reason, Written, count_span, find_reasons, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import BEFORE_START, AbsenceDate, Choice, DryRun, DryRunField, Message, Text
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.absences import LIMITED, includes, is_absence
 from coaching_service.people.availability.models import Availability, AvailabilityKind, NewAvailability
@@ -51,12 +51,12 @@ _Return = TypedDict(
                 "planned in the absence is removed."
             ),
         ],
-        "from": Annotated[str, AbsenceDate(), Description("The first day on which the client trains.")],
+        "from": Annotated[str, validation.AbsenceDate(), Description("The first day on which the client trains.")],
     },
 )
 
 
-class ScheduleResumption(DryRunField, _Return):
+class ScheduleResumption(validation.DryRunField, _Return):
     """The return of a client from an absence."""
 
 
@@ -125,7 +125,7 @@ routes = Routes("/coach/customers/{customerId}/schedule/resume", tag="Schedule",
     "",
     access=coach(CUSTOMERS.EDIT),
     status=200,
-    body=input_of(ScheduleResumption, DryRun)(),
+    body=input_of(ScheduleResumption, validation.DryRun)(),
     errors=(Conflict,),
     example={"from": "2026-05-06", "mode": "shift"},
 )
@@ -150,16 +150,16 @@ _MAX_NAMED = 10
 class AvailabilityToSet(CustomerArgument):
     """Why and when a client does not train, or the return."""
 
-    kind = Choice(
+    kind = validation.Choice(
         *get_args(AvailabilityKind),
         _BACK,
         required=True,
         metadata={"description": "limited: no effect; back: ends the absence before startDate."},
     )
-    startDate = AbsenceDate(**optional("First day. Default: the client's today."))
-    until = AbsenceDate(**optional("Last day. Default: no end."))
-    note = Text(max_length=500, **optional("Shown to the client."))
-    planned = Choice(
+    startDate = validation.AbsenceDate(**optional("First day. Default: the client's today."))
+    until = validation.AbsenceDate(**optional("Last day. Default: no end."))
+    note = validation.Text(max_length=500, **optional("Shown to the client."))
+    planned = validation.Choice(
         *get_args(ResumeMode),
         **optional("With back: shift what was planned since, or drop it. Default: neither."),
     )
@@ -169,13 +169,13 @@ class AvailabilityToSet(CustomerArgument):
         """Raise ValidationError unless only a return has `planned`, and only a period an end and a note."""
         others = ("until", "note") if data.get("kind") == _BACK else ("planned",)
         errors = {
-            name: [Message(f"must not be combined with kind {data.get('kind')}", "NOT_ALLOWED")]
+            name: [validation.Message(f"must not be combined with kind {data.get('kind')}", "NOT_ALLOWED")]
             for name in others
             if data.get(name) is not None
         }
         first, last = data.get("startDate"), data.get("until")
         if first is not None and last is not None and last < first:
-            errors.setdefault("until", []).append(BEFORE_START)
+            errors.setdefault("until", []).append(validation.BEFORE_START)
         if errors:
             raise ValidationError(errors)
 
@@ -187,7 +187,7 @@ class AvailabilityToSet(CustomerArgument):
     writes=True,
     locks="customer",
     destructive=True,
-    confirms=(Reason.MANY_DAYS, Reason.FAR_DATE),
+    confirms=(results.Reason.MANY_DAYS, results.Reason.FAR_DATE),
 )
 async def set_availability(
     ctx: Context,
@@ -197,7 +197,7 @@ async def set_availability(
     until: str | None,
     note: str | None,
     planned: ResumeMode | None,
-) -> Written:
+) -> results.Written:
     """Enter or change when a client is away, injured or ill: nothing is missed then, and check-ins pause; or end it."""
     today = await customers.get_local_date(ctx, customer_id)
     if kind == _BACK:
@@ -219,15 +219,17 @@ async def set_availability(
     name = await _name(ctx, customer_id)
     if before == period:
         line = f"Nothing changed: {name} is {write_period(period)} already."
-        return Written(line, {"customerId": customer_id, "availabilityId": period["_id"]})
+        return results.Written(line, {"customerId": customer_id, "availabilityId": period["_id"]})
     was = f"{write_period(before)} → " if before is not None else ""
     now = await customers.resolve_today(ctx, customer_id)
     days = [period["from"]] if period["until"] is None else [period["from"], period["until"]]
-    return Written(
+    return results.Written(
         f"Set {name} {was}{write_period(period)}.{_describe_check_ins(ctx, now)}"
         f"{await _name_planned(ctx, period, now)}",
         {"customerId": customer_id, "availabilityId": period["_id"]},
-        find_reasons(today=today, dates=days, days=MAX_DAYS + 1 if period["until"] is None else count_span(days)),
+        results.find_reasons(
+            today=today, dates=days, days=results.MAX_DAYS + 1 if period["until"] is None else results.count_span(days)
+        ),
     )
 
 
@@ -239,7 +241,9 @@ async def _find_beginning(ctx: Context, customer_id: ObjectId, today: date, kind
     return current["from"]
 
 
-async def _resume(ctx: Context, customer_id: ObjectId, today: date, back: str, planned: ResumeMode | None) -> Written:
+async def _resume(
+    ctx: Context, customer_id: ObjectId, today: date, back: str, planned: ResumeMode | None
+) -> results.Written:
     result = await resume(ctx, customer_id, back, planned, field="startDate")
     period, moved = result["availability"], result["changed"]
     dates = [str(block["date"]) for block in moved]
@@ -252,13 +256,13 @@ async def _resume(ctx: Context, customer_id: ObjectId, today: date, back: str, p
         sentences.append(f"removed {_count(len(result['removed']))}")
     if result["kept"]:
         sentences.append(f"kept {_count(result['kept'])} with something done")
-    return Written(
+    return results.Written(
         f"{'; '.join(sentences)}.{_describe_check_ins(ctx, now)}",
         {"customerId": customer_id, "availabilityId": period["_id"]},
-        find_reasons(
+        results.find_reasons(
             today=today,
             dates=(back, *dates),
-            days=max(count_span(dates), len(result["removed"]) and days_between(period["from"], back)),
+            days=max(results.count_span(dates), len(result["removed"]) and days_between(period["from"], back)),
         ),
     )
 
@@ -271,7 +275,7 @@ def _describe_check_ins(ctx: Context, today: str) -> str:
         versions = [each.before or each.after or {} for each in changed if each.history.kind == "workout"]
         check_ins = sorted((each["date"], each["name"]) for each in versions if each.get("checkInId") is not None)
         if check_ins:
-            words_of = [f"{typed(name)} on {name_days([day], today)}" for day, name in check_ins]
+            words_of = [f"{results.typed(name)} on {name_days([day], today)}" for day, name in check_ins]
             named = join_some(words_of, _MAX_NAMED)
             count = f"{len(check_ins)} check-in{'' if len(check_ins) == 1 else 's'}"
             sentences.append(f" {count} {words}: {named}.")
@@ -288,13 +292,13 @@ async def _name_planned(ctx: Context, period: Availability, today: str) -> str:
     if not planned:
         return " Nothing is planned in it."
     named = join_some(
-        [f"{typed(block['name'])} on {name_days([str(block['date'])], today)}" for block in planned], _MAX_NAMED
+        [f"{results.typed(block['name'])} on {name_days([str(block['date'])], today)}" for block in planned], _MAX_NAMED
     )
     return f" {_count(len(planned))} planned in it: {named}. With back, shift or drop them."
 
 
 async def _name(ctx: Context, customer_id: ObjectId) -> str:
-    return typed((await customers.get_visible_reference(ctx, customer_id))["name"])
+    return results.typed((await customers.get_visible_reference(ctx, customer_id))["name"])
 
 
 def _count(number: int) -> str:

@@ -15,21 +15,11 @@ from aiohttp import web
 from marshmallow import ValidationError
 from multidict import MultiDict
 
+from coaching_service.core import errors
 from coaching_service.core.auth import CUSTOMERS, Principal, check_access
 from coaching_service.core.database.context import Context, schedule_key
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import zone_of
-from coaching_service.core.errors import (
-    ClientDisconnected,
-    CompanySuspended,
-    Conflict,
-    InvalidFields,
-    MethodNotAllowed,
-    NotFound,
-    ServiceError,
-    Unauthorized,
-    Unavailable,
-)
 from coaching_service.core.http.handlers import HandlerDependencies
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
 from coaching_service.core.http.request_parsing import is_disconnected, network_address
@@ -46,19 +36,8 @@ from coaching_service.people.changes import service as changes
 from coaching_service.people.changes.models import ChangeSummary
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.web import browser_sessions, error_pages, forms, rendering, static_files, views
-from coaching_service.web.browser_sessions import (
-    BrowserSession,
-    StaleForm,
-    device_of,
-    home_of,
-    redirect_response,
-    redirect_to_sign_in,
-    see_other,
-)
-from coaching_service.web.error_pages import FORM_ERRORS, reject, reject_form_of, render_error, to_service_error
+from coaching_service.web import pages as web_pages
 from coaching_service.web.formatting import format_date
-from coaching_service.web.forms import CSRF_FIELD, FormData, FormState, apply_correction, field_names, load_form
-from coaching_service.web.pages import Handler, Page, QueuedTask, Redirect, Render, StreamedTask
 from coaching_service.web.views.history import describe_operation
 
 # --- One request of a page or form, and what its page needs of it -----------------------------------------------------
@@ -75,9 +54,9 @@ _COUNTERS = {
 class PageRequest:
     """One request of a page or form."""
 
-    page: Page
+    page: web_pages.Page
     request: web.Request
-    browser_session: BrowserSession
+    browser_session: browser_sessions.BrowserSession
     ctx: Context
 
     async def after_waiting(self) -> PageRequest:
@@ -90,9 +69,9 @@ class PageRequest:
         arguments: dict[str, Any] = {**self._identifiers()}
         if page.query is not None:
             try:
-                arguments["query"] = load_form(page.query, self.request.query)
+                arguments["query"] = forms.load_form(page.query, self.request.query)
             except ValidationError:
-                arguments["query"] = load_form(page.query, {})
+                arguments["query"] = forms.load_form(page.query, {})
         if page.with_request:
             arguments["request"] = self.request
         return arguments
@@ -123,11 +102,11 @@ class PageRequest:
         arguments = self.arguments()
         try:
             return await self.page.handler(self.ctx, **arguments)
-        except InvalidFields:
+        except errors.InvalidFields:
             if not arguments.get("query", {}).get("after"):
                 raise
             query = [(name, value) for name, value in self.request.query.items() if name != "after"]
-            return Redirect(self.request.path + (f"?{urlencode(query)}" if query else ""))
+            return web_pages.Redirect(self.request.path + (f"?{urlencode(query)}" if query else ""))
 
     async def find_undoable_change(self) -> ObjectId | None:
         """Return the change that the notice of the page reports, if the coach may undo it."""
@@ -149,7 +128,7 @@ class PageRequest:
             return None
         if (audience == "coach") == principal.is_coach:
             return None
-        return home_of(principal)
+        return browser_sessions.home_of(principal)
 
 
 _MOST = 3
@@ -192,8 +171,8 @@ _MAX_UPDATES = 50
 
 async def stream_task(
     request: web.Request,
-    browser_session: BrowserSession,
-    task: StreamedTask,
+    browser_session: browser_sessions.BrowserSession,
+    task: web_pages.StreamedTask,
     check: Callable[[], Awaitable[object]],
 ) -> web.StreamResponse:
     """Run `task` and stream its page; each step appends a progress bar.
@@ -219,7 +198,7 @@ async def stream_task(
         variables["result"] = await task.run(stream.report)
         await stream.write(stream.render_progress(task.total))
     except Exception as error:  # noqa: BLE001 - the response has started, so the page itself shows the error
-        variables["error"] = to_service_error(request, error).message
+        variables["error"] = error_pages.to_service_error(request, error).message
     await stream.write(rendering.render_fragment(request, "result.html", variables) + after.encode())
     with suppress(ConnectionError):
         await response.write_eof()
@@ -267,7 +246,7 @@ def mount(app: web.Application, dependencies: HandlerDependencies) -> None:
     app.add_routes(static_files.routes())
     pages = views.list_pages()
     application = WebApplication(dependencies, {page.handler: page for page in pages if page.method == "GET"})
-    by_pattern: dict[str, list[Page]] = {}
+    by_pattern: dict[str, list[web_pages.Page]] = {}
     for page in pages:
         pattern = page.pattern
         add = app.router.add_get if page.method == "GET" else app.router.add_post
@@ -285,20 +264,22 @@ def mount(app: web.Application, dependencies: HandlerDependencies) -> None:
 class WebApplication:
     """Serves pages and forms. `pages` maps the handlers of pages to their declarations."""
 
-    def __init__(self, dependencies: HandlerDependencies, pages: dict[Handler, Page]) -> None:
+    def __init__(self, dependencies: HandlerDependencies, pages: dict[web_pages.Handler, web_pages.Page]) -> None:
         self.dependencies, self.pages = dependencies, pages
 
-    def page_handler(self, page: Page) -> _AiohttpHandler:
+    def page_handler(self, page: web_pages.Page) -> _AiohttpHandler:
         """Return the aiohttp handler of one declared page or form."""
 
         async def handle(request: web.Request) -> web.StreamResponse:
-            browser_session = BrowserSession.anonymous(self.dependencies.services)
+            browser_session = browser_sessions.BrowserSession.anonymous(self.dependencies.services)
             try:
                 async with interrupting(self.dependencies.services, request):
-                    browser_session = await BrowserSession.from_request(self.dependencies.services, request)
+                    browser_session = await browser_sessions.BrowserSession.from_request(
+                        self.dependencies.services, request
+                    )
                     await self._count(request, browser_session)
                     return await self._respond(self._page_request(page, request, browser_session))
-            except ClientDisconnected:
+            except errors.ClientDisconnected:
                 raise
             except Exception as error:  # noqa: BLE001 - the one place where exceptions become error pages
                 return self._failed(request, browser_session, error)
@@ -306,21 +287,23 @@ class WebApplication:
         return handle
 
     @staticmethod
-    def _failed(request: web.Request, browser_session: BrowserSession, error: Exception) -> web.StreamResponse:
+    def _failed(
+        request: web.Request, browser_session: browser_sessions.BrowserSession, error: Exception
+    ) -> web.StreamResponse:
         """Return the response to a request that raised `error`."""
         if error_pages.is_scripted(request):
-            return error_pages.error_response(request, browser_session, to_service_error(request, error))
-        if isinstance(error, Unauthorized):
-            return redirect_to_sign_in(request, browser_session)
-        return render_error(request, browser_session, to_service_error(request, error))
+            return error_pages.error_response(request, browser_session, error_pages.to_service_error(request, error))
+        if isinstance(error, errors.Unauthorized):
+            return browser_sessions.redirect_to_sign_in(request, browser_session)
+        return error_pages.render_error(request, browser_session, error_pages.to_service_error(request, error))
 
-    async def _count(self, request: web.Request, browser_session: BrowserSession) -> None:
+    async def _count(self, request: web.Request, browser_session: browser_sessions.BrowserSession) -> None:
         """Count a request of a session, if requests are limited. Raises RateLimitExceeded."""
         limits, principal = self.dependencies.request_limits, browser_session.principal
         if limits is not None and principal is not None:
             await limits.count(request, principal)
 
-    def fallback_handler(self, pages: list[Page]) -> _AiohttpHandler:
+    def fallback_handler(self, pages: list[web_pages.Page]) -> _AiohttpHandler:
         """Return the handler for methods that the `pages` of a path do not have, or for an unknown path.
 
         A form's path that is opened with GET redirects to the page of the form.
@@ -333,17 +316,21 @@ class WebApplication:
             if is_read and (pages or path.endswith("/")):
                 query = request.rel_url.raw_query_string
                 target = self._page_url(pages[0], request) if pages else path.rstrip("/")
-                return see_other(target + (f"?{query}" if query else ""))
+                return browser_sessions.see_other(target + (f"?{query}" if query else ""))
             message = f"Cannot {request.method} {request.path}"
-            error: ServiceError = MethodNotAllowed(message, {"Allow": allowed}) if methods else NotFound("page")
-            browser_session = BrowserSession.anonymous(self.dependencies.services)
+            error: errors.ServiceError = (
+                errors.MethodNotAllowed(message, {"Allow": allowed}) if methods else errors.NotFound("page")
+            )
+            browser_session = browser_sessions.BrowserSession.anonymous(self.dependencies.services)
             try:
                 async with interrupting(self.dependencies.services, request):
-                    browser_session = await BrowserSession.from_request(self.dependencies.services, request)
+                    browser_session = await browser_sessions.BrowserSession.from_request(
+                        self.dependencies.services, request
+                    )
                     await self._count(request, browser_session)
-            except (RateLimitExceeded, Unavailable) as refusal:
+            except (RateLimitExceeded, errors.Unavailable) as refusal:
                 error = refusal
-            return render_error(request, browser_session, error)
+            return error_pages.render_error(request, browser_session, error)
 
         return handle
 
@@ -351,9 +338,11 @@ class WebApplication:
         """Redirect browsers from `/` to the application; 404 for other clients."""
         if "text/html" not in request.headers.get("Accept", ""):
             raise web.HTTPNotFound
-        return see_other("/app")
+        return browser_sessions.see_other("/app")
 
-    def _page_request(self, page: Page, request: web.Request, browser_session: BrowserSession) -> PageRequest:
+    def _page_request(
+        self, page: web_pages.Page, request: web.Request, browser_session: browser_sessions.BrowserSession
+    ) -> PageRequest:
         ctx = Context(
             self.dependencies.services,
             browser_session.principal,
@@ -368,14 +357,14 @@ class WebApplication:
             ctx = replace(ctx, turn=partial(self.dependencies.database_slots.holding, ctx.slot_holder))
         return PageRequest(page, request, browser_session, ctx)
 
-    async def _load_caller(self, page: Page, request: web.Request) -> Principal:
-        principal = (await BrowserSession.from_request(self.dependencies.services, request)).principal
+    async def _load_caller(self, page: web_pages.Page, request: web.Request) -> Principal:
+        principal = (await browser_sessions.BrowserSession.from_request(self.dependencies.services, request)).principal
         check_access(page.access, principal, writes=page.method != "GET")
         if principal is None:
-            raise Unauthorized
+            raise errors.Unauthorized
         return principal
 
-    def _page_url(self, form: Page, request: web.Request) -> str:
+    def _page_url(self, form: web_pages.Page, request: web.Request) -> str:
         """Return the path of the page that a form is on."""
         return self.pages[form.on].path.format_map(request.match_info) if form.on else "/app"
 
@@ -383,13 +372,13 @@ class WebApplication:
         page, browser_session = page_request.page, page_request.browser_session
         if page.access.audience != "public":
             if browser_session.is_suspended:
-                raise CompanySuspended()
+                raise errors.CompanySuspended()
             if browser_session.principal is None:
                 return await self._reauthenticate(page_request)
             page_request.request[PRINCIPAL] = browser_session.principal
         if page.method == "GET":
             if (home := page_request.find_home_elsewhere()) is not None:
-                return see_other(home)
+                return browser_sessions.see_other(home)
             return await self._render(page_request)
         if page.preview_of is not None and page_request.request.method != "POST":
             return await self._show_preview(page_request)
@@ -410,26 +399,26 @@ class WebApplication:
         data, upload = await forms.read_submission(page_request.ctx, page, request, self.dependencies.limits)
         with closing(upload):
             try:
-                form_token = data.popall(CSRF_FIELD, [""])[0]
+                form_token = data.popall(forms.CSRF_FIELD, [""])[0]
                 browser_session.check_form_token(request, form_token, has_mailed_token=page.has_mailed_token)
-            except StaleForm:
+            except browser_sessions.StaleForm:
                 if error_pages.is_scripted(request):
                     raise
                 return await self._render_stale_form(page_request, data)
-            apply_correction(data)
+            forms.apply_correction(data)
             if page.preview_of is not None:
                 sent = browser_sessions.original_values(data)
                 query = [(name, value) for name, value in request.rel_url.query.items() if name not in sent]
                 address = f"{request.path}?{urlencode([*query, *sent.items()])}"
                 if len(address) <= _LONGEST_ADDRESS:
-                    return see_other(address)
+                    return browser_sessions.see_other(address)
                 data = MultiDict([*query, *sent.items()])  # the page has no address that it could be reloaded by
             return await self._process_form(page_request, data, upload)
 
     async def _show_preview(self, page_request: PageRequest) -> web.StreamResponse:
         """Render what a form would do, with the values of the query: a page that can be left by Back, and reloaded."""
         if (home := page_request.find_home_elsewhere()) is not None:
-            return see_other(home)
+            return browser_sessions.see_other(home)
         check_access(page_request.page.access, page_request.browser_session.principal, writes=False)
         return await self._process_form(page_request, MultiDict(page_request.request.query), Upload())
 
@@ -441,36 +430,39 @@ class WebApplication:
         page, request, browser_session = page_request.page, page_request.request, page_request.browser_session
         is_own_form = request.method == "POST" and browser_session.is_same_site(request) is True
         if page.on is None or not is_own_form or error_pages.is_scripted(request):
-            raise Unauthorized()
+            raise errors.Unauthorized()
         data, _ = await forms.read_submission(page_request.ctx, page, request, None)
         credentials, values = browser_sessions.credential_values(data), browser_sessions.original_values(data)
-        form_token = values.popall(CSRF_FIELD, [""])[0]
+        form_token = values.popall(forms.CSRF_FIELD, [""])[0]
         if not credentials or not browser_session.accepts_form_token(form_token):
-            return self._render_reauthentication(page_request, values, FormState(browser_sessions.FORM_NAME))
+            return self._render_reauthentication(page_request, values, forms.FormState(browser_sessions.FORM_NAME))
         try:
             session = await browser_sessions.sign_in(
-                page_request.ctx, credentials, device_of(request), browser_session.device_tokens
+                page_request.ctx, credentials, browser_sessions.device_of(request), browser_session.device_tokens
             )
-        except (ValidationError, *FORM_ERRORS) as error:
-            form_state, status = reject(
-                browser_sessions.FORM_NAME, page.path, credentials, error, field_names(browser_sessions.SCHEMA)
+        except (ValidationError, *error_pages.FORM_ERRORS) as error:
+            form_state, status = error_pages.reject(
+                browser_sessions.FORM_NAME, page.path, credentials, error, forms.field_names(browser_sessions.SCHEMA)
             )
             return self._render_reauthentication(page_request, values, form_state, status)
         browser_session = await browser_session.signed_in(session)
-        form_state = FormState(page.form_name, values, form_errors=[browser_sessions.SIGNED_IN_AGAIN])
+        form_state = forms.FormState(page.form_name, values, form_errors=[browser_sessions.SIGNED_IN_AGAIN])
         try:
             shown = self._page_request(self.pages[page.on], request, browser_session)
             # The request has not the cookie of the new session.
             shown = replace(shown, ctx=replace(shown.ctx, load_caller=None))
             response = await self._render(shown, form_state)
-        except ServiceError as error:
-            response = render_error(request, browser_session, error)
+        except errors.ServiceError as error:
+            response = error_pages.render_error(request, browser_session, error)
         browser_session.set_cookies(response, session=session)
         return response
 
     @staticmethod
     def _render_reauthentication(
-        page_request: PageRequest, values: FormData, form_state: FormState, status: int = Unauthorized.status
+        page_request: PageRequest,
+        values: forms.FormData,
+        form_state: forms.FormState,
+        status: int = errors.Unauthorized.status,
     ) -> web.Response:
         return rendering.render_page(
             page_request.request,
@@ -481,21 +473,21 @@ class WebApplication:
             status=status,
         )
 
-    async def _render_stale_form(self, page_request: PageRequest, data: FormData) -> web.StreamResponse:
+    async def _render_stale_form(self, page_request: PageRequest, data: forms.FormData) -> web.StreamResponse:
         """Render a form of another session of the same browser again, with the submitted values."""
         page = page_request.page
         if page_request.browser_session.is_same_site(page_request.request) is not True:
-            raise StaleForm()
+            raise browser_sessions.StaleForm()
         if page.on is None:
-            return see_other(home_of(page_request.browser_session.principal))
+            return browser_sessions.see_other(browser_sessions.home_of(page_request.browser_session.principal))
         values = browser_sessions.original_values(data)
-        form_state = FormState(page.form_name, values, form_errors=[browser_sessions.STALE_FORM])
-        return await self._render_form_page(page_request, form_state, status=StaleForm.status)
+        form_state = forms.FormState(page.form_name, values, form_errors=[browser_sessions.STALE_FORM])
+        return await self._render_form_page(page_request, form_state, status=browser_sessions.StaleForm.status)
 
     async def _render(
         self,
         page_request: PageRequest,
-        form_state: FormState | None = None,
+        form_state: forms.FormState | None = None,
         additional_variables: dict[str, Any] | None = None,
         status: int = 200,
     ) -> web.StreamResponse:
@@ -509,8 +501,8 @@ class WebApplication:
         if isinstance(result, Download):
             headers = {"X-Request-Id": page_request.ctx.request_id}
             return await self.dependencies.send(page_request.request, page_request.ctx, result, headers)
-        if isinstance(result, Redirect):
-            return redirect_response(browser_session, result)
+        if isinstance(result, web_pages.Redirect):
+            return browser_sessions.redirect_response(browser_session, result)
         opened = form_state.version if form_state is not None else None
         if form_state is not None and opened is not None and result.get("version", opened) != opened:
             form_state.mark_stale(await page_request.describe_newer_changes(opened))
@@ -528,7 +520,7 @@ class WebApplication:
     async def _render_form_page(
         self,
         page_request: PageRequest,
-        form_state: FormState | None = None,
+        form_state: forms.FormState | None = None,
         additional_variables: dict[str, Any] | None = None,
         status: int = 200,
     ) -> web.StreamResponse:
@@ -538,67 +530,77 @@ class WebApplication:
         form_page = self.pages[page_request.page.on]
         return await self._render(replace(page_request, page=form_page), form_state, additional_variables, status)
 
-    async def _process_form(self, page_request: PageRequest, data: FormData, upload: Upload) -> web.StreamResponse:
+    async def _process_form(
+        self, page_request: PageRequest, data: forms.FormData, upload: Upload
+    ) -> web.StreamResponse:
         page, request, ctx = page_request.page, page_request.request, page_request.ctx
         claim = forms.create_claim(ctx, request, data, upload.digest) if page.runs_once else None
         try:
             arguments = page_request.arguments()
             if page.schema is not None:
-                arguments["form"] = load_form(page.schema, data)
+                arguments["form"] = forms.load_form(page.schema, data)
             stored_file = forms.with_file(page, ctx, upload, arguments, self.dependencies.limits)
             schedule = None if page.preview_of else schedule_key(ctx, page.locks, arguments, arguments.get("form", {}))
             limiter = self.dependencies.limiter(page.request_class, ctx, schedule=schedule)
             async with stored_file as page_with_file, limiter:
                 page_request = await page_request.after_waiting()
                 result = await self._run_handler(replace(page_request, page=page_with_file), arguments, claim)
-        except (ValidationError, *FORM_ERRORS) as failure:
-            if page.on is None or (isinstance(failure, NotFound) and page.form is None):
+        except (ValidationError, *error_pages.FORM_ERRORS) as failure:
+            if page.on is None or (isinstance(failure, errors.NotFound) and page.form is None):
                 raise
-            error = failure if isinstance(failure, ValidationError) else to_service_error(request, failure)
-            form_state, status = reject_form_of(page, data, error)
+            error = failure if isinstance(failure, ValidationError) else error_pages.to_service_error(request, failure)
+            form_state, status = error_pages.reject_form_of(page, data, error)
             if error_pages.is_scripted(request):
-                if isinstance(error, Conflict) and error.code == "VERSION_CONFLICT" and form_state.version is not None:
+                if (
+                    isinstance(error, errors.Conflict)
+                    and error.code == "VERSION_CONFLICT"
+                    and form_state.version is not None
+                ):
                     form_state.describe_conflict(await page_request.describe_newer_changes(form_state.version))
                 return error_pages.rejection_response(page_request.browser_session, failure, form_state, status)
             response = await self._render_form_page(page_request, form_state, status=status)
-            if isinstance(error, ServiceError):
+            if isinstance(error, errors.ServiceError):
                 response.headers.update(error.headers)
             return response
-        if isinstance(result, StreamedTask):
+        if isinstance(result, web_pages.StreamedTask):
             return await self._run_task(page_request, result, claim)
-        if isinstance(result, QueuedTask):
-            result = Redirect(await result.begin(claim))
+        if isinstance(result, web_pages.QueuedTask):
+            result = web_pages.Redirect(await result.begin(claim))
         return await self._form_response(page_request, result, data)
 
     async def _run_handler(self, page_request: PageRequest, arguments: dict[str, Any], claim: Claim | None) -> Any:
         page, ctx = page_request.page, page_request.ctx
         if claim is not None and page.external_redirect and not await forms.is_first(ctx, claim):
-            raise Conflict(_CONSENT_REPEATED)  # the authorization code in the first redirect works once
+            raise errors.Conflict(_CONSENT_REPEATED)  # the authorization code in the first redirect works once
         if claim is None or page.on is None or page.request_class != "database" or page.external_redirect:
             return await page.handler(ctx, **arguments)
         page_url = self._page_url(page, page_request.request)
         return await forms.run_once(ctx, claim, page, page_url, arguments)
 
-    async def _run_task(self, page_request: PageRequest, task: StreamedTask, claim: Claim | None) -> web.StreamResponse:
+    async def _run_task(
+        self, page_request: PageRequest, task: web_pages.StreamedTask, claim: Claim | None
+    ) -> web.StreamResponse:
         browser_session = page_request.browser_session
         if claim is not None and not await forms.is_first(page_request.ctx, claim):
-            return redirect_response(browser_session, Redirect(task.return_url, _TASK_REPEATED))
+            return browser_sessions.redirect_response(
+                browser_session, web_pages.Redirect(task.return_url, _TASK_REPEATED)
+            )
         async with self.dependencies.limiter(page_request.page.request_class, page_request.ctx):
             await page_request.after_waiting()
             return await stream_task(page_request.request, browser_session, task, page_request.ctx.with_current_caller)
 
-    async def _form_response(self, page_request: PageRequest, result: Any, data: FormData) -> web.StreamResponse:
+    async def _form_response(self, page_request: PageRequest, result: Any, data: forms.FormData) -> web.StreamResponse:
         if isinstance(result, web.StreamResponse):
             return result
-        if isinstance(result, Redirect) and error_pages.is_scripted(page_request.request):
+        if isinstance(result, web_pages.Redirect) and error_pages.is_scripted(page_request.request):
             return error_pages.success_response(page_request.browser_session, result)
-        if isinstance(result, Redirect):
+        if isinstance(result, web_pages.Redirect):
             change_id = next(iter(page_request.ctx.change_ids), None)
             if result.part and page_request.request.headers.get("HX-Request") == "true":
                 result = replace(result, location=result.part)
-            return redirect_response(page_request.browser_session, result, change_id)
-        if isinstance(result, Render):
+            return browser_sessions.redirect_response(page_request.browser_session, result, change_id)
+        if isinstance(result, web_pages.Render):
             page = page_request.page
-            form_state = FormState(page.form_name, data) if page.preview_of is not None else None
+            form_state = forms.FormState(page.form_name, data) if page.preview_of is not None else None
             return await self._render_form_page(page_request, form_state, result.variables)
         raise TypeError(f"{page_request.page.path}: a form returns a Redirect, Render or StreamedTask")

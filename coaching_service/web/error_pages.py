@@ -9,20 +9,8 @@ import structlog
 from aiohttp import web
 from marshmallow import ValidationError
 
+from coaching_service.core import errors as core_errors
 from coaching_service.core.database.connection import as_service_error
-from coaching_service.core.errors import (
-    BadRequest,
-    CompanySuspended,
-    Conflict,
-    InternalError,
-    LegacyFailure,
-    LoadsConverting,
-    NotFound,
-    OutcomeUnknown,
-    ServiceError,
-    SignInRejected,
-    TooManyRequests,
-)
 from coaching_service.core.http.middleware import REQUEST_ID, reported
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId
@@ -35,21 +23,21 @@ from coaching_service.web.pages import Page, Redirect
 
 log = structlog.get_logger("coaching_service.web")
 
-_BY_TYPE: dict[type[ServiceError], tuple[str, str]] = {
+_BY_TYPE: dict[type[core_errors.ServiceError], tuple[str, str]] = {
     StaleForm: ("Please try again", "Open the page again and submit the form from there. Cookies must be enabled."),
     CrossSiteForm: (
         "Request blocked",
         "The form was sent from another site. If it was you, open the page here and submit the form from there.",
     ),
-    CompanySuspended: (
+    core_errors.CompanySuspended: (
         "Suspended",
         "Nobody of your company can use the service for now. All data is still there.",
     ),
-    LoadsConverting: (
+    core_errors.LoadsConverting: (
         "Loads are being converted",
         "Your company changes the unit of its loads. Usually this takes less than a minute; then reload the page.",
     ),
-    OutcomeUnknown: (
+    core_errors.OutcomeUnknown: (
         "It may have been saved",
         "The connection to the database was lost meanwhile. Look before you try again: go back and reload the page.",
     ),
@@ -79,28 +67,32 @@ _DEFAULT = ("Something went wrong", "This is our fault. Try again; if the proble
 _WITHOUT_MESSAGE = (404, 405, 500)
 
 
-def to_service_error(request: web.Request, error: Exception) -> ServiceError:
+def to_service_error(request: web.Request, error: Exception) -> core_errors.ServiceError:
     """Return the error to show for an exception; an unexpected one is logged and shown as InternalError.
 
     A documented 500 of REST is a bad request in the web application.
     """
-    if isinstance(error, LegacyFailure):
-        return BadRequest(error.message)
-    service_error = error if isinstance(error, ServiceError) else as_service_error(error)
+    if isinstance(error, core_errors.LegacyFailure):
+        return core_errors.BadRequest(error.message)
+    service_error = error if isinstance(error, core_errors.ServiceError) else as_service_error(error)
     if service_error is None:
         log.error("unexpected_error", request_id=request[REQUEST_ID], route=request.path, exc_info=error)
-        return InternalError()
+        return core_errors.InternalError()
     service_error = reported(request, service_error)
-    return OutcomeUnknown() if isinstance(service_error, OutcomeUnknown) else service_error  # users see no keys
+    return (
+        core_errors.OutcomeUnknown() if isinstance(service_error, core_errors.OutcomeUnknown) else service_error
+    )  # users see no keys
 
 
-def render_error(request: web.Request, browser_session: BrowserSession, error: ServiceError) -> web.Response:
+def render_error(
+    request: web.Request, browser_session: BrowserSession, error: core_errors.ServiceError
+) -> web.Response:
     """Render the page of an error."""
     title, advice = _title_and_advice(error, rendering.is_for_client(request, browser_session.principal))
     messages = [error.message] if isinstance(error.message, str) else error.message
     if permission := error.details.get("permission"):
         messages = [f"The permission “{permission_label(permission)}” is missing"]
-    if error.status in _WITHOUT_MESSAGE or isinstance(error, OutcomeUnknown):
+    if error.status in _WITHOUT_MESSAGE or isinstance(error, core_errors.OutcomeUnknown):
         messages = []
     variables = {
         "title": title,
@@ -113,7 +105,7 @@ def render_error(request: web.Request, browser_session: BrowserSession, error: S
     return response
 
 
-def _title_and_advice(error: ServiceError, is_for_client: bool) -> tuple[str, str]:
+def _title_and_advice(error: core_errors.ServiceError, is_for_client: bool) -> tuple[str, str]:
     if type(error) in _BY_TYPE:
         return _BY_TYPE[type(error)]
     if is_for_client and error.status in _FOR_CLIENTS:
@@ -122,7 +114,14 @@ def _title_and_advice(error: ServiceError, is_for_client: bool) -> tuple[str, st
 
 
 # Errors shown in the form; all others have a page of their own. NotFound: a document chosen in the form was deleted.
-FORM_ERRORS = (BadRequest, Conflict, LegacyFailure, NotFound, SignInRejected, TooManyRequests)
+FORM_ERRORS = (
+    core_errors.BadRequest,
+    core_errors.Conflict,
+    core_errors.LegacyFailure,
+    core_errors.NotFound,
+    core_errors.SignInRejected,
+    core_errors.TooManyRequests,
+)
 _MESSAGES_BY_CODE = {
     "PROPOSAL_CLOSED": "This was decided already, or has expired. Nothing was changed now.",
     "PROPOSAL_STALE": "The records have changed since. Ask your assistant to propose it again.",
@@ -133,7 +132,9 @@ _MESSAGES_BY_CODE = {
 _WORKOUT_CODES = frozenset({"WORKOUT_BLOCK_NOT_FOUND", "WORKOUT_ITEM_NOT_FOUND"})
 
 
-def reject_form_of(page: Page, data: FormData, error: ValidationError | ServiceError) -> tuple[FormState, int]:
+def reject_form_of(
+    page: Page, data: FormData, error: ValidationError | core_errors.ServiceError
+) -> tuple[FormState, int]:
     """Return the state of the rejected form `page`, and the status of the response."""
     known_fields = field_names(page.schema) | (set(page.upload.file_fields) if page.upload else set())
     return reject(page.form_name, page.path, data, error, known_fields, forms.file_messages(page.upload))
@@ -143,7 +144,7 @@ def reject(
     name: str,
     path: str,
     data: FormData,
-    error: ValidationError | ServiceError,
+    error: ValidationError | core_errors.ServiceError,
     known_fields: set[str],
     field_messages: Mapping[str, str] | None = None,
 ) -> tuple[FormState, int]:
@@ -153,23 +154,23 @@ def reject(
     this form only.
     """
     if isinstance(error, ValidationError):
-        return rejected_form(name, data, error, known_fields, field_messages), BadRequest.status
+        return rejected_form(name, data, error, known_fields, field_messages), core_errors.BadRequest.status
     if message := _form_message(path, error):
         return FormState(name, data, form_errors=[message]), error.status
     return rejected_form(name, data, error, known_fields, field_messages), error.status
 
 
-def _form_message(path: str, error: ServiceError) -> str | None:
+def _form_message(path: str, error: core_errors.ServiceError) -> str | None:
     """Return the message of an error in a form; None if its own message serves."""
-    if isinstance(error, NotFound):
+    if isinstance(error, core_errors.NotFound):
         return describe_missing(path, error)
-    if isinstance(error, TooManyRequests):
+    if isinstance(error, core_errors.TooManyRequests):
         minutes = -(-int(error.headers.get("Retry-After", 60)) // 60)
         return f"Too many attempts. Try again in {quantity(minutes, 'minute')}."
     return _MESSAGES_BY_CODE.get(error.code or "")
 
 
-def describe_missing(path: str, error: NotFound) -> str:
+def describe_missing(path: str, error: core_errors.NotFound) -> str:
     """Return the message about a missing document; one that a client cannot see may be on a day hidden by the coach."""
     if not path.startswith("/train/"):
         return f"{error.message}: it has been deleted. Nothing was changed, and your entries are still here."
@@ -217,22 +218,27 @@ def success_response(browser_session: BrowserSession, redirect: Redirect) -> web
 
 
 def rejection_response(
-    browser_session: BrowserSession, error: ServiceError | ValidationError, form_state: FormState, status: int
+    browser_session: BrowserSession,
+    error: core_errors.ServiceError | ValidationError,
+    form_state: FormState,
+    status: int,
 ) -> web.Response:
     """Return the messages of a form that was rejected, with the `status` of its page."""
-    code = error.code if isinstance(error, ServiceError) else "INVALID_FIELDS"
+    code = error.code if isinstance(error, core_errors.ServiceError) else "INVALID_FIELDS"
     messages = [*form_state.form_errors, *form_state.errors.values()]
     response = _respond(status, {"code": code, "message": " ".join(messages), "errors": form_state.errors})
-    if isinstance(error, ServiceError):
+    if isinstance(error, core_errors.ServiceError):
         response.headers.update(error.headers)
     browser_session.set_cookies(response)
     return response
 
 
-def error_response(request: web.Request, browser_session: BrowserSession, error: ServiceError) -> web.Response:
+def error_response(
+    request: web.Request, browser_session: BrowserSession, error: core_errors.ServiceError
+) -> web.Response:
     """Return an error that concerns the whole request."""
     messages = [error.message] if isinstance(error.message, str) else error.message
-    if isinstance(error, NotFound) and request.path.startswith("/train/"):
+    if isinstance(error, core_errors.NotFound) and request.path.startswith("/train/"):
         messages = [describe_missing(request.path, error)]
     body: _Rejection = {"code": error.code, "message": " ".join(messages), "errors": {}}
     if isinstance(error, StaleForm) and browser_session.is_same_site(request) is True:

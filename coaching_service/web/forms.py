@@ -22,21 +22,12 @@ from aiohttp import web
 from marshmallow import Schema, ValidationError, fields, missing
 from multidict import MultiDict
 
-from coaching_service.core import idempotency
+from coaching_service.core import errors as core_errors
+from coaching_service.core import idempotency, media
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import wait_for_caches
 from coaching_service.core.dates import TIMEZONES
-from coaching_service.core.errors import (
-    BadRequest,
-    FieldError,
-    Forbidden,
-    InvalidFields,
-    NotFound,
-    ServiceError,
-    UnsupportedMediaType,
-    invalid_field,
-)
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.request_parsing import read_bytes
 from coaching_service.core.http.responses import to_json
@@ -45,7 +36,6 @@ from coaching_service.core.http.uploads import Upload, attach_files, read_upload
 from coaching_service.core.idempotency import Claim, RequestInProgress, StoredResponse
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import without_inner_marks
-from coaching_service.core.media import CSV, GIF, JPEG, MP4, PDF, PNG, WEBP, ZIP, UploadLimits, sendable_types
 from coaching_service.core.query import QueryInteger
 from coaching_service.core.validation import Integer, Timezone, field_errors
 from coaching_service.integrations.proposals.versions import AMOUNTS, find_unusual, read_versions
@@ -189,12 +179,12 @@ class FormState:
 async def read_form(request: web.Request, *, has_table: bool) -> FormData:
     """Return the values of a form's body. Raises UnsupportedMediaType, TooLarge and BadRequest."""
     if request.content_type != "application/x-www-form-urlencoded":
-        raise UnsupportedMediaType("A form is sent as application/x-www-form-urlencoded")
+        raise core_errors.UnsupportedMediaType("A form is sent as application/x-www-form-urlencoded")
     body = await read_bytes(request, MAX_TABLE_BYTES if has_table else MAX_FORM_BYTES)
     try:
         pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
     except ValueError:
-        raise BadRequest("The form could not be read") from None
+        raise core_errors.BadRequest("The form could not be read") from None
     return MultiDict((name, value.replace("\r\n", "\n")) for name, value in pairs)  # browsers send CRLF
 
 
@@ -271,7 +261,7 @@ def _timezones_by_city() -> dict[str, str]:
 def rejected_form(
     name: str,
     data: FormData,
-    error: ValidationError | ServiceError,
+    error: ValidationError | core_errors.ServiceError,
     known_fields: set[str],
     field_messages: Mapping[str, str] | None = None,
 ) -> FormState:
@@ -289,7 +279,7 @@ def rejected_form(
         for path, line_errors in form_state.line_errors.items():
             form_state.errors[path] = " ".join(each.sentence for each in line_errors)
         return form_state
-    if not isinstance(error, ValidationError | InvalidFields):
+    if not isinstance(error, ValidationError | core_errors.InvalidFields):
         messages = [error.message] if isinstance(error.message, str) else error.message
         form_state.form_errors = [_to_sentence(message) for message in messages]
         return form_state
@@ -351,7 +341,7 @@ async def run_once(ctx: Context, claim: Claim, page: Page, page_url: str, argume
     customer_id = None if page.deletes_customer else arguments.get("customer_id")
     try:
         stored = await _wait_for_first(ctx, claim, customer_id, submission.run)
-    except (Forbidden, NotFound):
+    except (core_errors.Forbidden, core_errors.NotFound):
         if submission.started:
             raise
         return Redirect("/app", _REPEATED)  # the client is gone, perhaps deleted by the first submission
@@ -397,7 +387,7 @@ async def _require_usual(tx: Context) -> None:
     """
     if found := await find_unusual(tx, await read_versions(tx, AMOUNTS)):
         message = f"is unusual: {without_inner_marks(' '.join(found)).removesuffix('.')}"
-        raise invalid_field("confirmed", message, code="UNUSUAL_AMOUNT")
+        raise core_errors.invalid_field("confirmed", message, code="UNUSUAL_AMOUNT")
 
 
 async def _wait_for_first(
@@ -428,11 +418,11 @@ def _outcome(location: str, notice: str, part: str = "", data: Mapping[str, obje
 # A rejected file is an error of its field. The other values stay; the file has to be chosen again.
 
 
-_PICTURE_NAMES = {JPEG: "JPEG", PNG: "PNG", WEBP: "WebP", "image/heic": "HEIC", GIF: "GIF"}
+_PICTURE_NAMES = {media.JPEG: "JPEG", media.PNG: "PNG", media.WEBP: "WebP", "image/heic": "HEIC", media.GIF: "GIF"}
 
 
 async def read_submission(
-    ctx: Context, page: Page, request: web.Request, limits: UploadLimits | None
+    ctx: Context, page: Page, request: web.Request, limits: media.UploadLimits | None
 ) -> tuple[FormData, Upload]:
     """Return the text values and the file of a form; without `limits` the file is read and discarded.
 
@@ -455,9 +445,9 @@ def file_messages(multipart: MultipartBody | None) -> dict[str, str]:
     """Return the messages by error code of a form's file field."""
     if multipart is None:
         return {}
-    if ZIP in multipart.content_types:
+    if media.ZIP in multipart.content_types:
         return {"UNSUPPORTED_FILE_TYPE": "must be an export of a company (ZIP), or a table (CSV or XLSX)"}
-    if CSV in multipart.content_types:
+    if media.CSV in multipart.content_types:
         return {"UNSUPPORTED_FILE_TYPE": "must be a table: a CSV or XLSX file"}
     return {"UNSUPPORTED_FILE_TYPE": f"must be {accepted_files(multipart.content_types).sentence}"}
 
@@ -473,11 +463,11 @@ class AcceptedFiles:
 
 def accepted_files(content_types: Sequence[str]) -> AcceptedFiles:
     """Return what to say next to a field for files that are stored with these content types."""
-    types = sendable_types(content_types)
+    types = media.sendable_types(content_types)
     *formats, last = (name for content_type, name in _PICTURE_NAMES.items() if content_type in types)
     pictures = f"{', '.join(formats)} or {last}"
-    kinds = ["a PDF"] if PDF in types else []
-    kinds += ["an MP4, MOV or WebM video"] if MP4 in types else []
+    kinds = ["a PDF"] if media.PDF in types else []
+    kinds += ["an MP4, MOV or WebM video"] if media.MP4 in types else []
     return AcceptedFiles(",".join(types), pictures, ", or ".join([*kinds, f"a {pictures} picture"]))
 
 
@@ -491,7 +481,7 @@ class ReceivedFiles:
 
 @asynccontextmanager
 async def with_file(
-    page: Page, ctx: Context, upload: Upload, arguments: dict[str, Any], limits: UploadLimits
+    page: Page, ctx: Context, upload: Upload, arguments: dict[str, Any], limits: media.UploadLimits
 ) -> AsyncIterator[Page]:
     """Store the form's files, add them to `arguments`, and yield the page with a handler that keeps them.
 
@@ -521,7 +511,7 @@ async def _store(
     ctx: Context,
     multipart: MultipartBody,
     customer_id: ObjectId | None,
-    limits: UploadLimits,
+    limits: media.UploadLimits,
     stack: AsyncExitStack,
     field: str,
     upload: Upload,
@@ -529,12 +519,12 @@ async def _store(
     """Store the file of a field, until `stack` ends unless it is attached by then. Raises InvalidFields."""
     if upload.too_large:
         max_size = file_size(limits.max_bytes(multipart.size_limit))
-        raise invalid_field(field, f"must not be larger than {max_size}", code="FILE_TOO_LARGE")
+        raise core_errors.invalid_field(field, f"must not be larger than {max_size}", code="FILE_TOO_LARGE")
     of_field = replace(multipart, file_field=field)
     storing = store_upload(ctx, upload, of_field, customer_id, limits.photo_pixels)
     file = await stack.enter_async_context(storing)
     if file is None:
-        raise invalid_field(field, "must be chosen", code="REQUIRED")
+        raise core_errors.invalid_field(field, "must be chosen", code="REQUIRED")
     return file
 
 
@@ -544,16 +534,16 @@ async def _store_each(
     """Store the files that were chosen. Raises InvalidFields with the error of each if none is accepted."""
     received = {multipart.file_field: upload, **upload.more_files}
     stored: dict[str, StoredFile] = {}
-    errors: list[FieldError] = []
+    errors: list[core_errors.FieldError] = []
     for name, each in received.items():
         if each.file is not None or each.too_large:
             try:
                 stored[name] = cast("StoredFile", await store(name, each))  # several files are always stored
-            except InvalidFields as error:
+            except core_errors.InvalidFields as error:
                 errors += error.errors
     if errors and not stored:
-        raise InvalidFields(errors)
+        raise core_errors.InvalidFields(errors)
     if not stored:
-        raise BadRequest("Choose at least one file.")
+        raise core_errors.BadRequest("Choose at least one file.")
     messages = {**FIELD_MESSAGES, **file_messages(multipart)}
     return ReceivedFiles(stored, {each["field"]: messages.get(each["code"], each["message"]) for each in errors})

@@ -9,46 +9,31 @@ from datetime import timedelta
 from typing import cast
 
 from coaching_service.core.auth import Via
+from coaching_service.core.changes import models as change_models
 from coaching_service.core.changes import store
-from coaching_service.core.changes.models import (
-    ChangedDocument,
-    DocumentPatch,
-    NewChangeDocument,
-    PartContent,
-    StoredEvent,
-    StoredFeedEntry,
-)
+from coaching_service.core.database import recording
 from coaching_service.core.database.collections import now, registry
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.recording import (
-    Actor,
-    ActorType,
-    ChangeRecorder,
-    DocumentChange,
-    Interface,
-    LoggedEvent,
-    encoded_size,
-)
 from coaching_service.core.events import DomainEvent, EventType
 from coaching_service.core.ids import ObjectId
 
 UNDO_PERIOD = timedelta(days=30)
 MAX_PATCH_BYTES = 8_000_000
-_ACTOR_TYPES: dict[Interface, ActorType] = {
+_ACTOR_TYPES: dict[recording.Interface, recording.ActorType] = {
     "session": "coach",
     "apiKey": "key",
     "assistant": "assistant",
     "client": "client",
     "system": "system",
 }
-_COACH_INTERFACES: dict[Via, Interface] = {"session": "session", "apiKey": "apiKey", "mcp": "assistant"}
+_COACH_INTERFACES: dict[Via, recording.Interface] = {"session": "session", "apiKey": "apiKey", "mcp": "assistant"}
 
 
 @dataclass(frozen=True)
 class DocumentsWritten(DomainEvent):
     """A transaction ends: these documents were created, changed or deleted, each from its first to its last write."""
 
-    documents: Sequence[DocumentChange]
+    documents: Sequence[recording.DocumentChange]
 
 
 @dataclass
@@ -56,8 +41,8 @@ class _ClientChange:
     """What one change of the log is about."""
 
     customer_id: ObjectId | None
-    documents: list[DocumentChange] = field(default_factory=list)
-    events: list[LoggedEvent] = field(default_factory=list)
+    documents: list[recording.DocumentChange] = field(default_factory=list)
+    events: list[recording.LoggedEvent] = field(default_factory=list)
 
 
 class StoredChangeLog:
@@ -73,7 +58,7 @@ class StoredChangeLog:
         await ctx.publish(DocumentsWritten(list(recorder.documents.values())))
         groups = _group_by_client(recorder)
         is_batch = ctx.batch_id is not None or len(groups) > 1
-        changes: list[NewChangeDocument] = []
+        changes: list[change_models.NewChangeDocument] = []
         for group in groups:
             undo = recorder.undoes.get(group.customer_id)
             change_id = undo.id if undo else ObjectId() if is_batch else recorder.id
@@ -91,7 +76,7 @@ class StoredChangeLog:
         return [ctx.batch_id or recorder.id] if changes else []
 
 
-def interface_of(ctx: Context) -> Interface:
+def interface_of(ctx: Context) -> recording.Interface:
     """Return the interface that the caller uses."""
     if ctx.interface is not None:
         return ctx.interface
@@ -102,7 +87,7 @@ def interface_of(ctx: Context) -> Interface:
     return _COACH_INTERFACES[ctx.principal.via]
 
 
-def actor_of(ctx: Context) -> Actor:
+def actor_of(ctx: Context) -> recording.Actor:
     """Return the author of what the caller does."""
     interface = interface_of(ctx)
     if ctx.principal is None or interface == "system":
@@ -110,7 +95,7 @@ def actor_of(ctx: Context) -> Actor:
     return {"type": _ACTOR_TYPES[interface], "_id": ctx.principal.id, "name": ctx.principal.name}
 
 
-def _group_by_client(recorder: ChangeRecorder) -> list[_ClientChange]:
+def _group_by_client(recorder: recording.ChangeRecorder) -> list[_ClientChange]:
     """Return one group, or one for each client and one for what concerns no client if there are several clients."""
     groups: dict[ObjectId | None, _ClientChange] = {}
     for client_id in (
@@ -145,7 +130,7 @@ async def _hide_replaced_entries(ctx: Context, group: _ClientChange, change_id: 
         await store.hide_feed_entries(ctx, group.customer_id, types_of, change_id)
 
 
-def _change(ctx: Context, change_id: ObjectId, group: _ClientChange) -> NewChangeDocument:
+def _change(ctx: Context, change_id: ObjectId, group: _ClientChange) -> change_models.NewChangeDocument:
     principal, at = ctx.principal, now()
     documents, undo = group.documents, ctx.changes.undoes.get(group.customer_id)
     events = _events(documents, group.events)
@@ -154,7 +139,7 @@ def _change(ctx: Context, change_id: ObjectId, group: _ClientChange) -> NewChang
     is_of_coach = principal is not None and principal.is_coach and interface_of(ctx) != "system"
     undoable = is_of_coach and ctx.changes.can_be_undone and bool(documents)
     undoable = undoable and all(each.history.can_undo(each.action) for each in documents)
-    change: NewChangeDocument = {
+    change: change_models.NewChangeDocument = {
         "_id": change_id,
         "actor": actor_of(ctx),
         "via": interface_of(ctx),
@@ -186,7 +171,7 @@ def _change(ctx: Context, change_id: ObjectId, group: _ClientChange) -> NewChang
     return change
 
 
-def _imported_entry(ctx: Context, event: LoggedEvent) -> NewChangeDocument:
+def _imported_entry(ctx: Context, event: recording.LoggedEvent) -> change_models.NewChangeDocument:
     """Return a change that consists of a feed entry with a date of its own."""
     change = _change(ctx, ObjectId(), _ClientChange(event.customer_id, [], [event]))
     change["events"], change["eventCount"] = [], 0
@@ -196,11 +181,13 @@ def _imported_entry(ctx: Context, event: LoggedEvent) -> NewChangeDocument:
     return change
 
 
-def _events(documents: Iterable[DocumentChange], reported: Sequence[LoggedEvent]) -> list[StoredEvent]:
+def _events(
+    documents: Iterable[recording.DocumentChange], reported: Sequence[recording.LoggedEvent]
+) -> list[change_models.StoredEvent]:
     """Return the events that changed documents mean and that services have reported."""
     described = {event.document_id for event in reported}
     reported_types = {(event.document_id, event.type) for event in reported}
-    derived: dict[tuple[object, ...], StoredEvent] = {}
+    derived: dict[tuple[object, ...], change_models.StoredEvent] = {}
     for document in documents:
         event = None if document.action == "changed" and document.id in described else _derive(document)
         if event is None or (document.id, event["type"]) in reported_types:
@@ -214,12 +201,12 @@ def _events(documents: Iterable[DocumentChange], reported: Sequence[LoggedEvent]
     return events + [_reported(each) for each in reported]
 
 
-def _reported(event: LoggedEvent) -> StoredEvent:
-    stored: StoredEvent = {"type": event.type, "customerId": event.customer_id, "data": dict(event.data)}
+def _reported(event: recording.LoggedEvent) -> change_models.StoredEvent:
+    stored: change_models.StoredEvent = {"type": event.type, "customerId": event.customer_id, "data": dict(event.data)}
     return stored if event.source is None else {**stored, "source": event.source}
 
 
-def _derive(document: DocumentChange) -> StoredEvent | None:
+def _derive(document: recording.DocumentChange) -> change_models.StoredEvent | None:
     """Return the event of a document's change, if it is one; an `.updated` one with the names of what changed."""
     if document.history.event is None:
         return None
@@ -227,14 +214,20 @@ def _derive(document: DocumentChange) -> StoredEvent | None:
     derived = document.history.event(document.action, {**document.known, "_id": document.id}, paths)
     if derived is None:
         return None
-    event: StoredEvent = {"type": derived["type"], "customerId": document.client_id, "data": {**derived["data"]}}
+    event: change_models.StoredEvent = {
+        "type": derived["type"],
+        "customerId": document.client_id,
+        "data": {**derived["data"]},
+    }
     if event["type"].endswith(".updated"):
         names = derived.get("fields") or document.changed_names(registry[document.collection].private)
         event["data"]["fields"] = names
     return event
 
 
-def _is_implied(event: StoredEvent, events: Mapping[tuple[object, ...], StoredEvent]) -> bool:
+def _is_implied(
+    event: change_models.StoredEvent, events: Mapping[tuple[object, ...], change_models.StoredEvent]
+) -> bool:
     """Return whether another event of the change says more: workouts of a new program are part of its creation."""
     if event["type"] != "program.updated":
         return False
@@ -242,9 +235,9 @@ def _is_implied(event: StoredEvent, events: Mapping[tuple[object, ...], StoredEv
     return ("program.created", *data) in events or ("program.deleted", *data) in events
 
 
-def _feed(events: Iterable[LoggedEvent]) -> list[StoredFeedEntry]:
+def _feed(events: Iterable[recording.LoggedEvent]) -> list[change_models.StoredFeedEntry]:
     """Return the feed entries of events, newest first."""
-    entries: list[StoredFeedEntry] = [
+    entries: list[change_models.StoredFeedEntry] = [
         {
             "_id": ObjectId(),
             "type": event.type,
@@ -258,9 +251,11 @@ def _feed(events: Iterable[LoggedEvent]) -> list[StoredFeedEntry]:
     return entries[::-1]
 
 
-def reference_to(document: DocumentChange, recorder: ChangeRecorder) -> ChangedDocument:
+def reference_to(
+    document: recording.DocumentChange, recorder: recording.ChangeRecorder
+) -> change_models.ChangedDocument:
     """Return a document as the change that changed it names it."""
-    reference: ChangedDocument = {
+    reference: change_models.ChangedDocument = {
         "collection": document.collection,
         "kind": document.kind,
         "_id": document.id,
@@ -275,22 +270,22 @@ def reference_to(document: DocumentChange, recorder: ChangeRecorder) -> ChangedD
     return reference
 
 
-def patch_of(document: DocumentChange) -> DocumentPatch:
+def patch_of(document: recording.DocumentChange) -> change_models.DocumentPatch:
     """Return the values of a changed document before and after."""
     fields = document.field_changes() if document.action == "changed" else []
     return {"_id": document.id, "before": document.before, "after": document.after, "fields": fields}
 
 
-async def _store_large_patch(ctx: Context, change: NewChangeDocument) -> None:
+async def _store_large_patch(ctx: Context, change: change_models.NewChangeDocument) -> None:
     """Move a patch that would make the change too large into documents of its own."""
     if "patch" not in change:
         return
     patches, until = change["patch"], change["patchUntil"]
-    sizes = [encoded_size(each) for each in patches]
+    sizes = [recording.encoded_size(each) for each in patches]
     if sum(sizes) <= MAX_PATCH_BYTES:
         return
     del change["patch"]
-    parts: list[list[DocumentPatch]] = [[]]
+    parts: list[list[change_models.DocumentPatch]] = [[]]
     size = 0
     for patch, patch_size in zip(patches, sizes, strict=True):
         if parts[-1] and size + patch_size > MAX_PATCH_BYTES:
@@ -299,7 +294,7 @@ async def _store_large_patch(ctx: Context, change: NewChangeDocument) -> None:
         parts[-1].append(patch)
         size += patch_size
     change["parts"] = len(parts)
-    stored: list[PartContent] = [
+    stored: list[change_models.PartContent] = [
         {
             "changeId": change["_id"],
             "customerId": change["customerId"],

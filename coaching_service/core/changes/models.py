@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, NotRequired, TypeAlias, TypedDict
 
+from coaching_service.core.database import recording
 from coaching_service.core.database.field_changes import DocumentFields, FieldChange, Stored
-from coaching_service.core.database.recording import Action, Actor, Approver, DecidedIn, Interface
 from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.ids import ObjectId
 
@@ -29,7 +29,7 @@ class ChangedDocument(NamedDocument):
     """
 
     collection: str
-    action: Action
+    action: recording.Action
     fromVersion: int
     toVersion: int
     restoredVersion: NotRequired[int]
@@ -77,12 +77,12 @@ class ChangeContent(TypedDict):
     `undoneBy` and `undoOf` are the changes that undid it and that it undid.
     """
 
-    actor: Actor | None
-    via: Interface
+    actor: recording.Actor | None
+    via: recording.Interface
     credentialId: ObjectId | None
     hasKey: NotRequired[bool]
-    approvedBy: NotRequired[Approver]
-    decidedIn: NotRequired[DecidedIn]
+    approvedBy: NotRequired[recording.Approver]
+    decidedIn: NotRequired[recording.DecidedIn]
     confirmsItself: NotRequired[bool]
     operation: str
     customerId: ObjectId | None
@@ -119,8 +119,8 @@ class NumberedChange(TypedDict):
 
     _id: ObjectId
     createdAt: datetime
-    actor: Actor | None
-    via: Interface
+    actor: recording.Actor | None
+    via: recording.Interface
     credentialId: ObjectId | None
     hasKey: NotRequired[bool]
     events: list[StoredEvent]
@@ -135,7 +135,7 @@ class CompanyFeedItem(TypedDict):
     customerId: ObjectId
     feedAt: datetime
     feed: StoredFeedEntry
-    actor: Actor | None
+    actor: recording.Actor | None
     batchId: NotRequired[ObjectId]
 
 

@@ -11,7 +11,7 @@ from pymongo import ReturnDocument, UpdateOne
 from pymongo.errors import DuplicateKeyError
 from pymongo.write_concern import WriteConcern
 
-from coaching_service.core.database.collections import D, Document, Filter, Unsharded, within_company
+from coaching_service.core.database import collections
 from coaching_service.core.database.context import Collection, Context, Services
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import NotExported
@@ -21,7 +21,9 @@ from coaching_service.core.metrics import NO_BACKLOG, Backlog
 _NOT_DURABLE = WriteConcern(w=1, j=False)
 
 
-async def increment(collection: Documents[Any], services: Services, counts: Sequence[tuple[Filter, Document]]) -> None:
+async def increment(
+    collection: Documents[Any], services: Services, counts: Sequence[tuple[collections.Filter, collections.Document]]
+) -> None:
     """Add counts to number fields of documents: (filter, which names the company, counts); created if missing."""
     stored = _uncached(collection, services)
     if writes := [UpdateOne(where, {"$inc": each}, upsert=True) for where, each in counts]:
@@ -29,7 +31,10 @@ async def increment(collection: Documents[Any], services: Services, counts: Sequ
 
 
 async def insert_computed(
-    collection: Documents[Any], services: Services, documents: Mapping[ObjectId, Document], session: Any = None
+    collection: Documents[Any],
+    services: Services,
+    documents: Mapping[ObjectId, collections.Document],
+    session: Any = None,
 ) -> None:
     """Store new documents by their identifiers; each field is an aggregation expression, such as `$$NOW`.
 
@@ -41,7 +46,7 @@ async def insert_computed(
 
 
 async def insert_missing_computed(
-    collection: Documents[Any], services: Services, documents: Mapping[ObjectId, Document]
+    collection: Documents[Any], services: Services, documents: Mapping[ObjectId, collections.Document]
 ) -> bool:
     """Store the new documents, as `insert_computed`, that are not stored yet; returns whether there were any.
 
@@ -60,8 +65,8 @@ async def insert_missing_computed(
 
 
 async def upsert_not_durable(
-    collection: Documents[D], services: Services, identifier: ObjectId, stages: list[Document]
-) -> Document:
+    collection: Documents[collections.D], services: Services, identifier: ObjectId, stages: list[collections.Document]
+) -> collections.Document:
     """Update one document with a pipeline, create it if it is missing, and return it.
 
     For counters that may be lost: it does not wait for a majority or a disk.
@@ -73,14 +78,20 @@ async def upsert_not_durable(
 
 
 async def erase_batch(
-    collection: Documents[Any], services: Services, company_id: ObjectId, where: Filter, limit: int, *, hint: str
+    collection: Documents[Any],
+    services: Services,
+    company_id: ObjectId,
+    where: collections.Filter,
+    limit: int,
+    *,
+    hint: str,
 ) -> int:
     """Delete at most `limit` of a company's documents, for a background job; returns how many.
 
     `hint` is the name of the index to use: the query planner may otherwise scan all companies.
     """
     stored = services.collection(collection.name)
-    cursor = stored.find(within_company(company_id, where), {"_id": 1}, limit=limit, hint=hint)
+    cursor = stored.find(collections.within_company(company_id, where), {"_id": 1}, limit=limit, hint=hint)
     ids = [document["_id"] async for document in cursor]
     if not ids:
         return 0
@@ -98,14 +109,14 @@ def _uncached(collection: Documents[Any], services: Services) -> Collection:
 
 
 async def count_backlog(
-    collection: Collection, where: Document, since: str, limit: int, *, hint: str, order: str | None = None
+    collection: Collection, where: collections.Document, since: str, limit: int, *, hint: str, order: str | None = None
 ) -> Backlog:
     """Count the documents that satisfy `where`, at most `limit`, in `order` [by the time `since`] from the first on.
 
     `hint` is an index by which they are found; it should have the field `since`, so that no document is read.
     """
-    waited: Document = {"$divide": [{"$subtract": ["$$NOW", "$since"]}, 1000]}
-    stages: list[Document] = [
+    waited: collections.Document = {"$divide": [{"$subtract": ["$$NOW", "$since"]}, 1000]}
+    stages: list[collections.Document] = [
         {"$match": where},
         {"$sort": {order or since: 1}},
         {"$limit": limit},
@@ -139,7 +150,7 @@ _leases = Documents[Lease](
     "leases",
     secret=True,
     cross_company_reason="one process does the work of all companies",
-    placement=Unsharded("a few documents"),
+    placement=collections.Unsharded("a few documents"),
     transfer=NotExported("state of the service"),
     incidental=True,
     process_state=True,
@@ -177,7 +188,7 @@ async def is_held(services: Services, name: str) -> bool:
     return await _leases.across_companies(services).find_one(held, {"_id": 1}) is not None
 
 
-def _held_by(holder: str) -> Document:
+def _held_by(holder: str) -> collections.Document:
     """Return the fields of a lease that `holder` takes now, as expressions."""
     expiry = {"$add": ["$$NOW", round(LEASE.total_seconds() * 1000)]}
     return {"holder": {"$literal": holder}, "expiresAt": expiry}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, cas
 from motor.motor_asyncio import AsyncIOMotorClientSession, AsyncIOMotorCollection, AsyncIOMotorDatabase
 from opentelemetry.trace import Tracer
 
+from coaching_service.core import slots as core_slots
 from coaching_service.core.auth import Vault
 from coaching_service.core.background import PendingCounts
 from coaching_service.core.cached_reads import CACHE_SECONDS, CachedReads, CacheWait, RecentValues
@@ -25,7 +26,6 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import MediaWorker, StorageQuota, UploadLimits
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.outbound import OutboundClient
-from coaching_service.core.slots import KeyedLocks, RequestSlots, WorkSlots, overloaded, require_no_transaction
 from coaching_service.core.temporary_files import DiskSpace
 from coaching_service.core.tracing import NO_TRACER
 
@@ -99,19 +99,19 @@ class Services:
     # Rewrites uploaded pictures and PDF files.
     media_worker: MediaWorker = field(default_factory=MediaWorker)
     # Serialises requests that change the schedule of one owner (see RequestSlot).
-    schedule_locks: KeyedLocks = field(default_factory=KeyedLocks)
+    schedule_locks: core_slots.KeyedLocks = field(default_factory=core_slots.KeyedLocks)
     # Notifies the requests that wait for new changes.
     number_signals: CompanySignals = field(default_factory=CompanySignals)
     # Held while a password is verified; network addresses take turns.
-    sign_in_slot: RequestSlots = field(default_factory=lambda: RequestSlots(1))
+    sign_in_slot: core_slots.RequestSlots = field(default_factory=lambda: core_slots.RequestSlots(1))
     # Notifies the background worker.
     job_available: asyncio.Event = field(default_factory=asyncio.Event)
     # How many files are written to GridFS at the same time.
-    file_write_slots: RequestSlots = field(
-        default_factory=lambda: RequestSlots(MAX_FILE_WRITES, alone=_FILE_WRITES_OF_A_COMPANY)
+    file_write_slots: core_slots.RequestSlots = field(
+        default_factory=lambda: core_slots.RequestSlots(MAX_FILE_WRITES, alone=_FILE_WRITES_OF_A_COMPANY)
     )
     # How much other large work is done at the same time.
-    work_slots: WorkSlots = field(default_factory=WorkSlots)
+    work_slots: core_slots.WorkSlots = field(default_factory=core_slots.WorkSlots)
     # How long a request waits at most while the database does not respond.
     database_response_seconds: float = 2.0
     # Sends requests to addresses that users enter.
@@ -308,7 +308,7 @@ class RequestSlot(AbstractAsyncContextManager[None]):
     __slots__ = ("_company", "_ctx", "_lock", "_slots", "_waited")
 
     def __init__(
-        self, slots: RequestSlots, ctx: Context, waited: float = 0.0, *, schedule: Hashable | None = None
+        self, slots: core_slots.RequestSlots, ctx: Context, waited: float = 0.0, *, schedule: Hashable | None = None
     ) -> None:
         self._ctx, self._slots, self._company, self._waited = ctx, slots, ctx.slot_holder, waited
         self._lock = None if schedule is None else ctx.services.schedule_locks.lock_of(schedule)
@@ -322,13 +322,13 @@ class RequestSlot(AbstractAsyncContextManager[None]):
         self._ctx.cache_wait.is_deferred = True
 
     async def _acquire_both(self, lock: asyncio.Lock) -> None:
-        require_no_transaction()
+        core_slots.require_no_transaction()
         started = time.monotonic()
         try:
             async with asyncio.timeout(self._slots.remaining_seconds(self._waited)):
                 await lock.acquire()
         except TimeoutError:
-            raise overloaded() from None
+            raise core_slots.overloaded() from None
         try:
             await self._slots.acquire(self._company, self._waited + time.monotonic() - started)
         except BaseException:

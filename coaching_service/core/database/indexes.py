@@ -15,7 +15,7 @@ from typing import Any, TypedDict
 import pymongo
 from pymongo.errors import OperationFailure
 
-from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences, check_of
+from coaching_service.core.database import checks
 from coaching_service.core.database.collections import Unsharded
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Collection, Database, Services
@@ -179,10 +179,10 @@ async def _list_undeclared(services: Services) -> list[str]:
 
 
 async def find_unused(
-    services: Services, _: CountRead, unused_after: timedelta = UNUSED_AFTER
-) -> AsyncIterator[Finding]:
+    services: Services, _: checks.CountRead, unused_after: timedelta = UNUSED_AFTER
+) -> AsyncIterator[checks.Finding]:
     """Find declared indexes that no query has used since MongoDB started, at least `unused_after` ago."""
-    occurrences, existing = Occurrences(), set(await services.db.list_collection_names())
+    occurrences, existing = checks.Occurrences(), set(await services.db.list_collection_names())
     for name, collection in declared_collections().items():
         # Unique indexes, and those that expire documents, are there for what they enforce.
         optional = {each.name for each in collection.indexes if not each.unique and each.expire_after is None}
@@ -202,7 +202,7 @@ def _declared() -> dict[str, tuple[Index, ...]]:
 
 
 CHECKS = (
-    check_of(
+    checks.check_of(
         "indexes-missing",
         "Declared indexes exist",
         lambda services: missing_indexes(services.db, _declared()),
@@ -210,12 +210,12 @@ CHECKS = (
         "Run doctor --repair, or ensure-indexes",
         _create_missing,
     ),
-    check_of(
+    checks.check_of(
         "indexes-undeclared",
         "Existing indexes are declared",
         _list_undeclared,
         "Indexes that the service does not declare",
         "Each slows down writes: drop those that nothing else needs, with db.COLLECTION.dropIndex(NAME)",
     ),
-    Check("indexes-unused", "Declared indexes are used", find_unused),
+    checks.Check("indexes-unused", "Declared indexes are used", find_unused),
 )

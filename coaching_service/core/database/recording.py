@@ -14,15 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDic
 import bson
 
 from coaching_service.core.auth import Principal
-from coaching_service.core.database.field_changes import (
-    METADATA,
-    DocumentFields,
-    FieldChange,
-    FieldValue,
-    field_change,
-    set_path,
-    values_at,
-)
+from coaching_service.core.database import field_changes as database_field_changes
 from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
@@ -132,10 +124,12 @@ class DocumentChange:
     action: Action
     from_version: int
     to_version: int
-    known: DocumentFields = field(default_factory=dict)
-    before: DocumentFields | None = None
-    after: DocumentFields | None = None
-    values: dict[str, tuple[FieldValue, FieldValue]] = field(default_factory=dict)
+    known: database_field_changes.DocumentFields = field(default_factory=dict)
+    before: database_field_changes.DocumentFields | None = None
+    after: database_field_changes.DocumentFields | None = None
+    values: dict[str, tuple[database_field_changes.FieldValue, database_field_changes.FieldValue]] = field(
+        default_factory=dict
+    )
     added: dict[str, tuple[list[ObjectId], list[dict[str, Any]]]] = field(default_factory=dict)
     omitted: set[str] = field(default_factory=set)
 
@@ -152,12 +146,14 @@ class DocumentChange:
             paths = [path for path, (before, after) in self.values.items() if before != after]
             paths += [*self.added, *self.omitted]
         names = self.history.public_names
-        hidden = {*private, *self.history.omit, *METADATA} - names.keys()
+        hidden = {*private, *self.history.omit, *database_field_changes.METADATA} - names.keys()
         return sorted({names.get(path, path) for path in paths if path.partition(".")[0] not in hidden})
 
-    def field_changes(self) -> list[FieldChange]:
+    def field_changes(self) -> list[database_field_changes.FieldChange]:
         """Return the fields that differ, in the order they were written."""
-        changes = [field_change(path, before, after) for path, (before, after) in self.values.items()]
+        changes = [
+            database_field_changes.field_change(path, before, after) for path, (before, after) in self.values.items()
+        ]
         for path, (order, elements) in self.added.items():
             changes.append({"path": path, "elements": True, "before": [], "after": elements, "order": order})
         return [change for change in changes if change is not None]
@@ -288,7 +284,7 @@ class ChangeRecorder:
                 before = dict(document)
                 if earlier is not None:
                     for path, (value, _) in earlier.values.items():
-                        set_path(before, path, value)
+                        database_field_changes.set_path(before, path, value)
                     before["version"] = earlier.from_version
                 versions = (before["version"], document["version"])
                 change = self._new(collection, history, "deleted", document, versions)
@@ -321,7 +317,10 @@ class ChangeRecorder:
         change = self._changed(collection, history, known, (before["version"], after["version"]))
         change.omitted.update(path for path in paths if path in history.omit)
         recorded = [path for path in paths if path not in history.omit]
-        earlier, later = values_at(before, recorded), values_at(after, recorded)
+        earlier, later = (
+            database_field_changes.values_at(before, recorded),
+            database_field_changes.values_at(after, recorded),
+        )
         for path in recorded:
             value = earlier[path]
             if path in change.added:
@@ -329,7 +328,7 @@ class ChangeRecorder:
                 by_id = {element["_id"]: element for element in value}
                 value = [by_id[identifier] for identifier in order]
             if change.after is not None:
-                set_path(change.after, path, later[path])
+                database_field_changes.set_path(change.after, path, later[path])
             else:
                 change.values[path] = (change.values[path][0] if path in change.values else value, later[path])
 
@@ -345,7 +344,7 @@ class ChangeRecorder:
             return
         change = self._changed(collection, history, known, (known["version"] - 1, known["version"]))
         if change.after is not None:
-            set_path(change.after, path, [*change.after.get(path, []), element])
+            database_field_changes.set_path(change.after, path, [*change.after.get(path, []), element])
         elif path in change.values:
             before, after = change.values[path]
             change.values[path] = (before, [*after, element])
@@ -364,7 +363,7 @@ class ChangeRecorder:
         change = self.documents.get((collection.name, known["_id"]))
         if change is None:
             return self._new(collection, history, "changed", known, versions)
-        change.known |= values_at(known, history.event_fields)
+        change.known |= database_field_changes.values_at(known, history.event_fields)
         change.to_version = versions[1]
         return change
 
@@ -378,7 +377,7 @@ class ChangeRecorder:
     ) -> DocumentChange:
         client_id = known.get(collection.client_field) if collection.client_field else None
         change = DocumentChange(collection.name, history, known["_id"], client_id, action, *versions)
-        change.known = values_at(known, history.event_fields)
+        change.known = database_field_changes.values_at(known, history.event_fields)
         self.documents[collection.name, known["_id"]] = change
         return change
 

@@ -16,59 +16,18 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler as AiohttpHandler
 from marshmallow import Schema
 
+from coaching_service.core import errors, idempotency
 from coaching_service.core.auth import Principal, check_access
 from coaching_service.core.database.context import Context, RequestSlot, Services, schedule_key
 from coaching_service.core.database.transactions import in_transaction, rehearse
 from coaching_service.core.database.worker_thread import on_worker_thread
-from coaching_service.core.errors import (
-    BadRequest,
-    Conflict,
-    ExternalIdTaken,
-    InvalidFields,
-    PreconditionFailed,
-    invalid_field,
-)
 from coaching_service.core.events import Accepted
 from coaching_service.core.external_identity import Upserted
+from coaching_service.core.http import request_parsing, responses
+from coaching_service.core.http import routes as http_routes
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID, Authenticate, RequestLimits
-from coaching_service.core.http.request_parsing import (
-    IS_STRICT,
-    PREFERS_JOB,
-    STRICT,
-    is_disconnected,
-    network_address,
-    path_identifiers,
-    prefers_job,
-    prefers_strict,
-    read_bytes,
-    read_json,
-    read_query,
-    reject_unknown_fields,
-    reject_unknown_names,
-    reject_unknown_parameters,
-    validate_body,
-)
-from coaching_service.core.http.responses import (
-    KEEPS_TAG,
-    Download,
-    format_datetime,
-    read_while_allowed,
-    read_with_limit,
-    send_download,
-    to_json,
-)
-from coaching_service.core.http.routes import (
-    Body,
-    Handler,
-    MultipartBody,
-    RequestClass,
-    Route,
-    deprecation_headers,
-    mark_deprecated,
-)
 from coaching_service.core.http.server import interruptible
 from coaching_service.core.http.uploads import attach_files, read_upload, store_upload
-from coaching_service.core.idempotency import Claim, KeyNotSupported, StoredResponse, run_in_steps, run_once
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import AS_OF_HEADER, as_of
 from coaching_service.core.media import UploadLimits
@@ -81,7 +40,7 @@ from coaching_service.core.slots import RequestSlots
 DRY_RUN = "dryRun"
 
 
-async def reject_dry_run(route: Route, request: web.Request, limit: int) -> None:
+async def reject_dry_run(route: http_routes.Route, request: web.Request, limit: int) -> None:
     """Raise InvalidFields if the query of a write, or a body that it does not read, has `dryRun`.
 
     `limit`: bytes of the body, which may be of any content type. Bodies that it reads are checked by `reject_in_body`.
@@ -91,22 +50,22 @@ async def reject_dry_run(route: Route, request: web.Request, limit: int) -> None
     if DRY_RUN in request.query:
         raise _not_supported("is a field of the body, where it is supported")
     is_read = route.body is not None or route.multipart is not None
-    if not is_read and request.body_exists and DRY_RUN.encode() in await read_bytes(request, limit):
+    if not is_read and request.body_exists and DRY_RUN.encode() in await request_parsing.read_bytes(request, limit):
         raise _not_supported("is not supported by this operation")
 
 
-def reject_in_body(route: Route, names: Any) -> None:
+def reject_in_body(route: http_routes.Route, names: Any) -> None:
     """Raise InvalidFields if a body, or the names of its parts, has `dryRun` and the operation does not support it."""
     if not route.takes_dry_run and isinstance(names, Collection) and DRY_RUN in names:
         raise _not_supported("is not supported by this operation")
 
 
-def is_dry_run(route: Route, arguments: Mapping[str, Any]) -> bool:
+def is_dry_run(route: http_routes.Route, arguments: Mapping[str, Any]) -> bool:
     """Return whether the arguments of a handler ask for a dry run."""
     return route.takes_dry_run and bool(arguments["body"].get(DRY_RUN))
 
 
-def rolling_back(handler: Handler, arguments: Mapping[str, Any]) -> Handler:
+def rolling_back(handler: http_routes.Handler, arguments: Mapping[str, Any]) -> http_routes.Handler:
     """Return a handler that does the same in a transaction which is rolled back, and returns its result.
 
     Records that would be created, and their items, have no identifier.
@@ -125,7 +84,7 @@ def rolling_back(handler: Handler, arguments: Mapping[str, Any]) -> Handler:
     return rehearsed
 
 
-def without_dry_run(body: Body) -> Body:
+def without_dry_run(body: http_routes.Body) -> http_routes.Body:
     """Return a body without `dryRun`."""
     return {name: value for name, value in body.items() if name != DRY_RUN}
 
@@ -143,8 +102,8 @@ def _without_identifiers(value: Any, created: Collection[ObjectId]) -> Any:
     return result
 
 
-def _not_supported(message: str) -> InvalidFields:
-    return invalid_field(DRY_RUN, message, code="NOT_SUPPORTED")
+def _not_supported(message: str) -> errors.InvalidFields:
+    return errors.invalid_field(DRY_RUN, message, code="NOT_SUPPORTED")
 
 
 # --- preconditions ----------------------------------------------------------------------------------------------------
@@ -155,13 +114,13 @@ _VERSION_TAG = re.compile(r'"(0|[1-9]\d{0,8})"')
 _ITEM = "/witems/{witemId}"  # has the version of its block
 
 
-def find_version_read(route: Route, routes: Sequence[Route]) -> Route | None:
+def find_version_read(route: http_routes.Route, routes: Sequence[http_routes.Route]) -> http_routes.Route | None:
     """Return the operation that reads the version of the record that `route` writes, if there is one."""
     path = route.path.removesuffix(_ITEM)
     return next((each for each in routes if each.method == "GET" and each.path == path and each.is_versioned), None)
 
 
-def takes_if_match(route: Route, read: Route | None) -> bool:
+def takes_if_match(route: http_routes.Route, read: http_routes.Route | None) -> bool:
     """Return whether a write can keep `If-Match`: PUT, PATCH or DELETE of a record whose version is known.
 
     `read`: see `find_version_read`.
@@ -169,7 +128,7 @@ def takes_if_match(route: Route, read: Route | None) -> bool:
     return route.method in ("PUT", "PATCH", "DELETE") and (route.takes_version or read is not None)
 
 
-def takes_if_none_match(route: Route) -> bool:
+def takes_if_none_match(route: http_routes.Route) -> bool:
     """Return whether a write can keep `If-None-Match: *`: it creates the record that its path names, or changes it."""
     return route.upserts and route.method == "PUT"
 
@@ -177,10 +136,12 @@ def takes_if_none_match(route: Route) -> bool:
 def add_version_tag(response: web.Response, version: object) -> None:
     """Add the version of the record in a response as its `ETag`, which stays as it is when the body is compressed."""
     response.headers[hdrs.ETAG] = f'"{version}"'
-    response[KEEPS_TAG] = True
+    response[responses.KEEPS_TAG] = True
 
 
-def with_conditions(route: Route, read: Route | None, request: web.Request, body: MutableMapping[str, Any]) -> Route:
+def with_conditions(
+    route: http_routes.Route, read: http_routes.Route | None, request: web.Request, body: MutableMapping[str, Any]
+) -> http_routes.Route:
     """Return the route of a request with a handler that writes only if the conditions in the headers hold.
 
     `read`: see `find_version_read`. `body` gets the required version, if it can have one. The conditions are compared
@@ -195,18 +156,18 @@ def with_conditions(route: Route, read: Route | None, request: web.Request, body
             or _sent(request, hdrs.IF_NONE_MATCH) != "*"
             or hdrs.IF_MATCH in request.headers
         ):
-            raise BadRequest("This operation does not support this If-None-Match", code="NOT_SUPPORTED")
+            raise errors.BadRequest("This operation does not support this If-None-Match", code="NOT_SUPPORTED")
         return _checking_existence(route, must_create=True)
     if hdrs.IF_MATCH not in request.headers:
         return route
     if not takes_if_match(route, read):
-        raise BadRequest("This operation does not support If-Match", code="NOT_SUPPORTED")
+        raise errors.BadRequest("This operation does not support If-Match", code="NOT_SUPPORTED")
     if (version := _required_version(_sent(request, hdrs.IF_MATCH))) is None:
         return _checking_existence(route, must_create=False)
     if not route.takes_version:
         return _reading_first(route, read, version)
     if body.get("version") not in (None, version):
-        raise PreconditionFailed
+        raise errors.PreconditionFailed
     body["version"] = version
     return _checking_existence(route, must_create=False)
 
@@ -221,23 +182,23 @@ def _required_version(condition: str) -> int | None:
         return None
     versions = [int(tag) for tag in _VERSION_TAG.findall(re.sub(r'W/"[^"]*"', "", condition))]
     if len(versions) > 1:
-        raise BadRequest("If-Match takes one version", code="NOT_SUPPORTED")
+        raise errors.BadRequest("If-Match takes one version", code="NOT_SUPPORTED")
     if not versions:
-        raise PreconditionFailed
+        raise errors.PreconditionFailed
     return versions[0]
 
 
-def _exists_already() -> PreconditionFailed:
-    return PreconditionFailed("A record with this identifier exists already", code="ALREADY_EXISTS")
+def _exists_already() -> errors.PreconditionFailed:
+    return errors.PreconditionFailed("A record with this identifier exists already", code="ALREADY_EXISTS")
 
 
-def _checking_existence(route: Route, *, must_create: bool) -> Route:
+def _checking_existence(route: http_routes.Route, *, must_create: bool) -> http_routes.Route:
     """Return a route whose handler fails if it creates a record that must exist, or finds one that must not."""
 
     async def write(tx: Context, **arguments: Any) -> object:
         result = await route.handler(tx, **arguments)
         if isinstance(result, Upserted) and result.created is not must_create:
-            raise _exists_already() if must_create else PreconditionFailed()
+            raise _exists_already() if must_create else errors.PreconditionFailed()
         return result
 
     async def handle(ctx: Context, **arguments: Any) -> object:
@@ -245,19 +206,19 @@ def _checking_existence(route: Route, *, must_create: bool) -> Route:
             return await (
                 in_transaction(ctx, lambda tx: write(tx, **arguments)) if route.upserts else write(ctx, **arguments)
             )
-        except ExternalIdTaken:
+        except errors.ExternalIdTaken:
             if not must_create:
                 raise
             raise _exists_already() from None
-        except Conflict as error:
+        except errors.Conflict as error:
             if error.code != "VERSION_CONFLICT":
                 raise
-            raise PreconditionFailed from None
+            raise errors.PreconditionFailed from None
 
     return replace(route, handler=handle)
 
 
-def _reading_first(route: Route, read: Route | None, version: int) -> Route:
+def _reading_first(route: http_routes.Route, read: http_routes.Route | None, version: int) -> http_routes.Route:
     """Return a route whose handler writes in a transaction that has read the record at `version`."""
     if read is None:
         raise TypeError(f"{route.method} {route.path}: no operation reads the version")
@@ -269,7 +230,7 @@ def _reading_first(route: Route, read: Route | None, version: int) -> Route:
 
         async def work(tx: Context) -> object:
             if (await read.handler(tx, **of_record))["version"] != version:
-                raise PreconditionFailed
+                raise errors.PreconditionFailed
             return await route.handler(tx, **arguments)
 
         return await in_transaction(ctx, work)
@@ -302,7 +263,12 @@ class HandlerDependencies:
     request_limits: RequestLimits | None = None
 
     def limiter(
-        self, request_class: RequestClass, ctx: Context, waited: float = 0.0, *, schedule: Hashable | None = None
+        self,
+        request_class: http_routes.RequestClass,
+        ctx: Context,
+        waited: float = 0.0,
+        *,
+        schedule: Hashable | None = None,
     ) -> AbstractAsyncContextManager[None]:
         """Return the context to run a request of this class in, which has waited for `waited` seconds before.
 
@@ -314,23 +280,23 @@ class HandlerDependencies:
         return RequestSlot(slots, ctx, waited, schedule=schedule)
 
     async def send(
-        self, request: web.Request, ctx: Context, download: Download, headers: dict[str, str]
+        self, request: web.Request, ctx: Context, download: responses.Download, headers: dict[str, str]
     ) -> web.StreamResponse:
         """Send a download. Of exports, each company may receive a few at once, one piece after another."""
         company, work_slots = ctx.slot_holder, self.services.work_slots
-        download = read_while_allowed(download, ctx.load_caller)
+        download = responses.read_while_allowed(download, ctx.load_caller)
         if not download.is_export:
-            limited = read_with_limit(download, partial(self.download_slots.holding, company))
-            return await send_download(request, limited, headers)
+            limited = responses.read_with_limit(download, partial(self.download_slots.holding, company))
+            return await responses.send_download(request, limited, headers)
         async with work_slots.exports.holding(company):
-            limited = read_with_limit(download, partial(work_slots.pieces.paced, company))
-            return await send_download(request, limited, headers)
+            limited = responses.read_with_limit(download, partial(work_slots.pieces.paced, company))
+            return await responses.send_download(request, limited, headers)
 
 
-def mount(app: web.Application, routes: Iterable[Route], dependencies: HandlerDependencies) -> None:
+def mount(app: web.Application, routes: Iterable[http_routes.Route], dependencies: HandlerDependencies) -> None:
     """Add `routes` to `app`."""
     declared = list(routes)
-    by_path: dict[str, list[Route]] = {}
+    by_path: dict[str, list[http_routes.Route]] = {}
     for route in declared:
         by_path.setdefault(route.path, []).append(route)
     # A literal path precedes one that has a parameter in the same place.
@@ -357,33 +323,37 @@ def _method_not_allowed(methods: set[str]) -> AiohttpHandler:
     return handle
 
 
-def make_handler(route: Route, dependencies: HandlerDependencies, version_read: Route | None = None) -> AiohttpHandler:
+def make_handler(
+    route: http_routes.Route, dependencies: HandlerDependencies, version_read: http_routes.Route | None = None
+) -> AiohttpHandler:
     """Return the aiohttp handler of one declared route. `version_read`: see `find_version_read`."""
     query = route.query if isinstance(route.query, Schema) else None
 
     async def handle(request: web.Request) -> web.StreamResponse:
         principal, started = None, time.monotonic()
-        mark_deprecated(request, route.deprecated)
+        http_routes.mark_deprecated(request, route.deprecated)
         if route.access.audience != "public":
             principal = request[PRINCIPAL] = await dependencies.authenticate(dependencies.services, request)
         waited = time.monotonic() - started
         _check(route, request, principal, dependencies.services)
         ctx = _make_context(route, request, principal, dependencies)
-        arguments: dict[str, Any] = dict(path_identifiers(route, request))
-        is_strict = request[IS_STRICT] = prefers_strict(request)
+        arguments: dict[str, Any] = dict(request_parsing.path_identifiers(route, request))
+        is_strict = request[request_parsing.IS_STRICT] = request_parsing.prefers_strict(request)
         if is_strict:
-            reject_unknown_parameters(query, request)
+            request_parsing.reject_unknown_parameters(query, request)
         if query is not None:
-            arguments["query"] = read_query(query, request)
+            arguments["query"] = request_parsing.read_query(query, request)
         await reject_dry_run(route, request, dependencies.body_limit)
         limit, optional = dependencies.body_limit, route.body_optional
-        json_body = None if route.body is None else await read_json(ctx, request, limit, optional=optional)
+        json_body = (
+            None if route.body is None else await request_parsing.read_json(ctx, request, limit, optional=optional)
+        )
         reject_in_body(route, json_body)
         conditional = with_conditions(route, version_read, request, {} if json_body is None else json_body)
         if route.body is not None:
-            arguments["body"] = validate_body(route.body, json_body)
+            arguments["body"] = request_parsing.validate_body(route.body, json_body)
             if is_strict or route.rejects_unknown_fields:
-                reject_unknown_fields(route.body, json_body, arguments["body"])
+                request_parsing.reject_unknown_fields(route.body, json_body, arguments["body"])
         if route.multipart is not None:
             async with dependencies.services.work_slots.uploads.holding(ctx.slot_holder):
                 uploaded = await _handle_upload(
@@ -392,29 +362,31 @@ def make_handler(route: Route, dependencies: HandlerDependencies, version_read: 
             return _with_headers(uploaded, ctx)
         read_as_of = as_of()
         async with dependencies.limiter(route.request_class, ctx, waited, schedule=_schedule(route, ctx, arguments)):
-            response: Download | web.StreamResponse = await _call(
+            response: responses.Download | web.StreamResponse = await _call(
                 conditional, request, await ctx.after_waiting(), arguments, json_body
             )
-        if isinstance(response, Download):
-            headers = {"X-Request-Id": ctx.request_id} | ({"Preference-Applied": STRICT} if is_strict else {})
-            return await dependencies.send(request, ctx, response, headers | deprecation_headers(request))
+        if isinstance(response, responses.Download):
+            headers = {"X-Request-Id": ctx.request_id} | (
+                {"Preference-Applied": request_parsing.STRICT} if is_strict else {}
+            )
+            return await dependencies.send(request, ctx, response, headers | http_routes.deprecation_headers(request))
         return _with_headers(response, ctx, read_as_of if route.reports_as_of else None)
 
     return handle
 
 
 def _make_context(
-    route: Route, request: web.Request, principal: Principal | None, dependencies: HandlerDependencies
+    route: http_routes.Route, request: web.Request, principal: Principal | None, dependencies: HandlerDependencies
 ) -> Context:
-    request[PREFERS_JOB] = route.may_be_job and prefers_job(request)
+    request[request_parsing.PREFERS_JOB] = route.may_be_job and request_parsing.prefers_job(request)
     ctx = Context(
         dependencies.services,
         principal,
         request_id=request[REQUEST_ID],
-        network_address=network_address(request, dependencies.proxies),
-        is_disconnected=partial(is_disconnected, request),
+        network_address=request_parsing.network_address(request, dependencies.proxies),
+        is_disconnected=partial(request_parsing.is_disconnected, request),
         operation=route.operation_id,
-        prefers_job=request[PREFERS_JOB],
+        prefers_job=request[request_parsing.PREFERS_JOB],
     )
     if route.access.audience != "public":
         ctx = replace(ctx, load_caller=partial(_load_caller, route, request, dependencies))
@@ -423,36 +395,36 @@ def _make_context(
     return ctx
 
 
-async def _load_caller(route: Route, request: web.Request, dependencies: HandlerDependencies) -> Principal:
+async def _load_caller(route: http_routes.Route, request: web.Request, dependencies: HandlerDependencies) -> Principal:
     principal = request[PRINCIPAL] = await dependencies.authenticate(dependencies.services, request)
     check_access(route.access, principal, writes=route.writes)
     return principal
 
 
-def _check(route: Route, request: web.Request, principal: Principal | None, services: Services) -> None:
+def _check(route: http_routes.Route, request: web.Request, principal: Principal | None, services: Services) -> None:
     """Raise the error of a request that may not be served, whatever its body: of `check_access`, StorageFull, and
     KeyNotSupported if it has an `Idempotency-Key` that the operation refuses."""
     check_access(route.access, principal, writes=route.writes)
     if route.stores:
         services.disk_space.require()
     if route.refuses_key and _IDEMPOTENCY_KEY in request.headers:
-        raise KeyNotSupported
+        raise idempotency.KeyNotSupported
 
 
 def _with_headers(response: web.StreamResponse, ctx: Context, read_as_of: datetime | None = None) -> web.StreamResponse:
     """Adds the headers that name the change, or the batch, with which the request changed coaching data, and the time
     (UTC) since which the changes have to be read next time."""
     if read_as_of is not None:
-        response.headers[AS_OF_HEADER] = format_datetime(read_as_of)
+        response.headers[AS_OF_HEADER] = responses.format_datetime(read_as_of)
     if ctx.change_ids:
         response.headers["X-Change-Id"] = str(ctx.change_ids[0])
     return response
 
 
 async def _handle_upload(
-    route: Route,
-    version_read: Route | None,
-    multipart: MultipartBody,
+    route: http_routes.Route,
+    version_read: http_routes.Route | None,
+    multipart: http_routes.MultipartBody,
     request: web.Request,
     ctx: Context,
     arguments: dict[str, Any],
@@ -462,10 +434,10 @@ async def _handle_upload(
     limits = dependencies.limits
     with closing(await read_upload(ctx, request, multipart, limits.max_bytes(multipart.size_limit))) as upload:
         reject_in_body(route, upload.other_names)
-        if request[IS_STRICT]:
-            reject_unknown_names(upload.other_names)
+        if request[request_parsing.IS_STRICT]:
+            request_parsing.reject_unknown_names(upload.other_names)
         if multipart.text_fields:
-            arguments["body"] = validate_body(multipart.schema, upload.texts)
+            arguments["body"] = request_parsing.validate_body(multipart.schema, upload.texts)
         route = with_conditions(route, version_read, request, arguments.get("body", {}))
         customer_id = _customer_id(route, ctx, arguments)
         async with store_upload(ctx, upload, multipart, customer_id, limits.photo_pixels) as file:
@@ -477,7 +449,9 @@ async def _handle_upload(
     return response
 
 
-async def _call(route: Route, request: web.Request, ctx: Context, arguments: dict[str, Any], body: Any) -> Any:
+async def _call(
+    route: http_routes.Route, request: web.Request, ctx: Context, arguments: dict[str, Any], body: Any
+) -> Any:
     """Call the handler, at most once per `Idempotency-Key`. `body` identifies the request body."""
     key = request.headers.get(_IDEMPOTENCY_KEY) if route.idempotent else None
     dry = is_dry_run(route, arguments)
@@ -494,24 +468,30 @@ async def _call(route: Route, request: web.Request, ctx: Context, arguments: dic
     return await _call_once(route, ctx, arguments, body, key)
 
 
-async def _call_once(route: Route, ctx: Context, arguments: dict[str, Any], body: Any, key: str) -> web.Response:
+async def _call_once(
+    route: http_routes.Route, ctx: Context, arguments: dict[str, Any], body: Any, key: str
+) -> web.Response:
     """Call the handler unless a request with the same key has; the response to a repetition has the same headers."""
     identifiers = [str(arguments[name]) for _, name in route.path_parameters]
     if route.access.audience == "customer":  # the path is the same for all clients
         identifiers.append(str(ctx.caller.id))
-    claim = Claim.of(ctx, key, route.method, "/".join([route.path, *identifiers]), body)
+    claim = idempotency.Claim.of(ctx, key, route.method, "/".join([route.path, *identifiers]), body)
     if route.resumable:
         arguments["claim"] = claim
 
-    async def work(tx: Context) -> tuple[StoredResponse, ObjectId | None]:
+    async def work(tx: Context) -> tuple[idempotency.StoredResponse, ObjectId | None]:
         result = await route.handler(tx, **arguments)
         created_id = result.get("_id") if isinstance(result, dict) else None
         if isinstance(result, Accepted):
-            return StoredResponse(202, to_json(result.to_response())), None
-        return StoredResponse(route.status, to_json(result)), created_id
+            return idempotency.StoredResponse(202, responses.to_json(result.to_response())), None
+        return idempotency.StoredResponse(route.status, responses.to_json(result)), created_id
 
     customer_id = _customer_id(route, ctx, arguments)
-    response = await (run_in_steps(ctx, claim, work) if route.resumable else run_once(ctx, claim, customer_id, work))
+    response = await (
+        idempotency.run_in_steps(ctx, claim, work)
+        if route.resumable
+        else idempotency.run_once(ctx, claim, customer_id, work)
+    )
     headers = {"Idempotent-Replayed": "true"} if response.replayed else {}
     if response.replayed and response.change_id is not None:
         ctx.change_ids.append(response.change_id)
@@ -521,7 +501,7 @@ async def _call_once(route: Route, ctx: Context, arguments: dict[str, Any], body
     return answer
 
 
-def _customer_id(route: Route, ctx: Context, arguments: dict[str, Any]) -> ObjectId | None:
+def _customer_id(route: http_routes.Route, ctx: Context, arguments: dict[str, Any]) -> ObjectId | None:
     """Return the client that a request is about: in the path, in the body, or the caller."""
     if route.access.audience == "customer":
         return ctx.caller.id
@@ -530,7 +510,7 @@ def _customer_id(route: Route, ctx: Context, arguments: dict[str, Any]) -> Objec
     return arguments.get("customer_id") or in_body
 
 
-def _schedule(route: Route, ctx: Context, arguments: Mapping[str, Any]) -> Hashable | None:
+def _schedule(route: http_routes.Route, ctx: Context, arguments: Mapping[str, Any]) -> Hashable | None:
     """Return the key of the schedule that a request changes, if it changes one."""
     if not route.writes:
         return None
@@ -538,8 +518,8 @@ def _schedule(route: Route, ctx: Context, arguments: Mapping[str, Any]) -> Hasha
     return schedule_key(ctx, route.locks, arguments, body if isinstance(body, dict) else {})
 
 
-def _response(route: Route, result: Any) -> Any:
-    if isinstance(result, Download):
+def _response(route: http_routes.Route, result: Any) -> Any:
+    if isinstance(result, responses.Download):
         return result
     status = route.status
     if isinstance(result, Accepted):
@@ -548,19 +528,19 @@ def _response(route: Route, result: Any) -> Any:
         status, result = 201 if result.created else 200, result.record
     if status == 204:
         return web.Response(status=204)
-    response = _json_response(status, to_json(result))
+    response = _json_response(status, responses.to_json(result))
     if route.is_versioned and isinstance(result, Mapping) and result.get("_id") is not None:
         add_version_tag(response, result["version"])
     return response
 
 
 @on_worker_thread
-async def _call_on_worker_thread(ctx: Context, handler: Handler, arguments: dict[str, Any]) -> bytes:
+async def _call_on_worker_thread(ctx: Context, handler: http_routes.Handler, arguments: dict[str, Any]) -> bytes:
     """Call a handler that awaits nothing but the database, and return its result as JSON.
 
     One thread reads, encodes and frees the documents, which takes less time than encoding them on the event loop.
     """
-    return to_json(await handler(ctx, **arguments))
+    return responses.to_json(await handler(ctx, **arguments))
 
 
 def _json_response(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> web.Response:

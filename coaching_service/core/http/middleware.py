@@ -13,19 +13,12 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 from opentelemetry.trace import SpanKind
 
+from coaching_service.core import errors
 from coaching_service.core.auth import Principal
 from coaching_service.core.budgets import READ_SECONDS, WRITE_SECONDS, Budget, metered
 from coaching_service.core.database import outcome
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Services
-from coaching_service.core.errors import (
-    ClientDisconnected,
-    InternalError,
-    MethodNotAllowed,
-    RouteNotFound,
-    ServiceError,
-    TooLarge,
-)
 from coaching_service.core.http.request_parsing import list_applied, network_address
 from coaching_service.core.http.responses import compress, to_json
 from coaching_service.core.http.routes import Route, deprecation_headers
@@ -117,12 +110,12 @@ def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
 
 
 def _error_response(request: web.Request, error: Exception) -> web.StreamResponse:
-    if isinstance(error, ClientDisconnected):
+    if isinstance(error, errors.ClientDisconnected):
         return web.Response(status=_CLIENT_CLOSED_REQUEST)
-    service_error = error if isinstance(error, ServiceError) else _to_service_error(request, error)
+    service_error = error if isinstance(error, errors.ServiceError) else _to_service_error(request, error)
     if service_error is None:
         log.error("unexpected error", request_id=request[REQUEST_ID], route=_route(request), exc_info=error)
-        service_error = InternalError()
+        service_error = errors.InternalError()
     service_error = reported(request, service_error)
     response = web.Response(
         body=to_json(service_error.body()),
@@ -134,19 +127,19 @@ def _error_response(request: web.Request, error: Exception) -> web.StreamRespons
     return response
 
 
-def reported(request: web.Request, error: ServiceError) -> ServiceError:
+def reported(request: web.Request, error: errors.ServiceError) -> errors.ServiceError:
     """Return the error to report: OutcomeUnknown if the request may have changed something."""
     return error if request.method in _READS else outcome.reported(error)
 
 
-def _to_service_error(request: web.Request, error: Exception) -> ServiceError | None:
+def _to_service_error(request: web.Request, error: Exception) -> errors.ServiceError | None:
     if isinstance(error, web.HTTPMethodNotAllowed):
         allowed = ", ".join(sorted(error.allowed_methods))
-        return MethodNotAllowed(f"Cannot {request.method} {request.path}", {"Allow": allowed})
+        return errors.MethodNotAllowed(f"Cannot {request.method} {request.path}", {"Allow": allowed})
     if isinstance(error, web.HTTPNotFound):
-        return RouteNotFound(f"Cannot {request.method} {request.path}")
+        return errors.RouteNotFound(f"Cannot {request.method} {request.path}")
     if isinstance(error, web.HTTPRequestEntityTooLarge):
-        return TooLarge("The body is too large", {"Connection": "close"})
+        return errors.TooLarge("The body is too large", {"Connection": "close"})
     return as_service_error(error)
 
 

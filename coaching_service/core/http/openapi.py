@@ -15,19 +15,8 @@ from marshmallow import Schema
 from coaching_service import __version__
 from coaching_service.core import errors
 from coaching_service.core.field_schemas import ChangeByStoredType, Variant
+from coaching_service.core.http import openapi_schemas
 from coaching_service.core.http.handlers import find_version_read, takes_if_match, takes_if_none_match
-from coaching_service.core.http.openapi_schemas import (
-    DESCRIPTIONS,
-    ERROR_SCHEMAS,
-    describe_schemas,
-    legacy_schema,
-    legacy_schema_name,
-    schema_name,
-    simplify,
-    switches_attributes,
-    tag_variants,
-    variant_attributes,
-)
 from coaching_service.core.http.routes import MultipartBody, PlainList, Route
 from coaching_service.core.ids import IDENTIFIER_PATTERN
 from coaching_service.core.media import sendable_types
@@ -176,7 +165,7 @@ _ALWAYS_POSSIBLE: tuple[tuple[type[errors.ServiceError], Callable[[Route], bool]
 
 def describe(routes: Iterable[Route], tags: Sequence[tuple[str, str]], base_url: str) -> dict[str, Any]:
     """Return the OpenAPI document of `routes`; `tags` are the (name, description) of the features."""
-    plugin = MarshmallowPlugin(schema_name_resolver=schema_name)
+    plugin = MarshmallowPlugin(schema_name_resolver=openapi_schemas.schema_name)
     spec = APISpec(
         title="Coaching service",
         version=__version__,
@@ -188,13 +177,13 @@ def describe(routes: Iterable[Route], tags: Sequence[tuple[str, str]], base_url:
     )
     if plugin.converter is None:
         raise RuntimeError("the marshmallow plugin has no converter")
-    for attributes in (variant_attributes, switches_attributes):
+    for attributes in (openapi_schemas.variant_attributes, openapi_schemas.switches_attributes):
         plugin.converter.add_attribute_function(attributes)  # type: ignore[no-untyped-call]  # apispec is untyped
-    for name, schema in ERROR_SCHEMAS.items():
+    for name, schema in openapi_schemas.ERROR_SCHEMAS.items():
         spec.components.schema(name, schema)
     declared = list(routes)
     for code in sorted({code for route in declared for code in _legacy_codes(route)}):
-        spec.components.schema(legacy_schema_name(code), legacy_schema(code))
+        spec.components.schema(openapi_schemas.legacy_schema_name(code), openapi_schemas.legacy_schema(code))
     spec.components.security_scheme("apiKey", {"type": "apiKey", "in": "header", "name": "X-API-Key"})
     spec.components.security_scheme("session", {"type": "http", "scheme": "bearer"})
     spec.components.parameter("Prefer", "header", {"name": "Prefer", **_PREFER})
@@ -211,18 +200,18 @@ def describe(routes: Iterable[Route], tags: Sequence[tuple[str, str]], base_url:
         spec.path(path=route.path, operations={route.method.lower(): _operation(route, declared)})
     document = spec.to_dict()
     schemas = document["components"]["schemas"]
-    describe_schemas(schemas, {name: key[0] for key, name in plugin.converter.refs.items()})
-    tag_variants(schemas, [route.body for route in declared])
+    openapi_schemas.describe_schemas(schemas, {name: key[0] for key, name in plugin.converter.refs.items()})
+    openapi_schemas.tag_variants(schemas, [route.body for route in declared])
     _describe_parameters(document)
-    simplify(document)
+    openapi_schemas.simplify(document)
     return document
 
 
 def _describe_parameters(document: dict[str, Any]) -> None:
     operations = (operation for path in document["paths"].values() for operation in path.values())
     for parameter in (parameter for operation in operations for parameter in operation["parameters"]):
-        if not {"description", "$ref"} & parameter.keys() and parameter["name"] in DESCRIPTIONS:
-            parameter["description"] = DESCRIPTIONS[parameter["name"]]
+        if not {"description", "$ref"} & parameter.keys() and parameter["name"] in openapi_schemas.DESCRIPTIONS:
+            parameter["description"] = openapi_schemas.DESCRIPTIONS[parameter["name"]]
 
 
 @cache
@@ -280,7 +269,9 @@ def _text_properties(schema: Schema) -> dict[str, Any]:
         copied_keys = ("description", "format", "example", "x-enum-varnames")
         metadata = {key: value for key, value in field.metadata.items() if key in copied_keys}
         words = getattr(field, "choices", None)
-        description = {"description": DESCRIPTIONS[name]} if name in DESCRIPTIONS else {}
+        description = (
+            {"description": openapi_schemas.DESCRIPTIONS[name]} if name in openapi_schemas.DESCRIPTIONS else {}
+        )
         properties[name] = {"type": "string", **description, **metadata, **({"enum": list(words)} if words else {})}
     return properties
 
@@ -295,7 +286,7 @@ def _security(route: Route) -> list[dict[str, list[str]]]:
 
 def _parameters(route: Route, routes: Sequence[Route]) -> list[Any]:
     patterns = {name: field.metadata["pattern"] for name, field in route.path_fields.items()}
-    descriptions = {**DESCRIPTIONS, **route.path_descriptions}
+    descriptions = {**openapi_schemas.DESCRIPTIONS, **route.path_descriptions}
     parameters: list[Any] = [
         {
             "in": "path",
@@ -429,7 +420,7 @@ def _legacy_codes(route: Route) -> list[str]:
 
 
 def _legacy_response(codes: Sequence[str]) -> dict[str, Any]:
-    names = [*(legacy_schema_name(code) for code in codes), "Error"]
+    names = [*(openapi_schemas.legacy_schema_name(code) for code in codes), "Error"]
     schema = {"anyOf": [{"$ref": f"#/components/schemas/{name}"} for name in names]}
     description = f"Permanent with the `code` {' or '.join(codes)}: the request must be corrected. Otherwise a defect."
     return {"description": description, "headers": _headers(), "content": {"application/json": {"schema": schema}}}
@@ -460,6 +451,9 @@ def _schema(declared: Any) -> Any:
     if isinstance(declared, Variant | ChangeByStoredType):
         if isinstance(declared, ChangeByStoredType):  # `type` may be left out: it cannot tell them apart
             return {"anyOf": list(declared.by_type.values())}
-        refs = {word: f"#/components/schemas/{schema_name(schema)}" for word, schema in declared.by_type.items()}
+        refs = {
+            word: f"#/components/schemas/{openapi_schemas.schema_name(schema)}"
+            for word, schema in declared.by_type.items()
+        }
         return {"oneOf": list(declared.by_type.values()), "discriminator": {"propertyName": "type", "mapping": refs}}
     return declared() if isinstance(declared, type) else declared

@@ -18,23 +18,13 @@ from marshmallow import Schema, ValidationError, fields
 from multidict import MultiMapping
 from yarl import URL
 
+from coaching_service.core import errors as core_errors
+from coaching_service.core import validation
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import (
-    BadRequest,
-    ClientDisconnected,
-    FieldError,
-    InvalidFields,
-    InvalidQueryType,
-    LegacyFailure,
-    RequestTimeout,
-    TooLarge,
-    UnsupportedMediaType,
-)
 from coaching_service.core.field_schemas import ChangeByStoredType, DeferredChange, Variant, find_unknown_fields
 from coaching_service.core.http.routes import Route
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.query import BOOLEAN_STRING, NUMERIC_STRING, QueryIdentifiers, QueryTime
-from coaching_service.core.validation import UNKNOWN_FIELD, Choice, Date, Identifier, field_errors, sentence
 
 # --- Decoding of JSON bodies. Bodies that programs read in different ways are rejected --------------------------------
 
@@ -70,7 +60,9 @@ class ValueCounter:
     def _add(self, piece: bytes) -> None:
         self._count += len(piece) - len(piece.translate(None, b",[{"))  # in the same time whatever the piece contains
         if self._count > MAX_VALUES:
-            raise BadRequest(f"The body must not have more than {MAX_VALUES} values", code="TOO_MANY_JSON_VALUES")
+            raise core_errors.BadRequest(
+                f"The body must not have more than {MAX_VALUES} values", code="TOO_MANY_JSON_VALUES"
+            )
 
 
 async def decode_body(ctx: Context, raw: bytes) -> Any:
@@ -91,7 +83,9 @@ def decode_json(raw: bytes) -> Any:
     value = orjson.loads(raw)
     # Only as many levels as opening brackets are possible.
     if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH and _is_deeper_than(value, MAX_DEPTH):
-        raise BadRequest(f"The body must not be nested more than {MAX_DEPTH} levels deep", code="JSON_TOO_DEEP")
+        raise core_errors.BadRequest(
+            f"The body must not be nested more than {MAX_DEPTH} levels deep", code="JSON_TOO_DEEP"
+        )
     if b"{" in raw:
         json.loads(raw, object_pairs_hook=_require_unique_names, parse_int=str, parse_float=str)
     return value
@@ -115,7 +109,9 @@ def _require_unique_names(pairs: list[tuple[str, Any]]) -> None:
     if len(pairs) > 1 and len({name for name, _ in pairs}) < len(pairs):
         names = [name for name, _ in pairs]
         repeated = next(name for position, name in enumerate(names) if name in names[:position])
-        raise BadRequest(f"The body has the name {repeated[:100]!r} twice in one object", code="REPEATED_JSON_NAME")
+        raise core_errors.BadRequest(
+            f"The body has the name {repeated[:100]!r} twice in one object", code="REPEATED_JSON_NAME"
+        )
 
 
 Check = Callable[[bytes], Awaitable[None]]
@@ -125,7 +121,15 @@ INVALID_ID_MESSAGE = "must be an identifier of 24 hexadecimal characters"
 _MAX_ADDRESS_LENGTH = 100
 _BRACKETED = re.compile(r"(\w+)(?:\[[^\[\]]*\])+")
 _MAX_CACHED_QUERY = 256  # characters
-_CACHED_FIELDS = (fields.Integer, fields.Boolean, Choice, Date, Identifier, QueryIdentifiers, QueryTime)
+_CACHED_FIELDS = (
+    fields.Integer,
+    fields.Boolean,
+    validation.Choice,
+    validation.Date,
+    validation.Identifier,
+    QueryIdentifiers,
+    QueryTime,
+)
 
 
 def path_identifiers(route: Route, request: web.Request) -> dict[str, ObjectId | str]:
@@ -139,11 +143,11 @@ def path_identifiers(route: Route, request: web.Request) -> dict[str, ObjectId |
             try:
                 identifiers[name] = route.path_fields[wire].deserialize(request.match_info[wire])
             except ValidationError as error:
-                raise _one_invalid({**field_errors(error)[0], "field": wire}) from None
+                raise _one_invalid({**validation.field_errors(error)[0], "field": wire}) from None
             continue
         if (identifier := parse_id(request.match_info[wire])) is None:
             if wire in route.legacy_id_errors:
-                raise LegacyFailure(*route.legacy_id_errors[wire])
+                raise core_errors.LegacyFailure(*route.legacy_id_errors[wire])
             raise _one_invalid({"field": wire, "code": "INVALID_ID", "message": INVALID_ID_MESSAGE})
         identifiers[name] = identifier
     return identifiers
@@ -191,16 +195,16 @@ def _load_query(schema: Schema, sent_values: MultiMapping[str]) -> dict[str, Any
     try:
         query: dict[str, Any] = schema.load(values)
     except ValidationError as error:
-        first = field_errors(error)[0]
+        first = validation.field_errors(error)[0]
         if first["code"] in (NUMERIC_STRING.code, BOOLEAN_STRING.code):
-            raise InvalidQueryType(first["message"]) from None
+            raise core_errors.InvalidQueryType(first["message"]) from None
         raise _one_invalid(first) from None
     return query
 
 
-def _one_invalid(error: FieldError) -> InvalidFields:
+def _one_invalid(error: core_errors.FieldError) -> core_errors.InvalidFields:
     """Return the error for one path or query parameter, whose `message` is a string."""
-    return InvalidFields([error], sentence(error))
+    return core_errors.InvalidFields([error], validation.sentence(error))
 
 
 async def read_json(ctx: Context, request: web.Request, limit: int, *, optional: bool = False) -> Any:
@@ -213,16 +217,16 @@ async def read_json(ctx: Context, request: web.Request, limit: int, *, optional:
     if not request.body_exists:
         if optional:
             return {}
-        raise BadRequest("The body must be a JSON object", code="BODY_REQUIRED")
+        raise core_errors.BadRequest("The body must be a JSON object", code="BODY_REQUIRED")
     if request.content_type != "application/json":
-        raise UnsupportedMediaType("The body must be JSON, sent with Content-Type: application/json")
+        raise core_errors.UnsupportedMediaType("The body must be JSON, sent with Content-Type: application/json")
     raw = await read_json_bytes(ctx, request, limit)
     try:
         data = await decode_body(ctx, raw)
     except orjson.JSONDecodeError:
-        raise BadRequest("The body is not valid JSON", code="MALFORMED_JSON") from None
+        raise core_errors.BadRequest("The body is not valid JSON", code="MALFORMED_JSON") from None
     if not isinstance(data, dict):
-        raise BadRequest("The body must be a JSON object", code="NOT_A_JSON_OBJECT")
+        raise core_errors.BadRequest("The body must be a JSON object", code="NOT_A_JSON_OBJECT")
     return data
 
 
@@ -230,7 +234,7 @@ async def read_json_bytes(ctx: Context, request: web.Request, limit: int) -> byt
     """Return the body, which is JSON. Raises what `read_bytes` does, and BadRequest for too many values."""
     try:
         return await read_bytes(request, limit, ValueCounter(ctx).add)
-    except TooLarge:
+    except core_errors.TooLarge:
         async with large_body(ctx):
             raise
 
@@ -258,13 +262,15 @@ async def read_bytes(request: web.Request, limit: int, check: Check = _accept) -
                         break
                     await check(chunk)
     except TimeoutError:
-        raise RequestTimeout("The body did not arrive in time", {"Connection": "close"}) from None
+        raise core_errors.RequestTimeout("The body did not arrive in time", {"Connection": "close"}) from None
     except ConnectionResetError:
-        raise ClientDisconnected() from None
+        raise core_errors.ClientDisconnected() from None
     except (web.RequestPayloadError, HttpProcessingError):
-        raise BadRequest("The body could not be read: its encoding is broken", code="MALFORMED_BODY") from None
+        raise core_errors.BadRequest(
+            "The body could not be read: its encoding is broken", code="MALFORMED_BODY"
+        ) from None
     if max(len(raw), request.content_length or 0) > limit:
-        raise TooLarge(f"The body must not be larger than {limit} bytes", {"Connection": "close"})
+        raise core_errors.TooLarge(f"The body must not be larger than {limit} bytes", {"Connection": "close"})
     return bytes(raw)
 
 
@@ -289,7 +295,7 @@ def validate_body(schema: Schema | Variant | ChangeByStoredType, data: Any) -> A
     try:
         return schema.load(data)
     except ValidationError as error:
-        raise InvalidFields(field_errors(error)) from None
+        raise core_errors.InvalidFields(validation.field_errors(error)) from None
 
 
 # --- strictness -------------------------------------------------------------------------------------------------------
@@ -349,10 +355,13 @@ def reject_unknown_fields(schema: Schema | Variant | ChangeByStoredType, data: A
     _reject(list(find_unknown_fields(schema, data)))
 
 
-def _unknown(names: Iterable[str]) -> list[FieldError]:
-    return [{"field": name, "code": UNKNOWN_FIELD.code, "message": str(UNKNOWN_FIELD)} for name in dict.fromkeys(names)]
+def _unknown(names: Iterable[str]) -> list[core_errors.FieldError]:
+    return [
+        {"field": name, "code": validation.UNKNOWN_FIELD.code, "message": str(validation.UNKNOWN_FIELD)}
+        for name in dict.fromkeys(names)
+    ]
 
 
-def _reject(errors: list[FieldError], *, is_query: bool = False) -> None:
+def _reject(errors: list[core_errors.FieldError], *, is_query: bool = False) -> None:
     if errors:
-        raise InvalidFields(errors, sentence(errors[0]) if is_query else None)
+        raise core_errors.InvalidFields(errors, validation.sentence(errors[0]) if is_query else None)

@@ -14,11 +14,11 @@ from typing import IO, Any, Literal, get_args, get_origin, get_type_hints, is_ty
 from aiohttp import web
 from marshmallow import Schema, fields
 
+from coaching_service.core import field_schemas
 from coaching_service.core.auth import Access
 from coaching_service.core.database.context import Schedule
 from coaching_service.core.errors import ServiceError
 from coaching_service.core.external_identity import Upserted
-from coaching_service.core.field_schemas import ChangeByStoredType, Variant, input_of, output_of, with_schemas
 from coaching_service.core.list_selection import CursorPage, Page, cursor_page_of, page_of
 from coaching_service.core.media import SizeLimit
 from coaching_service.core.text import camel_case, snake_case
@@ -111,7 +111,7 @@ class MultipartBody:
         """The schema of the text fields."""
         if isinstance(self.fields, Schema):
             return self.fields
-        return Input() if self.fields is None else input_of(self.fields)()
+        return Input() if self.fields is None else field_schemas.input_of(self.fields)()
 
     @property
     def file_fields(self) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ class MultipartBody:
 
 def list_of(model: Any) -> PlainList:
     """Return the declaration of a response that is a plain array of a TypedDict or a schema."""
-    return PlainList(output_of(model))
+    return PlainList(field_schemas.output_of(model))
 
 
 @dataclass(frozen=True)
@@ -141,9 +141,9 @@ class Route:
     status: int
     # A schema, a Variant, `list_of(schema)`, `bytes` for a Download, or None for no body. Like `query` and `body` it
     # follows from the TypedDict in the signature of the handler, if it is not declared.
-    returns: type[Schema] | PlainList | Variant | type[bytes] | None
+    returns: type[Schema] | PlainList | field_schemas.Variant | type[bytes] | None
     query: Schema | None = None
-    body: Schema | Variant | ChangeByStoredType | None = None
+    body: Schema | field_schemas.Variant | field_schemas.ChangeByStoredType | None = None
     # A multipart body, instead of `body`.
     multipart: MultipartBody | None = None
     errors: tuple[type[ServiceError], ...] = ()
@@ -219,7 +219,7 @@ class Route:
     @property
     def is_versioned(self) -> bool:
         """Whether the response is one record with a version."""
-        schemas = self.returns.by_type.values() if isinstance(self.returns, Variant) else (self.returns,)
+        schemas = self.returns.by_type.values() if isinstance(self.returns, field_schemas.Variant) else (self.returns,)
         return any("version" in getattr(schema, "_declared_fields", ()) for schema in schemas)
 
     @property
@@ -322,7 +322,7 @@ class Routes:
                     returns,
                     path_parameters=parameters,
                     path_descriptions=self.path_descriptions,
-                    **with_schemas(options, handler),
+                    **field_schemas.with_schemas(options, handler),
                 )
             )
             return handler
@@ -336,7 +336,7 @@ def _returned(declared: Any) -> Any:
         return None
     if get_origin(declared) in _LISTS:
         return _LISTS[get_origin(declared)](*get_args(declared))
-    return output_of(declared) if is_typeddict(declared) else declared
+    return field_schemas.output_of(declared) if is_typeddict(declared) else declared
 
 
 _LISTS: dict[Any, Callable[[Any], Any]] = {list: list_of, Page: page_of, CursorPage: cursor_page_of}

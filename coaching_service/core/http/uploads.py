@@ -16,18 +16,11 @@ from urllib.parse import unquote
 from aiohttp import BadContentDispositionHeader, BadContentDispositionParam, BodyPartReader, MultipartReader, hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from coaching_service.core import errors
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile, storing
 from coaching_service.core.database.transactions import in_transaction
-from coaching_service.core.errors import (
-    BadRequest,
-    ClientDisconnected,
-    RequestTimeout,
-    TooLarge,
-    UnsupportedMediaType,
-    invalid_field,
-)
 from coaching_service.core.http.routes import Handler, MultipartBody, ReceivedFile
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import InvalidFile
@@ -117,7 +110,7 @@ async def read_upload(
     if not request.body_exists:
         return Upload()
     if request.content_type != "multipart/form-data":
-        raise UnsupportedMediaType("The body must be multipart/form-data")
+        raise errors.UnsupportedMediaType("The body must be multipart/form-data")
     limits = _FileLimits(limit, max(limit, _MAX_DRAINED_BYTES) if drain_oversized else limit)
     if (request.content_length or 0) > limits.drained * len(multipart.file_fields) + _MAX_OTHER_BYTES:
         raise _too_large(limit)
@@ -127,13 +120,13 @@ async def read_upload(
             await _read_parts(ctx, await request.multipart(), multipart, limits, text_fields, upload)
     except TimeoutError:
         upload.close()
-        raise RequestTimeout("The body did not arrive in time", {"Connection": "close"}) from None
+        raise errors.RequestTimeout("The body did not arrive in time", {"Connection": "close"}) from None
     except ConnectionError:
         upload.close()
-        raise ClientDisconnected from None
+        raise errors.ClientDisconnected from None
     except _MULTIPART_ERRORS:
         upload.close()
-        raise BadRequest("The body is not valid multipart/form-data", code="MALFORMED_MULTIPART") from None
+        raise errors.BadRequest("The body is not valid multipart/form-data", code="MALFORMED_MULTIPART") from None
     except BaseException:
         upload.close()
         raise
@@ -154,14 +147,14 @@ async def _read_parts(
     while (part := await reader.next()) is not None:
         count += 1
         if count > _MAX_PARTS:
-            raise BadRequest(f"The body must not have more than {_MAX_PARTS} parts", code="TOO_MANY_PARTS")
+            raise errors.BadRequest(f"The body must not have more than {_MAX_PARTS} parts", code="TOO_MANY_PARTS")
         if not isinstance(part, BodyPartReader) or not _is_unencoded(part):
-            raise BadRequest("The parts of the body must not be nested or encoded", code="MALFORMED_MULTIPART")
+            raise errors.BadRequest("The parts of the body must not be nested or encoded", code="MALFORMED_MULTIPART")
         if (name := part.name) is None:
             message = "Each part of the body needs a Content-Disposition that names its field"
-            raise BadRequest(message, code="MALFORMED_MULTIPART")
+            raise errors.BadRequest(message, code="MALFORMED_MULTIPART")
         if name in names and (name in multipart.file_fields or name in text_fields):
-            raise invalid_field(name, "must be given only once", code="REPEATED")
+            raise errors.invalid_field(name, "must be given only once", code="REPEATED")
         names.add(name)
         if name == multipart.file_field:
             await _read_file(ctx, part, limits, upload)
@@ -187,7 +180,7 @@ async def _read_file(ctx: Context, part: BodyPartReader, limits: _FileLimits, up
     try:
         size = await _copy(part, limits.accepted, "The file", writer.write)
         await writer.flush()
-    except TooLarge:
+    except errors.TooLarge:
         upload.file.close()
         if limits.drained == limits.accepted:
             raise
@@ -259,8 +252,8 @@ async def _copy(
     return size
 
 
-def _too_large(limit: int, description: str = "The file") -> TooLarge:
-    return TooLarge(f"{description} must not be larger than {limit} bytes", {"Connection": "close"})
+def _too_large(limit: int, description: str = "The file") -> errors.TooLarge:
+    return errors.TooLarge(f"{description} must not be larger than {limit} bytes", {"Connection": "close"})
 
 
 async def _read_text(part: BodyPartReader, limit: int) -> str:
@@ -268,7 +261,7 @@ async def _read_text(part: BodyPartReader, limit: int) -> str:
     while chunk := await part.read_chunk(_CHUNK_BYTES):
         raw += chunk
         if len(raw) > limit:
-            raise invalid_field(str(part.name), "is too long", code="TOO_LONG")
+            raise errors.invalid_field(str(part.name), "is too long", code="TOO_LONG")
     return raw.decode("utf-8")
 
 
@@ -302,7 +295,7 @@ async def store_upload(
             upload.file.close()
             yield file
     except InvalidFile as error:
-        raise invalid_field(multipart.file_field, error.message, code=error.code) from None
+        raise errors.invalid_field(multipart.file_field, error.message, code=error.code) from None
 
 
 def attach_files(handler: Handler, *files_of_body: StoredFile | ReceivedFile | None) -> Handler:

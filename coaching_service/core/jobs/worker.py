@@ -29,8 +29,7 @@ from coaching_service.core.database.documents import Document, Documents, now
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId, stable_id
-from coaching_service.core.jobs import mail
-from coaching_service.core.jobs.queue import Job, Step, Steps, StoredJob, from_now, new_job, stored_jobs
+from coaching_service.core.jobs import mail, queue
 from coaching_service.core.metrics import reading_in_time
 from coaching_service.core.tracing import fail, measure
 
@@ -53,13 +52,17 @@ async def ensure_standing_jobs(services: Services, kinds: Collection[str]) -> No
     """
     for kind in kinds:
         stages: list[Document] = [
-            {"$replaceWith": {"$mergeObjects": [new_job(kind, {}), "$$ROOT"]}},
-            {"$set": {"runAfter": {"$min": ["$runAfter", from_now(_LONGEST_PAUSE)]}}},
+            {"$replaceWith": {"$mergeObjects": [queue.new_job(kind, {}), "$$ROOT"]}},
+            {"$set": {"runAfter": {"$min": ["$runAfter", queue.from_now(_LONGEST_PAUSE)]}}},
         ]
-        await stored_jobs.across_companies(services).update_one({"_id": stable_id("job", kind)}, stages, upsert=True)
+        await queue.stored_jobs.across_companies(services).update_one(
+            {"_id": stable_id("job", kind)}, stages, upsert=True
+        )
 
 
-async def run_due(services: Services, steps: Steps, *, at: datetime | None = None, limit: int | None = None) -> int:
+async def run_due(
+    services: Services, steps: queue.Steps, *, at: datetime | None = None, limit: int | None = None
+) -> int:
     """Run one step of every job that is due (at `at`, by default now) until none is, and return how many steps ran.
 
     At most `limit` steps, if given.
@@ -73,7 +76,7 @@ async def run_due(services: Services, steps: Steps, *, at: datetime | None = Non
 
 def working(
     services: Services,
-    steps: Steps,
+    steps: queue.Steps,
     standing_kinds: Collection[str] = (),
     places: Mapping[str, int] | None = None,
     *,
@@ -91,7 +94,7 @@ def working(
 class _Worker:
     """Claims due jobs and runs their steps, each kind in places of its own."""
 
-    def __init__(self, services: Services, steps: Steps, places: Mapping[str, int]) -> None:
+    def __init__(self, services: Services, steps: queue.Steps, places: Mapping[str, int]) -> None:
         self._services, self._steps, self._places = services, steps, places
         self._running: dict[str, set[asyncio.Task[None]]] = {kind: set() for kind in steps}
         self._turns = _Turns()
@@ -134,7 +137,7 @@ class _Worker:
         task.add_done_callback(release_place)
         return True
 
-    async def _run(self, job: StoredJob) -> None:
+    async def _run(self, job: queue.StoredJob) -> None:
         try:
             await _run_step(self._services, self._steps[job["kind"]], job)
         except Exception as error:  # noqa: BLE001 - the job is claimed again after its lease
@@ -147,7 +150,7 @@ class _Worker:
         await asyncio.gather(*tasks, return_exceptions=True)
         with suppress(Exception):  # the database may be gone: others take the jobs after a lease
             held, own = (
-                stored_jobs.across_companies(self._services),
+                queue.stored_jobs.across_companies(self._services),
                 {"holder": _holder(), "kind": {"$in": [*self._steps]}},
             )
             await held.update_many(own, [{"$unset": "holder"}])
@@ -173,7 +176,9 @@ class _Turns:
         self._served: defaultdict[str, set[ObjectId]] = defaultdict(set)
         self._looks_again = 0.0  # for other companies: a queue of one company is not read through for each of its jobs
 
-    async def claim(self, services: Services, kinds: Collection[str], at: datetime | None = None) -> StoredJob | None:
+    async def claim(
+        self, services: Services, kinds: Collection[str], at: datetime | None = None
+    ) -> queue.StoredJob | None:
         """Claim the next due job of these kinds."""
         served = {kind: self._served[kind] for kind in kinds if kind in self._served}
         is_new = not served or time.monotonic() >= self._looks_again
@@ -190,22 +195,24 @@ class _Turns:
 
 async def _claim(
     services: Services, kinds: Collection[str], at: datetime | None, served: Mapping[str, Collection[ObjectId]]
-) -> StoredJob | None:
+) -> queue.StoredJob | None:
     """Claim the next due job of these kinds, but of no company that has been `served`.
 
     One indexed condition covers new jobs and jobs without a lease. Those that another process holds are left to it.
     """
     due = {"$expr": {"$lte": ["$runAfter", "$$NOW"]}} if at is None else {"runAfter": {"$lte": at}}
     others = [{"kind": kind, "companyId": {"$in": [*companies]}} for kind, companies in served.items()]
-    is_free = {"$or": [{"holder": {"$in": [None, _holder()]}}, {"$expr": {"$lt": ["$runAfter", from_now(-LEASE)]}}]}
-    claimed: Any = await stored_jobs.across_companies(services).find_one_and_update(
+    is_free = {
+        "$or": [{"holder": {"$in": [None, _holder()]}}, {"$expr": {"$lt": ["$runAfter", queue.from_now(-LEASE)]}}]
+    }
+    claimed: Any = await queue.stored_jobs.across_companies(services).find_one_and_update(
         {**due, "kind": {"$in": list(kinds)}, **is_free, **({"$nor": others} if others else {})},
-        [{"$set": {"runAfter": from_now(LEASE), "lease": new_token(), "attempts": {"$add": ["$attempts", 1]}}}],
+        [{"$set": {"runAfter": queue.from_now(LEASE), "lease": new_token(), "attempts": {"$add": ["$attempts", 1]}}}],
         sort=[("runAfter", 1)],
         hint="kind_runAfter",
         return_document=True,
     )
-    job: StoredJob | None = claimed
+    job: queue.StoredJob | None = claimed
     return job
 
 
@@ -214,19 +221,19 @@ def _holder() -> str:
     return f"{_PROCESS} {os.getpid()}"
 
 
-async def _run_step(services: Services, step: Step, job: StoredJob) -> None:
+async def _run_step(services: Services, step: queue.Step, job: queue.StoredJob) -> None:
     with measure(services.tracer, "job " + job["kind"], SpanKind.CONSUMER) as span:
         await _run_observed(services, step, job, span)
 
 
-async def _run_observed(services: Services, step: Step, job: StoredJob, span: Span) -> None:
+async def _run_observed(services: Services, step: queue.Step, job: queue.StoredJob, span: Span) -> None:
     own = {"_id": job["_id"], "lease": job["lease"]}
-    jobs, metrics, started = stored_jobs.across_companies(services), services.metrics, time.perf_counter()
+    jobs, metrics, started = queue.stored_jobs.across_companies(services), services.metrics, time.perf_counter()
     outcome: JobOutcome = "interrupted"  # also when the service stops
     try:
         again = await step(
             services,
-            Job(job["_id"], job["arguments"], job["attempts"], job["companyId"], job["about"], job["lease"]),
+            queue.Job(job["_id"], job["arguments"], job["attempts"], job["companyId"], job["about"], job["lease"]),
         )
     except Exception as error:
         fail(span, type(error).__name__)
@@ -237,7 +244,7 @@ async def _run_observed(services: Services, step: Step, job: StoredJob, span: Sp
         else:
             log.warning("job interrupted", reason=known.message, **details)
         delay = timedelta(seconds=RETRY_SECONDS[min(job["attempts"], len(RETRY_SECONDS)) - 1])
-        await jobs.update_one(own, [{"$set": {"runAfter": from_now(delay), "lease": None}}])
+        await jobs.update_one(own, [{"$set": {"runAfter": queue.from_now(delay), "lease": None}}])
         return
     else:
         outcome = "done" if again is None else "continued"
@@ -248,7 +255,7 @@ async def _run_observed(services: Services, step: Step, job: StoredJob, span: Sp
         await jobs.delete_one(own)
         return
     holder = _holder() if again.is_held else "$$REMOVE"
-    change: Document = {"runAfter": from_now(again.after), "attempts": 0, "lease": None, "holder": holder}
+    change: Document = {"runAfter": queue.from_now(again.after), "attempts": 0, "lease": None, "holder": holder}
     if again.is_pause:  # this claim does not count: an interrupted attempt is still the last one
         change |= {"attempts": job["attempts"] - 1, "isPaused": True}
     if again.progress is not None:
@@ -395,50 +402,52 @@ CHECKS = (
 
 _MOST_MAILS = 10_000
 _FAILING_ATTEMPTS = 6  # then every ten minutes
-_LATE: Document = {"$expr": {"$lt": ["$runAfter", from_now(timedelta(minutes=-10))]}}
+_LATE: Document = {"$expr": {"$lt": ["$runAfter", queue.from_now(timedelta(minutes=-10))]}}
 # Claimed jobs that no process has, and that none can claim for longer than they wait on purpose, for the end of a lease
 # or for the next attempt: the clock of the database was ahead.
 _BLOCKED: Document = {
     "attempts": {"$gt": 0},
     "isPaused": {"$ne": True},
-    "$expr": {"$gt": ["$runAfter", from_now(2 * timedelta(seconds=RETRY_SECONDS[-1]))]},
+    "$expr": {"$gt": ["$runAfter", queue.from_now(2 * timedelta(seconds=RETRY_SECONDS[-1]))]},
 }
 
 
-async def iterate(services: Services, kind: str | None = None) -> AsyncIterator[StoredJob]:
+async def iterate(services: Services, kind: str | None = None) -> AsyncIterator[queue.StoredJob]:
     """Yield the jobs of all companies, or of a kind: by kind, and when they are due."""
     where = {} if kind is None else {"kind": kind}
     order = [("kind", 1), ("runAfter", 1)]
-    cursor = stored_jobs.across_companies(services).find(where, sort=order, hint="kind_runAfter")
+    cursor = queue.stored_jobs.across_companies(services).find(where, sort=order, hint="kind_runAfter")
     async for job in cursor:
-        yield cast("StoredJob", job)
+        yield cast("queue.StoredJob", job)
 
 
-async def find(services: Services, identifier: ObjectId) -> StoredJob | None:
+async def find(services: Services, identifier: ObjectId) -> queue.StoredJob | None:
     """Return a job of any company, or None."""
-    return cast("StoredJob | None", await stored_jobs.across_companies(services).find_one({"_id": identifier}))
+    return cast(
+        "queue.StoredJob | None", await queue.stored_jobs.across_companies(services).find_one({"_id": identifier})
+    )
 
 
-async def make_due(ctx: Context, job: StoredJob) -> bool:
+async def make_due(ctx: Context, job: queue.StoredJob) -> bool:
     """Make a job of any company due, unless a worker has claimed it since it was read; returns whether it is."""
-    jobs, change = stored_jobs.across_companies(ctx.services), [{"$set": {"runAfter": "$$NOW"}}]
+    jobs, change = queue.stored_jobs.across_companies(ctx.services), [{"$set": {"runAfter": "$$NOW"}}]
     return (await jobs.update_one(_unclaimed(job), change, session=ctx.session)).matched_count == 1
 
 
-async def remove(ctx: Context, job: StoredJob) -> bool:
+async def remove(ctx: Context, job: queue.StoredJob) -> bool:
     """Remove a job of any company, unless a worker has claimed it since it was read; returns whether it is removed."""
-    jobs = stored_jobs.across_companies(ctx.services)
+    jobs = queue.stored_jobs.across_companies(ctx.services)
     return (await jobs.delete_one(_unclaimed(job), session=ctx.session)).deleted_count == 1
 
 
-def _unclaimed(job: StoredJob) -> Document:
+def _unclaimed(job: queue.StoredJob) -> Document:
     return {"_id": job["_id"], "lease": job["lease"], "runAfter": job["runAfter"]}
 
 
 async def iterate_arguments(services: Services, kinds: Sequence[str]) -> AsyncIterator[Document]:
     """Iterate over the arguments of the queued jobs of these kinds, of all companies."""
     where = {"kind": {"$in": list(kinds)}}
-    async for job in stored_jobs.across_companies(services).find(where, {"arguments": 1}, hint="kind_runAfter"):
+    async for job in queue.stored_jobs.across_companies(services).find(where, {"arguments": 1}, hint="kind_runAfter"):
         yield job["arguments"]
 
 
@@ -450,7 +459,7 @@ async def count_due(services: Services, kinds: Collection[str]) -> dict[str, tup
         {"$group": {"_id": "$kind", "count": {"$sum": 1}, "first": {"$min": "$runAfter"}}},
         {"$project": {"count": 1, "seconds": {"$divide": [{"$subtract": ["$$NOW", "$first"]}, 1000]}}},
     ]
-    cursor = stored_jobs.across_companies(services).aggregate(stages, hint="kind_runAfter")
+    cursor = queue.stored_jobs.across_companies(services).aggregate(stages, hint="kind_runAfter")
     return {each["_id"]: (each["count"], each["seconds"]) async for each in cursor}
 
 
@@ -458,7 +467,7 @@ async def find_mail_age(services: Services) -> float:
     """Return how many seconds ago the oldest mail was queued that is due, or was tried in vain; 0 without one."""
     tried_or_due: Document = {"$or": [{"runAfter": {"$lte": now()}}, {"arguments.tries": {"$gt": 0}}]}
     where = {"kind": mail.SEND, "isPaused": {"$ne": True}, **tried_or_due}
-    cursor = stored_jobs.across_companies(services).find(where, {"createdAt": 1}, hint="kind_runAfter")
+    cursor = queue.stored_jobs.across_companies(services).find(where, {"createdAt": 1}, hint="kind_runAfter")
     oldest = min([job["createdAt"] async for job in cursor.limit(_MOST_MAILS)], default=None)
     return 0.0 if oldest is None else max(0.0, (now() - oldest).total_seconds())
 
@@ -468,20 +477,20 @@ async def find_mail_age(services: Services) -> float:
 
 async def _iterate_matching(services: Services, where: Document) -> AsyncIterator[str]:
     """Iterate over the jobs of all companies that match `where`: the identifier and the kind of each."""
-    cursor = stored_jobs.across_companies(services).find(where, {"kind": 1}, batch_size=200)
+    cursor = queue.stored_jobs.across_companies(services).find(where, {"kind": 1}, batch_size=200)
     async for job in cursor:
         yield f"{job['_id']} {job['kind']}"
 
 
 async def _release_blocked(services: Services) -> None:
     """Make the blocked jobs due now."""
-    await stored_jobs.across_companies(services).update_many(_BLOCKED, [{"$set": {"runAfter": "$$NOW"}}])
+    await queue.stored_jobs.across_companies(services).update_many(_BLOCKED, [{"$set": {"runAfter": "$$NOW"}}])
 
 
 async def _iterate_unreadable_mail(services: Services) -> AsyncIterator[ObjectId]:
     """Iterate over the queued mail that no master key opens."""
     where, fields = {"kind": mail.SEND}, {"arguments.sealed": 1}
-    async for job in stored_jobs.across_companies(services).find(where, fields, hint="kind_runAfter"):
+    async for job in queue.stored_jobs.across_companies(services).find(where, fields, hint="kind_runAfter"):
         try:
             mail.open_content(services.vault, job["_id"], job["arguments"]["sealed"])
         except SecretUnreadable:

@@ -13,19 +13,10 @@ from apispec import APISpec
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import RAISE, Schema, ValidationError, fields, validates_schema
 
+from coaching_service.core import validation
 from coaching_service.core.ids import IDENTIFIER_PATTERN, ObjectId
 from coaching_service.core.list_selection import Page, T, page_document, skip_of
 from coaching_service.core.mcp.results import Answer, typed, without_marks
-from coaching_service.core.validation import (
-    UNKNOWN_FIELD,
-    Date,
-    Identifier,
-    Input,
-    Integer,
-    Text,
-    body_messages,
-    invalid,
-)
 
 DEFAULT_PAGE, MAX_TOOL_PAGE = 20, 100
 IDENTIFIER_LENGTH = 24
@@ -38,7 +29,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?")
 _BOOLEANS = {"true": True, "false": False}
 
 
-class Arguments(Input):
+class Arguments(validation.Input):
     """The base of the argument schemas: unknown fields are rejected."""
 
     class Meta:
@@ -53,14 +44,14 @@ def optional(description: str) -> dict[str, Any]:
 class CustomerArgument(Arguments):
     """The client a tool is about."""
 
-    customerId = Identifier(required=True, metadata={"description": "From list_customers."})
+    customerId = validation.Identifier(required=True, metadata={"description": "From list_customers."})
 
 
 class ToolPage(Arguments):
     """`page` from 1, and `pageSize`, by default 20 and at most 100."""
 
-    page = Integer(minimum=1, load_default=1)
-    pageSize = Integer(
+    page = validation.Integer(minimum=1, load_default=1)
+    pageSize = validation.Integer(
         minimum=1,
         maximum=MAX_TOOL_PAGE,
         load_default=DEFAULT_PAGE,
@@ -72,8 +63,8 @@ class Dates(Arguments):
 
     max_days = 366
 
-    startDate = Date(required=True)
-    endDate = Date(required=True)
+    startDate = validation.Date(required=True)
+    endDate = validation.Date(required=True)
 
     @validates_schema(skip_on_field_errors=False)
     def validate_range(self, data: Mapping[str, str], **_: Any) -> None:
@@ -87,23 +78,23 @@ def require_range(first: str | None, last: str | None, max_days: int) -> None:
         return
     days = (date.fromisoformat(last) - date.fromisoformat(first)).days
     if days < 0:
-        raise invalid("must not be before startDate", "BEFORE_START", "endDate")
+        raise validation.invalid("must not be before startDate", "BEFORE_START", "endDate")
     if days >= max_days:
-        raise invalid(f"must be less than {max_days} days after startDate", "RANGE_TOO_LONG", "endDate")
+        raise validation.invalid(f"must be less than {max_days} days after startDate", "RANGE_TOO_LONG", "endDate")
 
 
 class OpenDates(Arguments):
     """From `startDate` to `endDate`, both included; either may be omitted."""
 
-    startDate = Date(load_default=None, allow_none=True)
-    endDate = Date(load_default=None, allow_none=True)
+    startDate = validation.Date(load_default=None, allow_none=True)
+    endDate = validation.Date(load_default=None, allow_none=True)
 
     @validates_schema(skip_on_field_errors=False)
     def validate_order(self, data: Mapping[str, str | None], **_: Any) -> None:
         """Raises ValidationError if the end is before the start."""
         first, last = data.get("startDate"), data.get("endDate")
         if first is not None and last is not None and last < first:
-            raise invalid("must not be before startDate", "BEFORE_START", "endDate")
+            raise validation.invalid("must not be before startDate", "BEFORE_START", "endDate")
 
 
 def validate_arguments(schema: Schema, arguments: Any) -> dict[str, Any]:
@@ -115,7 +106,7 @@ def validate_arguments(schema: Schema, arguments: Any) -> dict[str, Any]:
     try:
         loaded: dict[str, Any] = schema.load(_normalize(arguments or {}, schema))
     except ValidationError as error:
-        messages = body_messages(ValidationError(_without_quotes(error.messages, schema)))
+        messages = validation.body_messages(ValidationError(_without_quotes(error.messages, schema)))
         more = [f"and {len(messages) - _MAX_MESSAGES} more of the kind"] if len(messages) > _MAX_MESSAGES else []
         valid = error.valid_data if isinstance(error.valid_data, dict) else {}
         raise InvalidArguments(messages[:_MAX_MESSAGES] + more, valid) from None
@@ -172,7 +163,7 @@ def _without_quotes(messages: Any, schema: Schema | None) -> Any:
     known = {
         name: _without_quotes(inner, _schema_of(schema, name))
         for name, inner in messages.items()
-        if inner != [UNKNOWN_FIELD]
+        if inner != [validation.UNKNOWN_FIELD]
     }
     if len(known) < len(messages) and schema is not None:
         listed = [name for name, field in schema.fields.items() if not field.metadata.get("unlisted")]
@@ -304,12 +295,12 @@ class PartWithHint(PartOfLines):
 class ToolPart(Arguments):
     """`limit` (1 to 100, by default 20) entries of a list, after a cursor."""
 
-    limit = Integer(
+    limit = validation.Integer(
         minimum=1,
         maximum=_MAX_LIMIT,
         load_default=_DEFAULT_LIMIT,
     )
-    after = Text(
+    after = validation.Text(
         max_length=_MAX_CURSOR,
         load_default=None,
         allow_none=True,

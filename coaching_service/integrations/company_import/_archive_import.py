@@ -19,18 +19,11 @@ from typing import IO, Any, NotRequired, TypedDict
 import orjson
 
 from coaching_service.core.database import files
+from coaching_service.core.database import portable as database_portable
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, declared_collections
 from coaching_service.core.database.files import StoredFile, storing
-from coaching_service.core.database.portable import (
-    FILE_FIELDS,
-    FileRule,
-    Portable,
-    clear_values,
-    file_holders,
-    values_at,
-)
 from coaching_service.core.database.transactions import DocumentExists
 from coaching_service.core.errors import Conflict, InvalidFields
 from coaching_service.core.field_schemas import input_of
@@ -39,19 +32,7 @@ from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.json_conversion import converter_of
 from coaching_service.core.media import DecodingFailed, InvalidFile
 from coaching_service.core.temporary_files import open_temporary, write_all
-from coaching_service.integrations.company_export import (
-    ACCOUNT,
-    COACHES,
-    FORMAT,
-    HEADER,
-    MANIFEST,
-    VERSION,
-    collection_of,
-    file_of,
-    is_known,
-    portable_collections,
-    records_entry,
-)
+from coaching_service.integrations import company_export
 from coaching_service.integrations.history_import.importing import Outcome, Progress
 from coaching_service.library.exercises import muscles
 from coaching_service.library.exercises import service as exercises
@@ -120,16 +101,18 @@ class ArchiveReader:
             if info.is_dir():
                 continue
             name = self._name_of(info)
-            if (file_name := file_of(name)) is not None:
+            if (file_name := company_export.file_of(name)) is not None:
                 if (file_id := parse_id(file_name[0])) is not None and _FILE_NAME.fullmatch(file_name[1]):
                     _add(self._files, file_id, (file_name[1], info), info.filename)
             else:
                 _add(self._entries, name, info, info.filename)
-        header = self.read_object(HEADER)
-        if header.get("format") != FORMAT:
-            raise InvalidArchive("is not an export of a company", HEADER)
-        if header.get("version") != VERSION:
-            raise InvalidArchive(f"has another version of the format than {VERSION}", HEADER)
+        header = self.read_object(company_export.HEADER)
+        if header.get("format") != company_export.FORMAT:
+            raise InvalidArchive("is not an export of a company", company_export.HEADER)
+        if header.get("version") != company_export.VERSION:
+            raise InvalidArchive(
+                f"has another version of the format than {company_export.VERSION}", company_export.HEADER
+            )
 
     def _name_of(self, info: zipfile.ZipInfo) -> str:
         """Return the name that the entry has in the export."""
@@ -138,12 +121,12 @@ class ArchiveReader:
     @property
     def collections(self) -> list[str]:
         """The collections that have records."""
-        return [name for entry in self._entries if (name := collection_of(entry)) is not None]
+        return [name for entry in self._entries if (name := company_export.collection_of(entry)) is not None]
 
     @property
     def unknown(self) -> list[str]:
         """The entries that an export does not have."""
-        return [entry for entry in self._entries if not is_known(entry)]
+        return [entry for entry in self._entries if not company_export.is_known(entry)]
 
     def has(self, entry: str) -> bool:
         """Return whether there is an entry of that name."""
@@ -194,14 +177,18 @@ class ArchiveReader:
         manifest, if an entry of the manifest is missing, and what `lines` raises.
         """
         self.reset_limit()
-        sums = _checksums(self.read_object(MANIFEST, _MAX_MANIFEST_BYTES))
+        sums = _checksums(self.read_object(company_export.MANIFEST, _MAX_MANIFEST_BYTES))
         files = (info for _, info in self._files.values())
-        known = (info for entry, info in self._entries.items() if is_known(entry) and entry != MANIFEST)
+        known = (
+            info
+            for entry, info in self._entries.items()
+            if company_export.is_known(entry) and entry != company_export.MANIFEST
+        )
         count = 0
         for info in (*known, *files):
             name = self._name_of(info)
             if (expected := sums.pop(name, None)) is None:
-                raise InvalidArchive(f"has no checksum in {MANIFEST}", info.filename)
+                raise InvalidArchive(f"has no checksum in {company_export.MANIFEST}", info.filename)
             digest = hashlib.sha256()
             if name in lists:
                 count += sum(1 for _ in self.lines(name, update=digest.update))
@@ -210,10 +197,11 @@ class ArchiveReader:
                     digest.update(chunk)
             if digest.hexdigest() != expected:
                 raise InvalidArchive(
-                    f"is not as it was exported: its checksum is another one in {MANIFEST}", info.filename
+                    f"is not as it was exported: its checksum is another one in {company_export.MANIFEST}",
+                    info.filename,
                 )
         if missing := next((entry for entry in sums if entry not in self._entries), None):
-            raise InvalidArchive(f"is missing, and {MANIFEST} has it", missing[:_MAX_SHOWN])
+            raise InvalidArchive(f"is missing, and {company_export.MANIFEST} has it", missing[:_MAX_SHOWN])
         return count
 
     @contextmanager
@@ -264,9 +252,13 @@ def _decode_name(info: zipfile.ZipInfo) -> str:
 
 def _find_folder(names: Collection[str]) -> str:
     """Return the folder that an export has been packed again with, such as `export/`; empty if there is none."""
-    if HEADER in names:
+    if company_export.HEADER in names:
         return ""
-    folders = [name.removesuffix(HEADER) for name in names if name.endswith(f"/{HEADER}") and name.count("/") == 1]
+    folders = [
+        name.removesuffix(company_export.HEADER)
+        for name in names
+        if name.endswith(f"/{company_export.HEADER}") and name.count("/") == 1
+    ]
     return folders[0] if len(folders) == 1 else ""
 
 
@@ -278,7 +270,7 @@ def _checksums(manifest: Mapping[str, Any]) -> dict[str, str]:
             for entry in manifest["entries"]
         }
     except (KeyError, TypeError):
-        raise InvalidArchive("is not a list of entries with their checksums", MANIFEST) from None
+        raise InvalidArchive("is not a list of entries with their checksums", company_export.MANIFEST) from None
 
 
 def _check_entry(info: zipfile.ZipInfo) -> None:
@@ -402,7 +394,7 @@ def unique_indexes(collection: Documents[Any]) -> list[Index]:
     ]
 
 
-def referred_to(portables: Collection[Portable]) -> set[str]:
+def referred_to(portables: Collection[database_portable.Portable]) -> set[str]:
     """Return the collections that records of an export refer to."""
     return {name for each in portables for name in (*each.references.values(), *each.optional_references.values())}
 
@@ -452,12 +444,12 @@ class ReferenceCheck:
         self._ctx, self._accepted = ctx, accepted
         self._known: dict[str, set[ObjectId]] = {}
 
-    async def load(self, portable: Portable, documents: list[dict[str, Any]]) -> None:
+    async def load(self, portable: database_portable.Portable, documents: list[dict[str, Any]]) -> None:
         """Look up what documents refer to, in one query for each collection."""
         wanted: dict[str, set[ObjectId]] = {}
         for path, collection in {**portable.references, **portable.optional_references}.items():
             for document in documents:
-                values = values_at(document, path.split("."))
+                values = database_portable.values_at(document, path.split("."))
                 wanted.setdefault(collection, set()).update(value for value in values if value is not None)
         for collection, ids in wanted.items():
             known = self._known.setdefault(collection, set())
@@ -470,20 +462,24 @@ class ReferenceCheck:
                 existing = await declared_collections()[collection].find(self._ctx, where, fields=("_id",))
                 known |= {document["_id"] for document in existing}
 
-    def find_missing(self, portable: Portable, document: dict[str, Any]) -> str | None:
+    def find_missing(self, portable: database_portable.Portable, document: dict[str, Any]) -> str | None:
         """Return the path of a reference to something that does not exist; None if there is none.
 
         Optional references to something that does not exist become null. Call `load` first.
         """
         for path, collection in portable.references.items():
             known = self._known.get(collection, set())
-            values = values_at(document, path.split("."))
+            values = database_portable.values_at(document, path.split("."))
             if any(value is not None and value not in known for value in values):
                 return path
         for path, collection in portable.optional_references.items():
             names = path.split(".")
-            absent = [value for value in values_at(document, names) if value not in self._known.get(collection, set())]
-            clear_values(document, names, [value for value in absent if value is not None])
+            absent = [
+                value
+                for value in database_portable.values_at(document, names)
+                if value not in self._known.get(collection, set())
+            ]
+            database_portable.clear_values(document, names, [value for value in absent if value is not None])
         return None
 
 
@@ -509,7 +505,7 @@ class IdMap:
         """Return the identifier to store in place of one that was read at a path."""
         if path == "_id":
             return self.derive(identifier)
-        if path.rpartition(".")[2] in FILE_FIELDS:  # replaced when the file is stored
+        if path.rpartition(".")[2] in database_portable.FILE_FIELDS:  # replaced when the file is stored
             return identifier
         fixed = (self._authors if path == _AUTHOR else self._fixed).get(identifier)
         return self.derive(identifier) if fixed is None else fixed
@@ -553,7 +549,7 @@ class RecordImport:
         reader: ArchiveReader,
         name: str,
         collection: Documents[Any],
-        portable: Portable,
+        portable: database_portable.Portable,
         map_id: IdMap,
         references: ReferenceCheck,
         accepted: Accepted | None,
@@ -562,7 +558,7 @@ class RecordImport:
         self._progress, self._reader, self._name = progress, reader, name
         self._collection, self._portable, self._map_id, self._references = collection, portable, map_id, references
         self._accepted = accepted
-        self._entry = records_entry(name)
+        self._entry = company_export.records_entry(name)
         self._lines: Iterator[tuple[int, bytes]] = reader.lines(self._entry, start)
 
     async def run_batch(self) -> bool:
@@ -671,7 +667,7 @@ class RecordImport:
             self._accepted.add(self._collection, documents, position)
 
 
-def _parts(records: Sequence[_Record], portable: Portable) -> Iterator[Sequence[_Record]]:
+def _parts(records: Sequence[_Record], portable: database_portable.Portable) -> Iterator[Sequence[_Record]]:
     """Divide records into parts of few files."""
     if portable.files is None:
         yield records
@@ -679,7 +675,7 @@ def _parts(records: Sequence[_Record], portable: Portable) -> Iterator[Sequence[
     part: list[_Record] = []
     count = 0
     for record in records:
-        own = len(list(file_holders(record.document)))
+        own = len(list(database_portable.file_holders(record.document)))
         if part and count + own > _FILES:
             yield part
             part, count = [], 0
@@ -695,7 +691,7 @@ def _parts(records: Sequence[_Record], portable: Portable) -> Iterator[Sequence[
 async def _store_files(
     ctx: Context,
     reader: ArchiveReader,
-    rule: FileRule,
+    rule: database_portable.FileRule,
     document: dict[str, Any],
     customer_id: ObjectId | None,
     stack: AsyncExitStack,
@@ -708,7 +704,7 @@ async def _store_files(
     stored: list[StoredFile] = []
     problems: list[str] = []
     limits = ctx.services.upload_limits
-    for holder in list(file_holders(document)):
+    for holder in list(database_portable.file_holders(document)):
         with reader.open_file(holder["fileId"], limits.max_bytes(rule.size_limit)) as archived:
             if archived is None:
                 problems.append("the file is missing in the archive, or too large")
@@ -733,7 +729,9 @@ async def _store_files(
     return stored, problems
 
 
-async def _check_files(ctx: Context, reader: ArchiveReader, rule: FileRule, document: dict[str, Any]) -> list[str]:
+async def _check_files(
+    ctx: Context, reader: ArchiveReader, rule: database_portable.FileRule, document: dict[str, Any]
+) -> list[str]:
     """Return the problems of the files of a document, and store nothing. Raises InvalidArchive."""
     async with AsyncExitStack() as stack:
         _, problems = await _store_files(ctx, reader, rule, document, None, stack)
@@ -782,7 +780,7 @@ class ArchiveImport:
     ) -> None:
         self._progress, self._reader, self._map_id, self._problems = progress, reader, map_id, problems
         self._current: tuple[int, RecordImport] | None = None
-        self._collections = list(portable_collections())
+        self._collections = list(company_export.portable_collections())
         self._accepted: Accepted | None = None
         if progress.work["isDryRun"]:
             lasting = referred_to([portable for *_, portable in self._collections])
@@ -808,10 +806,10 @@ class ArchiveImport:
         known = {name for name, *_ in self._collections}
         for name in self._reader.collections:
             if name not in known:
-                self._report(records_entry(name), "is not a collection of this version")
+                self._report(company_export.records_entry(name), "is not a collection of this version")
         for entry in self._reader.unknown[:_MAX_UNKNOWN]:
             self._report(entry[:200], "is not part of an export and is left out")
-        lists = [records_entry(name) for name, *_ in self._collections]
+        lists = [company_export.records_entry(name) for name, *_ in self._collections]
         total = await asyncio.to_thread(self._reader.check, lists)
         settings = read_account(self._reader)
         is_dry_run = self._progress.work["isDryRun"]
@@ -822,7 +820,7 @@ class ArchiveImport:
         try:
             await self._progress.start(total, write, self._problems)
         except (Conflict, InvalidFields) as error:
-            raise InvalidArchive(str(error.message), ACCOUNT) from None
+            raise InvalidArchive(str(error.message), company_export.ACCOUNT) from None
 
     def _report(self, entry: str, message: str) -> None:
         self._problems.append({"entry": entry, "field": None, "code": "INVALID_FILE", "message": message})
@@ -832,7 +830,7 @@ class ArchiveImport:
         if self._accepted is not None and self._accepted.position < self._progress.position:
             await self._repeat(self._accepted)
         while (number := self._progress.position[0]) < len(self._collections):
-            if self._reader.has(records_entry(self._collections[number][0])):
+            if self._reader.has(company_export.records_entry(self._collections[number][0])):
                 if self._current is None or self._current[0] != number:
                     self._current = (number, self._import_of(number, self._progress.position[1]))
                 if await self._current[1].run_batch():
@@ -863,7 +861,7 @@ class ArchiveImport:
         while accepted.position < end:
             number, start = accepted.position
             is_last = number == end[0]
-            if self._reader.has(records_entry(self._collections[number][0])):
+            if self._reader.has(company_export.records_entry(self._collections[number][0])):
                 await self._import_of(number, start).repeat(accepted, number, end[1] if is_last else None)
             accepted.move(end if is_last else (number + 1, 0))
         self._reader.reset_limit()
@@ -881,7 +879,7 @@ async def _find_fixed_ids(
     """
     shared = await exercises.list_shared_ids(ctx)
     fixed = {identifier: identifier for identifier in (*muscles.NAME_OF, *UNITS, *shared)}
-    account = reader.read_object(ACCOUNT)
+    account = reader.read_object(company_export.ACCOUNT)
     if (company_id := parse_id(account.get("_id"))) is not None:
         fixed[company_id] = ctx.company_id
     own = {models.account_key(coach["email"]): coach["_id"] for coach in await team.list_coaches(ctx)}
@@ -898,22 +896,27 @@ async def _find_fixed_ids(
         else:
             message = "is not the e-mail address of a coach of the company: clients of this coach have no trainer"
             problems.append(
-                {"entry": f"{COACHES}:{number}", "field": "email", "code": "COACH_NOT_FOUND", "message": message}
+                {
+                    "entry": f"{company_export.COACHES}:{number}",
+                    "field": "email",
+                    "code": "COACH_NOT_FOUND",
+                    "message": message,
+                }
             )
     return fixed, authors, problems
 
 
 def _read_coaches(reader: ArchiveReader) -> list[dict[str, Any]]:
-    if not reader.has(COACHES):
+    if not reader.has(company_export.COACHES):
         return []
     coaches: list[dict[str, Any]] = []
-    for line, text in reader.lines(COACHES):
+    for line, text in reader.lines(company_export.COACHES):
         try:
             coach = orjson.loads(text)
         except orjson.JSONDecodeError:
             coach = None
         if not isinstance(coach, dict) or line >= _MAX_COACHES:
-            raise InvalidArchive("is not a list of coaches", COACHES)
+            raise InvalidArchive("is not a list of coaches", company_export.COACHES)
         coaches.append(coach)
     return coaches
 
@@ -940,13 +943,15 @@ def read_account(reader: ArchiveReader) -> AccountSettings:
     """Return the account of an export. Raises InvalidArchive if it is not valid."""
     try:
         settings: AccountSettings = converter_of(AccountSettings)(
-            reader.read_object(ACCOUNT), "", lambda identifier, _: identifier
+            reader.read_object(company_export.ACCOUNT), "", lambda identifier, _: identifier
         )
     except InvalidFields as error:
-        raise InvalidArchive(f"{error.errors[0]['field']} {error.errors[0]['message']}", ACCOUNT) from None
+        raise InvalidArchive(
+            f"{error.errors[0]['field']} {error.errors[0]['message']}", company_export.ACCOUNT
+        ) from None
     problems = input_of(AccountDetails)().validate(_change_of(settings))
     if problems:
-        raise InvalidArchive(f"{next(iter(problems))} is not valid", ACCOUNT)
+        raise InvalidArchive(f"{next(iter(problems))} is not valid", company_export.ACCOUNT)
     return settings
 
 

@@ -24,14 +24,8 @@ from coaching_service.integrations.history_import.importing import HistoryRefuse
 from coaching_service.integrations.history_import.models import HistoryPlan, HistoryResult, ImportWork, empty_result
 from coaching_service.library.imported_names.models import CREATE, SKIP, NameAnswer
 from coaching_service.people.customers import batch
+from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import (
-    CustomerChange,
-    CustomerDetails,
-    CustomerIdentity,
-    CustomerUpsert,
-    OnConflict,
-)
 from coaching_service.people.customers.schemas import CustomerFields as CustomerSchema
 from coaching_service.people.customers.service import full_name_key
 from coaching_service.people.identities.models import account_key
@@ -59,7 +53,7 @@ class CustomerRow:
     """
 
     source: RosterRow
-    details: CustomerDetails | None = None
+    details: customer_models.CustomerDetails | None = None
     answer: NameAnswer | None = None
     problems: list[JobError] = field(default_factory=list)
 
@@ -100,7 +94,7 @@ def validate_rows(roster: Roster, answers: Mapping[str, NameAnswer], coaches: Se
     return rows
 
 
-def key_of(client: CustomerDetails) -> Key:
+def key_of(client: customer_models.CustomerDetails) -> Key:
     """Return by what a client is found again: the e-mail address, whatever the name, or else the full name."""
     return email_key(email) if (email := client.get("email")) else name_key(client)
 
@@ -110,7 +104,7 @@ def email_key(email: str) -> Key:
     return "email", account_key(email)
 
 
-def name_key(client: CustomerDetails | CustomerIdentity) -> Key:
+def name_key(client: customer_models.CustomerDetails | customer_models.CustomerIdentity) -> Key:
     """Return what is the same for clients with the same full name, however it is divided."""
     return "name", full_name_key(client)
 
@@ -140,10 +134,10 @@ def _validate(source: RosterRow, answers: Mapping[str, NameAnswer], trainers: Ma
     return row
 
 
-def _load(row: CustomerRow, sent: dict[str, Any]) -> CustomerDetails | None:
+def _load(row: CustomerRow, sent: dict[str, Any]) -> customer_models.CustomerDetails | None:
     """Return valid details; what is not valid is left out, and so is the row if it is the name."""
     try:
-        return cast("CustomerDetails", _SCHEMA.load(sent))
+        return cast("customer_models.CustomerDetails", _SCHEMA.load(sent))
     except ValidationError as error:
         errors = field_errors(error)
     names = {each["field"].partition(".")[0] for each in errors}
@@ -153,7 +147,10 @@ def _load(row: CustomerRow, sent: dict[str, Any]) -> CustomerDetails | None:
         return None
     for each in errors:
         row.report(each["field"], _LEFT_OUT, each["message"])
-    return cast("CustomerDetails", _SCHEMA.load({name: value for name, value in sent.items() if name not in names}))
+    return cast(
+        "customer_models.CustomerDetails",
+        _SCHEMA.load({name: value for name, value in sent.items() if name not in names}),
+    )
 
 
 def _trainers(coaches: Sequence[Coach]) -> dict[str, ObjectId]:
@@ -269,7 +266,7 @@ class CustomerImport:
         return self._progress.work["isDryRun"]
 
     @property
-    def _on_conflict(self) -> OnConflict:
+    def _on_conflict(self) -> customer_models.OnConflict:
         return self._progress.work.get("onConflict", "error")
 
     async def _save(
@@ -299,7 +296,7 @@ class CustomerImport:
             if row.target is not None:
                 known = await customers.get_visible(tx, row.target, None)
                 change = {name: value for name, value in _entry(row).items() if name not in _NOT_CHANGED}
-                await customers.update_known(tx, known, cast("CustomerChange", change))
+                await customers.update_known(tx, known, cast("customer_models.CustomerChange", change))
             customer_id = row.target or next(ids)
             if row.source.notes:
                 await _add_notes(tx, customer_id, row.source.notes)
@@ -326,7 +323,7 @@ class CustomerImport:
                 row.reject(None, "ALREADY_EXISTS", message, holder)
         return sum(row.details is not None for row, _ in new)
 
-    async def _find_same(self, clients: Sequence[CustomerDetails]) -> dict[Key, ObjectId]:
+    async def _find_same(self, clients: Sequence[customer_models.CustomerDetails]) -> dict[Key, ObjectId]:
         """Return the clients of the company with these e-mail addresses, or names if they have no other identifier."""
         ctx = self._progress.ctx
         emails = [email for each in clients if (email := each.get("email"))]
@@ -351,9 +348,9 @@ def _plan(result: HistoryResult, problems: int) -> HistoryPlan:
     }
 
 
-def _entry(row: CustomerRow) -> CustomerUpsert:
+def _entry(row: CustomerRow) -> customer_models.CustomerUpsert:
     status = {"isArchived": row.source.is_archived} if row.source.has_status else {}
-    return cast("CustomerUpsert", {**(row.details or {}), **status, "sendInvitation": False})
+    return cast("customer_models.CustomerUpsert", {**(row.details or {}), **status, "sendInvitation": False})
 
 
 async def _add_notes(tx: Context, customer_id: ObjectId, texts: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import IO, Any, Protocol, cast
 
-from coaching_service.core import audit
+from coaching_service.core import audit, errors
 from coaching_service.core.auth import EXERCISES, check_access
 from coaching_service.core.changes import history
 from coaching_service.core.database import files
@@ -22,7 +22,6 @@ from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import Conflict, NotFound, StorageQuotaExceeded, Unavailable, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue, worker
 from coaching_service.core.jobs.queue import Job, RunAgain
@@ -120,9 +119,11 @@ async def begin(
     if customer_id is not None:
         await customers.get_visible(ctx, customer_id)
     if file is None:
-        raise invalid_field("file", "is required", code="REQUIRED")
+        raise errors.invalid_field("file", "is required", code="REQUIRED")
     if on_conflict == "update" and file.content_type == ZIP:
-        raise invalid_field("onConflict", "is for CSV files: an export has new records only", code="NOT_SUPPORTED")
+        raise errors.invalid_field(
+            "onConflict", "is for CSV files: an export has new records only", code="NOT_SUPPORTED"
+        )
     job = await jobs.create(
         ctx,
         {
@@ -191,10 +192,10 @@ async def _run(job: Job, opened: _Open) -> RunAgain | None:
         return await _continue(opened)
     except jobs.Superseded:  # a step whose lease had ended was still running: go on where it is now
         return RunAgain(_AFTER_OVERTAKING)
-    except (InvalidArchive, UnreadableTable, HistoryRefused, StorageQuotaExceeded) as error:
+    except (InvalidArchive, UnreadableTable, HistoryRefused, errors.StorageQuotaExceeded) as error:
         await _fail(progress, _as_invalid(error))
     except Exception as error:
-        if job.attempts < _MAX_FAILURES or isinstance(as_service_error(error), (Unavailable, Conflict)):
+        if job.attempts < _MAX_FAILURES or isinstance(as_service_error(error), (errors.Unavailable, errors.Conflict)):
             raise
         await _fail(progress, InvalidArchive("could not be imported: the service failed at it. Its log has the reason"))
     return None
@@ -220,7 +221,7 @@ async def list_abandoned(services: Services) -> dict[ObjectId, ObjectId]:
 async def end_abandoned(services: Services) -> None:
     """End these imports with an error. What they have stored stays; their files are deleted."""
     for job_id, company_id in (await list_abandoned(services)).items():
-        with suppress(NotFound, jobs.Superseded):  # the company is being erased, or the import has ended
+        with suppress(errors.NotFound, jobs.Superseded):  # the company is being erased, or the import has ended
             ctx = Context(services, operation=OPERATION).acting_as(await team.get_owner(services, company_id))
             if (stored := await jobs.find_unfinished(ctx, job_id)) is not None:
                 error = InvalidArchive("could not be imported completely. Import it again", code="INTERRUPTED")
@@ -278,11 +279,11 @@ async def _open_import(progress: Progress, file: IO[bytes]) -> _Import:
 
 
 def _as_invalid(
-    error: InvalidArchive | UnreadableTable | HistoryRefused | StorageQuotaExceeded,
+    error: InvalidArchive | UnreadableTable | HistoryRefused | errors.StorageQuotaExceeded,
 ) -> InvalidArchive:
     if isinstance(error, UnreadableTable):
         return InvalidArchive(error.message, "" if error.line is None else f"line {error.line}", line=error.line)
-    if isinstance(error, StorageQuotaExceeded):
+    if isinstance(error, errors.StorageQuotaExceeded):
         return InvalidArchive(f"could not be imported completely. {error.message}", code="STORAGE_QUOTA_EXCEEDED")
     return InvalidArchive(error.message, code=error.code) if isinstance(error, HistoryRefused) else error
 

@@ -12,6 +12,7 @@ from typing import IO, Literal, cast
 
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import CalendarDate
+from coaching_service.integrations.history_files import tables as history_file_tables
 from coaching_service.integrations.history_files import values
 from coaching_service.integrations.history_files._dialects import CLIENT_FIELDS, DIALECTS, Cells
 from coaching_service.integrations.history_files._headings import FIELD_OF, read_heading, words_of
@@ -19,15 +20,6 @@ from coaching_service.integrations.history_files.columns import unknown_sheet
 from coaching_service.integrations.history_files.models import Problem, ProblemKind, Question, count_one
 from coaching_service.integrations.history_files.set_rows import Answers, FileRow, client_of
 from coaching_service.integrations.history_files.survey import OpenPoints
-from coaching_service.integrations.history_files.tables import (
-    UNSOLVED,
-    Cell,
-    Row,
-    Table,
-    UnreadableTable,
-    read_tables,
-    text_of,
-)
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign, InvalidValue, UnknownOrder
 from coaching_service.library.metric_sets import UNITS
 
@@ -188,8 +180,11 @@ def is_of_measurements(file: IO[bytes], answers: Answers, known: Collection[str]
     names = {split_unit(each)[0] for each in known}
     file.seek(0)
     try:
-        tables = [each.headings for each in read_tables(file, lambda cells: _count_headings(cells, answers, names))]
-    except UnreadableTable:
+        tables = [
+            each.headings
+            for each in history_file_tables.read_tables(file, lambda cells: _count_headings(cells, answers, names))
+        ]
+    except history_file_tables.UnreadableTable:
         return False
     finally:
         file.seek(0)
@@ -209,25 +204,27 @@ def read_measurements(
     """
     names = {split_unit(each)[0] for each in known}
     file.seek(0)
-    found: list[tuple[_Layout, list[Row]]] = []
+    found: list[tuple[_Layout, list[history_file_tables.Row]]] = []
     sheets: list[Problem] = []
     number, points = 0, OpenPoints()
-    for table in read_tables(file, lambda cells: _count_headings(cells, answers, names)):
+    for table in history_file_tables.read_tables(file, lambda cells: _count_headings(cells, answers, names)):
         layout = _layout_of(table.headings, answers, names, takes_any=takes_any)
         if layout is None:
             sheets.append(unknown_sheet(table, "measurements"))
             continue
-        rows: list[Row] = []
+        rows: list[history_file_tables.Row] = []
         for row in layout.fill(table):
             number += 1
             if number > MAX_ROWS:
-                raise UnreadableTable(f"has more than {MAX_ROWS:,} rows: divide it into several files", row.line)
+                raise history_file_tables.UnreadableTable(
+                    f"has more than {MAX_ROWS:,} rows: divide it into several files", row.line
+                )
             rows.append(row)
             points.add(layout.survey(row, answers))
             yield number
         found.append((layout, rows))
     if not found:
-        raise UnreadableTable(
+        raise history_file_tables.UnreadableTable(
             "has no measurements: they need a date, and columns such as Weight and Waist, or Measurement and Value"
         )
     order = answers.date_order or _order_of(points, [each for each, _ in found])
@@ -266,10 +263,10 @@ class _Layout:
         """Whether it may also be a list of clients: it has their names, and one measurement only."""
         return self.fields.count("metric") == 1 and not {*CLIENT_FIELDS}.isdisjoint(self.fields)
 
-    def fill(self, table: Table) -> Iterator[Row]:
+    def fill(self, table: history_file_tables.Table) -> Iterator[history_file_tables.Row]:
         """Yield the rows; an empty date or client is the one above, as in merged cells."""
         carried = [index for index, name in enumerate(self.fields) if name == "date" or name in CLIENT_FIELDS]
-        above: dict[int, Cell] = {}
+        above: dict[int, history_file_tables.Cell] = {}
         for row in table.rows:
             cells = [*row.cells, *[None] * (len(self.headings) - len(row.cells))]
             if all(cells[index] is None for index, name in enumerate(self.fields) if name in ("value", "metric")):
@@ -282,9 +279,9 @@ class _Layout:
                     above[index] = cells[index]
                 elif index not in row.unsolved:
                     cells[index] = above.get(index)
-            yield Row(row.line, tuple(cells), row.unsolved, row.sheet)
+            yield history_file_tables.Row(row.line, tuple(cells), row.unsolved, row.sheet)
 
-    def survey(self, row: Row, answers: Answers) -> FileRow:
+    def survey(self, row: history_file_tables.Row, answers: Answers) -> FileRow:
         """Return what a row tells about the order of dates and the decimal sign of the file."""
         cell = self._cell(row, "date")
         text = cell if isinstance(cell, str) and values.depends_on_order(cell, answers.date_order) else ""
@@ -296,22 +293,24 @@ class _Layout:
         orders = (values.possible_orders(text) or None) if text else None
         return FileRow(row.line, [], [], text, orders, numbers=[] if answers.decimal_sign else numbers)
 
-    def read(self, row: Row, order: DateOrder | None, sign: DecimalSign | None) -> MeasuredRow:
+    def read(self, row: history_file_tables.Row, order: DateOrder | None, sign: DecimalSign | None) -> MeasuredRow:
         """Return the measurements of a row."""
         cells = cast("Cells", {name: (cell, None) for name, cell in zip(self.fields, row.cells, strict=False) if name})
-        client_id = text_of(self._cell(row, "customerId")) or text_of(self._cell(row, "customerEmail"))
+        client_id = history_file_tables.text_of(self._cell(row, "customerId")) or history_file_tables.text_of(
+            self._cell(row, "customerEmail")
+        )
         read = MeasuredRow(row.line, row.place, client_of(cells), client_id)
         for number in row.unsolved:
             if number < len(self.fields) and self.fields[number]:
-                read.report(self.headings[number][:100], "VALUE_LEFT_OUT", UNSOLVED)
+                read.report(self.headings[number][:100], "VALUE_LEFT_OUT", history_file_tables.UNSOLVED)
         for number, kind in self.unread.items():
             if number < len(row.cells) and row.cells[number] is not None:
                 count_one(kind, row.line)
         self._read_day(read, self._cell(row, "date"), order)
-        unit_text = text_of(self._cell(row, "unit"))
+        unit_text = history_file_tables.text_of(self._cell(row, "unit"))
         for heading, name, cell in zip(self.headings, self.fields, row.cells, strict=False):
             if name in ("value", "metric") and cell is not None:
-                written = text_of(self._cell(row, "measure")) if name == "value" else heading
+                written = history_file_tables.text_of(self._cell(row, "measure")) if name == "value" else heading
                 if not written:
                     read.report("measurement", "REQUIRED", "is empty")
                     continue
@@ -320,11 +319,11 @@ class _Layout:
             read.report(None, "REQUIRED", "has no value")
         return read
 
-    def _cell(self, row: Row, name: str) -> Cell:
+    def _cell(self, row: history_file_tables.Row, name: str) -> history_file_tables.Cell:
         number = self.fields.index(name) if name in self.fields else len(row.cells)
         return row.cells[number] if number < len(row.cells) else None
 
-    def _read_day(self, read: MeasuredRow, cell: Cell, order: DateOrder | None) -> None:
+    def _read_day(self, read: MeasuredRow, cell: history_file_tables.Cell, order: DateOrder | None) -> None:
         try:
             moment = values.read_date_and_time(cell, order)
         except UnknownOrder as error:
@@ -343,7 +342,9 @@ class _Layout:
             read.day, read.instant = moment.day, moment.instant
 
 
-def _read_value(read: MeasuredRow, name: str, cell: Cell, unit_text: str, sign: DecimalSign | None) -> None:
+def _read_value(
+    read: MeasuredRow, name: str, cell: history_file_tables.Cell, unit_text: str, sign: DecimalSign | None
+) -> None:
     """Add a value; its unit is behind the number, else in the column of units, else in the name or heading."""
     try:
         quantity = values.read_quantity(cell, sign)
@@ -416,5 +417,5 @@ def _layout_of(
     return _Layout(headings, fields, unread, next(dates, None))
 
 
-def _count_headings(cells: Sequence[Cell], answers: Answers, known: Collection[str]) -> int:
+def _count_headings(cells: Sequence[history_file_tables.Cell], answers: Answers, known: Collection[str]) -> int:
     return sum(isinstance(each, str) and _field_of(each, answers, known) is not None for each in cells)

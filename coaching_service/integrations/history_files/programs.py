@@ -12,29 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import IO, Literal, cast
 
 from coaching_service.core.text import normalize
+from coaching_service.integrations.history_files import plan_cells, tables
 from coaching_service.integrations.history_files._headings import Unit, read_heading
 from coaching_service.integrations.history_files._vocabulary import VOCABULARY, by_words
 from coaching_service.integrations.history_files.columns import repeated_column, unknown_column, unknown_sheet
 from coaching_service.integrations.history_files.models import Problem
-from coaching_service.integrations.history_files.plan_cells import (
-    PLAN_FIELDS,
-    PlanField,
-    cell_text,
-    has_number,
-    is_empty,
-    is_sets_text,
-    read_sets,
-)
-from coaching_service.integrations.history_files.tables import (
-    UNSOLVED,
-    Cell,
-    Row,
-    Table,
-    UnreadableTable,
-    headings_of,
-    read_tables,
-    text_of,
-)
 from coaching_service.integrations.history_files.values import is_made_date
 from coaching_service.training.set_text.planned import write_planned
 from coaching_service.training.workouts.sets import PlannedSet
@@ -158,7 +140,7 @@ class DayNumbers:
         return following if is_rest(text) or not key[1] else self._named.setdefault(key, following)
 
 
-Column = Literal["week", "day", "dayNumber", "dayName", "exercise", "set", "superset", "notes"] | PlanField
+Column = Literal["week", "day", "dayNumber", "dayName", "exercise", "set", "superset", "notes"] | plan_cells.PlanField
 
 # Words of headings, normalized.
 COLUMNS: Mapping[Column, tuple[str, ...]] = {
@@ -193,7 +175,7 @@ _NAME_LENGTH, _NOTE_LENGTH = 200, 5_000
 _WHERE: tuple[Column, ...] = ("week", "day", "dayNumber", "dayName")
 _NEEDED: tuple[Column, ...] = (*_WHERE, "exercise")  # for a row to be where it belongs
 _NOTHING = {"-", "–", "—"}
-_HEADINGS: Mapping[PlanField, str] = {"percent": "%", "rpe": "RPE", "rir": "RIR"}
+_HEADINGS: Mapping[plan_cells.PlanField, str] = {"percent": "%", "rpe": "RPE", "rir": "RIR"}
 _MAX_ROWS = 50_000
 _MAX_EXERCISES, _MAX_EXERCISES_OF_A_DAY, _MAX_SETS = 5_000, 100, 100
 
@@ -202,10 +184,10 @@ _MAX_EXERCISES, _MAX_EXERCISES_OF_A_DAY, _MAX_SETS = 5_000, 100, 100
 class PlannedRow:
     """A row of an exercise: `cells` are the texts of its cells if some, `left_out` with why, could not be read."""
 
-    row: Row
+    row: tables.Row
     sets: list[PlannedSet]
-    cells: Mapping[PlanField, str]
-    left_out: Mapping[PlanField, str]
+    cells: Mapping[plan_cells.PlanField, str]
+    left_out: Mapping[plan_cells.PlanField, str]
 
 
 @dataclass
@@ -215,7 +197,7 @@ class PlannedExercise:
     `last_set` is the number of its last set where a column numbers them, else 0.
     """
 
-    row: Row
+    row: tables.Row
     name: str
     superset: str
     sets: list[PlannedSet] = field(default_factory=list)
@@ -247,7 +229,7 @@ class ProgramSheet:
     problems: list[Problem]
 
 
-Corrections = Mapping[int, Mapping[PlanField, str]]
+Corrections = Mapping[int, Mapping[plan_cells.PlanField, str]]
 
 
 def read_program(file: IO[bytes], load_unit: str, corrections: Corrections | None = None) -> ProgramSheet:
@@ -258,18 +240,18 @@ def read_program(file: IO[bytes], load_unit: str, corrections: Corrections | Non
     file.seek(0)
     reader = _Reader(load_unit, corrections or {})
     headings: list[str] = []
-    for table in read_tables(file, _count_headings):
+    for table in tables.read_tables(file, _count_headings):
         headings = headings or [heading for heading in table.headings if heading]
         reader.read(table)
     if not reader.tables:
-        raise UnreadableTable(f"has no column with exercises; it has: {', '.join(headings)[:300] or 'nothing'}")
+        raise tables.UnreadableTable(f"has no column with exercises; it has: {', '.join(headings)[:300] or 'nothing'}")
     reader.report_long_notes()
     days = sorted((day for day in reader.days.values() if day.exercises or day.is_rest), key=lambda day: day.day)
     if not any(day.exercises for day in days):
-        raise UnreadableTable("has no rows with exercises")
-    if not any(has_number(each) for day in days for exercise in day.exercises for each in exercise.sets):
+        raise tables.UnreadableTable("has no rows with exercises")
+    if not any(plan_cells.has_number(each) for day in days for exercise in day.exercises for each in exercise.sets):
         message = "has no number of repetitions, time, distance, load, percentage or effort in any set"
-        raise UnreadableTable(f"{message}; it has: {', '.join(headings)[:300]}")
+        raise tables.UnreadableTable(f"{message}; it has: {', '.join(headings)[:300]}")
     return ProgramSheet(days, reader.problems)
 
 
@@ -281,7 +263,7 @@ def write_table(sheet: ProgramSheet, load_unit: str) -> str:
     out = io.StringIO()
     writer = csv.writer(out, delimiter="\t", lineterminator="\n")
     rows = [row for day in sheet.days for each in day.exercises for row in each.rows]
-    used = [name for name in PLAN_FIELDS[1:] if any(row.cells.get(name) for row in rows)]
+    used = [name for name in plan_cells.PLAN_FIELDS[1:] if any(row.cells.get(name) for row in rows)]
     headings = [_HEADINGS.get(name, name.capitalize()) for name in used]
     writer.writerow(("Week", "Day", "Exercise", "Sets", *headings, "Superset", "Notes"))
     for day in sheet.days:
@@ -301,7 +283,7 @@ def write_table(sheet: ProgramSheet, load_unit: str) -> str:
     return out.getvalue()
 
 
-def _written_rows(exercise: PlannedExercise, load_unit: str) -> list[tuple[bool, Mapping[PlanField, str]]]:
+def _written_rows(exercise: PlannedExercise, load_unit: str) -> list[tuple[bool, Mapping[plan_cells.PlanField, str]]]:
     """Return the rows of an exercise, one unless cells could not be read; the first begins it."""
     if not any(row.left_out for row in exercise.rows):
         return [(True, {"sets": write_planned(exercise.sets, load_unit)})]
@@ -324,14 +306,14 @@ class _Column:
 class _Block:
     """A part of a sheet with headings of its own, and the titles above them; `is_named`: the last one is a day."""
 
-    table: Table
-    titles: list[Row]
-    rows: list[Row]
+    table: tables.Table
+    titles: list[tables.Row]
+    rows: list[tables.Row]
     columns: list[_Column] = field(default_factory=list)
     is_named: bool = False
 
 
-def _column_of(heading: Cell) -> _Column:
+def _column_of(heading: tables.Cell) -> _Column:
     if not isinstance(heading, str):
         return _Column(None)
     own_units: dict[str, Unit] = {"kg": "kg", "lb": "lb", "lbs": "lb"}
@@ -344,10 +326,10 @@ def _column_of(heading: Cell) -> _Column:
     if not (words := found[2] or found[3]):
         return _Column("load" if unit in ("kg", "lb") else "plan", week, unit)
     name = _COLUMN_OF.get(words)
-    return _Column(name, week, unit) if name in (*PLAN_FIELDS, "notes") else _Column(None)
+    return _Column(name, week, unit) if name in (*plan_cells.PLAN_FIELDS, "notes") else _Column(None)
 
 
-def _count_headings(cells: Sequence[Cell]) -> int:
+def _count_headings(cells: Sequence[tables.Cell]) -> int:
     """Return how many cells are headings; those of weeks are, with one of exercises."""
     columns = [_column_of(cell) for cell in cells]
     has_exercise = any(column.name == "exercise" for column in columns)
@@ -371,9 +353,9 @@ class _Reader:
         self._unsolved: list[Column] = []  # of the current row or one above, which the rows below continue
         self._week: int | None = None  # that is read, of a sheet with weeks side by side
         self._planned: set[str] = set()  # the places of rows with exercises, and of those without a cell in a week
-        self._unplanned: dict[str, Row] = {}
+        self._unplanned: dict[str, tables.Row] = {}
 
-    def read(self, table: Table) -> None:
+    def read(self, table: tables.Table) -> None:
         """Read a sheet; without a column of weeks it is a week itself, or a day if it has no column of days either.
 
         Weeks side by side are read one after another.
@@ -381,7 +363,7 @@ class _Reader:
         blocks = _blocks_of(table)
         columns = [column for block in blocks for column in block.columns]
         names = {column.name for column in columns}
-        if "exercise" not in names or (table.name and not names & {*PLAN_FIELDS, "set", "plan"}):
+        if "exercise" not in names or (table.name and not names & {*plan_cells.PLAN_FIELDS, "set", "plan"}):
             self.problems.append(unknown_sheet(table, "planned exercises"))
             return
         self.tables += 1
@@ -433,9 +415,9 @@ class _Reader:
             if not self._read_label(row, block.columns):
                 self._read_row(row, block.columns)
 
-    def _read_label(self, row: Row, columns: Sequence[_Column]) -> bool:
+    def _read_label(self, row: tables.Row, columns: Sequence[_Column]) -> bool:
         """Begin the week or day that a row names and nothing else; returns False for another row."""
-        filled = [(number, text_of(cell)) for number, cell in enumerate(row.cells) if cell is not None]
+        filled = [(number, tables.text_of(cell)) for number, cell in enumerate(row.cells) if cell is not None]
         labels = [label_in(text) for _, text in filled]
         if not labels or any(number < len(columns) and columns[number].name in _WHERE for number, _ in filled):
             return False
@@ -455,7 +437,7 @@ class _Reader:
             self._begin_day_of_row(row, day)
         return True
 
-    def _read_row(self, row: Row, columns: Sequence[_Column]) -> None:
+    def _read_row(self, row: tables.Row, columns: Sequence[_Column]) -> None:
         if not self._report_unsolved(row, columns):
             return
         cells = _cells_of(row, columns, self._week)
@@ -466,7 +448,7 @@ class _Reader:
         if is_rest(name):
             self._add_rest(has_day=bool(day))
             return
-        plan = {column: cells[column] for column in PLAN_FIELDS if column in cells}
+        plan = {column: cells[column] for column in plan_cells.PLAN_FIELDS if column in cells}
         plan |= {name: (text or None, None) for name, text in self._corrections.get(row.line, {}).items()}
         if name and self._week is not None and not _is_of_week(row, columns, self._week):
             self._exercise = None
@@ -475,11 +457,11 @@ class _Reader:
         number = self._number_of(row, cells, plan)
         if name:
             self._begin_exercise(row, cells, name, number)
-        if name or not is_empty(plan) or number is not None:
+        if name or not plan_cells.is_empty(plan) or number is not None:
             self._add_sets(row, plan, number)
         self._add_note(cells)
 
-    def _begin(self, row: Row, week: str, day: str) -> None:
+    def _begin(self, row: tables.Row, week: str, day: str) -> None:
         """Begin the week and the day of a row; without a day, a new week begins with the same."""
         if week:
             self._begin_week(row, week)
@@ -488,7 +470,7 @@ class _Reader:
         elif week and self._current is not None and self._numbers.changes_week:
             self._begin_day("", self._current.name)
 
-    def _day_of(self, cells: Mapping[Column, tuple[Cell, Unit | None]]) -> str:
+    def _day_of(self, cells: Mapping[Column, tuple[tables.Cell, Unit | None]]) -> str:
         """Return the day of a row as a text: its number, which may count from 0, with its name."""
         number, day, name = (_text(cells, column) for column in ("dayNumber", "day", "dayName"))
         if number.isdecimal() and not int(number):
@@ -502,9 +484,9 @@ class _Reader:
 
     def _number_of(
         self,
-        row: Row,
-        cells: Mapping[Column, tuple[Cell, Unit | None]],
-        plan: dict[PlanField, tuple[Cell, Unit | None]],
+        row: tables.Row,
+        cells: Mapping[Column, tuple[tables.Cell, Unit | None]],
+        plan: dict[plan_cells.PlanField, tuple[tables.Cell, Unit | None]],
     ) -> int | None:
         """Return the number of the set of a row; what else the column has is how many sets there are."""
         text = _text(cells, "set")
@@ -525,7 +507,7 @@ class _Reader:
         plain = self._split_label(name)[0]
         return next((each for each in reversed(exercises) if each.name == plain and each.last_set), None)
 
-    def _report_unsolved(self, row: Row, columns: Sequence[_Column]) -> bool:
+    def _report_unsolved(self, row: tables.Row, columns: Sequence[_Column]) -> bool:
         """Report the formulas without results; returns False if the row is left out, as are those that continue it."""
         known = [None if each.name == "plan" else each.name for each in columns]
         unsolved = [
@@ -533,9 +515,9 @@ class _Reader:
         ]
         for name in unsolved:
             if name in _NEEDED:
-                self._report(row, name, UNSOLVED, code="REQUIRED")
+                self._report(row, name, tables.UNSOLVED, code="REQUIRED")
             else:
-                self._report(row, name, UNSOLVED)
+                self._report(row, name, tables.UNSOLVED)
         written = {name for name, cell in zip(known, row.cells, strict=False) if cell is not None}
         # A week, a day and an exercise hold for the rows below, until the next one is written.
         self._unsolved = [name for name in _NEEDED if name in unsolved or name in {*self._unsolved} - written]
@@ -550,7 +532,7 @@ class _Reader:
                 message = f"are cut: they have more than {_NOTE_LENGTH:,} characters"
                 self._report(exercise.row, "notes", message)
 
-    def _begin_week(self, row: Row, text: str) -> None:
+    def _begin_week(self, row: tables.Row, text: str) -> None:
         week = None if is_made_date(text) else week_in(text) or week_in(f"week {text}")
         if week is None:
             self._report(row, "week", f"is not the number of a week: {text[:50]}")
@@ -559,7 +541,7 @@ class _Reader:
                 self._report(row, "week", f"is several weeks, of which the first is planned: {text[:50]}")
             self._numbers.begin_week(week)
 
-    def _begin_day_of_row(self, row: Row, day: str) -> None:
+    def _begin_day_of_row(self, row: tables.Row, day: str) -> None:
         """Begin the day of a row; if no program has it, its rows are left out."""
         try:
             self._begin_day(day, day)
@@ -599,7 +581,7 @@ class _Reader:
         return " ".join(rest.split())[:_NAME_LENGTH], label
 
     def _begin_exercise(
-        self, row: Row, cells: Mapping[Column, tuple[Cell, Unit | None]], name: str, number: int | None
+        self, row: tables.Row, cells: Mapping[Column, tuple[tables.Cell, Unit | None]], name: str, number: int | None
     ) -> None:
         """Continue with the exercise of a row: a new one, or with the number of a set the one that it continues."""
         if self._current is None:
@@ -622,53 +604,57 @@ class _Reader:
         self._count += 1
         if self._count > _MAX_EXERCISES or len(current.exercises) > _MAX_EXERCISES_OF_A_DAY:
             most = f"{_MAX_EXERCISES:,} exercises, and {_MAX_EXERCISES_OF_A_DAY} on a day"
-            raise UnreadableTable(f"has more than {most}", row.line)
+            raise tables.UnreadableTable(f"has more than {most}", row.line)
 
-    def _add_note(self, cells: Mapping[Column, tuple[Cell, Unit | None]]) -> None:
+    def _add_note(self, cells: Mapping[Column, tuple[tables.Cell, Unit | None]]) -> None:
         note = _text(cells, "notes")
         if note and self._exercise is not None:
             self._exercise.notes.append(note)
 
-    def _add_sets(self, row: Row, plan: Mapping[PlanField, tuple[Cell, Unit | None]], number: int | None) -> None:
+    def _add_sets(
+        self, row: tables.Row, plan: Mapping[plan_cells.PlanField, tuple[tables.Cell, Unit | None]], number: int | None
+    ) -> None:
         """Add the sets of a row to its exercise, or to the one above; what cannot be read becomes a note."""
         if (exercise := self._exercise) is None:
             self._report(row, "exercise", "is empty, and no exercise is above it", code="REQUIRED")
             return
         exercise.last_set = number or 0
-        read = read_sets(plan, self._load_unit)
+        read = plan_cells.read_sets(plan, self._load_unit)
         start = len(exercise.sets)
         exercise.sets += [{**each, "index": start + each["index"]} for each in read.sets]
         if len(exercise.sets) > _MAX_SETS:
-            raise UnreadableTable(f"has more than {_MAX_SETS} sets of an exercise", row.line)
-        texts = {name: cell_text(name, *plan[name]) for name in plan} if read.left_out else {}
+            raise tables.UnreadableTable(f"has more than {_MAX_SETS} sets of an exercise", row.line)
+        texts = {name: plan_cells.cell_text(name, *plan[name]) for name in plan} if read.left_out else {}
         exercise.rows.append(PlannedRow(row, read.sets, texts, read.left_out))
         for name, message in read.left_out.items():
             text = texts[name]
             exercise.notes.append(f"{name.capitalize()}: {text}")
             self._report(row, name, f"{message}. It is in the instructions: {text[:50]}")
 
-    def _report(self, row: Row, name: str, message: str, *, code: str = "VALUE_LEFT_OUT") -> None:
+    def _report(self, row: tables.Row, name: str, message: str, *, code: str = "VALUE_LEFT_OUT") -> None:
         self.problems.append({"entry": row.place, "line": row.line, "field": name, "code": code, "message": message})
 
 
-def _blocks_of(table: Table) -> list[_Block]:
+def _blocks_of(table: tables.Table) -> list[_Block]:
     """Return the blocks of a sheet, which rows of headings begin; a title above them names the day of each.
 
     The title of the whole sheet is one if another block has a name.
     """
     rows = list(itertools.islice(table.rows, _MAX_ROWS + 1))
     if len(rows) > _MAX_ROWS:
-        raise UnreadableTable(f"has more than {_MAX_ROWS:,} rows: divide it into several files", rows[-1].line)
+        raise tables.UnreadableTable(f"has more than {_MAX_ROWS:,} rows: divide it into several files", rows[-1].line)
     blocks = [_Block(table, list(table.titles), [])]
     for row in rows:
         if not _is_heading(row):
             blocks[-1].rows.append(row)
             continue
         above = blocks[-1].rows
-        titles: list[Row] = []
+        titles: list[tables.Row] = []
         while above and (_text_alone(above[-1]) or _names_weeks(above[-1])) and len(titles) < 3:
             titles.insert(0, above.pop())
-        blocks.append(_Block(replace(table, headings=headings_of(row), line=row.line, place=row.place), titles, []))
+        blocks.append(
+            _Block(replace(table, headings=tables.headings_of(row), line=row.line, place=row.place), titles, [])
+        )
     for block in blocks:
         block.columns = _columns_of(block)
         block.is_named = bool(block.titles and _text_alone(block.titles[-1])) and any(
@@ -692,10 +678,12 @@ def _columns_of(block: _Block) -> list[_Column]:
     for number, column in enumerate(columns):
         heading = block.table.headings[number] if number < len(block.table.headings) else ""
         week = (named[number] if number < len(named) else None) or week
-        if column.week is None and column.name in (*PLAN_FIELDS, "notes") and counts[column.name] > 1:
+        if column.week is None and column.name in (*plan_cells.PLAN_FIELDS, "notes") and counts[column.name] > 1:
             columns[number] = replace(column, week=week)
         elif not heading and number < 2:
-            cells = [text for row in block.rows if not _text_alone(row) and (text := text_of(_cell(row, number)))]
+            cells = [
+                text for row in block.rows if not _text_alone(row) and (text := tables.text_of(_cell(row, number)))
+            ]
             labels = [label_in(text) for text in cells]
             if labels and all(each is not None and each[1] for each in labels):
                 columns[number] = _Column("day")
@@ -704,68 +692,70 @@ def _columns_of(block: _Block) -> list[_Column]:
     return columns
 
 
-def _weeks_in(row: Row) -> list[int | None]:
+def _weeks_in(row: tables.Row) -> list[int | None]:
     """Return the weeks that the cells of a row name; empty if they are not several."""
-    labels = [label_in(text_of(cell)) for cell in row.cells]
+    labels = [label_in(tables.text_of(cell)) for cell in row.cells]
     weeks = [None if label is None else label[0] for label in labels]
     return weeks if sum(week is not None for week in weeks) > 1 else []
 
 
-def _is_of_week(row: Row, columns: Sequence[_Column], week: int) -> bool:
+def _is_of_week(row: tables.Row, columns: Sequence[_Column], week: int) -> bool:
     """Return whether a row has something in the columns of a week."""
     return any(
-        column.week == week and text_of(cell) not in {"", *_NOTHING}
+        column.week == week and tables.text_of(cell) not in {"", *_NOTHING}
         for column, cell in zip(columns, row.cells, strict=False)
     )
 
 
-def _cells_of(row: Row, columns: Sequence[_Column], week: int | None) -> dict[Column, tuple[Cell, Unit | None]]:
+def _cells_of(
+    row: tables.Row, columns: Sequence[_Column], week: int | None
+) -> dict[Column, tuple[tables.Cell, Unit | None]]:
     """Return the cells of a row by column, with the units of their headings; of two for a column, the first.
 
     Those of the week precede those of all weeks.
     """
-    cells: dict[Column, tuple[Cell, Unit | None]] = {}
+    cells: dict[Column, tuple[tables.Cell, Unit | None]] = {}
     names = {column.name for column in columns if column.week is None}
     for of_week in dict.fromkeys((week, None)):
         for column, cell in zip(columns, row.cells, strict=False):
             if column.name is None or column.week != of_week or cell is None:
                 continue
-            if of_week is not None and text_of(cell) in _NOTHING:
+            if of_week is not None and tables.text_of(cell) in _NOTHING:
                 continue
-            name = _field_of(text_of(cell), names) if column.name == "plan" else column.name
+            name = _field_of(tables.text_of(cell), names) if column.name == "plan" else column.name
             cells.setdefault(name, (cell, column.unit))
     return cells
 
 
-def _field_of(text: str, names: set[Column | Literal["plan"] | None]) -> PlanField:
+def _field_of(text: str, names: set[Column | Literal["plan"] | None]) -> plan_cells.PlanField:
     """Return what a cell below `Week 1` has, next to columns with `names`: sets, repetitions or loads."""
-    if is_sets_text(text):
+    if plan_cells.is_sets_text(text):
         return "sets"
     if _WITH_UNIT.search(text) or ("reps" in names and not names & {"load", "percent"}):
         return "load"
     return "reps" if "sets" in names and "reps" not in names else "sets"
 
 
-def _is_heading(row: Row) -> bool:
+def _is_heading(row: tables.Row) -> bool:
     """Return whether a row has headings of a block: of exercises and another one, and no number."""
     names = [_column_of(cell).name for cell in row.cells if cell is not None]
     return "exercise" in names and len([name for name in names if name is not None]) > 1
 
 
-def _text_alone(row: Row) -> str:
+def _text_alone(row: tables.Row) -> str:
     """Return the text of a row that has no other cell; empty for another row."""
     filled = [cell for cell in row.cells if cell is not None]
-    return text_of(filled[0]) if len(filled) == 1 else ""
+    return tables.text_of(filled[0]) if len(filled) == 1 else ""
 
 
-def _names_weeks(row: Row) -> bool:
+def _names_weeks(row: tables.Row) -> bool:
     """Return whether all cells of a row are weeks side by side."""
-    return bool(_weeks_in(row)) and all(label_in(text_of(cell)) for cell in row.cells if cell is not None)
+    return bool(_weeks_in(row)) and all(label_in(tables.text_of(cell)) for cell in row.cells if cell is not None)
 
 
-def _cell(row: Row, number: int) -> Cell:
+def _cell(row: tables.Row, number: int) -> tables.Cell:
     return row.cells[number] if number < len(row.cells) else None
 
 
-def _text(cells: Mapping[Column, tuple[Cell, Unit | None]], column: Column) -> str:
-    return text_of(cells.get(column, (None, None))[0])
+def _text(cells: Mapping[Column, tuple[tables.Cell, Unit | None]], column: Column) -> str:
+    return tables.text_of(cells.get(column, (None, None))[0])

@@ -10,26 +10,11 @@ from dataclasses import dataclass, field
 from typing import IO, Literal, NotRequired, TypedDict
 
 from coaching_service.core.text import normalize
-from coaching_service.integrations.history_files import values
+from coaching_service.integrations.history_files import _vocabulary, values
+from coaching_service.integrations.history_files import tables as history_file_tables
 from coaching_service.integrations.history_files._headings import FIELD_OF, read_heading, words_of
-from coaching_service.integrations.history_files._vocabulary import (
-    CLIENT_NAMES,
-    EMAILS,
-    FIRST_NAMES,
-    LAST_NAMES,
-    by_words,
-)
 from coaching_service.integrations.history_files.columns import unknown_column, unknown_sheet
 from coaching_service.integrations.history_files.models import Problem
-from coaching_service.integrations.history_files.tables import (
-    UNSOLVED,
-    Cell,
-    Row,
-    Table,
-    UnreadableTable,
-    read_tables,
-    text_of,
-)
 from coaching_service.integrations.history_files.values import DateOrder, InvalidValue, UnknownOrder
 
 Column = (
@@ -40,10 +25,10 @@ Column = (
 _NAMES = ("name", "nombre")
 # Words of headings, normalized.
 COLUMNS: Mapping[Column, tuple[str, ...]] = {
-    "name": (*_NAMES, *FIRST_NAMES),
-    "surname": LAST_NAMES,
-    "fullName": ("full name", "member", "nombre completo", *CLIENT_NAMES),
-    "email": EMAILS,
+    "name": (*_NAMES, *_vocabulary.FIRST_NAMES),
+    "surname": _vocabulary.LAST_NAMES,
+    "fullName": ("full name", "member", "nombre completo", *_vocabulary.CLIENT_NAMES),
+    "email": _vocabulary.EMAILS,
     "phone": ("phone", "phone number", "telephone", "mobile", "mobile phone", "telefono", "movil"),
     "birthday": ("birthday", "birthdate", "birth date", "date of birth", "dob", "fecha de nacimiento", "nacimiento"),
     "timezone": ("timezone", "time zone", "zona horaria"),
@@ -54,7 +39,7 @@ COLUMNS: Mapping[Column, tuple[str, ...]] = {
     "goal": ("goal", "goals", "objetivo", "objetivos"),
     "assignedTo": ("trainer", "coach", "coach email", "trainer email", "coach name", "entrenador"),
 }
-_COLUMN_OF: Mapping[str, Column] = by_words(COLUMNS)
+_COLUMN_OF: Mapping[str, Column] = _vocabulary.by_words(COLUMNS)
 # Several columns may have these: their cells are joined.
 JOINED: tuple[Column, ...] = ("groups", "notes")
 _ARCHIVED = {"archived", "deactivated", "inactive", "archivado", "inactivo", "desactivado", "cancelled", "canceled"}
@@ -102,7 +87,7 @@ class RosterRow:
         surplus: How many more cells the row has than there are headings.
     """
 
-    row: Row
+    row: history_file_tables.Row
     details: RosterDetails
     notes: list[str] = field(default_factory=list)
     trainer: str = ""
@@ -142,12 +127,14 @@ class Roster:
 class _Clients:
     """A table of clients with what its columns have."""
 
-    table: Table
+    table: history_file_tables.Table
     known: list[Column | None]
-    rows: list[Row]
+    rows: list[history_file_tables.Row]
 
 
-def column_of(heading: Cell, columns: Mapping[str, Column | Literal[""]] | None = None) -> Column | None:
+def column_of(
+    heading: history_file_tables.Cell, columns: Mapping[str, Column | Literal[""]] | None = None
+) -> Column | None:
     """Return what a column has; `columns` are the answers of the caller by heading, empty for one that is not read."""
     if not isinstance(heading, str):
         return None
@@ -165,7 +152,9 @@ def _columns_of(headings: Sequence[str], columns: Mapping[str, Column | Literal[
     return ["fullName" if name == "name" and read_heading(each).words in _NAMES else name for each, name in pairs]
 
 
-def count_headings(cells: Sequence[Cell], columns: Mapping[str, Column | Literal[""]] | None = None) -> int:
+def count_headings(
+    cells: Sequence[history_file_tables.Cell], columns: Mapping[str, Column | Literal[""]] | None = None
+) -> int:
     """Return how many cells are headings of rosters."""
     return sum(column_of(cell, columns) in COLUMNS for cell in cells)
 
@@ -182,11 +171,11 @@ def read_roster(
     `asks_for_names`: without a column with names, return the headings that may have them. Raises UnreadableTable.
     """
     file.seek(0)
-    refused: UnreadableTable | None = None
+    refused: history_file_tables.UnreadableTable | None = None
     nameless: list[Roster] = []
     read: list[_Clients] = []
     left_out: list[Problem] = []
-    for table in read_tables(file, lambda cells: count_headings(cells, columns)):
+    for table in history_file_tables.read_tables(file, lambda cells: count_headings(cells, columns)):
         known = _columns_of(table.headings, columns)
         if columns is None and "exercise" in {FIELD_OF.get(words) for words in words_of(table.headings)}:
             refused = refused or _refused(table, "exercises, not clients")
@@ -202,14 +191,14 @@ def read_roster(
         return _roster_of(read, date_order, left_out)
     if nameless:
         return max(nameless, key=lambda roster: len(roster.name_options))
-    raise refused or UnreadableTable("has no rows")
+    raise refused or history_file_tables.UnreadableTable("has no rows")
 
 
-def _refused(table: Table, reason: str) -> UnreadableTable:
-    return UnreadableTable(f"has {reason}; it has: {', '.join(filter(None, table.headings))[:300]}")
+def _refused(table: history_file_tables.Table, reason: str) -> history_file_tables.UnreadableTable:
+    return history_file_tables.UnreadableTable(f"has {reason}; it has: {', '.join(filter(None, table.headings))[:300]}")
 
 
-def _without_names(table: Table, known: Sequence[Column | None]) -> Roster:
+def _without_names(table: history_file_tables.Table, known: Sequence[Column | None]) -> Roster:
     free = [heading for heading, column in zip(table.headings, known, strict=True) if heading and not column]
     options = list(dict.fromkeys(free or filter(None, table.headings)))
     return Roster([], [], None, is_order_open=False, open_rows=sum(1 for _ in table.rows), name_options=options)
@@ -234,13 +223,15 @@ def join_groups(groups: Iterable[str]) -> str:
     return "; ".join(quoted)
 
 
-def _read(table: Table, known: list[Column | None], *, room: int) -> _Clients:
+def _read(table: history_file_tables.Table, known: list[Column | None], *, room: int) -> _Clients:
     repeated = [column for column, n in Counter(known).items() if column and n > 1 and column not in JOINED]
     if repeated:
-        raise UnreadableTable(f"has several columns for: {', '.join(repeated)}")
+        raise history_file_tables.UnreadableTable(f"has several columns for: {', '.join(repeated)}")
     rows = list(itertools.islice(table.rows, room + 1))
     if len(rows) > room:
-        raise UnreadableTable(f"has more than {MAX_CLIENTS:,} rows: divide it into several files", rows[-1].line)
+        raise history_file_tables.UnreadableTable(
+            f"has more than {MAX_CLIENTS:,} rows: divide it into several files", rows[-1].line
+        )
     return _Clients(table, known, rows)
 
 
@@ -276,8 +267,8 @@ def _decided_order(tables: Sequence[_Clients]) -> DateOrder | None:
     return next(iter(orders)) if len(orders) == 1 else pattern
 
 
-def _row_of(row: Row, known: Sequence[Column | None], order: DateOrder | None) -> RosterRow:
-    cells: dict[Column, Cell] = {}
+def _row_of(row: history_file_tables.Row, known: Sequence[Column | None], order: DateOrder | None) -> RosterRow:
+    cells: dict[Column, history_file_tables.Cell] = {}
     joined: dict[Column, list[str]] = {column: [] for column in JOINED}
     for column, cell in zip(known, row.cells, strict=False):
         if column in JOINED and cell is not None:
@@ -298,7 +289,7 @@ def _row_of(row: Row, known: Sequence[Column | None], order: DateOrder | None) -
     read.notes = joined["notes"] + ([f"Goal: {goal}"] if (goal := _text(cells, "goal")) else [])
     read.trainer = _text(cells, "assignedTo")
     read.left_out += [
-        {"field": column, "code": "VALUE_LEFT_OUT", "message": UNSOLVED}
+        {"field": column, "code": "VALUE_LEFT_OUT", "message": history_file_tables.UNSOLVED}
         for number in row.unsolved
         if number < len(known) and (column := known[number]) is not None
     ]
@@ -307,7 +298,7 @@ def _row_of(row: Row, known: Sequence[Column | None], order: DateOrder | None) -
     return read
 
 
-def _names_of(cells: Mapping[Column, Cell]) -> RosterDetails:
+def _names_of(cells: Mapping[Column, history_file_tables.Cell]) -> RosterDetails:
     """Return the names: of their own columns, else of the full name."""
     name, surname = _text(cells, "name"), _text(cells, "surname")
     if not name or not surname:
@@ -320,7 +311,7 @@ def _names_of(cells: Mapping[Column, Cell]) -> RosterDetails:
     return details
 
 
-def _read_birthday(row: RosterRow, cell: Cell, order: DateOrder | None) -> None:
+def _read_birthday(row: RosterRow, cell: history_file_tables.Cell, order: DateOrder | None) -> None:
     try:
         moment = values.read_date_and_time(cell, order)
     except UnknownOrder as error:
@@ -340,5 +331,5 @@ def _read_status(row: RosterRow, text: str) -> None:
         row.left_out.append({"field": "status", "code": "VALUE_LEFT_OUT", "message": f"is not known: {text[:50]}"})
 
 
-def _text(cells: Mapping[Column, Cell], column: Column) -> str:
-    return text_of(cells.get(column))
+def _text(cells: Mapping[Column, history_file_tables.Cell], column: Column) -> str:
+    return history_file_tables.text_of(cells.get(column))

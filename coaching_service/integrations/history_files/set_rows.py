@@ -14,50 +14,11 @@ from typing import IO, Literal
 
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import NAME_LENGTH, TEXT_LENGTH, CalendarDate
-from coaching_service.integrations.history_files import _amounts, values
-from coaching_service.integrations.history_files._dialects import (
-    CLIENT_FIELDS,
-    DIALECTS,
-    Cells,
-    Dialect,
-    cells_of,
-    count_headings,
-    date_order_of,
-    nearest,
-    recognise,
-)
+from coaching_service.integrations.history_files import _amounts, _dialects, _vocabulary, tables, values
+from coaching_service.integrations.history_files import columns as history_file_columns
+from coaching_service.integrations.history_files import models as history_file_models
 from coaching_service.integrations.history_files._headings import Unit, read_heading, unit_of, words_of
 from coaching_service.integrations.history_files._interpretation import SAMPLE_ROWS, find_names, interpret, needs_values
-from coaching_service.integrations.history_files._vocabulary import COMMENTS, KINDS, NO, NOT_SETS, YES, Field, SetKind
-from coaching_service.integrations.history_files.columns import (
-    SET_DURATION,
-    SETS,
-    Columns,
-    MissingColumns,
-    find_missing,
-    find_unused,
-    is_near,
-    renamed,
-    unknown_sheet,
-    with_durations,
-)
-from coaching_service.integrations.history_files.models import Format, Problem, ProblemKind, Question, count_one
-from coaching_service.integrations.history_files.tables import (
-    UNSOLVED,
-    Cell,
-    Row,
-    Table,
-    UnreadableTable,
-    read_tables,
-    text_of,
-)
-from coaching_service.integrations.history_files.values import (
-    DateAndTime,
-    DateOrder,
-    DecimalSign,
-    InvalidValue,
-    UnknownOrder,
-)
 
 _NOT_COMPLETED = {"false", "no", "0"}
 _ASSISTED = ("assist", "asist", "unterst")  # in English, French and Italian, in Spanish and Portuguese, in German
@@ -74,9 +35,13 @@ _MOST = {
 }
 _LEAST = {"rpe": 1.0}
 _MOST_SETS_OF_A_ROW = 50
-_NEEDED: tuple[Field, ...] = ("date", "exercise", *CLIENT_FIELDS)  # for a row to be stored where it belongs
+_NEEDED: tuple[_vocabulary.Field, ...] = (
+    "date",
+    "exercise",
+    *_dialects.CLIENT_FIELDS,
+)  # for a row to be stored where it belongs
 # How many characters of a text are stored.
-_LONGEST: Mapping[Field, int] = {
+_LONGEST: Mapping[_vocabulary.Field, int] = {
     "exercise": NAME_LENGTH,
     "workout": NAME_LENGTH,
     "superset": NAME_LENGTH,
@@ -86,7 +51,7 @@ _LONGEST: Mapping[Field, int] = {
 _ANY_DAY = date.fromisoformat(CalendarDate.first)  # of sets that have no date until a question is answered
 # Problems that a row with sets may have.
 _OF_SETS = ("VALUE_LEFT_OUT", "DATE_ORDER", "DISTANCE_UNIT", "DURATION_UNIT")
-_NUMBERS: tuple[Field, ...] = ("reps", "load", "distance", "seconds", "duration", "rpe", "rir", "sets")
+_NUMBERS: tuple[_vocabulary.Field, ...] = ("reps", "load", "distance", "seconds", "duration", "rpe", "rir", "sets")
 _normalize = lru_cache(1024)(normalize)  # rows repeat the same words
 
 
@@ -94,13 +59,13 @@ _normalize = lru_cache(1024)(normalize)  # rows repeat the same words
 class Answers:
     """What the caller says about a file; `columns`: the field of a heading, empty for one that is not read."""
 
-    format: Format | None = None
+    format: history_file_models.Format | None = None
     load_unit: Unit | None = None
     distance_unit: Unit | None = None
     duration_unit: Unit | None = None
-    date_order: DateOrder | None = None
-    decimal_sign: DecimalSign | None = None
-    columns: Columns = field(default_factory=dict)
+    date_order: values.DateOrder | None = None
+    decimal_sign: values.DecimalSign | None = None
+    columns: history_file_columns.Columns = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +90,7 @@ class SetRow:
     exercise: str
     superset: str
     notes: str
-    kind: SetKind
+    kind: _vocabulary.SetKind
     reps: int | None
     load: float | None
     load_unit: Unit | None
@@ -158,11 +123,11 @@ class FileRow:
 
     line: int
     sets: list[SetRow]
-    problems: list[Problem]
+    problems: list[history_file_models.Problem]
     date_text: str = ""
-    date_orders: set[DateOrder] | None = None
+    date_orders: set[values.DateOrder] | None = None
     open_sets: Sequence[SetRow] = ()
-    numbers: Sequence[tuple[str, set[DecimalSign]]] = ()
+    numbers: Sequence[tuple[str, set[values.DecimalSign]]] = ()
     is_rest: bool = False
 
 
@@ -171,25 +136,25 @@ class RowReader:
 
     def __init__(
         self,
-        dialect: Dialect,
+        dialect: _dialects.Dialect,
         headings: list[str],
         answers: Answers,
-        row: Row,
+        row: tables.Row,
         number: int,
-        lacking: Sequence[Field],
+        lacking: Sequence[_vocabulary.Field],
     ) -> None:
         self._row_number, self._lacking, self._is_open = number, lacking, bool(lacking)
         self._dialect, self._headings, self._answers, self._row = dialect, headings, answers, row
-        self._problems: list[Problem] = []
+        self._problems: list[history_file_models.Problem] = []
         self._date_text, self._is_rest = "", False
-        self._sign, self._numbers = answers.decimal_sign, list[tuple[str, set[DecimalSign]]]()
+        self._sign, self._numbers = answers.decimal_sign, list[tuple[str, set[values.DecimalSign]]]()
 
     def read(self) -> FileRow:
         """Return what the row says."""
         sets: list[SetRow] = []
         if not self._report_unsolved():
             return FileRow(self._row.line, [], self._problems)
-        for cells in cells_of(self._dialect, self._headings, self._row.cells, self._sign):
+        for cells in _dialects.cells_of(self._dialect, self._headings, self._row.cells, self._sign):
             sets += self._sets_of(cells)
             if len(sets) > _MOST_SETS_OF_A_ROW:
                 sets = []
@@ -217,17 +182,23 @@ class RowReader:
             is_required = known in _NEEDED
             if heading:
                 code = "REQUIRED" if is_required else "VALUE_LEFT_OUT"
-                self._report(known or heading[:100], code, UNSOLVED)
+                self._report(known or heading[:100], code, tables.UNSOLVED)
             can_be_read &= not is_required
         return can_be_read
 
     def _report(self, name: str | None, code: str, message: str) -> None:
         place, line = self._row.place, self._row.line
-        problem: Problem = {"entry": place, "line": line, "field": name, "code": code, "message": message}
+        problem: history_file_models.Problem = {
+            "entry": place,
+            "line": line,
+            "field": name,
+            "code": code,
+            "message": message,
+        }
         if problem not in self._problems:
             self._problems.append(problem)
 
-    def _note_numbers(self, cells: Cells) -> None:
+    def _note_numbers(self, cells: _dialects.Cells) -> None:
         """Note the numbers with signs; a list of as many numbers as there are sets tells nothing about them."""
         for name in _NUMBERS:
             cell = _cell(cells, name)
@@ -235,7 +206,7 @@ class RowReader:
                 is_list = (count := _amounts.count_sets(cells)) > 1 and len(_amounts.list_in(cell, ".")) == count
                 self._numbers.append((cell, {".", ","} if is_list else signs))
 
-    def _sets_of(self, cells: Cells) -> list[SetRow]:
+    def _sets_of(self, cells: _dialects.Cells) -> list[SetRow]:
         if self._sign is None:
             self._note_numbers(cells)
         kind = self._kind_of(cells)
@@ -292,51 +263,51 @@ class RowReader:
             return [row] if is_open else []
         return [row] * max(1, self._whole(cells, "sets") or 1)
 
-    def _report_texts(self, cells: Cells) -> None:
+    def _report_texts(self, cells: _dialects.Cells) -> None:
         if left_out := _text(cells, "leftOut"):
             self._report("exerciseData", "VALUE_LEFT_OUT", f"has what is no amount: {left_out[:100]}")
         for name, most in _LONGEST.items():
             if isinstance(cell := _cell(cells, name), str) and len(cell) > most:
                 self._report(name, "VALUE_LEFT_OUT", f"is cut: it has more than {most:,} characters")
 
-    def _kind_of(self, cells: Cells) -> SetKind | Literal["comment"] | None:
+    def _kind_of(self, cells: _dialects.Cells) -> _vocabulary.SetKind | Literal["comment"] | None:
         """Return the kind of a set; None for a row between sets. The order of sets may have it in place of a number."""
         flag = _normalize(_text(cells, "isWarmup"))
-        if flag in YES:
+        if flag in _vocabulary.YES:
             return "warmup"
-        if flag and flag not in NO:
+        if flag and flag not in _vocabulary.NO:
             self._report("isWarmup", "VALUE_LEFT_OUT", f"is neither yes nor no: {flag[:50]}")
-        names: tuple[Field, ...] = ("setKind", "set")
+        names: tuple[_vocabulary.Field, ...] = ("setKind", "set")
         for name in names:
             text = _normalize(_text(cells, name))
-            if text in NOT_SETS:
+            if text in _vocabulary.NOT_SETS:
                 self._is_rest = True
                 self._report(None, "NOT_A_SET", "is a rest, not a set")
                 return None
-            if text in COMMENTS:
+            if text in _vocabulary.COMMENTS:
                 return "comment"
             if text and not text.replace(".", "").isdigit():
-                if text in KINDS:
-                    return KINDS[text]
+                if text in _vocabulary.KINDS:
+                    return _vocabulary.KINDS[text]
                 if name == "setKind":
                     self._report("setKind", "VALUE_LEFT_OUT", f"is not known: {text[:50]}")
         return "normal"
 
-    def _date_and_time_of(self, cells: Cells) -> DateAndTime | None:
+    def _date_and_time_of(self, cells: _dialects.Cells) -> values.DateAndTime | None:
         cell = _cell(cells, "date")
         if isinstance(cell, str) and values.depends_on_order(cell, self._answers.date_order):
             self._date_text = cell
         try:
             moment = values.read_date_and_time(cell, self._answers.date_order)
-        except UnknownOrder as error:
+        except values.UnknownOrder as error:
             self._report("date", "DATE_ORDER", str(error))
             self._is_open = True
             return values.read_date_and_time(cell, "dmy")
-        except InvalidValue as error:
+        except values.InvalidValue as error:
             self._report("date", "INVALID_DATE", str(error))
             return None
         if moment is None and "date" in self._lacking:
-            return DateAndTime(_ANY_DAY, None)
+            return values.DateAndTime(_ANY_DAY, None)
         if moment is None:
             self._report("date", "REQUIRED", "is empty")
             return None
@@ -346,31 +317,31 @@ class RowReader:
             return None
         try:
             clock = self._clock_of(_cell(cells, "time"))
-        except InvalidValue as error:
+        except values.InvalidValue as error:
             self._report("time", "VALUE_LEFT_OUT", str(error))
             clock = None
-        return DateAndTime(moment.day, moment.clock or clock, moment.instant)
+        return values.DateAndTime(moment.day, moment.clock or clock, moment.instant)
 
-    def _superset_of(self, cells: Cells) -> str:
+    def _superset_of(self, cells: _dialects.Cells) -> str:
         text = _text(cells, "superset")
         word = _normalize(text)
         if word == "0" and self._dialect.numbers_supersets:
             return text
-        if word in NO:
+        if word in _vocabulary.NO:
             return ""
-        if word in YES and not word.isdigit():
+        if word in _vocabulary.YES and not word.isdigit():
             self._report("superset", "VALUE_LEFT_OUT", "does not say with which exercise")
             return ""
         return text
 
-    def _clock_of(self, cell: Cell) -> str | None:
+    def _clock_of(self, cell: tables.Cell) -> str | None:
         """Return a time of day, which may follow a date."""
-        with suppress(InvalidValue):
+        with suppress(values.InvalidValue):
             if (moment := values.read_date_and_time(cell, self._answers.date_order or "ymd")) is not None:
                 return moment.clock
         return values.read_clock(cell)
 
-    def _minutes_of(self, cells: Cells, start: DateAndTime) -> float | None:
+    def _minutes_of(self, cells: _dialects.Cells, start: values.DateAndTime) -> float | None:
         cell, unit = cells.get("duration", (None, None))
         if unit is None and (values.is_plain_number(cell) or (isinstance(cell, str) and cell.count(":") == 1)):
             unit = self._answers.duration_unit
@@ -389,20 +360,20 @@ class RowReader:
             return None
         return float(minutes) or None
 
-    def _end_of(self, cells: Cells, start: DateAndTime) -> DateAndTime | None:
+    def _end_of(self, cells: _dialects.Cells, start: values.DateAndTime) -> values.DateAndTime | None:
         """Return when a workout ended; of a time of day only, the first such time after the start."""
         cell = _cell(cells, "end")
-        with suppress(InvalidValue):
+        with suppress(values.InvalidValue):
             return values.read_date_and_time(cell, self._answers.date_order)
         try:
             clock = values.read_clock(cell)
-        except InvalidValue:
+        except values.InvalidValue:
             self._report("end", "VALUE_LEFT_OUT", "must be a time such as 18:45")
             return None
         is_next_day = clock is not None and start.clock is not None and clock < start.clock
-        return DateAndTime(start.day + timedelta(days=is_next_day), clock)
+        return values.DateAndTime(start.day + timedelta(days=is_next_day), clock)
 
-    def _load_of(self, cells: Cells) -> tuple[float | None, Unit | None]:
+    def _load_of(self, cells: _dialects.Cells) -> tuple[float | None, Unit | None]:
         load, unit = self._amount_of(cells, "load", "loadUnit")
         if load is None:
             return None, None
@@ -414,7 +385,7 @@ class RowReader:
             return None, None
         return load, unit or self._dialect.load_unit or self._answers.load_unit
 
-    def _meters_of(self, cells: Cells) -> float | None:
+    def _meters_of(self, cells: _dialects.Cells) -> float | None:
         distance, unit = self._amount_of(cells, "distance", "distanceUnit")
         if distance is None:
             return None
@@ -428,28 +399,30 @@ class RowReader:
             return None
         return round(meters, 2)
 
-    def _seconds_of(self, cells: Cells) -> float | None:
+    def _seconds_of(self, cells: _dialects.Cells) -> float | None:
         cell, unit = cells.get("seconds", (None, None))
-        if unit is None and SET_DURATION in self._headings and values.is_plain_number(cell):
+        if unit is None and history_file_columns.SET_DURATION in self._headings and values.is_plain_number(cell):
             unit = self._answers.duration_unit
             if unit is None and (values.read_seconds(cell) or 0) > 0:
                 self._report("seconds", "DURATION_UNIT", "has no unit")
                 return None
         return self._number({**cells, "seconds": (cell, unit)}, "seconds", values.read_seconds)
 
-    def _amount_of(self, cells: Cells, name: Field, unit_field: Field) -> tuple[float | None, Unit | None]:
+    def _amount_of(
+        self, cells: _dialects.Cells, name: _vocabulary.Field, unit_field: _vocabulary.Field
+    ) -> tuple[float | None, Unit | None]:
         cell, of_heading = cells.get(name, (None, None))
         try:
             return _amounts.read_amount(cell, of_heading, _text(cells, unit_field), self._sign)
-        except InvalidValue as error:
+        except values.InvalidValue as error:
             self._report(name, "VALUE_LEFT_OUT", str(error))
             return None, None
 
     def _number(
         self,
-        cells: Cells,
-        name: Field,
-        read: Callable[[Cell, DecimalSign | None], float | None] = values.read_number,
+        cells: _dialects.Cells,
+        name: _vocabulary.Field,
+        read: Callable[[tables.Cell, values.DecimalSign | None], float | None] = values.read_number,
         *,
         keeps_zero: bool = False,
     ) -> float | None:
@@ -457,7 +430,7 @@ class RowReader:
             amount = read(_cell(cells, name), self._sign)
             if amount is not None and read is values.read_seconds:
                 amount *= _amounts.seconds_in_unit(*cells[name])
-        except InvalidValue as error:
+        except values.InvalidValue as error:
             self._report(name, "VALUE_LEFT_OUT", str(error))
             return None
         if amount is None or (amount == 0 and not keeps_zero):
@@ -469,9 +442,9 @@ class RowReader:
 
     def _whole(
         self,
-        cells: Cells,
-        name: Field,
-        read: Callable[[Cell, DecimalSign | None], float | None] = values.read_number,
+        cells: _dialects.Cells,
+        name: _vocabulary.Field,
+        read: Callable[[tables.Cell, values.DecimalSign | None], float | None] = values.read_number,
         *,
         keeps_zero: bool = False,
     ) -> int | None:
@@ -482,15 +455,15 @@ class RowReader:
         return None if amount is None else int(amount)
 
 
-def _cell(cells: Cells, name: Field) -> Cell:
+def _cell(cells: _dialects.Cells, name: _vocabulary.Field) -> tables.Cell:
     return cells.get(name, (None, None))[0]
 
 
-def _text(cells: Cells, name: Field) -> str:
-    return sys.intern(text_of(_cell(cells, name))[:TEXT_LENGTH])  # rows repeat the same texts
+def _text(cells: _dialects.Cells, name: _vocabulary.Field) -> str:
+    return sys.intern(tables.text_of(_cell(cells, name))[:TEXT_LENGTH])  # rows repeat the same texts
 
 
-def client_of(cells: Cells) -> str:
+def client_of(cells: _dialects.Cells) -> str:
     """Return the name of the client of a row, else the address or identifier."""
     first, last = _text(cells, "customer") or _text(cells, "firstName"), _text(cells, "lastName")
     is_whole = _normalize(first).endswith(_normalize(last))  # of a full name, or without a last name
@@ -509,7 +482,7 @@ def _minute(clock: str) -> int:
 MAX_SETS = 500_000  # of a file, all in memory while it is imported
 
 
-class UnknownFormat(UnreadableTable):
+class UnknownFormat(tables.UnreadableTable):
     """The headings of a file fit no format."""
 
 
@@ -517,12 +490,12 @@ class UnknownFormat(UnreadableTable):
 class _Layout:
     """How a table is read: its headings as the dialect reads them, and which columns are not read."""
 
-    dialect: Dialect
+    dialect: _dialects.Dialect
     headings: list[str]
-    rows: Iterator[Row]
-    missing: MissingColumns | None
-    unused: list[tuple[int, ProblemKind]]
-    questions: list[Question]
+    rows: Iterator[tables.Row]
+    missing: history_file_columns.MissingColumns | None
+    unused: list[tuple[int, history_file_models.ProblemKind]]
+    questions: list[history_file_models.Question]
 
 
 @dataclass
@@ -540,12 +513,12 @@ class SetFile:
 
     file: IO[bytes]
     answers: Answers
-    dialect: Dialect | None = None
-    missing: MissingColumns | None = None
-    questions: list[Question] = field(default_factory=list)
+    dialect: _dialects.Dialect | None = None
+    missing: history_file_columns.MissingColumns | None = None
+    questions: list[history_file_models.Question] = field(default_factory=list)
     name_heading: str | None = None
-    left_out: list[Problem] = field(default_factory=list)
-    unread: list[ProblemKind] = field(default_factory=list)
+    left_out: list[history_file_models.Problem] = field(default_factory=list)
+    unread: list[history_file_models.ProblemKind] = field(default_factory=list)
     has_workout_notes: bool = False
     _rows: int = 0
     _sets: int = 0
@@ -559,13 +532,13 @@ class SetFile:
         for takes_any in (False, True):
             self.left_out, self.unread = [], []
             self.file.seek(0)
-            for table in read_tables(self.file, self._count_headings):
+            for table in tables.read_tables(self.file, self._count_headings):
                 if (unit := _unit_of(table)) is not None:
                     self.answers = replace(self.answers, load_unit=self.answers.load_unit or unit)
                     continue
                 layout = self._layout_of(table, takes_any=takes_any)
                 if layout is None:
-                    self.left_out.append(unknown_sheet(table, "sets"))
+                    self.left_out.append(history_file_columns.unknown_sheet(table, "sets"))
                     continue
                 self.dialect = self.dialect or layout.dialect
                 self.missing = self.missing or layout.missing
@@ -573,35 +546,35 @@ class SetFile:
                 yield from self._rows_of(layout)
             if self.dialect is not None:
                 return
-        raise UnreadableTable("has no rows")
+        raise tables.UnreadableTable("has no rows")
 
     def _rows_of(self, layout: _Layout) -> Iterator[FileRow]:
         self.has_workout_notes |= "workoutNotes" in map(layout.dialect.field_of, layout.headings)
         lacking = () if layout.missing is None else layout.missing.fields
-        order = self.answers.date_order or date_order_of(layout.dialect, layout.headings)
+        order = self.answers.date_order or _dialects.date_order_of(layout.dialect, layout.headings)
         answers = replace(self.answers, date_order=order)
         for row in _filled(layout.dialect, layout.headings, layout.rows):
             self._rows += 1
             read = RowReader(layout.dialect, layout.headings, answers, row, self._rows, lacking).read()
             self._sets += len(read.sets)
             if self._sets > MAX_SETS:
-                raise UnreadableTable(f"has more than {MAX_SETS:,} sets: divide it into several files", row.line)
+                raise tables.UnreadableTable(f"has more than {MAX_SETS:,} sets: divide it into several files", row.line)
             yield read
             for number, kind in layout.unused:
                 if number < len(row.cells) and row.cells[number] is not None:
-                    count_one(kind, row.line)
+                    history_file_models.count_one(kind, row.line)
         self.unread += [kind for _, kind in layout.unused if kind["count"]]
 
-    def _count_headings(self, cells: Sequence[Cell]) -> int:
-        return count_headings(cells) + sum(cell in self.answers.columns for cell in cells)
+    def _count_headings(self, cells: Sequence[tables.Cell]) -> int:
+        return _dialects.count_headings(cells) + sum(cell in self.answers.columns for cell in cells)
 
-    def _layout_of(self, table: Table, *, takes_any: bool) -> _Layout | None:
+    def _layout_of(self, table: tables.Table, *, takes_any: bool) -> _Layout | None:
         """Return how a table is read; None if it has no sets, but another one may have them."""
-        headings = [renamed(heading, self.answers.columns) for heading in table.headings]
+        headings = [history_file_columns.renamed(heading, self.answers.columns) for heading in table.headings]
         first = list(itertools.islice(table.rows, 1))
         dialect = self._dialect_of(headings, () if not first else first[0].cells)
-        if dialect is None or dialect is SETS:
-            headings = with_durations(headings)
+        if dialect is None or dialect is history_file_columns.SETS:
+            headings = history_file_columns.with_durations(headings)
             dialect = self._dialect_of(headings, ())
         if dialect is None:
             if takes_any and any(table.headings):
@@ -612,45 +585,47 @@ class SetFile:
         sample = [*first, *itertools.islice(table.rows, SAMPLE_ROWS if needs_values(dialect, headings) else 0)]
         read, questions = interpret(dialect, headings, sample)
         self.name_heading = self.name_heading or find_names(dialect, headings, read)
-        missing = find_missing(dialect, table.headings, read)
-        unused: list[tuple[int, ProblemKind]] = [
+        missing = history_file_columns.find_missing(dialect, table.headings, read)
+        unused: list[tuple[int, history_file_models.ProblemKind]] = [
             (number, {"code": code, "column": table.headings[number][:100], "count": 0, "lines": []})
-            for number, code in find_unused(dialect, table.headings, read, self.answers.columns).items()
+            for number, code in history_file_columns.find_unused(
+                dialect, table.headings, read, self.answers.columns
+            ).items()
             if missing is None  # one of them has what is missing
         ]
         return _Layout(dialect, read, itertools.chain(sample, table.rows), missing, unused, questions)
 
-    def _dialect_of(self, headings: Sequence[str], first: Sequence[Cell]) -> Dialect | None:
+    def _dialect_of(self, headings: Sequence[str], first: Sequence[tables.Cell]) -> _dialects.Dialect | None:
         if self.answers.format is not None:
-            known = [each for each in DIALECTS if each.format == self.answers.format]
+            known = [each for each in _dialects.DIALECTS if each.format == self.answers.format]
             return max(known, key=lambda each: each.count_marks(words_of(headings)), default=None)
-        dialect = recognise(headings, first)
-        return SETS if dialect is None and is_near(headings) else dialect
+        dialect = _dialects.recognise(headings, first)
+        return history_file_columns.SETS if dialect is None and history_file_columns.is_near(headings) else dialect
 
 
 def has_amounts(headings: Sequence[str]) -> bool:
     """Return whether headings are of sets, repetitions or loads, as none of clients is: a weight is of a body."""
     own = [each for each in headings if read_heading(each).words != "weight"]
-    return any(SETS.field_of(each) in ("sets", "reps", "load") for each in own)
+    return any(history_file_columns.SETS.field_of(each) in ("sets", "reps", "load") for each in own)
 
 
-def _unit_of(table: Table) -> Unit | None:
+def _unit_of(table: tables.Table) -> Unit | None:
     """Return the unit of loads that a table says which has the settings of the others; None for any other table."""
     words = [read_heading(heading).words for heading in table.headings]
-    named = next((each.unit_heading for each in DIALECTS if each.unit_heading in words), None)
+    named = next((each.unit_heading for each in _dialects.DIALECTS if each.unit_heading in words), None)
     if named is None or "date" in words or (row := next(iter(table.rows), None)) is None:
         return None
-    return unit_of(text_of(dict(zip(words, row.cells, strict=False)).get(named)))
+    return unit_of(tables.text_of(dict(zip(words, row.cells, strict=False)).get(named)))
 
 
-def _filled(dialect: Dialect, headings: Sequence[str], rows: Iterable[Row]) -> Iterator[Row]:
+def _filled(dialect: _dialects.Dialect, headings: Sequence[str], rows: Iterable[tables.Row]) -> Iterator[tables.Row]:
     """Yield rows in which an empty date is the one above, as in merged cells, and so are other empty cells below it."""
     if not dialect.is_general:
         yield from rows
         return
     fields = [dialect.field_of(each) for each in headings]
     carried = [number for number, name in enumerate(fields) if name in ("date", "workout", "exercise")]
-    above: dict[int, Cell] = {}
+    above: dict[int, tables.Cell] = {}
     for row in rows:
         cells = [*row.cells, *[None] * (len(headings) - len(row.cells))]
         if any(fields[number] == "date" and cells[number] is not None for number in carried):
@@ -664,7 +639,7 @@ def _filled(dialect: Dialect, headings: Sequence[str], rows: Iterable[Row]) -> I
 
 
 def _unknown_format(headings: Sequence[str]) -> UnknownFormat:
-    near = nearest(headings)
+    near = _dialects.nearest(headings)
     lacking = [group[0] for group in near.marks if not set(group) & words_of(headings)]
     return UnknownFormat(
         f"has headings that fit no format: {', '.join(filter(None, headings))[:300]}. The nearest is "

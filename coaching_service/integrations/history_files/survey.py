@@ -8,15 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import IO
 
 from coaching_service.core.text import normalize
+from coaching_service.integrations.history_files import models as history_file_models
 from coaching_service.integrations.history_files.columns import MissingColumns
-from coaching_service.integrations.history_files.models import (
-    Format,
-    Problem,
-    ProblemKind,
-    Question,
-    count_kinds,
-    merge_kinds,
-)
 from coaching_service.integrations.history_files.set_rows import Answers, FileRow, SetFile
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
 
@@ -56,8 +49,8 @@ class Survey:
     """
 
     answers: Answers
-    format: Format | None = None
-    questions: list[Question] = field(default_factory=list)
+    format: history_file_models.Format | None = None
+    questions: list[history_file_models.Question] = field(default_factory=list)
     rows: int = 0
     reported: int = 0
     exercises: Counter[str] = field(default_factory=Counter)
@@ -65,14 +58,14 @@ class Survey:
     clients: dict[str, FileClient] = field(default_factory=dict)
     name_heading: str | None = None
     assisted: set[str] = field(default_factory=set)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[history_file_models.Problem] = field(default_factory=list)
     problem_count: int = 0
-    kinds: list[ProblemKind] = field(default_factory=list)
+    kinds: list[history_file_models.ProblemKind] = field(default_factory=list)
 
-    def report(self, problems: Sequence[Problem], *, is_counted: bool = False) -> None:
+    def report(self, problems: Sequence[history_file_models.Problem], *, is_counted: bool = False) -> None:
         """Add problems; `is_counted`: to the kinds only."""
         if problems:
-            self.kinds = count_kinds(self.kinds, problems)
+            self.kinds = history_file_models.count_kinds(self.kinds, problems)
         if not is_counted:
             self.problem_count += len(problems)
             self.problems += problems[: MAX_PROBLEMS - len(self.problems)]
@@ -107,7 +100,7 @@ class OpenPoints:
     has_unknown_dates: bool = False
     has_unknown_loads: bool = False
     has_unknown_distances: bool = False
-    duration: Problem | None = None
+    duration: history_file_models.Problem | None = None
     signs: Counter[str] = field(default_factory=Counter)  # that decide, and `?` for numbers that depend on it
     example_number: str = ""
     missing: MissingColumns | None = None
@@ -144,7 +137,7 @@ class OpenPoints:
             return "." if self.signs["."] else None
         return None if self.signs["."] else ","
 
-    def questions(self) -> Iterator[Question]:
+    def questions(self) -> Iterator[history_file_models.Question]:
         """Yield what the rows leave open."""
         if self.missing is not None:
             yield from self.missing.questions
@@ -200,7 +193,7 @@ def _read(file: IO[bytes], answers: Answers) -> Generator[int, None, tuple[Surve
     found.questions += source.questions
     found.name_heading = source.name_heading
     found.report(source.left_out)
-    found.kinds = merge_kinds(found.kinds, source.unread)
+    found.kinds = history_file_models.merge_kinds(found.kinds, source.unread)
     reading.missing = source.missing
     found.format = None if source.dialect is None else source.dialect.format
     return found, reading

@@ -29,8 +29,8 @@ from coaching_service.integrations.history_import import answers as stored_answe
 from coaching_service.integrations.history_import._reading import problem
 from coaching_service.integrations.history_import.models import StoredAnswers
 from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
+from coaching_service.library.imported_names import models as imported_name_models
 from coaching_service.library.imported_names import service as imported_names
-from coaching_service.library.imported_names.models import CREATE, SKIP, NameAnswer, ResolvedNames, key_of
 from coaching_service.people.account.service import convert_entered_load
 from coaching_service.people.customers import batch
 from coaching_service.people.customers import service as customers
@@ -52,8 +52,8 @@ class Decisions:
     """
 
     survey: Survey
-    names: ResolvedNames
-    customers: Mapping[str, NameAnswer | None]
+    names: imported_name_models.ResolvedNames
+    customers: Mapping[str, imported_name_models.NameAnswer | None]
     questions: list[Question]
 
     @property
@@ -64,7 +64,11 @@ class Decisions:
     @property
     def new_customers(self) -> list[FileClient]:
         """The clients that have to be created."""
-        return [self.survey.clients[label] for label, decision in self.customers.items() if decision == CREATE]
+        return [
+            self.survey.clients[label]
+            for label, decision in self.customers.items()
+            if decision == imported_name_models.CREATE
+        ]
 
 
 async def decide(ctx: Context, found: Survey, answers: StoredAnswers, *, is_own: bool) -> Decisions:
@@ -79,7 +83,7 @@ async def decide(ctx: Context, found: Survey, answers: StoredAnswers, *, is_own:
 
 async def decide_customers(
     ctx: Context, found: Survey, answers: StoredAnswers, *, is_own: bool
-) -> tuple[Mapping[str, NameAnswer | None], list[Question]]:
+) -> tuple[Mapping[str, imported_name_models.NameAnswer | None], list[Question]]:
     """Return what the clients in a file stand for, by label, and the questions about them. Raises as `decide`."""
     named = [client for client in found.clients.values() if client.name]
     sent = {normalize(name): answer for name, answer in stored_answers.by_name(answers["customers"]).items()}
@@ -103,7 +107,11 @@ async def decide_customers(
         return {"": customer_id} | meant, asked
     if list(found.customers) == [""]:
         return {"": None}, [_ASK_FOR_CLIENT]
-    known, decisions, unknown = await _load_clients(ctx), dict[str, NameAnswer | None](), list[Question]()
+    known, decisions, unknown = (
+        await _load_clients(ctx),
+        dict[str, imported_name_models.NameAnswer | None](),
+        list[Question](),
+    )
     for client in named:
         answer = sent.get(normalize(client.label)) or known.find(client)
         if answer is None:
@@ -159,7 +167,7 @@ class _KnownClients:
         return {
             "code": "CUSTOMER",
             "message": f"Which client is {client.label}?",
-            "options": [*map(str, near), CREATE, SKIP],
+            "options": [*map(str, near), imported_name_models.CREATE, imported_name_models.SKIP],
             "name": client.label,
             "labels": [*near.values(), "Create a new client", "Leave out"],
         }
@@ -223,7 +231,7 @@ class Target:
 
     def exercise_of(self, name: str) -> ObjectId | None:
         """Return the exercise that a name in the file stands for."""
-        return self.exercises.get(key_of(name))
+        return self.exercises.get(imported_name_models.key_of(name))
 
     def is_left_out(self, row: SetRow) -> bool:
         """Return whether the load of a set is help, but its exercise has none."""

@@ -11,17 +11,13 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.history_files.models import Format
 from coaching_service.integrations.history_files.set_rows import Answers
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
-from coaching_service.integrations.history_import.models import (
-    FileAnswers,
-    ImportAnswers,
-    ImportWork,
-    StoredAnswer,
-    StoredAnswers,
-)
+from coaching_service.integrations.history_import import models as history_import_models
 from coaching_service.library.imported_names.models import NameAnswer
 
 
-def new_work(answers: ImportAnswers, *, file_name: str, content_type: str, dry_run: bool) -> ImportWork:
+def new_work(
+    answers: history_import_models.ImportAnswers, *, file_name: str, content_type: str, dry_run: bool
+) -> history_import_models.ImportWork:
     """Return what the first step of an import needs, without a file; identifiers of the file get a new seed."""
     return {
         "fileId": None,
@@ -38,33 +34,35 @@ def new_work(answers: ImportAnswers, *, file_name: str, content_type: str, dry_r
     }
 
 
-def to_stored(answers: ImportAnswers) -> StoredAnswers:
+def to_stored(answers: history_import_models.ImportAnswers) -> history_import_models.StoredAnswers:
     """Return answers as a job keeps them."""
     return {
-        **take(FileAnswers, answers),
+        **take(history_import_models.FileAnswers, answers),
         "names": list_answers(answers["names"]),
         "customers": list_answers(answers["customers"]),
         "columns": [{"heading": heading, "field": field} for heading, field in answers["columns"].items()],
     }
 
 
-def list_answers(answers: Mapping[str, NameAnswer | None]) -> list[StoredAnswer]:
+def list_answers(answers: Mapping[str, NameAnswer | None]) -> list[history_import_models.StoredAnswer]:
     """Return what names stand for as a list."""
     return [{"name": name, "answer": answer} for name, answer in answers.items()]
 
 
-def by_name(answers: list[StoredAnswer]) -> dict[str, NameAnswer]:
+def by_name(answers: list[history_import_models.StoredAnswer]) -> dict[str, NameAnswer]:
     """Return what names stand for, without those that are left out."""
     return {each["name"]: each["answer"] for each in answers if each["answer"] is not None}
 
 
-def exercise_ids(answers: list[StoredAnswer]) -> dict[str, ObjectId | None]:
+def exercise_ids(answers: list[history_import_models.StoredAnswer]) -> dict[str, ObjectId | None]:
     """Return the exercise of each name; None: what has it is left out, or the exercise would be created."""
     return {each["name"]: each["answer"] if isinstance(each["answer"], ObjectId) else None for each in answers}
 
 
 def reading_answers(
-    answers: StoredAnswers, date_order: DateOrder | None = None, decimal_sign: DecimalSign | None = None
+    answers: history_import_models.StoredAnswers,
+    date_order: DateOrder | None = None,
+    decimal_sign: DecimalSign | None = None,
 ) -> Answers:
     """Return what the reading of the file needs; `date_order` and `decimal_sign` are what the file has decided."""
     form = answers["format"]

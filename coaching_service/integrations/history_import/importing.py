@@ -21,36 +21,10 @@ from coaching_service.integrations.history_files.sessions import Session
 from coaching_service.integrations.history_files.survey import Survey, survey
 from coaching_service.integrations.history_files.tables import UnreadableTable
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
+from coaching_service.integrations.history_import import _planning
+from coaching_service.integrations.history_import import _reading as history_import__reading
 from coaching_service.integrations.history_import import answers as stored_answers
-from coaching_service.integrations.history_import._planning import (
-    Decisions,
-    KnownSessions,
-    Target,
-    count_sets,
-    create_clients,
-    decide,
-    done_sessions,
-    loads_left_out,
-    notes_cut,
-)
-from coaching_service.integrations.history_import._reading import (
-    ALREADY_THERE,
-    CLIENT_GONE,
-    IN_THE_FUTURE,
-    FileContent,
-    InSlices,
-    read_content,
-)
-from coaching_service.integrations.history_import.models import (
-    OWN_FORMATS,
-    CreatedCounts,
-    HistoryPlan,
-    HistoryResult,
-    ImportedPeriod,
-    ImportWork,
-    StoredAnswer,
-    empty_result,
-)
+from coaching_service.integrations.history_import import models as history_import_models
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.imported_names import service as imported_names
 from coaching_service.library.imported_names.models import CREATE, NameAnswer
@@ -93,9 +67,9 @@ class Progress:
         self.ctx, self._job = ctx, job
 
     @property
-    def work(self) -> ImportWork:
+    def work(self) -> history_import_models.ImportWork:
         """What the next step needs."""
-        return cast("ImportWork", self._job["work"])
+        return cast("history_import_models.ImportWork", self._job["work"])
 
     @property
     def job_id(self) -> ObjectId:
@@ -109,7 +83,7 @@ class Progress:
 
     def renew(self, ctx: Context, job: StoredJob) -> bool:
         """Continue in another step; returns False if the job is not where this process has left it."""
-        work = cast("ImportWork", job["work"])
+        work = cast("history_import_models.ImportWork", job["work"])
         if (work["entry"], work["record"], work["isStarted"]) != (*self.position, self.work["isStarted"]):
             return False
         self.ctx, self._job = ctx, job
@@ -122,7 +96,7 @@ class Progress:
 
     async def start(self, total: int, write: Write, errors: Sequence[JobError]) -> None:
         """Store that the file has been checked and has `total` records, with what `write` stores."""
-        work: ImportWork = {**self.work, "isStarted": True}
+        work: history_import_models.ImportWork = {**self.work, "isStarted": True}
         fields = {"status": "running", "total": total, "work": work}
 
         async def store(tx: Context) -> None:
@@ -137,7 +111,7 @@ class Progress:
         for name, count in outcome.imported.items():
             if count:
                 imported[name] = imported.get(name, 0) + count
-        work: ImportWork = {
+        work: history_import_models.ImportWork = {
             **self.work,
             "entry": position[0],
             "record": position[1],
@@ -154,7 +128,7 @@ class Progress:
 
     async def save(
         self,
-        work: ImportWork,
+        work: history_import_models.ImportWork,
         fields: Mapping[str, Any],
         write: Write,
         *,
@@ -176,7 +150,7 @@ class Progress:
         """Store the result, and delete the file; what was imported before an error stays."""
         await self._commit(lambda tx: background_jobs.end(tx, self._job, status, errors), self.work)
 
-    async def _commit(self, store: Write, work: ImportWork) -> None:
+    async def _commit(self, store: Write, work: history_import_models.ImportWork) -> None:
         """Run `store` in a transaction; afterwards the next step needs `work`."""
 
         async def run(tx: Context) -> None:
@@ -195,8 +169,8 @@ UNDO_OPERATION = "undoImport"
 
 
 def add_to_period(
-    before: ImportedPeriod | None, customer_id: ObjectId, days: Sequence[str], sets: int
-) -> ImportedPeriod:
+    before: history_import_models.ImportedPeriod | None, customer_id: ObjectId, days: Sequence[str], sets: int
+) -> history_import_models.ImportedPeriod:
     """Return what was stored for a client or removed, with more sessions: their days, and the number of their sets."""
     known = [before["from"], before["to"]] if before else []
     return {
@@ -209,7 +183,10 @@ def add_to_period(
 
 
 async def derive_and_report(
-    ctx: Context, import_id: ObjectId, period: ImportedPeriod, event: EventType = "history.imported"
+    ctx: Context,
+    import_id: ObjectId,
+    period: history_import_models.ImportedPeriod,
+    event: EventType = "history.imported",
 ) -> None:
     """Derive a client's records and figures again and report one event, in the caller's transaction.
 
@@ -229,7 +206,7 @@ async def derive_and_report(
 
 async def run_step(services: Services, job: Job) -> None:
     """Follow the sessions of a client that an import had stored, or an undo removed, when it ended early."""
-    period: ImportedPeriod = job.arguments["period"]
+    period: history_import_models.ImportedPeriod = job.arguments["period"]
     import_id: ObjectId = job.arguments["importId"]
     undo_id: ObjectId | None = job.arguments.get("undoId")
     event: EventType = "history.removed" if undo_id else "history.imported"
@@ -258,7 +235,7 @@ class HistoryImport:
 
     def __init__(self, progress: Progress, file: IO[bytes]) -> None:
         self._progress, self._file = progress, file
-        self._content = FileContent()
+        self._content = history_import__reading.FileContent()
 
     @property
     def _ctx(self) -> Context:
@@ -289,7 +266,9 @@ class HistoryImport:
                 yield rows
             self._content = again.result
             return
-        surveying = InSlices(survey(self._file, stored_answers.reading_answers(work["answers"])))
+        surveying = history_import__reading.InSlices(
+            survey(self._file, stored_answers.reading_answers(work["answers"]))
+        )
         async for rows in surveying.run():
             yield rows
         decisions, assumed = await self._decide(surveying.result)
@@ -310,11 +289,11 @@ class HistoryImport:
         self._content = reading.result
         await self._start(decisions, assumed, refusal)
 
-    async def _decide(self, found: Survey) -> tuple[Decisions, dict[str, NameAnswer | None]]:
+    async def _decide(self, found: Survey) -> tuple[_planning.Decisions, dict[str, NameAnswer | None]]:
         """Return what is decided about the file, and what its clients stand for if open questions create them."""
         work = self._progress.work
         try:
-            decisions = await decide(self._ctx, found, work["answers"], is_own=self._is_own)
+            decisions = await _planning.decide(self._ctx, found, work["answers"], is_own=self._is_own)
         except (NotFound, Forbidden, InvalidFields) as error:
             message = error.errors[0]["message"] if isinstance(error, InvalidFields) else error.message
             raise HistoryRefused(f"cannot be imported with these answers: {message}", "INVALID_ANSWER") from None
@@ -322,14 +301,14 @@ class HistoryImport:
             raise UnreadableTable("has no rows")
         if not work.get("mayImportAll", True) and decisions.new_customers:
             raise HistoryRefused("has clients that only the owner may create", "OWNER_ONLY")
-        if self._is_own and found.format not in (None, *OWN_FORMATS):
+        if self._is_own and found.format not in (None, *history_import_models.OWN_FORMATS):
             raise HistoryRefused(f"is of the format {found.format}, which your coach can import", "NOT_SUPPORTED")
         asked = {each.get("name", ""): CREATE for each in decisions.customer_questions}
         return decisions, {**decisions.customers, **asked}
 
     async def _start(
         self,
-        decisions: Decisions,
+        decisions: _planning.Decisions,
         customers: Mapping[str, NameAnswer | None],
         refusal: HistoryRefused | None,
     ) -> None:
@@ -343,7 +322,7 @@ class HistoryImport:
         if refusal is None and decisions.questions:
             codes = sorted({each["code"] for each in decisions.questions})
             refusal = HistoryRefused(f"leaves questions open: {', '.join(codes)}. Answer them", "QUESTIONS_OPEN")
-        plan: HistoryPlan = {
+        plan: history_import_models.HistoryPlan = {
             "exercises": stored_answers.list_answers(decisions.names.decisions),
             "customers": stored_answers.list_answers(customers),
             "dateOrder": found.answers.date_order,
@@ -364,7 +343,7 @@ class HistoryImport:
         sign: DecimalSign | None,
         exercises: Mapping[str, NameAnswer | None],
         clients: Mapping[str, NameAnswer | None],
-    ) -> InSlices[FileContent]:
+    ) -> history_import__reading.InSlices[history_import__reading.FileContent]:
         """Return the reading of what the file has; the mappings are what its names stand for."""
         answers = stored_answers.reading_answers(self._progress.work["answers"], order, sign)
         known = [each for each in clients.values() if isinstance(each, ObjectId)]
@@ -374,10 +353,14 @@ class HistoryImport:
         def zone_of(client: NameAnswer | None) -> ZoneInfo:
             return ZoneInfo((zones.get(client) if isinstance(client, ObjectId) else None) or default)
 
-        return InSlices(read_content(self._file, answers, exercises, clients, zone_of))
+        return history_import__reading.InSlices(
+            history_import__reading.read_content(self._file, answers, exercises, clients, zone_of)
+        )
 
-    async def _store_plan(self, plan: HistoryPlan, errors: Sequence[JobError], decisions: Decisions | None) -> None:
-        work: ImportWork = {**self._progress.work, "isStarted": True, "plan": plan}
+    async def _store_plan(
+        self, plan: history_import_models.HistoryPlan, errors: Sequence[JobError], decisions: _planning.Decisions | None
+    ) -> None:
+        work: history_import_models.ImportWork = {**self._progress.work, "isStarted": True, "plan": plan}
 
         async def write(tx: Context) -> None:
             if decisions is None:
@@ -387,7 +370,7 @@ class HistoryImport:
                 tx, decisions.names, assistance=helped, remember=not self._is_own
             )
             plan["exercises"] = stored_answers.list_answers(made)
-            created = await create_clients(tx, decisions.new_customers)
+            created = await _planning.create_clients(tx, decisions.new_customers)
             plan["customers"] = stored_answers.list_answers({**decisions.customers, **created})
 
         fields = {"status": "running", "done": 0, "total": plan["result"]["rows"], "work": work}
@@ -418,36 +401,42 @@ class HistoryImport:
             await self._report_erased(plan, batch, position)
         return True
 
-    async def _report_erased(self, plan: HistoryPlan, sessions: Sequence[Session], position: tuple[int, int]) -> None:
-        content = FileContent()
+    async def _report_erased(
+        self, plan: history_import_models.HistoryPlan, sessions: Sequence[Session], position: tuple[int, int]
+    ) -> None:
+        content = history_import__reading.FileContent()
         for session in sessions:
-            content.report_session(session, CLIENT_GONE)
+            content.report_session(session, history_import__reading.CLIENT_GONE)
         counts = (content.reported, content.problem_count)
         work, fields = self._advanced(plan, [], counts, content.kinds, position, None)
         rows = sum(each.rows for each in sessions)
         await self._progress.save(work, fields, write_nothing, done=rows, errors=_errors(content.problems))
 
     async def _store(
-        self, plan: HistoryPlan, name: str, sessions: Sequence[Session], position: tuple[int, int]
+        self, plan: history_import_models.HistoryPlan, name: str, sessions: Sequence[Session], position: tuple[int, int]
     ) -> None:
         ctx = self._ctx
         customer_id = _identifier(plan["customers"], name)
         target = await self._target(plan, customer_id)
         dates = sorted({str(session.day) for session in sessions})
-        stored = KnownSessions([] if customer_id is None else await block_batches.find_done_on(ctx, customer_id, dates))
-        content = FileContent()
+        stored = _planning.KnownSessions(
+            [] if customer_id is None else await block_batches.find_done_on(ctx, customer_id, dates)
+        )
+        content = history_import__reading.FileContent()
         new: list[Session] = []
         last_day = self._ctx.caller.today(target.timezone)
         for session in sessions:
             if session.day > last_day:
-                content.report_session(session, IN_THE_FUTURE)
+                content.report_session(session, history_import__reading.IN_THE_FUTURE)
             elif stored.has(session, target):
-                content.report_session(session, ALREADY_THERE)
+                content.report_session(session, history_import__reading.ALREADY_THERE)
             else:
                 new.append(session)
-        left_out = [*loads_left_out(new, target), *notes_cut(new)]
+        left_out = [*_planning.loads_left_out(new, target), *_planning.notes_cut(new)]
         errors = _errors(content.problems, left_out)
-        documents = [] if self._is_dry_run else [each for session in new for each in done_sessions(session, target)]
+        documents = (
+            [] if self._is_dry_run else [each for session in new for each in _planning.done_sessions(session, target)]
+        )
         form = plan["result"]["format"] or "sets"
         period = _extend(plan["current"], customer_id, new, form)
         is_last = position[1] == 0
@@ -460,7 +449,7 @@ class HistoryImport:
                 return
             if documents:
                 await customers.lock_and_mark_figures(tx, customer_id)
-                known = KnownSessions(await block_batches.find_done_on(tx, customer_id, dates))
+                known = _planning.KnownSessions(await block_batches.find_done_on(tx, customer_id, dates))
                 if any(known.has(each, target) for each in new):
                     raise _StoredMeanwhile
                 source: BlockSource = {"format": form, "importId": self._progress.job_id}
@@ -472,22 +461,22 @@ class HistoryImport:
 
     def _advanced(
         self,
-        plan: HistoryPlan,
+        plan: history_import_models.HistoryPlan,
         new: Sequence[Session],
         counts: tuple[int, int],
         kinds: Sequence[ProblemKind],
         position: tuple[int, int],
-        current: ImportedPeriod | None,
-    ) -> tuple[ImportWork, dict[str, Any]]:
+        current: history_import_models.ImportedPeriod | None,
+    ) -> tuple[history_import_models.ImportWork, dict[str, Any]]:
         """Return what the next step needs, and the fields of the job that differ.
 
         `counts` are those of rows that are reported, and of problems.
         """
         reported, problems = counts
-        result: HistoryResult = {**plan["result"]}
-        created: CreatedCounts = {**result["created"]}
+        result: history_import_models.HistoryResult = {**plan["result"]}
+        created: history_import_models.CreatedCounts = {**result["created"]}
         created["sessions"] += len(new)
-        created["sets"] += count_sets(new)
+        created["sets"] += _planning.count_sets(new)
         days = [str(session.day) for session in new]
         result["created"] = created
         result["problems"] = merge_kinds(result["problems"], kinds)
@@ -497,7 +486,7 @@ class HistoryImport:
         result["to"] = max([*days, *([result["to"]] if result["to"] else [])], default=None)
         unreported = None if self._is_dry_run else current
         counted = plan.get("problems", 0) + problems
-        work: ImportWork = {
+        work: history_import_models.ImportWork = {
             **self._progress.work,
             "entry": position[0],
             "record": position[1],
@@ -512,24 +501,24 @@ class HistoryImport:
         }
         return work, fields
 
-    async def _target(self, plan: HistoryPlan, customer_id: ObjectId | None) -> Target:
+    async def _target(self, plan: history_import_models.HistoryPlan, customer_id: ObjectId | None) -> _planning.Target:
         ids = stored_answers.exercise_ids(plan["exercises"])
         known = await exercises.get_names(self._ctx, [each for each in ids.values() if each is not None])
         company, own_zone = self._ctx.caller.company, None
         if customer_id is not None:
             client = await customers.get_visible(self._ctx, customer_id, ("timezone", "customerRoleData"))
             own_zone = client["timezone"]
-        return Target(ids, known, company.load_unit, own_zone or company.timezone)
+        return _planning.Target(ids, known, company.load_unit, own_zone or company.timezone)
 
 
 async def write_nothing(_: Context) -> None:
     """Store nothing with the position of an import."""
 
 
-def _first_result(decisions: Decisions, *, is_dry_run: bool) -> HistoryResult:
+def _first_result(decisions: _planning.Decisions, *, is_dry_run: bool) -> history_import_models.HistoryResult:
     found, names = decisions.survey, decisions.names
     return {
-        **empty_result(found.format or "sets", is_dry_run=is_dry_run, rows=found.rows),
+        **history_import_models.empty_result(found.format or "sets", is_dry_run=is_dry_run, rows=found.rows),
         "reported": found.reported,
         "created": {
             "customers": len(decisions.new_customers),
@@ -542,7 +531,7 @@ def _first_result(decisions: Decisions, *, is_dry_run: bool) -> HistoryResult:
     }
 
 
-def _identifier(answers: Sequence[StoredAnswer], name: str) -> ObjectId | None:
+def _identifier(answers: Sequence[history_import_models.StoredAnswer], name: str) -> ObjectId | None:
     answer = next((each["answer"] for each in answers if each["name"] == name), None)
     return answer if isinstance(answer, ObjectId) else None
 
@@ -550,20 +539,23 @@ def _identifier(answers: Sequence[StoredAnswer], name: str) -> ObjectId | None:
 def _first_batch(sessions: Sequence[Session]) -> Sequence[Session]:
     sets = 0
     for number, session in enumerate(sessions[:_BATCH_SESSIONS]):
-        sets += count_sets([session])
+        sets += _planning.count_sets([session])
         if sets > _BATCH_SETS and number:
             return sessions[:number]
     return sessions[:_BATCH_SESSIONS]
 
 
 def _extend(
-    current: ImportedPeriod | None, customer_id: ObjectId | None, new: Sequence[Session], form: str
-) -> ImportedPeriod | None:
+    current: history_import_models.ImportedPeriod | None,
+    customer_id: ObjectId | None,
+    new: Sequence[Session],
+    form: str,
+) -> history_import_models.ImportedPeriod | None:
     """Return what was stored for a client, with more sessions; None without any."""
     if customer_id is None or not new:
         return current
     days = [str(session.day) for session in new]
-    return {**add_to_period(current, customer_id, days, count_sets(new)), "format": form}
+    return {**add_to_period(current, customer_id, days, _planning.count_sets(new)), "format": form}
 
 
 def _of_file(file_name: str, refusal: HistoryRefused) -> JobError:

@@ -16,13 +16,6 @@ from coaching_service.core.errors import Forbidden, InvalidFields, NotFound, Per
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files import measurements
-from coaching_service.integrations.history_files.measurements import (
-    UNITS_ASKED,
-    Measured,
-    MeasuredRow,
-    Measurements,
-    split_unit,
-)
 from coaching_service.integrations.history_files.models import Problem, Question, count_kinds, merge_kinds
 from coaching_service.integrations.history_files.survey import MAX_PROBLEMS, Survey, add_clients
 from coaching_service.integrations.history_files.tables import UnreadableTable
@@ -55,7 +48,7 @@ class _StoredMeanwhile(Exception):
 class _Planned:
     """A row with the values that it becomes, each with its name in the file."""
 
-    source: MeasuredRow
+    source: measurements.MeasuredRow
     customer_id: ObjectId | None = None
     values: list[tuple[str, NewMetricEntry]] = field(default_factory=list)
 
@@ -150,13 +143,13 @@ class MeasurementImport:
             codes = ", ".join(sorted({each["code"] for each in questions}))
             raise HistoryRefused(f"leaves questions open: {codes}. Answer them", "QUESTIONS_OPEN")
 
-    def _decide_metrics(self, found: Measurements) -> tuple[dict[str, NameAnswer | None], list[Question]]:
+    def _decide_metrics(self, found: measurements.Measurements) -> tuple[dict[str, NameAnswer | None], list[Question]]:
         """Return the metric of each name, by its words, and the questions about names that mean none, or several."""
         sent = stored_answers.by_name(self._progress.work["answers"]["names"])
-        answered = {split_unit(name)[0]: answer for name, answer in sent.items()}
+        answered = {measurements.split_unit(name)[0]: answer for name, answer in sent.items()}
         spelled: dict[str, list[str]] = {}
         for name in found.names:
-            spelled.setdefault(split_unit(name)[0], []).append(name)
+            spelled.setdefault(measurements.split_unit(name)[0], []).append(name)
         meant: dict[str, NameAnswer | None] = {}
         questions: list[Question] = []
         for key, spellings in spelled.items():
@@ -174,13 +167,13 @@ class MeasurementImport:
 
     def _candidates(self, key: str, spellings: Sequence[str]) -> list[ObjectId]:
         """Return the metrics that a name may mean: those with the name, else those with a usual name for the same."""
-        units = {unit for each in spellings if (unit := split_unit(each)[1]) is not None}
+        units = {unit for each in spellings if (unit := measurements.split_unit(each)[1]) is not None}
         usable = {
             metric_id: metric["name"]
             for metric_id, (_, metric) in self._known.items()
             if all(measurements.convert(1, each, metric["metricUnit"]["shortName"]) is not None for each in units)
         }
-        same = [metric_id for metric_id, name in usable.items() if split_unit(name)[0] == key]
+        same = [metric_id for metric_id, name in usable.items() if measurements.split_unit(name)[0] == key]
         meaning = measurements.meaning_of(key)
         return same or [each for each, name in usable.items() if measurements.meaning_of(name) == meaning]
 
@@ -202,7 +195,7 @@ class MeasurementImport:
 
     async def _plan(
         self,
-        found: Measurements,
+        found: measurements.Measurements,
         meant: Mapping[str, NameAnswer | None],
         clients: Mapping[str, NameAnswer | None],
     ) -> list[Question]:
@@ -244,11 +237,13 @@ class MeasurementImport:
                 "message": f"In which unit are the {_KINDS[code]} of this file, such as {units[code]}?",
                 "options": list(options),
             }
-            for code, options in UNITS_ASKED.items()
+            for code, options in measurements.UNITS_ASKED.items()
             if code in units
         ]
 
-    def _client_of(self, row: MeasuredRow, label: str, clients: Mapping[str, NameAnswer | None]) -> ObjectId | None:
+    def _client_of(
+        self, row: measurements.MeasuredRow, label: str, clients: Mapping[str, NameAnswer | None]
+    ) -> ObjectId | None:
         """Return the client whose row it is; reports a row without one, unless a question about it is open."""
         work = self._progress.work
         client = clients.get(label)
@@ -267,13 +262,17 @@ class MeasurementImport:
         return None
 
     def _value_of(
-        self, row: MeasuredRow, value: Measured, meant: Mapping[str, NameAnswer | None], units: dict[str, str]
+        self,
+        row: measurements.MeasuredRow,
+        value: measurements.Measured,
+        meant: Mapping[str, NameAnswer | None],
+        units: dict[str, str],
     ) -> tuple[ObjectId, float] | None:
         """Return the metric of a value and the value in its unit, or None for one that is reported or open.
 
         `units` has the first name for each unit that has to be asked for.
         """
-        metric_id = meant.get(split_unit(value.name)[0], SKIP)
+        metric_id = meant.get(measurements.split_unit(value.name)[0], SKIP)
         if metric_id is None:
             row.is_open = True
             return None
@@ -284,12 +283,12 @@ class MeasurementImport:
         target = metric["metricUnit"]["shortName"]
         unit = value.unit
         if unit is None and measurements.has_kind(target):
-            code = next((each for each, asked in UNITS_ASKED.items() if target in asked), None)
+            code = next((each for each, asked in measurements.UNITS_ASKED.items() if target in asked), None)
             if code is None:
                 row.report(value.name, "VALUE_LEFT_OUT", f"has no unit: write {value.name} ({target})")
                 return None
             unit = cast("str | None", self._progress.work["answers"].get(_ANSWERED[code]))
-            if unit not in UNITS_ASKED[code]:
+            if unit not in measurements.UNITS_ASKED[code]:
                 units.setdefault(code, value.name)
                 row.is_open = True
                 return None
@@ -352,7 +351,7 @@ class MeasurementImport:
     def _accept(self, row: _Planned, known: _Known | None) -> tuple[list[NewMetricEntry], list[Problem]]:
         """Return the values of a row to record, and its problems; `known` is None without the client."""
         accepted: list[NewMetricEntry] = []
-        source = MeasuredRow(row.source.line, row.source.place, "", "", problems=[*row.source.problems])
+        source = measurements.MeasuredRow(row.source.line, row.source.place, "", "", problems=[*row.source.problems])
         for name, entry in row.values:
             recorded = None if known is None else known.values.get((entry["metricId"], entry["date"]))
             if known is None:

@@ -20,17 +20,8 @@ from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.media import ZIP
 from coaching_service.integrations import background_jobs
+from coaching_service.integrations.history_import import models as history_import_models
 from coaching_service.integrations.history_import.importing import UNDO_OPERATION, add_to_period, derive_and_report
-from coaching_service.integrations.history_import.models import (
-    HistoryResult,
-    ImportedPeriod,
-    ImportWork,
-    KeptDocument,
-    RemovedCounts,
-    UndoResult,
-    UndoWork,
-    table_result,
-)
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people import jobs
 from coaching_service.people.changes.service import ImportUndoRequested
@@ -66,18 +57,22 @@ async def begin(ctx: Context, job_id: ObjectId, *, undo_id: ObjectId | None = No
     company, a dry run, and one that has stored nothing.
     """
     job = await jobs.get_complete(ctx, job_id, writes=True)
-    work = cast("ImportWork", job["work"])
+    work = cast("history_import_models.ImportWork", job["work"])
     if job["kind"] != "import" or work["contentType"] == ZIP or "answers" not in work or work["isDryRun"]:
         raise Conflict("Only the import of a table that has been stored can be undone", code="NOT_UNDOABLE")
     if jobs.is_unfinished(job):
         raise Conflict("This import has not ended yet: cancel it first", code="JOB_RUNNING")
-    if not has_stored(table_result(job["result"])):
+    if not has_stored(history_import_models.table_result(job["result"])):
         raise Conflict("This import has stored nothing", code="NOT_UNDOABLE")
     is_of_measurements = "plan" in work and work["plan"]["result"]["format"] == "measurements"
     if is_of_measurements and METRICS.EDIT not in ctx.caller.permissions:
         raise PermissionMissing(METRICS.EDIT)
-    result: UndoResult = {"ok": 0, "removed": {"customers": 0, "sessions": 0, "exercises": 0}, "failed": []}
-    undo: UndoWork = {
+    result: history_import_models.UndoResult = {
+        "ok": 0,
+        "removed": {"customers": 0, "sessions": 0, "exercises": 0},
+        "failed": [],
+    }
+    undo: history_import_models.UndoWork = {
         "importId": job_id,
         "importEndedAt": job["updatedAt"],
         "isOfClients": "plan" in work and work["plan"]["result"]["format"] == "customers",
@@ -97,7 +92,7 @@ async def begin(ctx: Context, job_id: ObjectId, *, undo_id: ObjectId | None = No
     return queued
 
 
-def has_stored(result: HistoryResult | None) -> bool:
+def has_stored(result: history_import_models.HistoryResult | None) -> bool:
     """Return whether an import has created or changed anything, by its result."""
     if result is None:
         return False
@@ -128,8 +123,8 @@ class _Undo:
         self._ctx, self._job = ctx, job
 
     @property
-    def _work(self) -> UndoWork:
-        return cast("UndoWork", self._job["work"])
+    def _work(self) -> history_import_models.UndoWork:
+        return cast("history_import_models.UndoWork", self._job["work"])
 
     async def run_batch(self) -> bool:
         """Remove the next records, in a transaction with the position of the undo; returns False at the end."""
@@ -155,7 +150,7 @@ class _Undo:
         self._job["work"] = after
         return after["entry"] != _END
 
-    async def _remove_sessions(self, tx: Context) -> tuple[UndoWork, int]:
+    async def _remove_sessions(self, tx: Context) -> tuple[history_import_models.UndoWork, int]:
         """Return what the next step needs, and how many sessions this one has seen."""
         work = self._work
         sessions = await batches.find_imported(tx, work["importId"], work["last"], _BATCH)
@@ -169,14 +164,14 @@ class _Undo:
         ids, staying = _divide({each["_id"]: each["version"] for each in sessions}, commented)
         await batches.remove_unchanged(tx, work["importId"], ids)
         removed = [each for each in sessions if each["_id"] in ids]
-        after: UndoWork = {
+        after: history_import_models.UndoWork = {
             **self._after("sessions", len(ids), staying),
             "last": sessions[-1]["_id"],
             "clients": _add(work["clients"], removed),
         }
         return after, len(sessions)
 
-    async def _renew_figures(self, tx: Context) -> tuple[UndoWork, int]:
+    async def _renew_figures(self, tx: Context) -> tuple[history_import_models.UndoWork, int]:
         work = self._work
         if not work["clients"]:
             return {**work, "entry": _EXERCISES, "record": 0}, 0
@@ -184,7 +179,7 @@ class _Undo:
             await derive_and_report(tx, work["importId"], work["clients"][0], "history.removed")
         return {**work, "record": work["record"] + 1, "clients": work["clients"][1:]}, 0
 
-    async def _remove_exercises(self, tx: Context) -> tuple[UndoWork, int]:
+    async def _remove_exercises(self, tx: Context) -> tuple[history_import_models.UndoWork, int]:
         created = await history.list_created(tx, self._work["importId"], "exercise")
         usable = await exercises.list_own_versions(tx, created)
         ids, staying = _divide(usable, await _find_used_exercises(tx, list(usable)))
@@ -192,7 +187,7 @@ class _Undo:
             await exercises.delete(tx, exercise_id)
         return {**self._after("exercises", len(ids), staying), "entry": _CUSTOMERS, "last": None}, 0
 
-    async def _remove_customers(self, tx: Context) -> tuple[UndoWork, int]:
+    async def _remove_customers(self, tx: Context) -> tuple[history_import_models.UndoWork, int]:
         work = self._work
         created = await history.list_clients_created_by_batch(tx, work["importId"])
         left = [each for each in created if work["last"] is None or each > work["last"]]
@@ -205,7 +200,7 @@ class _Undo:
         staying += [_staying(each, _UPDATED) for each in await self._find_updated(tx)]
         return {**self._after("customers", len(ids), staying), "entry": _END}, 0
 
-    async def _remove_values(self, tx: Context) -> tuple[UndoWork, int]:
+    async def _remove_values(self, tx: Context) -> tuple[history_import_models.UndoWork, int]:
         """Remove values of metrics, and at the end the assignments of sets that were made for them."""
         work = self._work
         created = await history.list_created(tx, work["importId"], "metric_value")
@@ -226,30 +221,36 @@ class _Undo:
         existing = await customers.find_references(tx, updated)
         return [each for each in updated if each in existing]
 
-    def _after(self, name: str, removed: int, staying: Sequence[KeptDocument]) -> UndoWork:
+    def _after(
+        self, name: str, removed: int, staying: Sequence[history_import_models.KeptDocument]
+    ) -> history_import_models.UndoWork:
         work = self._work
         result = work["result"]
         counts = {**result["removed"], name: cast("dict[str, int]", result["removed"]).get(name, 0) + removed}
-        after: UndoResult = {
+        after: history_import_models.UndoResult = {
             "ok": result["ok"] + removed,
-            "removed": cast("RemovedCounts", counts),
+            "removed": cast("history_import_models.RemovedCounts", counts),
             "failed": [*result["failed"], *staying][:_MAX_KEPT],
         }
         return {**work, "record": work["record"] + 1, "result": after}
 
 
-def _divide(versions: Mapping[ObjectId, int], used: Set[ObjectId]) -> tuple[list[ObjectId], list[KeptDocument]]:
+def _divide(
+    versions: Mapping[ObjectId, int], used: Set[ObjectId]
+) -> tuple[list[ObjectId], list[history_import_models.KeptDocument]]:
     """Return which documents are as they were created and not used, and why the others stay."""
     unchanged = [each for each, version in versions.items() if version == 0 and each not in used]
     others = versions.keys() - {*unchanged}
     return unchanged, [_staying(each, _USED if each in used else _CHANGED) for each in versions if each in others]
 
 
-def _staying(document_id: ObjectId, reason: tuple[str, str]) -> KeptDocument:
+def _staying(document_id: ObjectId, reason: tuple[str, str]) -> history_import_models.KeptDocument:
     return {"documentId": document_id, "code": reason[0], "message": reason[1]}
 
 
-def _add(clients: Sequence[ImportedPeriod], removed: Sequence[ImportedSession]) -> list[ImportedPeriod]:
+def _add(
+    clients: Sequence[history_import_models.ImportedPeriod], removed: Sequence[ImportedSession]
+) -> list[history_import_models.ImportedPeriod]:
     """Return what is removed of each client, with more sessions."""
     periods = {each["customerId"]: each for each in clients}
     for session in removed:

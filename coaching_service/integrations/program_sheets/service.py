@@ -14,13 +14,7 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import InvalidFields, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import NAME_LENGTH
-from coaching_service.integrations.history_files.programs import (
-    Corrections,
-    PlannedDay,
-    PlannedExercise,
-    ProgramSheet,
-    read_program,
-)
+from coaching_service.integrations.history_files import programs as history_file_programs
 from coaching_service.integrations.history_files.tables import UnreadableTable
 from coaching_service.integrations.program_sheets.models import ImportedProgram, ProgramImportOptions
 from coaching_service.library.imported_names import service as imported_names
@@ -41,7 +35,7 @@ class ReadProgram:
     """A program as a file describes it, with loads in `unit`, and what the names of its exercises mean."""
 
     name: str
-    sheet: ProgramSheet
+    sheet: history_file_programs.ProgramSheet
     names: ResolvedNames
     unit: str
 
@@ -51,7 +45,7 @@ async def read_sheet(
     file: IO[bytes] | None,
     file_name: str,
     options: ProgramImportOptions,
-    corrections: Corrections | None = None,
+    corrections: history_file_programs.Corrections | None = None,
 ) -> ReadProgram:
     """Return the program of a CSV or XLSX file, in which `corrections` are cells with another text, by line.
 
@@ -61,7 +55,7 @@ async def read_sheet(
         raise invalid_field("file", "is required", code="REQUIRED")
     unit = options["loadUnit"] or ctx.caller.company.load_unit
     try:
-        sheet = await asyncio.to_thread(read_program, file, unit, corrections)
+        sheet = await asyncio.to_thread(history_file_programs.read_program, file, unit, corrections)
     except UnreadableTable as error:
         raise _unreadable(error) from None
     counts = Counter(each.name for day in sheet.days for each in day.exercises)
@@ -75,7 +69,7 @@ async def import_program(
     file: IO[bytes] | None,
     file_name: str,
     options: ProgramImportOptions,
-    corrections: Corrections | None = None,
+    corrections: history_file_programs.Corrections | None = None,
 ) -> ImportedProgram:
     """Create the program of a CSV or XLSX file, and the exercises whose names mean none; answers are remembered.
 
@@ -99,7 +93,9 @@ async def _create(ctx: Context, read: ReadProgram) -> ImportedProgram:
     }
 
 
-def _plan(day: PlannedDay, exercises: Mapping[str, ObjectId | None], unit: str, stored_unit: str) -> BlockPlan:
+def _plan(
+    day: history_file_programs.PlannedDay, exercises: Mapping[str, ObjectId | None], unit: str, stored_unit: str
+) -> BlockPlan:
     items = [
         _item(each, exercise_id, day.superset_of(each), unit, stored_unit)
         for each in day.exercises
@@ -109,7 +105,11 @@ def _plan(day: PlannedDay, exercises: Mapping[str, ObjectId | None], unit: str, 
 
 
 def _item(
-    exercise: PlannedExercise, exercise_id: ObjectId, superset: str | None, unit: str, stored_unit: str
+    exercise: history_file_programs.PlannedExercise,
+    exercise_id: ObjectId,
+    superset: str | None,
+    unit: str,
+    stored_unit: str,
 ) -> ItemInput:
     return {
         "type": "EXERCISE",

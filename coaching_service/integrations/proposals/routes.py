@@ -11,8 +11,8 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import CursorPage
+from coaching_service.integrations.proposals import models as proposal_models
 from coaching_service.integrations.proposals import service
-from coaching_service.integrations.proposals.models import ManyRejections, Proposal, ProposalQuery, Rejected, Rejection
 
 routes = Routes(
     "/coach/proposals", tag="Proposals", path_descriptions={"proposalId": "The identifier of the proposal."}
@@ -20,7 +20,7 @@ routes = Routes(
 
 
 @routes.get("", access=session_only())
-async def list_proposals(ctx: Context, query: ProposalQuery) -> CursorPage[Proposal]:
+async def list_proposals(ctx: Context, query: proposal_models.ProposalQuery) -> CursorPage[proposal_models.Proposal]:
     """List proposals of assistants, newest first.
 
     Those on the caller's behalf; for the owner, all of the company. A proposal that concerns a client whom the caller
@@ -30,18 +30,23 @@ async def list_proposals(ctx: Context, query: ProposalQuery) -> CursorPage[Propo
 
 
 @routes.get("/{proposalId}", access=session_only(), errors=(NotFound,))
-async def get_proposal(ctx: Context, proposal_id: ObjectId) -> Proposal:
+async def get_proposal(ctx: Context, proposal_id: ObjectId) -> proposal_models.Proposal:
     """Read a proposal of an assistant."""
     return await service.get(ctx, proposal_id)
 
 
 _decision = partial(
-    routes.post, access=session_only(), status=200, returns=Proposal, errors=(NotFound, Conflict), idempotent=True
+    routes.post,
+    access=session_only(),
+    status=200,
+    returns=proposal_models.Proposal,
+    errors=(NotFound, Conflict),
+    idempotent=True,
 )
 
 
 @_decision("/{proposalId}/approve", resumable=True)
-async def approve_proposal(ctx: Context, proposal_id: ObjectId, claim: Claim | None) -> Proposal:
+async def approve_proposal(ctx: Context, proposal_id: ObjectId, claim: Claim | None) -> proposal_models.Proposal:
     """Approve a proposal: what it proposes is done, once.
 
     It is done with the rights that the assistant has now; if they do not suffice any more, the response is 403 and the
@@ -51,7 +56,9 @@ async def approve_proposal(ctx: Context, proposal_id: ObjectId, claim: Claim | N
 
 
 @_decision("/{proposalId}/reject", body_optional=True, example={"note": "Not this week"})
-async def reject_proposal(ctx: Context, proposal_id: ObjectId, body: Rejection) -> Proposal:
+async def reject_proposal(
+    ctx: Context, proposal_id: ObjectId, body: proposal_models.Rejection
+) -> proposal_models.Proposal:
     """Reject a proposal: nothing is done, and the same call is refused for 24 hours."""
     return await service.reject(ctx, proposal_id, body["note"], place="api")
 
@@ -63,7 +70,7 @@ async def reject_proposal(ctx: Context, proposal_id: ObjectId, body: Rejection) 
     idempotent=True,
     example={"ids": ["66f0c0ffee0000000000abcd"], "note": "Not this week"},
 )
-async def reject_proposals(ctx: Context, body: ManyRejections) -> Rejected:
+async def reject_proposals(ctx: Context, body: proposal_models.ManyRejections) -> proposal_models.Rejected:
     """Reject several proposals.
 
     Those with the given identifiers, or all that wait of an assistant or API key. What is decided already is left out.

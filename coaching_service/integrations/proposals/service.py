@@ -25,26 +25,7 @@ from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.list_selection import CursorPage, ListPart
 from coaching_service.core.mcp.arguments import InvalidArguments, validate_arguments
 from coaching_service.core.mcp.results import typed
-from coaching_service.integrations.proposals import models
-from coaching_service.integrations.proposals.models import (
-    Decision,
-    NewProposal,
-    Proposal,
-    ProposingAssistant,
-    Status,
-)
-from coaching_service.integrations.proposals.tool_calls import (
-    Approval,
-    Call,
-    ProposalClosed,
-    ProposalRejected,
-    ProposalStale,
-    TooManyProposals,
-    Unconfirmed,
-    carry_out,
-    find_tool_denial,
-    use_unit_of_client,
-)
+from coaching_service.integrations.proposals import models, tool_calls
 from coaching_service.people import api_keys, notifications
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.changes.models import area_of, load_visibility
@@ -65,7 +46,7 @@ _DELAY = timedelta(minutes=1)
 _INTERVAL = timedelta(minutes=15)
 
 
-async def make_due(ctx: Context, proposal: Proposal) -> None:
+async def make_due(ctx: Context, proposal: models.Proposal) -> None:
     """Make the notification about a new proposal due, in the transaction that stores it."""
     coach, assistant = proposal["coachId"], proposal["assistant"]["_id"]
     due = DueNotification(
@@ -107,13 +88,13 @@ _HIDDEN = "It changes records that you may not see."
 MAX_PENDING = 50  # of one assistant and coach
 _LOOK_AGAIN = timedelta(seconds=8)  # whether the records have changed
 # Others are of the tool, which could do it when it was proposed.
-_OWN_CONFLICTS = (ProposalClosed.default_code, RequestInProgress.default_code)
+_OWN_CONFLICTS = (tool_calls.ProposalClosed.default_code, RequestInProgress.default_code)
 
 
 # --- proposing -------------------------------------------------------------------------------------------------------
 
 
-async def propose(ctx: Context, unconfirmed: Unconfirmed) -> Proposal:
+async def propose(ctx: Context, unconfirmed: tool_calls.Unconfirmed) -> models.Proposal:
     """Store a call that has to be confirmed, and return it as a proposal of the caller, an assistant.
 
     An equal call that is pending, and would still do the same, is returned instead. Raises ProposalRejected if the
@@ -129,15 +110,17 @@ async def propose(ctx: Context, unconfirmed: Unconfirmed) -> Proposal:
 
 
 @transactional
-async def _propose(ctx: Context, unconfirmed: Unconfirmed, assistant: ProposingAssistant) -> Proposal:
+async def _propose(
+    ctx: Context, unconfirmed: tool_calls.Unconfirmed, assistant: models.ProposingAssistant
+) -> models.Proposal:
     call, caller = unconfirmed.call, ctx.caller
     identity = call.identity(ctx)
     if (pending := await models.find_one(ctx, {"call": identity, "status": "pending"})) is not None:
         if pending["shown"] == unconfirmed.shown and pending["expiresAt"] > now():
             return pending
-        await _decide(ctx, pending, Decision("expired"))
+        await _decide(ctx, pending, models.Decision("expired"))
     await _require_welcome(ctx, call, identity)
-    new: NewProposal = {
+    new: models.NewProposal = {
         "tool": call.tool.name,
         "summary": unconfirmed.line,
         "reasons": [reason.name for reason in unconfirmed.reasons],
@@ -164,22 +147,24 @@ async def _propose(ctx: Context, unconfirmed: Unconfirmed, assistant: ProposingA
     return proposal
 
 
-async def _require_welcome(ctx: Context, call: Call, identity: str) -> None:
+async def _require_welcome(ctx: Context, call: tool_calls.Call, identity: str) -> None:
     """Raise what `propose` raises for a new proposal."""
     rejected = {"call": identity, "status": "rejected", "decidedAt": {"$gt": now() - models.LIFETIME}}
     if (refused := await models.find_one(ctx, rejected)) is not None:
         note = refused.get("note")
-        raise ProposalRejected(f"REJECTED: the coach has rejected this call{f': {typed(note)}' if note else ''}")
+        raise tool_calls.ProposalRejected(
+            f"REJECTED: the coach has rejected this call{f': {typed(note)}' if note else ''}"
+        )
     own: Filter = {"coachId": ctx.caller.id, "assistant._id": ctx.caller.credential_id, **models.has_status("pending")}
     if await models.proposals.count(ctx, own) >= MAX_PENDING:
-        raise TooManyProposals
+        raise tool_calls.TooManyProposals
     key = call.idempotency_key
     if key is not None and await models.find_one(ctx, {**own, "idempotencyKey": key}) is not None:
         message = "This idempotencyKey was used with another call or other arguments"
         raise Conflict(message, code=IdempotencyKeyReused.default_code)
 
 
-async def _identify_assistant(ctx: Context) -> ProposingAssistant:
+async def _identify_assistant(ctx: Context) -> models.ProposingAssistant:
     caller = ctx.caller
     name = caller.application
     if caller.via == "apiKey":
@@ -206,8 +191,8 @@ def url_of(services: Services, proposal_id: ObjectId) -> str:
 
 
 async def list_proposals(
-    ctx: Context, *, limit: int, after: str | None = None, status: Status | None = None
-) -> CursorPage[Proposal]:
+    ctx: Context, *, limit: int, after: str | None = None, status: models.Status | None = None
+) -> CursorPage[models.Proposal]:
     """Return proposals on which the caller decides, newest first: at most `limit`, after a cursor.
 
     Raises InvalidFields for a text that is not a cursor.
@@ -224,27 +209,27 @@ async def count_pending(ctx: Context) -> int:
     return await models.proposals.count(ctx, _own(ctx) | models.has_status("pending") | await _in_scope(ctx))
 
 
-async def get(ctx: Context, proposal_id: ObjectId) -> Proposal:
+async def get(ctx: Context, proposal_id: ObjectId) -> models.Proposal:
     """Return a proposal. Raises NotFound unless the caller is its coach or the owner, and works with its clients."""
     proposal = await _get_stored(ctx, proposal_id, _own(ctx))
     return _present(proposal, await load_visibility(ctx))
 
 
-async def find_own(ctx: Context, proposal_id: ObjectId) -> Proposal:
+async def find_own(ctx: Context, proposal_id: ObjectId) -> models.Proposal:
     """Return a proposal of the calling assistant, with its private fields. Raises NotFound if it made no such one."""
     where: Filter = {"coachId": ctx.caller.id, "assistant._id": ctx.caller.credential_id}
     proposal = await _get_stored(ctx, proposal_id, where)
     return {**proposal, "status": _status(proposal)}
 
 
-async def _get_stored(ctx: Context, proposal_id: ObjectId, where: Filter) -> Proposal:
+async def _get_stored(ctx: Context, proposal_id: ObjectId, where: Filter) -> models.Proposal:
     """Return the proposal of `where` with private fields. Raises NotFound, also without a client of it in scope."""
     if (proposal := await models.find_one(ctx, {"_id": proposal_id} | where | await _in_scope(ctx))) is None:
         raise NotFound("proposal")
     return proposal
 
 
-async def find_decided(ctx: Context, call: Call, proposal_id: str) -> Proposal | None:
+async def find_decided(ctx: Context, call: tool_calls.Call, proposal_id: str) -> models.Proposal | None:
     """Return the proposal of a call of the calling assistant if a coach has decided on it, else None."""
     if not ObjectId.is_valid(proposal_id):
         return None
@@ -264,7 +249,7 @@ async def _in_scope(ctx: Context) -> Filter:
     return {"customerIds": {"$not": {"$elemMatch": {"$nin": list(visibility.customer_ids)}}}}
 
 
-def _present(proposal: Proposal, visibility: Visibility) -> Proposal:
+def _present(proposal: models.Proposal, visibility: Visibility) -> models.Proposal:
     """Return a proposal as a coach reads it.
 
     Changes in areas that the coach may not see are left out, and then also the texts that say what they are. What has
@@ -280,10 +265,10 @@ def _present(proposal: Proposal, visibility: Visibility) -> Proposal:
     public = {name: value for name, value in proposal.items() if name not in models.proposals.private}
     if len(changes) < len(proposal["changes"]) or not (changes or visibility.allows(area=CUSTOMERS)):
         public |= {"summary": _HIDDEN, "result": None}
-    return cast("Proposal", {**public, "status": _status(proposal), "changes": changes})
+    return cast("models.Proposal", {**public, "status": _status(proposal), "changes": changes})
 
 
-def _status(proposal: Proposal) -> Status:
+def _status(proposal: models.Proposal) -> models.Status:
     return "expired" if proposal["status"] == "pending" and proposal["expiresAt"] <= now() else proposal["status"]
 
 
@@ -292,7 +277,7 @@ def _status(proposal: Proposal) -> Status:
 
 async def approve(
     ctx: Context, proposal_id: ObjectId, claim: Claim | None = None, *, place: DecidedIn = "page"
-) -> Proposal:
+) -> models.Proposal:
     """Carry out a proposal with the rights that its assistant has now, and return it; `place`: where it is approved.
 
     A proposal that was approved under the same `claim` is returned. Raises NotFound as `get` does, ProposalClosed,
@@ -303,13 +288,13 @@ async def approve(
         return await get(ctx, proposal_id)
     proposal = await _get_open(ctx, proposal_id)
     try:
-        await _execute(ctx, Approval(proposal, ctx.caller, place, claim))
+        await _execute(ctx, tool_calls.Approval(proposal, ctx.caller, place, claim))
     except Forbidden as error:
         result = {"code": error.code, "message": str(error)}
-        await _decide(ctx, proposal, Decision("failed", _identify_coach(ctx), result, place))
+        await _decide(ctx, proposal, models.Decision("failed", _identify_coach(ctx), result, place))
         raise
-    except ProposalStale:
-        await _decide(ctx, proposal, Decision("stale"))
+    except tool_calls.ProposalStale:
+        await _decide(ctx, proposal, models.Decision("stale"))
         raise
     return await get(ctx, proposal_id)
 
@@ -317,14 +302,14 @@ async def approve(
 @transactional
 async def reject(
     ctx: Context, proposal_id: ObjectId, note: str | None = None, *, place: DecidedIn = "page"
-) -> Proposal:
+) -> models.Proposal:
     """Reject a proposal, with what the assistant is to read, and return it.
 
     Raises NotFound as `get` does, ProposalClosed.
     """
     proposal = await _get_open(ctx, proposal_id)
-    if not await _decide(ctx, proposal, Decision("rejected", _identify_coach(ctx), None, place, note or None)):
-        raise ProposalClosed
+    if not await _decide(ctx, proposal, models.Decision("rejected", _identify_coach(ctx), None, place, note or None)):
+        raise tool_calls.ProposalClosed
     await audit.record(ctx, "proposal.rejected", proposalId=proposal_id, about=models.only_client(proposal))
     return await get(ctx, proposal_id)
 
@@ -346,7 +331,7 @@ async def reject_many(
         ids = [each["_id"] for each in await models.find(ctx, where, sort=models.NEWEST_FIRST)]
     rejected = 0
     for proposal_id in ids:
-        with suppress(NotFound, ProposalClosed):
+        with suppress(NotFound, tool_calls.ProposalClosed):
             await reject(ctx, proposal_id, note, place=place)
             rejected += 1
     return rejected
@@ -354,7 +339,7 @@ async def reject_many(
 
 async def decide_in_view(
     ctx: Context, proposal_id: ObjectId, decision: Literal["approve", "reject"], nonce: str
-) -> Proposal:
+) -> models.Proposal:
     """Approve or reject a proposal of the calling assistant, whose coach has decided in its view, and return it.
 
     Raises Forbidden for a key, and without the secret of the proposal, which only views receive; NotFound; and as the
@@ -366,38 +351,38 @@ async def decide_in_view(
     return await (approve if decision == "approve" else reject)(ctx, proposal_id, place="view")
 
 
-async def _get_open(ctx: Context, proposal_id: ObjectId) -> Proposal:
+async def _get_open(ctx: Context, proposal_id: ObjectId) -> models.Proposal:
     """Return a proposal on which the caller decides, with its private fields. Raises NotFound, ProposalClosed."""
     proposal = await _get_stored(ctx, proposal_id, _own(ctx))
     if _status(proposal) != "pending":
-        raise ProposalClosed
+        raise tool_calls.ProposalClosed
     return proposal
 
 
-async def _execute(ctx: Context, approval: Approval) -> None:
+async def _execute(ctx: Context, approval: tool_calls.Approval) -> None:
     """Carry out the call of a proposal, as its assistant. Raises Forbidden, ProposalClosed, ProposalStale, Conflict."""
     proposal = approval.proposal
     if (tool := ctx.services.tools.get(proposal["tool"])) is None:  # a version of the service without it
-        raise ProposalStale
+        raise tool_calls.ProposalStale
     principal = await _load_assistant(ctx.services, proposal)
-    if (denial := find_tool_denial(tool, principal)) is not None:
+    if (denial := tool_calls.find_tool_denial(tool, principal)) is not None:
         raise denial
     sent = orjson.loads(proposal["arguments"])
     acting = replace(ctx, principal=principal, interface="assistant", operation=tool.name)
     try:
         arguments = validate_arguments(tool.takes, sent)
-        acting = await use_unit_of_client(acting, arguments.get("customerId"))
-        call = Call(tool, arguments, sent, proposal["idempotencyKey"], approval=approval)
+        acting = await tool_calls.use_unit_of_client(acting, arguments.get("customerId"))
+        call = tool_calls.Call(tool, arguments, sent, proposal["idempotencyKey"], approval=approval)
         if call.identity(acting) != proposal["call"]:  # its loads would be in another unit
-            raise ProposalStale
-        await carry_out(acting, call)
+            raise tool_calls.ProposalStale
+        await tool_calls.carry_out(acting, call)
     except (InvalidArguments, BadRequest, NotFound) as error:  # what it refers to is not there any more
-        raise ProposalStale from error
+        raise tool_calls.ProposalStale from error
     except Conflict as error:
-        raise error if error.code in _OWN_CONFLICTS else ProposalStale() from error
+        raise error if error.code in _OWN_CONFLICTS else tool_calls.ProposalStale() from error
 
 
-async def _load_assistant(services: Services, proposal: Proposal) -> Principal:
+async def _load_assistant(services: Services, proposal: models.Proposal) -> Principal:
     """Return the assistant, or the key, of a proposal as a principal with its rights of now.
 
     Raises Forbidden if it is gone, or the company is suspended.
@@ -423,7 +408,7 @@ async def mark_recalled(ctx: Context, event: MessagesRecalled) -> None:
 
 
 @transactional
-async def _decide(ctx: Context, proposal: Proposal, decision: Decision) -> bool:
+async def _decide(ctx: Context, proposal: models.Proposal, decision: models.Decision) -> bool:
     """Store a decision by which nothing is done; returns whether there was none before."""
     if not await models.decide(ctx, proposal["_id"], decision):
         return False
@@ -450,10 +435,10 @@ async def _close(ctx: Context, proposal_id: ObjectId) -> bool:
     is_expired = proposal["expiresAt"] <= now()
     if not is_expired and not await _has_changed(ctx, proposal):
         return False
-    return await _decide(ctx, proposal, Decision("expired" if is_expired else "stale"))
+    return await _decide(ctx, proposal, models.Decision("expired" if is_expired else "stale"))
 
 
-async def _has_changed(ctx: Context, proposal: Proposal) -> bool:
+async def _has_changed(ctx: Context, proposal: models.Proposal) -> bool:
     """Return whether a record that the coach is shown has another version, or is gone, or what is copied differs."""
     for source in proposal.get("sources", ()):
         if await batches.has_changed(ctx, source):

@@ -16,7 +16,7 @@ from typing import Any, TypedDict
 
 import orjson
 
-from coaching_service.core import audit
+from coaching_service.core import audit, idempotency
 from coaching_service.core.auth import Principal, find_denial, new_token, token_hash
 from coaching_service.core.changes import history
 from coaching_service.core.database.connection import Index
@@ -28,46 +28,11 @@ from coaching_service.core.database.recording import Approver, DecidedIn
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import Conflict, Forbidden, ServiceError
 from coaching_service.core.http.responses import to_json
-from coaching_service.core.idempotency import (
-    Claim,
-    IdempotencyKeyReused,
-    RequestInProgress,
-    StoredResponse,
-    claim_steps,
-    run_once,
-)
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.results import (
-    OUTREACH,
-    Answer,
-    OutreachDenied,
-    RaisedLoad,
-    Reason,
-    Source,
-    Written,
-    as_proposed,
-    find_reasons,
-    mark_typed,
-)
+from coaching_service.core.mcp import results
 from coaching_service.core.mcp.tools import Tool
 from coaching_service.integrations.proposals import models
-from coaching_service.integrations.proposals.models import (
-    Decision,
-    Proposal,
-    ProposedChange,
-    Resolution,
-    ShownRecord,
-    StoredConfirmation,
-)
-from coaching_service.integrations.proposals.versions import (
-    AMOUNTS,
-    Version,
-    describe_changes,
-    find_unusual,
-    is_shown,
-    reaches_people,
-    read_versions,
-)
+from coaching_service.integrations.proposals import versions as proposal_versions
 from coaching_service.people.account.service import convert_stored_load
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts.blocks import batches as block_batches
@@ -148,7 +113,9 @@ _spending = Documents[StoredSpending](
 )
 
 
-async def spend(tx: Context, call_id: ObjectId, written: Written, versions: Sequence[Version]) -> set[Reason]:
+async def spend(
+    tx: Context, call_id: ObjectId, written: results.Written, versions: Sequence[proposal_versions.Version]
+) -> set[results.Reason]:
     """Count a call in whose transaction everything is written, or return why it has to be confirmed.
 
     `call_id` is the same when the transaction is repeated. `versions`: of what it has changed.
@@ -170,13 +137,13 @@ async def spend(tx: Context, call_id: ObjectId, written: Written, versions: Sequ
     days = {day for call in (own, *recent) for day in call["days"]}
     reasons = {
         # Tools say so themselves; this is for what they do not expect, such as an undo of what a program did.
-        Reason.DONE_WORK: any(before and is_done_work_changed(before, after) for _, before, after in workouts),
-        Reason.MANY_CHANGES: len(recent) + 1 > MAX_WRITES,
-        Reason.MANY_CLIENT_DAYS: own["days"] and len(days) > MAX_CLIENT_DAYS,
-        Reason.MANY_REMOVED: _count_removed(recent) < _count_removed([*recent, own]) > MAX_REMOVED,
-        Reason.MANY_NEW_CLIENTS: own["newClients"] and new_clients > MAX_NEW_CLIENTS,
-        Reason.LOAD_RAISED: _raises_load(tx, recent, own),
-        Reason.OTHERS_VALUE: await _replaces_value_of_others(tx),
+        results.Reason.DONE_WORK: any(before and is_done_work_changed(before, after) for _, before, after in workouts),
+        results.Reason.MANY_CHANGES: len(recent) + 1 > MAX_WRITES,
+        results.Reason.MANY_CLIENT_DAYS: own["days"] and len(days) > MAX_CLIENT_DAYS,
+        results.Reason.MANY_REMOVED: _count_removed(recent) < _count_removed([*recent, own]) > MAX_REMOVED,
+        results.Reason.MANY_NEW_CLIENTS: own["newClients"] and new_clients > MAX_NEW_CLIENTS,
+        results.Reason.LOAD_RAISED: _raises_load(tx, recent, own),
+        results.Reason.OTHERS_VALUE: await _replaces_value_of_others(tx),
     }
     found = {reason for reason, holds in reasons.items() if holds}
     if found:
@@ -197,7 +164,7 @@ async def _list_last_hour(ctx: Context, *, other_than: ObjectId) -> list[StoredS
 # --- what a call changes ---------------------------------------------------------------------------------------------
 
 
-def _measure(workouts: Sequence[Version], raised: Sequence[RaisedLoad]) -> CallSpending:
+def _measure(workouts: Sequence[proposal_versions.Version], raised: Sequence[results.RaisedLoad]) -> CallSpending:
     spending: CallSpending = {"days": [], "left": [], "newClients": 0, "loads": [], "dayLoads": []}
     for load in raised:
         of = _key(load.customer_id, load.exercise_id, load.unit)
@@ -226,7 +193,7 @@ def _measure(workouts: Sequence[Version], raised: Sequence[RaisedLoad]) -> CallS
     return {**spending, "days": sorted({*spending["days"]})}
 
 
-async def _only_fills_empty_days(tx: Context, workouts: Sequence[Version]) -> bool:
+async def _only_fills_empty_days(tx: Context, workouts: Sequence[proposal_versions.Version]) -> bool:
     """Return whether workouts are only added, to days of clients that had none; check-ins do not count."""
     added: dict[ObjectId, set[str]] = {}
     for change, before, after in workouts:
@@ -415,7 +382,7 @@ def _has_room(recent: list[ChatConfirmation], messages: int) -> bool:
 
 
 TOKEN_LIFETIME = models.CONFIRMATION_LIFETIME
-_ORDER = list(Reason)
+_ORDER = list(results.Reason)
 
 
 @dataclass(frozen=True)
@@ -430,10 +397,10 @@ class Output:
 class Approval:
     """The approval of a proposal by a coach, under the claim of an idempotency key if the request has one."""
 
-    proposal: Proposal
+    proposal: models.Proposal
     coach: Principal
     place: DecidedIn
-    claim: Claim | None = None
+    claim: idempotency.Claim | None = None
 
 
 @dataclass(frozen=True)
@@ -471,13 +438,13 @@ class Unconfirmed(Exception):
         self,
         call: Call,
         line: str,
-        reasons: Sequence[Reason],
+        reasons: Sequence[results.Reason],
         shown: str,
-        records: Sequence[ShownRecord],
-        sources: Sequence[Source],
-        changes: Sequence[ProposedChange],
+        records: Sequence[models.ShownRecord],
+        sources: Sequence[results.Source],
+        changes: Sequence[models.ProposedChange],
         customer_ids: Sequence[ObjectId],
-        resolved: Sequence[Resolution],
+        resolved: Sequence[models.Resolution],
     ) -> None:
         super().__init__(line)
         self.messages = _count_messages(reasons, customer_ids)
@@ -525,7 +492,7 @@ def find_tool_denial(tool: Tool, caller: Principal) -> Forbidden | None:
         return Forbidden("This access may not read")
     if (denial := find_denial(tool.access, caller, writes=tool.writes)) is not None:
         return denial
-    return OutreachDenied() if tool.outreach and not caller.may_reach_out else None
+    return results.OutreachDenied() if tool.outreach and not caller.may_reach_out else None
 
 
 async def carry_out(ctx: Context, call: Call) -> Output:
@@ -535,9 +502,9 @@ async def carry_out(ctx: Context, call: Call) -> Output:
     """
     if not call.tool.writes:
         result = await call.tool.call(ctx, call.arguments)
-        if isinstance(result, Answer):
+        if isinstance(result, results.Answer):
             return Output(result.text, _json(result.data))
-        if isinstance(result, Written):
+        if isinstance(result, results.Written):
             raise TypeError(f"{call.tool.name} only reads, so it must not return Written")
         data = _json(result)
         return Output(orjson.dumps(data).decode(), data)
@@ -565,20 +532,20 @@ def _bound_call(ctx: Context, call: Call) -> str:
 
 async def _write_once(ctx: Context, call: Call, key: str) -> Output:
     body = {"tool": call.tool.name, "arguments": call.sent}
-    claim = Claim.of(ctx, key, "TOOL", str(ctx.caller.credential_id), body)
+    claim = idempotency.Claim.of(ctx, key, "TOOL", str(ctx.caller.credential_id), body)
     about = call.arguments.get("customerId")
 
-    async def work(tx: Context) -> tuple[StoredResponse, ObjectId | None]:
+    async def work(tx: Context) -> tuple[idempotency.StoredResponse, ObjectId | None]:
         output = await _write(tx, call)
         about_new = output.data.get("customerId")
         body = to_json({"text": output.text, "data": output.data})
-        return StoredResponse(200, body), ObjectId(about_new) if about_new else None
+        return idempotency.StoredResponse(200, body), ObjectId(about_new) if about_new else None
 
     try:
-        response = await run_once(ctx, claim, about, work)
-    except RequestInProgress as error:
+        response = await idempotency.run_once(ctx, claim, about, work)
+    except idempotency.RequestInProgress as error:
         raise Conflict("The first call with this idempotencyKey is still running", code=error.code) from None
-    except IdempotencyKeyReused as error:
+    except idempotency.IdempotencyKeyReused as error:
         message = "This idempotencyKey was used with another call or other arguments"
         raise Conflict(message, code=error.code) from None
     stored = orjson.loads(response.body)
@@ -608,9 +575,9 @@ async def _settle(tx: Context, approval: Approval, work: Callable[[], Awaitable[
     """
     proposal = approval.proposal
     if approval.claim is not None:
-        await claim_steps(tx, approval.claim, [proposal["_id"]], lambda _: models.only_client(proposal))
+        await idempotency.claim_steps(tx, approval.claim, [proposal["_id"]], lambda _: models.only_client(proposal))
     by: Approver = {"_id": approval.coach.id, "name": approval.coach.name}
-    decision = Decision("executed", by, place=approval.place)
+    decision = models.Decision("executed", by, place=approval.place)
     tx.changes.approved_by, tx.changes.decided_in = by, approval.place
     if not await models.decide(tx, proposal["_id"], decision):
         raise ProposalClosed
@@ -625,7 +592,7 @@ async def _settle(tx: Context, approval: Approval, work: Callable[[], Awaitable[
 
 async def _write_confirmed(tx: Context, call: Call) -> Output:
     result = await call.tool.call(tx, call.arguments)
-    if not isinstance(result, Written):
+    if not isinstance(result, results.Written):
         raise TypeError(f"{call.tool.name} writes, so it must return Written")
     written = await _note_archived(tx, result)
     await _require_confirmation(tx, call, written)
@@ -640,7 +607,7 @@ def _changed_clients(tx: Context) -> list[ObjectId]:
     return [each for each in dict.fromkeys(clients) if each is not None]
 
 
-async def _note_archived(tx: Context, written: Written) -> Written:
+async def _note_archived(tx: Context, written: results.Written) -> results.Written:
     """Return what was done, with a sentence if the only client whom it concerns is archived."""
     clients = _changed_clients(tx)
     is_deleted = any(each.action == "deleted" and each.id == each.client_id for each in tx.changes.documents.values())
@@ -649,10 +616,10 @@ async def _note_archived(tx: Context, written: Written) -> Written:
     return replace(written, line=f"{written.line} This client is archived.")
 
 
-async def _require_confirmation(tx: Context, call: Call, written: Written) -> None:
+async def _require_confirmation(tx: Context, call: Call, written: results.Written) -> None:
     """Use up the confirmation of the call, if it needs one. Raises Forbidden, Unconfirmed, ProposalStale."""
     await tx.changes.check(tx)
-    versions = [] if written.leads_back else await read_versions(tx, AMOUNTS)
+    versions = [] if written.leads_back else await proposal_versions.read_versions(tx, proposal_versions.AMOUNTS)
     reasons = _find_reasons(tx, call, written, versions)
     # Not the reasons: what the assistant has done in the last minutes is one.
     shown = _digest([written.line, written.depends_on, [each["plans"] for each in written.sources], _versions(tx)])
@@ -662,29 +629,34 @@ async def _require_confirmation(tx: Context, call: Call, written: Written) -> No
         return
     if await _use_token(tx, call, shown, reasons):
         return
-    if unusual := await find_unusual(tx, versions):
-        reasons.add(Reason.UNUSUAL_AMOUNT)
+    if unusual := await proposal_versions.find_unusual(tx, versions):
+        reasons.add(results.Reason.UNUSUAL_AMOUNT)
     if not reasons:
         reasons = await spend(tx, call.id, written, versions)
     if reasons:
         ordered = sorted(reasons, key=_ORDER.index)
-        changes, customer_ids = await describe_changes(tx, written.unlogged), _concerned_clients(tx, call)
-        line = " ".join([as_proposed(written.line), *unusual])
-        resolved: list[Resolution] = [{"key": key, "meaning": meaning} for key, meaning in tx.resolved.items()]
+        changes, customer_ids = (
+            await proposal_versions.describe_changes(tx, written.unlogged),
+            _concerned_clients(tx, call),
+        )
+        line = " ".join([results.as_proposed(written.line), *unusual])
+        resolved: list[models.Resolution] = [{"key": key, "meaning": meaning} for key, meaning in tx.resolved.items()]
         records = _list_records(tx)
         raise Unconfirmed(call, line, ordered, shown, records, written.sources, changes, customer_ids, resolved)
 
 
-def _find_reasons(tx: Context, call: Call, written: Written, versions: Sequence[Version]) -> set[Reason]:
+def _find_reasons(
+    tx: Context, call: Call, written: results.Written, versions: Sequence[proposal_versions.Version]
+) -> set[results.Reason]:
     """Return the reasons for a confirmation that the tool has found, and those of the call as a whole.
 
     Raises OutreachDenied.
     """
-    reasons = {*written.reasons, *([Reason.MANY_CLIENTS] if len(_changed_clients(tx)) > 1 else [])}
+    reasons = {*written.reasons, *([results.Reason.MANY_CLIENTS] if len(_changed_clients(tx)) > 1 else [])}
     if undeclared := reasons - call.tool.confirms:
         raise RuntimeError(f"{call.tool.name} does not declare that it confirms {sorted(undeclared)}")
-    if reaches_people(tx, versions):
-        reasons.add(Reason.CONTACT)
+    if proposal_versions.reaches_people(tx, versions):
+        reasons.add(results.Reason.CONTACT)
     new_dates = [
         each.after["date"]
         for each in versions
@@ -693,13 +665,13 @@ def _find_reasons(tx: Context, call: Call, written: Written, versions: Sequence[
         and each.after["date"] is not None
         and (each.before is None or each.before["date"] != each.after["date"])
     ]
-    reasons.update(find_reasons(today=tx.caller.today(), dates=new_dates))
-    if reasons & OUTREACH and not tx.caller.may_reach_out:
-        raise OutreachDenied
+    reasons.update(results.find_reasons(today=tx.caller.today(), dates=new_dates))
+    if reasons & results.OUTREACH and not tx.caller.may_reach_out:
+        raise results.OutreachDenied
     return reasons
 
 
-async def _find_confirmation(tx: Context, call: Call) -> StoredConfirmation | None:
+async def _find_confirmation(tx: Context, call: Call) -> models.StoredConfirmation | None:
     """Return what the token of a call confirms; None without a token, or if it is not valid."""
     if call.token is None:
         return None
@@ -711,7 +683,7 @@ async def forget_token(ctx: Context, token: str) -> None:
     await models.confirmations.delete(ctx, {"tokenHash": token_hash(token)})
 
 
-async def _use_token(tx: Context, call: Call, shown: str, reasons: Collection[Reason]) -> bool:
+async def _use_token(tx: Context, call: Call, shown: str, reasons: Collection[results.Reason]) -> bool:
     """Use up the token of a call; returns whether it confirms what the call would do."""
     known = await _find_confirmation(tx, call)
     if known is None or known["shown"] != shown:
@@ -726,9 +698,9 @@ async def _use_token(tx: Context, call: Call, shown: str, reasons: Collection[Re
     return True
 
 
-def _count_messages(reasons: Collection[Reason], customer_ids: Sequence[ObjectId]) -> int:
+def _count_messages(reasons: Collection[results.Reason], customer_ids: Sequence[ObjectId]) -> int:
     """Return how many people a call writes to."""
-    return max(1, len(customer_ids)) if Reason.CONTACT in reasons else 0
+    return max(1, len(customer_ids)) if results.Reason.CONTACT in reasons else 0
 
 
 def _concerned_clients(tx: Context, call: Call) -> list[ObjectId]:
@@ -742,16 +714,18 @@ def _concerned_clients(tx: Context, call: Call) -> list[ObjectId]:
 def _versions(tx: Context) -> list[list[object]]:
     """Return the documents that the call changes, with the versions they have now; of new ones only how many."""
     records = _list_records(tx)
-    created = {each.id for each in tx.changes.documents.values() if is_shown(each)} - {each["_id"] for each in records}
+    created = {each.id for each in tx.changes.documents.values() if proposal_versions.is_shown(each)} - {
+        each["_id"] for each in records
+    }
     return [[len(created)], *sorted([[*each.values()] for each in records], key=str)]
 
 
-def _list_records(tx: Context) -> list[ShownRecord]:
+def _list_records(tx: Context) -> list[models.ShownRecord]:
     """Return the existing documents that the call changes, with the versions they have now.
 
     Left out is what only follows: the conversation of a message, and the delivered message whose sending is undone.
     """
-    followed = [each for each in tx.changes.documents.values() if is_shown(each)]
+    followed = [each for each in tx.changes.documents.values() if proposal_versions.is_shown(each)]
     changes = {each.id: each for each in reversed(followed)}.values()
     return [
         {"collection": change.collection, "_id": change.id, "version": change.from_version}
@@ -771,7 +745,7 @@ def _spoken(value: object) -> str:
 
 def _json(value: Mapping[str, Any]) -> dict[str, Any]:
     """Return an object as JSON has it, in which the text written by people is marked."""
-    decoded: dict[str, Any] = mark_typed(orjson.loads(to_json(value)))
+    decoded: dict[str, Any] = results.mark_typed(orjson.loads(to_json(value)))
     return decoded
 
 

@@ -23,23 +23,7 @@ from rapidfuzz.distance import OSA
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize, without_apostrophes
-from coaching_service.library.exercises._name_words import (
-    EQUIPMENT,
-    FILLERS,
-    NameWords,
-    is_part_of_body,
-    one_spelling,
-    spellings_of,
-)
-from coaching_service.library.exercises._search_index import (
-    MIN_TYPO_LENGTH,
-    Line,
-    SearchIndex,
-    Vocabulary,
-    expand,
-    numbers_of,
-    search,
-)
+from coaching_service.library.exercises import _name_words, _search_index
 
 MAX_NAME_LENGTH = 80  # longer names mean only the exercise that has exactly this name
 MAX_ALTERNATIVES = 3
@@ -89,18 +73,18 @@ class _Name:
     """A name that a person has written: as typed, and with its abbreviations written out."""
 
     text: str
-    spellings: tuple[NameWords, ...]
+    spellings: tuple[_name_words.NameWords, ...]
 
     @classmethod
     def of(cls, name: str) -> _Name:
-        typed = NameWords.of(name)
-        expanded = tuple(expand(typed.raw))
+        typed = _name_words.NameWords.of(name)
+        expanded = tuple(_search_index.expand(typed.raw))
         spellings = (typed,) if expanded == typed.typed else (typed, replace(typed, typed=expanded))
         return cls(" ".join((*typed.typed, *typed.measures)), spellings)
 
 
 def resolve(
-    index: SearchIndex,
+    index: _search_index.SearchIndex,
     text: str,
     use_counts: Mapping[ObjectId, int],
     known: Collection[int] = (),
@@ -116,10 +100,10 @@ def resolve(
     if not name.text:
         return Resolution(None, [])
     if len(text) > MAX_NAME_LENGTH:
-        joined = Line.of(without_apostrophes(normalize(text)).replace("-", " ")).joined
+        joined = _search_index.Line.of(without_apostrophes(normalize(text)).replace("-", " ")).joined
         exact = _compare_all(index, index.named(joined), name)
         return Resolution(_choose([each for each in exact if each.fit <= Fit.SAME]), [])
-    found = search(index, name.text, use_counts).numbers[:_MAX_FOUND]
+    found = _search_index.search(index, name.text, use_counts).numbers[:_MAX_FOUND]
     numbers = dict.fromkeys([*found, *islice(_find_with_words(index, name), _MAX_COMPARED), *known])
     compared = [each for each in _compare_all(index, numbers, name) if each.fit < Fit.OTHER]
     known_ids = {index.entries[number]["_id"] for number in known}
@@ -176,27 +160,31 @@ def _choose(candidates: Sequence[Candidate]) -> Candidate | None:
     return fitting[0] if len(fitting) == 1 else None
 
 
-def _find_with_words(index: SearchIndex, name: _Name) -> Iterable[int]:
+def _find_with_words(index: _search_index.SearchIndex, name: _Name) -> Iterable[int]:
     """Return the numbers of the exercises that may have all words of a name."""
 
     def find(word: str) -> int:
-        words = {*spellings_of(word)} | ({*index.vocabulary.with_one_typo(word)} if not word.isdigit() else set())
+        words = {*_name_words.spellings_of(word)} | (
+            {*index.vocabulary.with_one_typo(word)} if not word.isdigit() else set()
+        )
         return reduce(or_, map(index.containing, words), 0)
 
     matching = 0
     for spelling in name.spellings:
-        words = [word for word in spelling.typed if word not in FILLERS] or spelling.typed
+        words = [word for word in spelling.typed if word not in _name_words.FILLERS] or spelling.typed
         matching |= reduce(and_, map(find, (*words, *spelling.numbers)), index.all)
-    return numbers_of(matching)
+    return _search_index.numbers_of(matching)
 
 
-def _find_similar(index: SearchIndex, name: _Name) -> list[Candidate]:
+def _find_similar(index: _search_index.SearchIndex, name: _Name) -> list[Candidate]:
     """Return exercises with names that resemble a name, the best first.
 
     The last word, such as curl or press, counts more than others, and so does a part of the body that was not named.
     """
     words = {word for spelling in name.spellings for word in (*spelling.typed, *spelling.measures)}
-    numbers = [*islice(numbers_of(index.with_most(map(index.resembling, words), _MAX_SCORED)), _MAX_COMPARED)]
+    numbers = [
+        *islice(_search_index.numbers_of(index.with_most(map(index.resembling, words), _MAX_SCORED)), _MAX_COMPARED)
+    ]
     if numbers:
         lines = {(number, at): line.sorted for number in numbers for at, line in enumerate(index.lines(number))}
         targets = {" ".join(sorted(spelling.all_words)) for spelling in name.spellings}
@@ -226,14 +214,14 @@ def _find_similar(index: SearchIndex, name: _Name) -> list[Candidate]:
     return sorted(similar, key=rank)
 
 
-def _compare_all(index: SearchIndex, numbers: Iterable[int], name: _Name) -> list[Candidate]:
+def _compare_all(index: _search_index.SearchIndex, numbers: Iterable[int], name: _Name) -> list[Candidate]:
     return [_compare(index, number, name) for number in numbers]
 
 
-def _compare(index: SearchIndex, number: int, name: _Name) -> Candidate:
+def _compare(index: _search_index.SearchIndex, number: int, name: _Name) -> Candidate:
     """Compare an exercise with a name: the best of its names and aliases counts."""
     entry, lines = index.entries[number], index.lines(number)
-    equipment = {one_spelling(word) for word in index.other_words(number)} & EQUIPMENT
+    equipment = {_name_words.one_spelling(word) for word in index.other_words(number)} & _name_words.EQUIPMENT
     fits, score = [], 0.0
     for line in lines:
         written = _words_of(line.text)
@@ -246,7 +234,12 @@ def _compare(index: SearchIndex, number: int, name: _Name) -> Candidate:
     return Candidate(entry["_id"], score, fit, min(fits[: entry["names"]]), entry["isOwn"], lines[0].text)
 
 
-def _fit(name: NameWords, written: NameWords, equipment: Collection[str], vocabulary: Vocabulary) -> Fit:
+def _fit(
+    name: _name_words.NameWords,
+    written: _name_words.NameWords,
+    equipment: Collection[str],
+    vocabulary: _search_index.Vocabulary,
+) -> Fit:
     """Return how a name fits a name or alias of an exercise; hyphens and spaces within words are left out."""
     if not name.has_same_numbers(written):
         return Fit.OTHER
@@ -257,22 +250,24 @@ def _fit(name: NameWords, written: NameWords, equipment: Collection[str], vocabu
     _remove_joined(added, missing, name.words)
     if name.words == written.words:
         return Fit.TYPED
-    unlike = [word for word in (+added).elements() if word not in FILLERS]
+    unlike = [word for word in (+added).elements() if word not in _name_words.FILLERS]
     typos = {word: same for word in unlike for same in +missing if _is_typo(word, same, vocabulary)}
     missing.subtract(typos.values())
     if any(word not in typos and word not in equipment for word in unlike):
         return Fit.OTHER
     if len(name.words) - (+added).total() + len(typos) <= 0:
         return Fit.OTHER
-    extra = {word for word in +missing if word not in FILLERS or len(word) == 1}  # the A-Skip is no other skip
-    if any(map(is_part_of_body, extra)) or (extra and typos):
+    extra = {
+        word for word in +missing if word not in _name_words.FILLERS or len(word) == 1
+    }  # the A-Skip is no other skip
+    if any(map(_name_words.is_part_of_body, extra)) or (extra and typos):
         return Fit.UNSURE
     if extra - set(equipment):
         return Fit.WORDS
     return Fit.NEAR if extra or unlike else Fit.SAME
 
 
-_words_of = lru_cache(_CACHED_NAMES)(NameWords.of)
+_words_of = lru_cache(_CACHED_NAMES)(_name_words.NameWords.of)
 
 
 def _similarity(words: Sequence[str], name: Sequence[str]) -> float:
@@ -301,9 +296,12 @@ def _remove_joined(separate: Counter[str], joined: Counter[str], words: Sequence
             separate.subtract((first, second))
 
 
-def _is_typo(word: str, other: str, vocabulary: Vocabulary) -> bool:
+def _is_typo(word: str, other: str, vocabulary: _search_index.Vocabulary) -> bool:
     """Return whether a word that is in no exercise is another one with one typing error."""
-    if is_part_of_body(word) or word in vocabulary:
+    if _name_words.is_part_of_body(word) or word in vocabulary:
         return False
     spellings = (word, f"{word}s")  # as typed, perhaps: its ending was taken for a plural
-    return any(len(each) >= MIN_TYPO_LENGTH and OSA.distance(each, other, score_cutoff=1) <= 1 for each in spellings)
+    return any(
+        len(each) >= _search_index.MIN_TYPO_LENGTH and OSA.distance(each, other, score_cutoff=1) <= 1
+        for each in spellings
+    )

@@ -9,23 +9,16 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, g
 
 from marshmallow import Schema, fields
 
+from coaching_service.core import external_identity, validation
+from coaching_service.core import fields as core_fields
 from coaching_service.core.database.field_changes import Returned, Stored
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.events import DomainEvent
-from coaching_service.core.external_identity import (
-    Identity,
-    IdentityFields,
-    IdentityInput,
-    IdentityResult,
-    StoredIdentity,
-)
 from coaching_service.core.field_schemas import input_of, output_of, query_of
-from coaching_service.core.fields import Change, Default, Description, Optional, Part, Partial
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import RECORDS, Page, RecordQuery, page_of
 from coaching_service.core.media import GIF, VIDEO_TYPES, file_extension
-from coaching_service.core.validation import TEXT_LENGTH, Choice, Link, ListOf, StringList, Text, Version
 
 ExerciseType = Literal["strength", "cardio", "stretching", "plyometrics", "mobility"]
 Level = Literal["beginner", "intermediate", "expert"]
@@ -86,8 +79,8 @@ _LOAD_TYPE = (
 )
 
 
-def _movement(text: str) -> Description:
-    return Description(f"{text}; null where it does not apply, and for a company's own exercise.")
+def _movement(text: str) -> core_fields.Description:
+    return core_fields.Description(f"{text}; null where it does not apply, and for a company's own exercise.")
 
 
 class MuscleGroup(TypedDict):
@@ -107,7 +100,7 @@ class MuscleRole(TypedDict):
     """A muscle that an exercise trains."""
 
     _id: ObjectId
-    role: Annotated[Role, Default("primary")]
+    role: Annotated[Role, core_fields.Default("primary")]
 
 
 class NewExerciseMedia(TypedDict):
@@ -115,10 +108,12 @@ class NewExerciseMedia(TypedDict):
 
     _id: NotRequired[ObjectId]
     type: MediaType
-    url: Annotated[str, Link()]
-    source: Annotated[str | None, Text(), Description("Where it comes from, such as YouTube.")]
-    key: Annotated[str | None, Text(), Description("Its identifier at the source.")]
-    thumbnailUrl: Annotated[str | None, Link(), Description("A link to a small picture of it; null without one.")]
+    url: Annotated[str, validation.Link()]
+    source: Annotated[str | None, validation.Text(), core_fields.Description("Where it comes from, such as YouTube.")]
+    key: Annotated[str | None, validation.Text(), core_fields.Description("Its identifier at the source.")]
+    thumbnailUrl: Annotated[
+        str | None, validation.Link(), core_fields.Description("A link to a small picture of it; null without one.")
+    ]
 
 
 class StoredMedia(TypedDict):
@@ -142,25 +137,31 @@ class ExerciseMedia(TypedDict):
 
     _id: ObjectId
     type: MediaType
-    key: Annotated[str | None, Description("Its identifier at the source, or the storage key of an upload.")]
-    source: Annotated[str | None, Description("Where it comes from; `upload` for a file.")]
-    url: Annotated[
-        str, fields.Url(), Description("A link to it; to an uploaded file it is signed and valid for two hours.")
+    key: Annotated[
+        str | None, core_fields.Description("Its identifier at the source, or the storage key of an upload.")
     ]
-    thumbnailUrl: Annotated[str | None, fields.Url(), Description("A link to a small picture of it; null without one.")]
+    source: Annotated[str | None, core_fields.Description("Where it comes from; `upload` for a file.")]
+    url: Annotated[
+        str,
+        fields.Url(),
+        core_fields.Description("A link to it; to an uploaded file it is signed and valid for two hours."),
+    ]
+    thumbnailUrl: Annotated[
+        str | None, fields.Url(), core_fields.Description("A link to a small picture of it; null without one.")
+    ]
 
 
 class TranslatedNames(TypedDict):
     """The name and the aliases of a shared exercise in another language."""
 
-    name: Annotated[str, Description("The name in this language.")]
-    aliases: Annotated[list[str], Description("Other names in this language.")]
+    name: Annotated[str, core_fields.Description("The name in this language.")]
+    aliases: Annotated[list[str], core_fields.Description("Other names in this language.")]
 
 
 class ExerciseTranslations(TypedDict):
     """The translations of a shared exercise."""
 
-    es: Annotated[TranslatedNames, Description("Spanish.")]
+    es: Annotated[TranslatedNames, core_fields.Description("Spanish.")]
 
 
 class Movement(TypedDict):
@@ -175,20 +176,24 @@ class Movement(TypedDict):
 
 
 class _Texts(TypedDict):
-    name: Annotated[str, Text(), Description(argument="Its name.")]
-    aliases: Annotated[list[str], StringList(max_length=200), Default(list)]
-    type: Annotated[ExerciseType, Default("strength"), Description(argument="Its kind.")]
+    name: Annotated[str, validation.Text(), core_fields.Description(argument="Its name.")]
+    aliases: Annotated[list[str], validation.StringList(max_length=200), core_fields.Default(list)]
+    type: Annotated[ExerciseType, core_fields.Default("strength"), core_fields.Description(argument="Its kind.")]
     level: Level | None
     defaultInstructions: Annotated[
-        str | None, Text(max_length=TEXT_LENGTH, allow_blank=True), Description(argument="How to do it.")
+        str | None,
+        validation.Text(max_length=validation.TEXT_LENGTH, allow_blank=True),
+        core_fields.Description(argument="How to do it."),
     ]
-    videoLink: Annotated[str | None, Link(), Description(argument="A video of it.")]
-    tags: Annotated[list[str], StringList(), Default(list)]
+    videoLink: Annotated[str | None, validation.Link(), core_fields.Description(argument="A video of it.")]
+    tags: Annotated[list[str], validation.StringList(), core_fields.Default(list)]
 
 
 class _Roles(TypedDict):
     muscleGroups: Annotated[
-        list[MuscleRole], ListOf(fields.Nested(input_of(MuscleRole)), maximum=23, allow_none=True), Default(list)
+        list[MuscleRole],
+        validation.ListOf(fields.Nested(input_of(MuscleRole)), maximum=23, allow_none=True),
+        core_fields.Default(list),
     ]
 
 
@@ -197,12 +202,14 @@ class _Muscles(TypedDict):
 
 
 class _Equipment(TypedDict):
-    equipment: Annotated[str | None, Text(), Description(argument="What it needs.")]
+    equipment: Annotated[str | None, validation.Text(), core_fields.Description(argument="What it needs.")]
 
 
 class _Loads(TypedDict):
     loadType: Annotated[
-        LoadType, Default(LOAD), Description(request=f"{_LOAD_TYPE} Default: `load`.", response=_LOAD_TYPE)
+        LoadType,
+        core_fields.Default(LOAD),
+        core_fields.Description(request=f"{_LOAD_TYPE} Default: `load`.", response=_LOAD_TYPE),
     ]
 
 
@@ -210,14 +217,14 @@ class ExerciseDetails(_Texts, _Equipment, _Loads):
     """The fields of an exercise that are stored as they are sent."""
 
 
-class NewExercise(_Texts, _Roles, _Equipment, _Loads, IdentityInput):
+class NewExercise(_Texts, _Roles, _Equipment, _Loads, external_identity.IdentityInput):
     """An exercise to create."""
 
     media: Annotated[
         list[NewExerciseMedia],
-        ListOf(fields.Nested(input_of(NewExerciseMedia)), maximum=40, allow_none=True),
-        Default(list),
-        Description(
+        validation.ListOf(fields.Nested(input_of(NewExerciseMedia)), maximum=40, allow_none=True),
+        core_fields.Default(list),
+        core_fields.Description(
             "The links of the exercise. Uploaded files are not affected: those named by `_id` take the place in which "
             "they are sent, others stay at the end."
         ),
@@ -236,7 +243,7 @@ class ExerciseContent(ExerciseTexts):
     libraryId: ObjectId
 
 
-class StoredExercise(ExerciseContent, StoredIdentity, Returned):
+class StoredExercise(ExerciseContent, external_identity.StoredIdentity, Returned):
     """A stored exercise; `companyId` is null if it is shared, and only shared ones have the last fields."""
 
     companyId: ObjectId | None
@@ -247,12 +254,12 @@ class StoredExercise(ExerciseContent, StoredIdentity, Returned):
     translations: NotRequired[ExerciseTranslations]
 
 
-class Exercise(ExerciseTexts, _Loads, Movement, Identity, Returned):
+class Exercise(ExerciseTexts, _Loads, Movement, external_identity.Identity, Returned):
     """An exercise as the company sees it: its own, or a shared one (`companyId` null) with the company's override."""
 
     translations: Annotated[
         ExerciseTranslations | None,
-        Description("Names in other languages; null for a company's own exercise."),
+        core_fields.Description("Names in other languages; null for a company's own exercise."),
     ]
     media: list[ExerciseMedia]
     image: Annotated[str | None, fields.Url()]
@@ -262,7 +269,7 @@ class Exercise(ExerciseTexts, _Loads, Movement, Identity, Returned):
 
 
 # An exercise as a client sees it.
-OwnExercise: TypeAlias = Part[
+OwnExercise: TypeAlias = core_fields.Part[
     Exercise,
     Literal[
         "_id",
@@ -279,8 +286,8 @@ OwnExercise: TypeAlias = Part[
         "thumbnail",
     ],
 ]
-ExerciseChange: TypeAlias = Change[NewExercise]
-ExerciseFields: TypeAlias = Partial[ExerciseContent]
+ExerciseChange: TypeAlias = core_fields.Change[NewExercise]
+ExerciseFields: TypeAlias = core_fields.Partial[ExerciseContent]
 
 
 class ExerciseReference(TypedDict):
@@ -299,9 +306,11 @@ class ExerciseName(TypedDict):
     loadType: NotRequired[
         Annotated[
             LoadType,
-            Choice(ASSISTANCE, ADDED),
-            Description(response="Only if the loads are help, and less is better, or added to the body's weight."),
-            Optional,
+            validation.Choice(ASSISTANCE, ADDED),
+            core_fields.Description(
+                response="Only if the loads are help, and less is better, or added to the body's weight."
+            ),
+            core_fields.Optional,
         ]
     ]
 
@@ -366,7 +375,7 @@ class OwnExerciseQuery(RecordQuery):
     keywords: NotRequired[
         Annotated[
             str,
-            Description(
+            core_fields.Description(
                 "Every word must occur in name, alias, tag, muscle or equipment; names and aliases in English or "
                 "Spanish, and aliases that the company has added. If fewer than 5 exercises match, those that match "
                 "with one typing error follow."
@@ -382,8 +391,8 @@ class ExerciseQuery(OwnExerciseQuery):
     type: NotRequired[
         Annotated[
             str,
-            Choice(MINE, PUBLIC, *TYPES),
-            Description(
+            validation.Choice(MINE, PUBLIC, *TYPES),
+            core_fields.Description(
                 request="`my`, `public`, or a type of exercise.",
                 argument="my: the company's own; public: the shared library.",
             ),
@@ -419,20 +428,20 @@ class LoadTypeChanged(DomainEvent):
 
 
 class _Override(TypedDict):
-    videoLink: Annotated[str | None, Link()]
-    defaultInstructions: Annotated[str | None, Text(max_length=TEXT_LENGTH)]
+    videoLink: Annotated[str | None, validation.Link()]
+    defaultInstructions: Annotated[str | None, validation.Text(max_length=validation.TEXT_LENGTH)]
     aliases: Annotated[
         list[str],
-        StringList(max_length=200),
-        Default(list),
-        Description("Names that the company uses, in addition to the shared aliases."),
+        validation.StringList(max_length=200),
+        core_fields.Default(list),
+        core_fields.Description("Names that the company uses, in addition to the shared aliases."),
     ]
 
 
 class ExerciseOverride(_Override):
     """What the company changes in a shared exercise; a field that is absent or null is as in the shared library."""
 
-    version: NotRequired[Annotated[int, Version()]]
+    version: NotRequired[Annotated[int, validation.Version()]]
 
 
 class OverrideContent(_Override):
@@ -447,7 +456,7 @@ class Override(OverrideContent, Stored):
     exerciseId: ObjectId
 
 
-OverrideFields: TypeAlias = Partial[OverrideContent]
+OverrideFields: TypeAlias = core_fields.Partial[OverrideContent]
 
 
 # --- The list of an exercise's media: links that a coach enters, and uploaded files -----------------------------------
@@ -457,9 +466,9 @@ MAX_UPLOADS = 20
 UPLOAD_SOURCE = "upload"
 # Of the links of exercises and of overrides in an import.
 MEDIA_CHECKS: dict[str, fields.Field[Any]] = {
-    "videoLink": Link(),
-    "media.url": Link(),
-    "media.thumbnailUrl": Link(),
+    "videoLink": validation.Link(),
+    "media.url": validation.Link(),
+    "media.thumbnailUrl": validation.Link(),
 }
 
 
@@ -537,8 +546,8 @@ def _media_type(content_type: str) -> MediaType:
 # --- The queries of exercises, and the schemas of their responses that are not only a TypedDict -----------------------
 
 
-NEW_EXERCISE = input_of(NewExercise, IdentityFields)
-EXERCISE = output_of(Exercise, IdentityResult)
+NEW_EXERCISE = input_of(NewExercise, external_identity.IdentityFields)
+EXERCISE = output_of(Exercise, external_identity.IdentityResult)
 OWN_EXERCISE_QUERY = query_of(OwnExerciseQuery, RECORDS)
 EXERCISE_QUERY = query_of(ExerciseQuery, OWN_EXERCISE_QUERY)
 OWN_EXERCISE = output_of(OwnExercise, name="OwnExercise", description="An exercise as a client sees it.")

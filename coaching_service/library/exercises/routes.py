@@ -13,19 +13,14 @@ from coaching_service.core.list_selection import part_of
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
 from coaching_service.library.exercises import models, name_resolution, service
-from coaching_service.library.exercises.models import (
-    EXERCISE,
-    EXERCISE_PAGE,
-    EXERCISE_QUERY,
-    NEW_EXERCISE,
-    OWN_EXERCISE_QUERY,
-)
 from coaching_service.library.exercises.name_models import ExerciseNames, ResolvedExerciseNames
 
 routes = Routes("", tag="Exercises")
 
 
-@routes.get("/exercises/unified", access=coach(EXERCISES.VIEW), query=EXERCISE_QUERY(), returns=EXERCISE_PAGE)
+@routes.get(
+    "/exercises/unified", access=coach(EXERCISES.VIEW), query=models.EXERCISE_QUERY(), returns=models.EXERCISE_PAGE
+)
 async def list_exercises(ctx: Context, query: models.ExerciseQuery) -> models.ExercisePage:
     """List exercises, shared and own.
 
@@ -38,7 +33,7 @@ async def list_exercises(ctx: Context, query: models.ExerciseQuery) -> models.Ex
     return await _page(ctx, query, kind=query.get("type"))
 
 
-@routes.get("/exercises", access=coach(EXERCISES.VIEW), query=OWN_EXERCISE_QUERY(), returns=EXERCISE_PAGE)
+@routes.get("/exercises", access=coach(EXERCISES.VIEW), query=models.OWN_EXERCISE_QUERY(), returns=models.EXERCISE_PAGE)
 async def list_own_exercises(ctx: Context, query: models.OwnExerciseQuery) -> models.ExercisePage:
     """List the company's own exercises.
 
@@ -64,8 +59,8 @@ async def _page(
 @routes.post(
     "/exercises",
     access=coach(EXERCISES.CREATE),
-    body=NEW_EXERCISE(),
-    returns=EXERCISE,
+    body=models.NEW_EXERCISE(),
+    returns=models.EXERCISE,
     errors=(NotFound,),
     example={"name": "Garage Squat", "type": "strength", "tags": ["squat"], "equipment": "Barbell"},
 )
@@ -94,8 +89,8 @@ async def resolve_exercise_names(ctx: Context, body: ExerciseNames) -> ResolvedE
     "/exercises/by-external-id/{externalId}",
     access=coach_with_any(EXERCISES.CREATE, EXERCISES.EDIT),
     path_fields={"externalId": ExternalId()},
-    body=upsert_of(NEW_EXERCISE, name="ExerciseUpsert"),
-    returns=EXERCISE,
+    body=upsert_of(models.NEW_EXERCISE, name="ExerciseUpsert"),
+    returns=models.EXERCISE,
     errors=(NotFound,),
     rolls_back=True,
     example={"name": "Garage Squat", "type": "strength"},
@@ -106,10 +101,10 @@ async def upsert_exercise(ctx: Context, external_id: str, body: models.ExerciseC
     201 if it is new; otherwise 200, as changed by PATCH, and unchanged if it has all of it already. It needs the
     permission of what it does.
     """
-    return await service.upsert_external(ctx, external_id, body, lambda: complete_upsert(NEW_EXERCISE(), body))
+    return await service.upsert_external(ctx, external_id, body, lambda: complete_upsert(models.NEW_EXERCISE(), body))
 
 
-@routes.get("/exercises/{exerciseId}", access=coach(EXERCISES.VIEW), returns=EXERCISE)
+@routes.get("/exercises/{exerciseId}", access=coach(EXERCISES.VIEW), returns=models.EXERCISE)
 async def get_exercise(ctx: Context, exercise_id: ObjectId) -> models.Exercise:
     """Read an exercise."""
     return await service.get(ctx, exercise_id)
@@ -118,8 +113,8 @@ async def get_exercise(ctx: Context, exercise_id: ObjectId) -> models.Exercise:
 @routes.patch(
     "/exercises/{exerciseId}",
     access=coach(EXERCISES.EDIT),
-    body=patch_of(NEW_EXERCISE, name="ExerciseChange"),
-    returns=EXERCISE,
+    body=patch_of(models.NEW_EXERCISE, name="ExerciseChange"),
+    returns=models.EXERCISE,
     example={"level": "beginner", "version": 0},
 )
 async def update_exercise(ctx: Context, exercise_id: ObjectId, body: models.ExerciseChange) -> models.Exercise:
@@ -142,7 +137,7 @@ async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> None:
 @routes.put(
     "/exercises/{exerciseId}/override",
     access=coach(EXERCISES.EDIT),
-    returns=EXERCISE,
+    returns=models.EXERCISE,
     errors=(Conflict,),
     example={"videoLink": "https://video.example.com/squat", "aliases": ["Box squat Tuesday"]},
 )
@@ -157,7 +152,11 @@ async def replace_exercise_override(
 
 
 @routes.delete(
-    "/exercises/{exerciseId}/override", access=coach(EXERCISES.EDIT), returns=EXERCISE, status=200, errors=(Conflict,)
+    "/exercises/{exerciseId}/override",
+    access=coach(EXERCISES.EDIT),
+    returns=models.EXERCISE,
+    status=200,
+    errors=(Conflict,),
 )
 async def delete_exercise_override(ctx: Context, exercise_id: ObjectId) -> models.Exercise:
     """Remove everything that the company has changed in a shared exercise.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, cast
 
+from coaching_service.core import errors, external_identity, list_selection
 from coaching_service.core.auth import EXERCISES
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, Services
@@ -12,75 +13,42 @@ from coaching_service.core.database.documents import Filter, Ownership, now
 from coaching_service.core.database.field_changes import Returned
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import gather_reads, transactional, version_conflict
-from coaching_service.core.errors import Conflict, Forbidden, NotFound, invalid_field, require_found
-from coaching_service.core.external_identity import (
-    Upserted,
-    find_differences,
-    present_identity,
-    stored_fields,
-    stored_identity,
-    upsert,
-)
 from coaching_service.core.fields import take
 from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId, stable_id
-from coaching_service.core.list_selection import ALL_ENTRIES, BY_UPDATE, RANKED, UPDATED, ListPart, ListSelection
 from coaching_service.core.text import normalize, without_apostrophes
 from coaching_service.library.exercises import _search_index, models, muscles, override_store, store, use_counts
 from coaching_service.library.exercises._search_index import search
-from coaching_service.library.exercises.models import (
-    LOAD,
-    Exercise,
-    ExerciseChange,
-    ExerciseDetails,
-    ExerciseFields,
-    ExerciseKind,
-    ExerciseLibrary,
-    ExerciseMedia,
-    ExerciseName,
-    ExerciseOverride,
-    ExercisePage,
-    ExerciseTexts,
-    LoadTypeChanged,
-    MuscleGroup,
-    MuscleRole,
-    NewExercise,
-    Override,
-    OwnExercise,
-    StoredExercise,
-    StoredMedia,
-    TrainedMuscle,
-)
 from coaching_service.library.exercises.store import BY_NAME, exercises
 from coaching_service.library.exercises.use_counts import load_use_counts
 
 SHARED_LIBRARY = stable_id("library", "shared")
 
 
-async def get(ctx: Context, exercise_id: ObjectId) -> Exercise:
+async def get(ctx: Context, exercise_id: ObjectId) -> models.Exercise:
     """Return an exercise as the company sees it, shared or own. Raises NotFound."""
     stored, override = await gather_reads(
         ctx, store.find_one(ctx, exercise_id), override_store.find_one(ctx, exercise_id)
     )
-    return present(ctx, require_found(stored, "exercise"), override)
+    return present(ctx, errors.require_found(stored, "exercise"), override)
 
 
-async def get_for_client(ctx: Context, exercise_id: ObjectId) -> OwnExercise:
+async def get_for_client(ctx: Context, exercise_id: ObjectId) -> models.OwnExercise:
     """Return what a client sees of an exercise of the company, shared or own. Raises NotFound."""
     exercise = await get(ctx, exercise_id)
-    return take(OwnExercise, exercise)
+    return take(models.OwnExercise, exercise)
 
 
-async def require(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, ExerciseName]:
+async def require(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, models.ExerciseName]:
     """Return the names of exercises by identifier. Raises NotFound if one does not exist or is deleted."""
     ids = set(exercise_ids)
     names = await get_usable_names(ctx, ids)
     if names.keys() != ids:
-        raise NotFound("exercise")
+        raise errors.NotFound("exercise")
     return names
 
 
-async def get_usable_names(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, ExerciseName]:
+async def get_usable_names(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, models.ExerciseName]:
     """Return the names of exercises that exist and are not deleted, by identifier."""
     return await _load_names(ctx, exercise_ids, only_usable=True)
 
@@ -88,14 +56,14 @@ async def get_usable_names(ctx: Context, exercise_ids: Iterable[ObjectId]) -> di
 list_own_versions = store.find_versions
 
 
-async def get_names(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, ExerciseName]:
+async def get_names(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, models.ExerciseName]:
     """Return the names of exercises by identifier, deleted ones included."""
     return await _load_names(ctx, exercise_ids, only_usable=False)
 
 
 async def _load_names(
     ctx: Context, exercise_ids: Iterable[ObjectId], *, only_usable: bool
-) -> dict[ObjectId, ExerciseName]:
+) -> dict[ObjectId, models.ExerciseName]:
     """Return the names of exercises by identifier, with the company's own instructions."""
     ids = list(set(exercise_ids))
     if not ids:
@@ -103,7 +71,7 @@ async def _load_names(
     matching, instructions = await gather_reads(
         ctx, store.find_names(ctx, ids, only_usable=only_usable), override_store.find_instructions(ctx, ids)
     )
-    names: dict[ObjectId, ExerciseName] = {each["_id"]: each for each in matching}
+    names: dict[ObjectId, models.ExerciseName] = {each["_id"]: each for each in matching}
     for exercise_id in names.keys() & instructions.keys():
         names[exercise_id]["defaultInstructions"] = instructions[exercise_id]
     return names
@@ -112,10 +80,12 @@ async def _load_names(
 async def require_known(ctx: Context, exercise_id: ObjectId) -> None:
     """Raise NotFound unless the company can use the exercise, or could before it was deleted."""
     if not await store.find_names(ctx, [exercise_id]):
-        raise NotFound("exercise")
+        raise errors.NotFound("exercise")
 
 
-async def get_trained_muscles(ctx: Context, exercise_ids: Sequence[ObjectId]) -> dict[ObjectId, list[TrainedMuscle]]:
+async def get_trained_muscles(
+    ctx: Context, exercise_ids: Sequence[ObjectId]
+) -> dict[ObjectId, list[models.TrainedMuscle]]:
     """Return the muscles that exercises train by identifier, deleted exercises included."""
     where = {"_id": {"$in": list(exercise_ids)}}
     exercises = await store.exercises.find(ctx, where, fields=("muscleGroups",), hint="_id_") if exercise_ids else []
@@ -129,29 +99,29 @@ count_uses = use_counts.count
 
 
 @transactional
-async def create(ctx: Context, exercise: NewExercise) -> Exercise:
+async def create(ctx: Context, exercise: models.NewExercise) -> models.Exercise:
     """Create an exercise of the company. Raises NotFound for an unknown muscle group."""
     stored = await store.create(
         ctx,
         {
-            **take(ExerciseDetails, exercise),
+            **take(models.ExerciseDetails, exercise),
             "muscleGroups": _name_muscles(exercise["muscleGroups"]),
             "media": models.merge([], exercise["media"]),
             "libraryId": ctx.company_id,
         },
-        stored_identity(exercise),
+        external_identity.stored_identity(exercise),
     )
     return present(ctx, stored)
 
 
 async def upsert_external(
-    ctx: Context, external_id: str, sent: ExerciseChange, complete: Callable[[], NewExercise]
-) -> Upserted:
+    ctx: Context, external_id: str, sent: models.ExerciseChange, complete: Callable[[], models.NewExercise]
+) -> external_identity.Upserted:
     """Change the company's exercise with this identifier in another system, or create one of what `complete` returns.
 
     What is stored already is not a change. Raises what `change`, `create` and core's `upsert` raise.
     """
-    return await upsert(
+    return await external_identity.upsert(
         ctx,
         lambda tx: store.find_id_by_external_id(tx, external_id),
         lambda tx, exercise_id: update(tx, exercise_id, sent, only_differences=True),
@@ -162,8 +132,8 @@ async def upsert_external(
 
 @transactional
 async def update(
-    ctx: Context, exercise_id: ObjectId, change: ExerciseChange, *, only_differences: bool = False
-) -> Exercise:
+    ctx: Context, exercise_id: ObjectId, change: models.ExerciseChange, *, only_differences: bool = False
+) -> models.Exercise:
     """Change the fields of one of the company's exercises that are sent.
 
     With `only_differences`, fields that already have these values do not count as changes, nor do media that differ
@@ -171,22 +141,26 @@ async def update(
     Raises NotFound, Forbidden for a shared exercise, and Conflict if it has changed since `version`.
     """
     details = {name: value for name, value in change.items() if name not in ("version", "media")}
-    fields = cast("ExerciseFields", stored_fields(details))
+    fields = cast("models.ExerciseFields", external_identity.stored_fields(details))
     if "muscleGroups" in change:
         fields["muscleGroups"] = _name_muscles(change["muscleGroups"])
     before = await _require_own(ctx, exercise_id)
 
-    def changed_fields(stored: StoredExercise) -> ExerciseFields:
+    def changed_fields(stored: models.StoredExercise) -> models.ExerciseFields:
         changed = fields
         if "media" in change:
             media = models.merge(stored["media"], change["media"], keep_equal=only_differences)
             changed = {**fields, "media": media}
-        return cast("ExerciseFields", find_differences(stored, changed)) if only_differences else changed
+        return (
+            cast("models.ExerciseFields", external_identity.find_differences(stored, changed))
+            if only_differences
+            else changed
+        )
 
     exercise = await store.rewrite(ctx, exercise_id, changed_fields, change.get("version"))
-    after = present(ctx, require_found(exercise, "exercise"))
+    after = present(ctx, errors.require_found(exercise, "exercise"))
     if after["loadType"] != before["loadType"]:
-        await ctx.publish(LoadTypeChanged(exercise_id))
+        await ctx.publish(models.LoadTypeChanged(exercise_id))
     return after
 
 
@@ -199,10 +173,10 @@ async def delete(ctx: Context, exercise_id: ObjectId) -> None:
     await _require_own(ctx, exercise_id)
     deletion = {"$set": {"deletedAt": now(), "externalId": None}}  # the identifier is free
     deleted = await store.exercises.update(ctx, {"_id": exercise_id, "deletedAt": None}, deletion)
-    require_found(deleted, "exercise")
+    errors.require_found(deleted, "exercise")
 
 
-def list_libraries(ctx: Context) -> list[ExerciseLibrary]:
+def list_libraries(ctx: Context) -> list[models.ExerciseLibrary]:
     """Return the shared library and the company's own, which has the identifier of the company."""
     company = ctx.caller.company
     return [
@@ -211,48 +185,48 @@ def list_libraries(ctx: Context) -> list[ExerciseLibrary]:
     ]
 
 
-def list_muscle_groups() -> list[MuscleGroup]:
+def list_muscle_groups() -> list[models.MuscleGroup]:
     """Return every muscle group."""
     return [{"_id": identifier, "name": name} for identifier, name in muscles.NAME_OF.items()]
 
 
-async def _require_own(ctx: Context, exercise_id: ObjectId) -> Exercise:
+async def _require_own(ctx: Context, exercise_id: ObjectId) -> models.Exercise:
     exercise = await get(ctx, exercise_id)
     if exercise["companyId"] is None:
         message = "Shared exercises cannot be changed; set an override of it, or create one of your own"
-        raise Forbidden(message, code="SHARED_EXERCISE")
+        raise errors.Forbidden(message, code="SHARED_EXERCISE")
     return exercise
 
 
-def _name_muscles(sent: Sequence[MuscleRole]) -> list[TrainedMuscle]:
+def _name_muscles(sent: Sequence[models.MuscleRole]) -> list[models.TrainedMuscle]:
     """Return muscles with their names. Raises NotFound for an unknown one, InvalidFields for a repeated one."""
     roles = {muscle["_id"]: muscle["role"] for muscle in sent}
     if len(roles) < len(sent):
-        raise invalid_field("muscleGroups", "must name each muscle only once", code="DUPLICATE")
+        raise errors.invalid_field("muscleGroups", "must name each muscle only once", code="DUPLICATE")
     if not roles.keys() <= muscles.NAME_OF.keys():
-        raise NotFound("muscle group")
+        raise errors.NotFound("muscle group")
     return [{"_id": key, "name": muscles.NAME_OF[key], "role": role} for key, role in roles.items()]
 
 
 # --- an exercise as a company sees it --------------------------------------------------------------------------------
 
 
-def present(ctx: Context, stored: StoredExercise, override: Override | None = None) -> Exercise:
+def present(ctx: Context, stored: models.StoredExercise, override: models.Override | None = None) -> models.Exercise:
     """Return an exercise as it is read; the media that the company adds come before the shared ones."""
     media = [
         _present_media(ctx.services, each) for each in [*(override["media"] if override else []), *stored["media"]]
     ]
     image, thumbnail = _pictures(media)
-    exercise: Exercise = {
+    exercise: models.Exercise = {
         **take(Returned, stored),
-        **take(ExerciseTexts, stored),
-        "loadType": stored.get("loadType", LOAD),
+        **take(models.ExerciseTexts, stored),
+        "loadType": stored.get("loadType", models.LOAD),
         "movementPattern": stored.get("movementPattern"),
         "force": stored.get("force"),
         "mechanic": stored.get("mechanic"),
         "laterality": stored.get("laterality"),
         "translations": stored.get("translations"),
-        **present_identity(stored),
+        **external_identity.present_identity(stored),
         "media": media,
         "image": image,
         "thumbnail": thumbnail,
@@ -269,18 +243,18 @@ def present(ctx: Context, stored: StoredExercise, override: Override | None = No
     return exercise
 
 
-def version_of(stored: StoredExercise, override: Override | None) -> int:
+def version_of(stored: models.StoredExercise, override: models.Override | None) -> int:
     """Return the version of an exercise with its override: it rises with each change of either."""
     return stored["version"] + (override["version"] + 1 if override else 0)
 
 
-def _join_aliases(stored: StoredExercise, added: Sequence[str]) -> list[str]:
+def _join_aliases(stored: models.StoredExercise, added: Sequence[str]) -> list[str]:
     """Return the shared aliases and the added ones that are not among them."""
     known = {normalize(name) for name in (stored["name"], *stored["aliases"])}
     return [*stored["aliases"], *(alias for alias in added if normalize(alias) not in known)]
 
 
-def _present_media(services: Services, stored: StoredMedia) -> ExerciseMedia:
+def _present_media(services: Services, stored: models.StoredMedia) -> models.ExerciseMedia:
     file_id, thumbnail_id = stored.get("fileId"), stored.get("thumbnailId")
     return {
         "_id": stored["_id"],
@@ -292,7 +266,7 @@ def _present_media(services: Services, stored: StoredMedia) -> ExerciseMedia:
     }
 
 
-def _pictures(media: Sequence[ExerciseMedia]) -> tuple[str | None, str | None]:
+def _pictures(media: Sequence[models.ExerciseMedia]) -> tuple[str | None, str | None]:
     """Return the links of the picture and of the thumbnail that represent an exercise."""
     image = next((each["url"] for each in media if each["type"] == "image"), None)
     thumbnail = next((each["thumbnailUrl"] for each in media if each["thumbnailUrl"]), None)
@@ -312,9 +286,9 @@ async def list_exercises(
     own_only: bool = False,
     library_id: ObjectId | None = None,
     external_id: str | None = None,
-    selection: ListSelection = ALL_ENTRIES,
+    selection: list_selection.ListSelection = list_selection.ALL_ENTRIES,
     after: str | None = None,
-) -> ExercisePage:
+) -> models.ExercisePage:
     """Return one page of the exercises that the company can use, by name or by how well they match `keywords`.
 
     With `after`, those after a cursor. `kind` is `my`, `public`, or a type of exercise; `external_id` is the identifier
@@ -331,39 +305,45 @@ async def list_exercises(
     filters = {"keywords": keywords.strip(), "ownership": ownership, **condition, **selection.for_cursor()}
     condition |= await _selection_filter(ctx, selection)
     if selection.by_update:
-        list_part = ListPart(ctx, "exercises", filters, BY_UPDATE, page=page, size=size, after=after)
+        list_part = list_selection.ListPart(
+            ctx, "exercises", filters, list_selection.BY_UPDATE, page=page, size=size, after=after
+        )
         return await _page_by_update(ctx, condition, ownership, filters["keywords"], list_part)
     if not filters["keywords"]:
         order = store.ORDER
-        list_part = ListPart(ctx, "exercises", filters, order, page=page, size=size, after=after, private=order[:1])
+        list_part = list_selection.ListPart(
+            ctx, "exercises", filters, order, page=page, size=size, after=after, private=order[:1]
+        )
         condition, hint = {"deletedAt": None, **condition}, store.selecting_index(condition)
         stored, total = await list_part.read(ctx, store.exercises, condition, hint=hint, ownership=ownership)
         docs, cursor = list_part.take_page(stored)
-        return cast("ExercisePage", list_part.numbered(await present_all(ctx, docs), total, cursor))
-    list_part = ListPart(ctx, "exercises", filters, RANKED, page=page, size=size, after=after)
+        return cast("models.ExercisePage", list_part.numbered(await present_all(ctx, docs), total, cursor))
+    list_part = list_selection.ListPart(
+        ctx, "exercises", filters, list_selection.RANKED, page=page, size=size, after=after
+    )
     index, use_counts = await gather_reads(
         ctx, _search_index.load_index(ctx, condition, ownership), load_use_counts(ctx)
     )
     result = search(index, keywords, use_counts)
     ids, cursor = list_part.take_ranked(result.ids)
     exercises = await present_all(ctx, await store.find_by_ids(ctx, ids))
-    part = cast("ExercisePage", list_part.numbered(exercises, len(result.ids), cursor))
+    part = cast("models.ExercisePage", list_part.numbered(exercises, len(result.ids), cursor))
     return {**part, "tolerant": True} if result.tolerant else part
 
 
-async def _selection_filter(ctx: Context, selection: ListSelection) -> Filter:
+async def _selection_filter(ctx: Context, selection: list_selection.ListSelection) -> Filter:
     """Return the filter of a selection; an exercise has also changed when the company has changed its override."""
     where = selection.filter()
     if selection.updated_since is None:
         return where
     overridden = await override_store.find_updates(ctx, selection.updated_since)
-    changed = {UPDATED: where.pop(UPDATED)}
+    changed = {list_selection.UPDATED: where.pop(list_selection.UPDATED)}
     return {**where, "$or": [changed, {"_id": {"$in": list(overridden)}}]}
 
 
 async def _page_by_update(
-    ctx: Context, condition: Filter, ownership: Ownership, keywords: str, list_part: ListPart
-) -> ExercisePage:
+    ctx: Context, condition: Filter, ownership: Ownership, keywords: str, list_part: list_selection.ListPart
+) -> models.ExercisePage:
     """Return a page in the order of the last change; each company has its own order because of its overrides."""
     updates, overridden = await gather_reads(
         ctx, store.find_updates(ctx, condition, ownership=ownership), override_store.find_updates(ctx)
@@ -378,18 +358,18 @@ async def _page_by_update(
     listed.sort(key=lambda each: (each["updatedAt"], each["_id"]))
     docs, cursor = list_part.take_page_from(listed)
     exercises = await present_all(ctx, await store.find_by_ids(ctx, [each["_id"] for each in docs]))
-    part = cast("ExercisePage", list_part.numbered(exercises, len(listed), cursor))
+    part = cast("models.ExercisePage", list_part.numbered(exercises, len(listed), cursor))
     return {**part, "tolerant": True} if tolerant else part
 
 
-async def present_all(ctx: Context, stored: Sequence[StoredExercise]) -> list[Exercise]:
+async def present_all(ctx: Context, stored: Sequence[models.StoredExercise]) -> list[models.Exercise]:
     """Return stored exercises as the company sees them."""
     shared = [each["_id"] for each in stored if each["companyId"] is None]
     overrides = await override_store.find(ctx, shared) if shared else {}
     return [present(ctx, each, overrides.get(each["_id"])) for each in stored]
 
 
-async def suggest_exercises(ctx: Context, keywords: str, size: int) -> list[Exercise]:
+async def suggest_exercises(ctx: Context, keywords: str, size: int) -> list[models.Exercise]:
     """Return at most `size` exercises that match `keywords` as in a list, or of all exercises if there are none.
 
     An exercise of exactly this name is first, then those that the company plans most often, then the others in the
@@ -399,7 +379,7 @@ async def suggest_exercises(ctx: Context, keywords: str, size: int) -> list[Exer
     return await _suggest_matches(ctx, keywords, size) if keywords else await _suggest_used(ctx, size)
 
 
-async def _suggest_matches(ctx: Context, keywords: str, size: int) -> list[Exercise]:
+async def _suggest_matches(ctx: Context, keywords: str, size: int) -> list[models.Exercise]:
     index, use_counts = await gather_reads(ctx, _search_index.load_index(ctx, {}, "all"), load_use_counts(ctx))
     name = without_apostrophes(normalize(keywords))
     exact = {entry["_id"] for entry in index.entries if entry["search"].partition("\n")[0] == name}
@@ -408,7 +388,7 @@ async def _suggest_matches(ctx: Context, keywords: str, size: int) -> list[Exerc
     return await present_all(ctx, await store.find_by_ids(ctx, ids[:size]))
 
 
-async def _suggest_used(ctx: Context, size: int) -> list[Exercise]:
+async def _suggest_used(ctx: Context, size: int) -> list[models.Exercise]:
     use_counts, by_name = await gather_reads(ctx, load_use_counts(ctx), list_exercises(ctx, page=1, size=size))
     ids = sorted(use_counts, key=lambda each: (-use_counts[each], each))
     # Some of the exercises that were used may have been deleted since.
@@ -423,7 +403,7 @@ async def _suggest_used(ctx: Context, size: int) -> list[Exercise]:
 _FIELDS: Final = ("name", "muscleGroups", "movementPattern")
 
 
-async def list_alternatives(ctx: Context, exercise_id: ObjectId, count: int) -> list[ExerciseKind]:
+async def list_alternatives(ctx: Context, exercise_id: ObjectId, count: int) -> list[models.ExerciseKind]:
     """Return at most `count` exercises with the movement pattern or a primary muscle of an exercise, best first.
 
     First those with both, then those with the pattern; among these, those that the company plans most, then by name.
@@ -443,7 +423,7 @@ async def list_alternatives(ctx: Context, exercise_id: ObjectId, count: int) -> 
         ctx, exercises.find(ctx, others, fields=_FIELDS, hint=BY_NAME), load_use_counts(ctx)
     )
 
-    def rank(each: ExerciseKind) -> tuple[int, int, str]:
+    def rank(each: models.ExerciseKind) -> tuple[int, int, str]:
         has_pattern = pattern is not None and each.get("movementPattern") == pattern
         has_muscle = bool(muscles & _primary_muscles(each))
         return -(2 * has_pattern + has_muscle), -uses.get(each["_id"], 0), each["name"].casefold()
@@ -465,14 +445,14 @@ async def find_movement(ctx: Context, exercise_id: ObjectId) -> tuple[str, str] 
     return str(exercise.get("movementPattern")), exercise["equipment"]
 
 
-def _primary_muscles(exercise: ExerciseKind) -> set[ObjectId]:
+def _primary_muscles(exercise: models.ExerciseKind) -> set[ObjectId]:
     return {muscle["_id"] for muscle in exercise["muscleGroups"] if muscle["role"] == "primary"}
 
 
 # --- What a company adds to exercises: overrides of shared ones, and uploaded pictures and videos of both kinds -------
 
 
-async def read_with_override(ctx: Context, exercise_id: ObjectId) -> tuple[Exercise, Override | None]:
+async def read_with_override(ctx: Context, exercise_id: ObjectId) -> tuple[models.Exercise, models.Override | None]:
     """Return an exercise as the company sees it, and what the company changes in it. Raises NotFound."""
     stored = await _read(ctx, exercise_id)
     override = await override_store.find_one(ctx, exercise_id)
@@ -483,7 +463,7 @@ async def read_with_override(ctx: Context, exercise_id: ObjectId) -> tuple[Exerc
 
 
 @transactional
-async def set_override(ctx: Context, exercise_id: ObjectId, sent: ExerciseOverride) -> Exercise:
+async def set_override(ctx: Context, exercise_id: ObjectId, sent: models.ExerciseOverride) -> models.Exercise:
     """Set the company's own video, instructions and aliases of a shared exercise, and return it as the company sees it.
 
     Media that the company has added stay. Raises NotFound, Conflict for one of the company's own exercises, and
@@ -506,7 +486,7 @@ async def set_override(ctx: Context, exercise_id: ObjectId, sent: ExerciseOverri
 
 
 @transactional
-async def remove_override(ctx: Context, exercise_id: ObjectId) -> Exercise:
+async def remove_override(ctx: Context, exercise_id: ObjectId) -> models.Exercise:
     """Remove everything that the company has changed in a shared exercise, its media with their files included.
 
     Returns the exercise. Raises NotFound, and Conflict for one of the company's own exercises.
@@ -521,14 +501,14 @@ async def remove_override(ctx: Context, exercise_id: ObjectId) -> Exercise:
 
 
 @transactional
-async def add_media(ctx: Context, exercise_id: ObjectId, file: StoredFile | None) -> ExerciseMedia:
+async def add_media(ctx: Context, exercise_id: ObjectId, file: StoredFile | None) -> models.ExerciseMedia:
     """Add an uploaded picture or video to an exercise, own or shared, and return its entry.
 
     Raises NotFound, and InvalidFields if there is no file or the exercise has 20 files already.
     """
     stored = await _read(ctx, exercise_id)
     if file is None:
-        raise invalid_field("file", "is required", code="REQUIRED")
+        raise errors.invalid_field("file", "is required", code="REQUIRED")
     media, media_id = models.with_file(await _load_media(ctx, stored), file)
     exercise = await _save_media(ctx, stored, media)
     return next(each for each in exercise["media"] if each["_id"] == media_id)
@@ -542,28 +522,30 @@ async def remove_media(ctx: Context, exercise_id: ObjectId, media_id: ObjectId) 
     """
     stored = await _read(ctx, exercise_id)
     remaining = models.without(await _load_media(ctx, stored), media_id)
-    media, file_ids = require_found(remaining, "exercise media")
+    media, file_ids = errors.require_found(remaining, "exercise media")
     await _save_media(ctx, stored, media)
     await files.discard(ctx, file_ids)
 
 
-def _changes_anything(override: Override) -> bool:
+def _changes_anything(override: models.Override) -> bool:
     texts = override["videoLink"], override["defaultInstructions"]
     return any(texts) or bool(override["aliases"] or override["media"])
 
 
-async def _read(ctx: Context, exercise_id: ObjectId) -> StoredExercise:
-    return require_found(await store.find_one(ctx, exercise_id), "exercise")
+async def _read(ctx: Context, exercise_id: ObjectId) -> models.StoredExercise:
+    return errors.require_found(await store.find_one(ctx, exercise_id), "exercise")
 
 
-async def _read_shared(ctx: Context, exercise_id: ObjectId) -> StoredExercise:
+async def _read_shared(ctx: Context, exercise_id: ObjectId) -> models.StoredExercise:
     stored = await _read(ctx, exercise_id)
     if stored["companyId"] is not None:
-        raise Conflict("Only shared exercises have an override; change this exercise itself", code="OWN_EXERCISE")
+        raise errors.Conflict(
+            "Only shared exercises have an override; change this exercise itself", code="OWN_EXERCISE"
+        )
     return stored
 
 
-async def _load_media(ctx: Context, stored: StoredExercise) -> list[StoredMedia]:
+async def _load_media(ctx: Context, stored: models.StoredExercise) -> list[models.StoredMedia]:
     """Return the media that the company can change: its own exercise's, or those it has added to a shared one."""
     if stored["companyId"] is not None:
         return stored["media"]
@@ -571,8 +553,8 @@ async def _load_media(ctx: Context, stored: StoredExercise) -> list[StoredMedia]
     return override["media"] if override else []
 
 
-async def _save_media(ctx: Context, stored: StoredExercise, media: list[StoredMedia]) -> Exercise:
+async def _save_media(ctx: Context, stored: models.StoredExercise, media: list[models.StoredMedia]) -> models.Exercise:
     if stored["companyId"] is None:
         return present(ctx, stored, await override_store.save(ctx, stored["_id"], {"media": media}))
     changed = await store.rewrite(ctx, stored["_id"], lambda _: {"media": media})
-    return present(ctx, require_found(changed, "exercise"))
+    return present(ctx, errors.require_found(changed, "exercise"))

@@ -15,39 +15,28 @@ from typing import Any
 from coaching_service.core.database.context import Services
 from coaching_service.core.fields import take
 from coaching_service.core.ids import stable_id
+from coaching_service.library.exercises import models as exercise_models
 from coaching_service.library.exercises import muscles, store
-from coaching_service.library.exercises.models import (
-    LOAD,
-    ExerciseTranslations,
-    ExerciseType,
-    Level,
-    LoadType,
-    Movement,
-    Role,
-    SharedExercise,
-    TrainedMuscle,
-    TranslatedNames,
-)
 from coaching_service.library.exercises.service import SHARED_LIBRARY
 
 
-class LibraryEntry(Movement):
+class LibraryEntry(exercise_models.Movement):
     """An exercise as it is written in the files, with its translations; `cue` is its instruction.
 
     `loadType` is written only where loads are assistance or added to the body's weight.
     """
 
-    loadType: LoadType
+    loadType: exercise_models.LoadType
     name: str
     aliases: list[str]
-    type: ExerciseType
-    level: Level
+    type: exercise_models.ExerciseType
+    level: exercise_models.Level
     equipment: str
     primary: list[str]
     secondary: list[str]
     tags: list[str]
     cue: str
-    translations: ExerciseTranslations
+    translations: exercise_models.ExerciseTranslations
 
 
 @cache
@@ -59,9 +48,11 @@ def entries() -> tuple[LibraryEntry, ...]:
 
 
 def _read_entries(folder: Traversable, name: str) -> list[LibraryEntry]:
-    spanish: dict[str, TranslatedNames] = json.loads((folder / "translations" / "es" / name).read_text("utf-8"))
+    spanish: dict[str, exercise_models.TranslatedNames] = json.loads(
+        (folder / "translations" / "es" / name).read_text("utf-8")
+    )
     written: list[LibraryEntry] = json.loads((folder / name).read_text("utf-8"))
-    usual: Any = {"loadType": LOAD}
+    usual: Any = {"loadType": exercise_models.LOAD}
     return [{**usual, **entry, "translations": {"es": spanish[entry["name"]]}} for entry in written]
 
 
@@ -70,7 +61,7 @@ async def publish(services: Services) -> int:
     return await store.publish(services, [_to_exercise(entry) for entry in entries()])
 
 
-def _to_exercise(entry: LibraryEntry) -> SharedExercise:
+def _to_exercise(entry: LibraryEntry) -> exercise_models.SharedExercise:
     return {
         "_id": stable_id("exercise", entry["name"]),
         "name": entry["name"],
@@ -83,7 +74,7 @@ def _to_exercise(entry: LibraryEntry) -> SharedExercise:
         "muscleGroups": [*_muscles(entry["primary"], "primary"), *_muscles(entry["secondary"], "secondary")],
         "equipment": entry["equipment"],
         "loadType": entry["loadType"],
-        **take(Movement, entry),
+        **take(exercise_models.Movement, entry),
         "translations": entry["translations"],
         "media": [],
         "libraryId": SHARED_LIBRARY,
@@ -93,9 +84,9 @@ def _to_exercise(entry: LibraryEntry) -> SharedExercise:
 
 def _digest(entry: LibraryEntry) -> str:
     """Return what changes with an entry; the usual type of load, which came later, is left out."""
-    content = {name: value for name, value in entry.items() if (name, value) != ("loadType", LOAD)}
+    content = {name: value for name, value in entry.items() if (name, value) != ("loadType", exercise_models.LOAD)}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _muscles(names: list[str], role: Role) -> list[TrainedMuscle]:
+def _muscles(names: list[str], role: exercise_models.Role) -> list[exercise_models.TrainedMuscle]:
     return [{"_id": muscles.ID_OF[name], "name": name, "role": role} for name in names]

@@ -8,10 +8,10 @@ from typing import Any, Final, cast
 
 from pymongo import UpdateOne
 
+from coaching_service.core.database import documents as database_documents
 from coaching_service.core.database.across_companies import increment
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document, Documents, Filter, Ownership, now
 from coaching_service.core.database.portable import LIBRARY, FileRule, NotExported, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.errors import invalid_field
@@ -22,22 +22,8 @@ from coaching_service.core.list_selection import BY_UPDATE, UPDATED
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import Choice
+from coaching_service.library.exercises import models as exercise_models
 from coaching_service.library.exercises import muscles
-from coaching_service.library.exercises.models import (
-    LOAD,
-    LOAD_TYPES,
-    MEDIA_CHECKS,
-    ExerciseContent,
-    ExerciseFields,
-    ExerciseName,
-    ExerciseTranslations,
-    ExerciseUse,
-    SearchEntry,
-    SharedExercise,
-    StoredExercise,
-    StoredExerciseName,
-    UpdatedExercise,
-)
 
 
 def _event(action: Action, known: Mapping[str, Any], paths: Collection[str]) -> EventData:
@@ -56,7 +42,7 @@ def _complete_imported(exercise: dict[str, Any]) -> dict[str, Any]:
     return {**exercise, **_search_fields(exercise)}
 
 
-exercises = Documents[StoredExercise](
+exercises = database_documents.Documents[exercise_models.StoredExercise](
     "exercises",
     (
         Index(("deletedAt", "sortName", "_id")),
@@ -69,19 +55,19 @@ exercises = Documents[StoredExercise](
     history=History("exercise", _event, ("deletedAt",)),
     cross_company_reason="the shared library belongs to no company and is published by the operator",
     transfer=Portable(
-        StoredExercise,
+        exercise_models.StoredExercise,
         LIBRARY,
         extra={"deletedAt": datetime | None},
         checks={
             **IDENTITY_CHECKS,
-            "loadType": Choice(*LOAD_TYPES),
-            **MEDIA_CHECKS,
+            "loadType": Choice(*exercise_models.LOAD_TYPES),
+            **exercise_models.MEDIA_CHECKS,
         },
         files=FileRule(MEDIA_TYPES, "attachment"),
         complete=_complete_imported,
     ),
 )
-exercise_uses = Documents[ExerciseUse](
+exercise_uses = database_documents.Documents[exercise_models.ExerciseUse](
     "exerciseUses",
     (Index(("exerciseId",), unique=True),),
     cross_company_reason="the uses of all companies are stored together",
@@ -96,7 +82,7 @@ _BY_UPDATE = exercises.index_name("deletedAt", *BY_UPDATE)
 _NAME_FIELDS: Final = ("name", "defaultInstructions", "loadType", "companyId", "deletedAt")
 
 
-def selecting_index(condition: Filter) -> str | None:
+def selecting_index(condition: database_documents.Filter) -> str | None:
     """Return the index of a condition that few exercises meet; None if it has none."""
     for field, index in (("externalId", _BY_EXTERNAL_ID), ("_id", "_id_")):
         if field in condition:
@@ -104,16 +90,20 @@ def selecting_index(condition: Filter) -> str | None:
     return None
 
 
-async def find_updates(ctx: Context, condition: Filter, *, ownership: Ownership) -> list[UpdatedExercise]:
+async def find_updates(
+    ctx: Context, condition: database_documents.Filter, *, ownership: database_documents.Ownership
+) -> list[exercise_models.UpdatedExercise]:
     """Return when the exercises that meet a condition were last changed."""
     hint = selecting_index(condition) or _BY_UPDATE
     updates = await exercises.find(
         ctx, {"deletedAt": None, **condition}, fields=(UPDATED,), ownership=ownership, hint=hint
     )
-    return cast("list[UpdatedExercise]", updates)
+    return cast("list[exercise_models.UpdatedExercise]", updates)
 
 
-async def find_search_entries(ctx: Context, condition: Filter, *, ownership: Ownership) -> list[SearchEntry]:
+async def find_search_entries(
+    ctx: Context, condition: database_documents.Filter, *, ownership: database_documents.Ownership
+) -> list[exercise_models.SearchEntry]:
     """Return what is searched of each exercise."""
     fields = {
         "search": 1,
@@ -128,7 +118,7 @@ async def find_search_entries(ctx: Context, condition: Filter, *, ownership: Own
     )
 
 
-async def find_by_ids(ctx: Context, ids: Sequence[ObjectId]) -> list[StoredExercise]:
+async def find_by_ids(ctx: Context, ids: Sequence[ObjectId]) -> list[exercise_models.StoredExercise]:
     """Return the exercises with these identifiers that are not deleted, in the order of `ids`."""
     unordered = await exercises.find(ctx, {"_id": {"$in": list(ids)}, "deletedAt": None}, hint="_id_")
     by_id = {exercise["_id"]: exercise for exercise in unordered}
@@ -142,46 +132,48 @@ async def find_id_by_external_id(ctx: Context, external_id: str) -> ObjectId | N
     return own[0]["_id"] if own else None
 
 
-async def find_one(ctx: Context, exercise_id: ObjectId) -> StoredExercise | None:
+async def find_one(ctx: Context, exercise_id: ObjectId) -> exercise_models.StoredExercise | None:
     """Return the exercise, shared or own, or None if it does not exist or is deleted."""
     return await exercises.find_one(ctx, {"_id": exercise_id, "deletedAt": None})
 
 
 async def find_versions(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, int]:
     """Return the versions of those of some exercises that are the company's own and not deleted."""
-    where: Filter = {"_id": {"$in": list(ids)}, "deletedAt": None}
+    where: database_documents.Filter = {"_id": {"$in": list(ids)}, "deletedAt": None}
     own = await exercises.find(ctx, where, fields=("version",), hint="_id_", ownership="own")
     return {exercise["_id"]: exercise["version"] for exercise in own}
 
 
-async def find_names(ctx: Context, ids: Sequence[ObjectId], *, only_usable: bool = False) -> list[ExerciseName]:
+async def find_names(
+    ctx: Context, ids: Sequence[ObjectId], *, only_usable: bool = False
+) -> list[exercise_models.ExerciseName]:
     """Return the names of exercises, deleted ones included unless `only_usable`."""
     recent = await _find_recent(ctx, ids)
     return [_to_name(each) for each in recent if not only_usable or each.get("deletedAt") is None]
 
 
-async def _find_recent(ctx: Context, ids: Sequence[ObjectId]) -> list[StoredExerciseName]:
+async def _find_recent(ctx: Context, ids: Sequence[ObjectId]) -> list[exercise_models.StoredExerciseName]:
     """Read the names of exercises, of shared ones from the memory of this process if they were read recently."""
-    recent: dict[ObjectId, StoredExerciseName] = ctx.services.shared_exercise_names.select(ids)
+    recent: dict[ObjectId, exercise_models.StoredExerciseName] = ctx.services.shared_exercise_names.select(ids)
     others = [each for each in ids if each not in recent]
     if not others:
         return list(recent.values())
     documents = await exercises.find(ctx, {"_id": {"$in": others}}, fields=_NAME_FIELDS, hint="_id_")
-    read = cast("list[StoredExerciseName]", documents)
+    read = cast("list[exercise_models.StoredExerciseName]", documents)
     for each in read:
         if each["companyId"] is None:
             ctx.services.shared_exercise_names.put(each["_id"], each)
     return [*recent.values(), *read]
 
 
-def _to_name(exercise: StoredExerciseName) -> ExerciseName:
-    name: ExerciseName = {
+def _to_name(exercise: exercise_models.StoredExerciseName) -> exercise_models.ExerciseName:
+    name: exercise_models.ExerciseName = {
         "_id": exercise["_id"],
         "name": exercise["name"],
         "defaultInstructions": exercise["defaultInstructions"],
     }
-    load_type = exercise.get("loadType", LOAD)
-    return name if load_type == LOAD else {**name, "loadType": load_type}
+    load_type = exercise.get("loadType", exercise_models.LOAD)
+    return name if load_type == exercise_models.LOAD else {**name, "loadType": load_type}
 
 
 async def find_deleted_names(ctx: Context) -> list[str]:
@@ -197,7 +189,9 @@ async def find_shared_ids(ctx: Context) -> list[ObjectId]:
     return [exercise["_id"] for exercise in shared]
 
 
-async def create(ctx: Context, exercise: ExerciseContent, identity: StoredIdentity) -> StoredExercise:
+async def create(
+    ctx: Context, exercise: exercise_models.ExerciseContent, identity: StoredIdentity
+) -> exercise_models.StoredExercise:
     """Store a new exercise of the company."""
     return await exercises.insert(ctx, {**exercise, **identity, **_search_fields(exercise), "deletedAt": None})
 
@@ -205,15 +199,15 @@ async def create(ctx: Context, exercise: ExerciseContent, identity: StoredIdenti
 async def rewrite(
     ctx: Context,
     exercise_id: ObjectId,
-    changed_fields: Callable[[StoredExercise], ExerciseFields],
+    changed_fields: Callable[[exercise_models.StoredExercise], exercise_models.ExerciseFields],
     version: int | None = None,
-) -> StoredExercise | None:
+) -> exercise_models.StoredExercise | None:
     """Set the fields that `changed_fields` returns for a stored exercise of the company.
 
     Returns None if there is no such exercise.
     """
 
-    def mutate(stored: StoredExercise) -> Mapping[str, Any]:
+    def mutate(stored: exercise_models.StoredExercise) -> Mapping[str, Any]:
         fields = changed_fields(stored)
         return {**fields, **_search_fields({**stored, **fields})} if fields else fields
 
@@ -222,7 +216,7 @@ async def rewrite(
 
 async def add_uses(services: Services, counts: Mapping[ObjectId, Mapping[ObjectId, int]]) -> None:
     """Add to the stored counts of uses of exercises, by company and exercise."""
-    increments: list[tuple[Filter, Document]] = [
+    increments: list[tuple[database_documents.Filter, database_documents.Document]] = [
         ({"companyId": company, "exerciseId": exercise}, {"count": count})
         for company, exercises_of_company in counts.items()
         for exercise, count in exercises_of_company.items()
@@ -235,12 +229,12 @@ async def find_uses(ctx: Context) -> dict[ObjectId, int]:
     return {use["exerciseId"]: use["count"] for use in await exercise_uses.find(ctx, {})}
 
 
-async def publish(services: Services, shared: Sequence[SharedExercise]) -> int:
+async def publish(services: Services, shared: Sequence[exercise_models.SharedExercise]) -> int:
     """Make `shared` the content of the shared library. Returns how many exercises were written or deleted.
 
     Exercises that it no longer has are marked as deleted, like exercises of a company.
     """
-    collection, at = exercises.across_companies(services), now()
+    collection, at = exercises.across_companies(services), database_documents.now()
     cursor = collection.find({"companyId": None}, {"digest": 1})
     stored: dict[Any, Any] = {entry["_id"]: entry.get("digest") async for entry in cursor}
     removed = [each for each in stored.keys() - {entry["_id"] for entry in shared} if stored[each] is not None]
@@ -268,7 +262,7 @@ async def publish(services: Services, shared: Sequence[SharedExercise]) -> int:
 
 def _search_fields(exercise: Mapping[str, Any]) -> dict[str, Any]:
     """Return the private fields by which an exercise is sorted and searched."""
-    translations: ExerciseTranslations | dict[str, Any] = exercise.get("translations") or {}
+    translations: exercise_models.ExerciseTranslations | dict[str, Any] = exercise.get("translations") or {}
     translated = list(cast("dict[str, Any]", translations).values())
     names = [exercise["name"], *(each["name"] for each in translated)]
     aliases = [*exercise["aliases"], *(alias for each in translated for alias in each["aliases"])]

@@ -9,30 +9,14 @@ from coaching_service.core.auth import EXERCISES, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import FieldError, InvalidFields
 from coaching_service.core.field_schemas import argument_of
-from coaching_service.core.mcp.arguments import (
-    Arguments,
-    PageWithHint,
-    ToolPage,
-    join_facts,
-    list_answer,
-    optional,
-    paged,
-)
+from coaching_service.core.mcp import arguments
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import ListOf, Text
+from coaching_service.library.exercises import models as exercise_models
 from coaching_service.library.exercises import name_resolution, service
 from coaching_service.library.exercises._resolution import MAX_NAME_LENGTH
-from coaching_service.library.exercises.models import (
-    LOAD,
-    Exercise,
-    ExerciseQuery,
-    ExerciseType,
-    MuscleRole,
-    NewExercise,
-    Role,
-)
 from coaching_service.library.exercises.muscles import ID_OF, MUSCLES
 from coaching_service.library.exercises.name_models import ExerciseMatch, ResolvedExerciseName
 
@@ -42,7 +26,7 @@ _MUSCLES_BY_NAME = {normalize(name): identifier for name, identifier in ID_OF.it
 _NO_MATCH_HINT = "No exercise contains all these words. Try fewer words, or leave type out."
 
 
-class ListExercises(ToolPage):
+class ListExercises(arguments.ToolPage):
     """Filters of the exercises, and a page; or names to resolve."""
 
     search = Text(
@@ -56,27 +40,27 @@ class ListExercises(ToolPage):
         Text(max_length=MAX_NAME_LENGTH),
         minimum=1,
         maximum=_MAX_NAMES,
-        **optional("Instead of search: names to resolve."),
+        **arguments.optional("Instead of search: names to resolve."),
     )
-    type = argument_of(ExerciseQuery, "type")
+    type = argument_of(exercise_models.ExerciseQuery, "type")
 
 
-class CreateExercise(Arguments):
+class CreateExercise(arguments.Arguments):
     """An exercise to create."""
 
-    name = argument_of(NewExercise, "name")
-    type = argument_of(NewExercise, "type")
-    videoUrl = argument_of(NewExercise, "videoLink")
-    instructions = argument_of(NewExercise, "defaultInstructions")
+    name = argument_of(exercise_models.NewExercise, "name")
+    type = argument_of(exercise_models.NewExercise, "type")
+    videoUrl = argument_of(exercise_models.NewExercise, "videoLink")
+    instructions = argument_of(exercise_models.NewExercise, "defaultInstructions")
     muscles = ListOf(
         Text(max_length=40),
         maximum=len(MUSCLES),
-        **optional("Muscle groups it trains, such as Glutes or Lower Back; an error lists all."),
+        **arguments.optional("Muscle groups it trains, such as Glutes or Lower Back; an error lists all."),
     )
-    equipment = argument_of(NewExercise, "equipment")
+    equipment = argument_of(exercise_models.NewExercise, "equipment")
 
 
-@tools.tool("List exercises", access=coach(EXERCISES.VIEW), takes=ListExercises(), returns=PageWithHint)
+@tools.tool("List exercises", access=coach(EXERCISES.VIEW), takes=ListExercises(), returns=arguments.PageWithHint)
 async def list_exercises(
     ctx: Context,
     page: int,
@@ -92,14 +76,14 @@ async def list_exercises(
     exercises = await service.list_exercises(ctx, page=page, size=page_size, keywords=search, kind=type)
     lines, ids = [_describe(each) for each in exercises["docs"]], [each["_id"] for each in exercises["docs"]]
     hint = await _suggest(ctx, search) if search and not exercises["totalDocs"] else ""
-    return list_answer("Exercises", exercises, lines, ids=ids, hint=hint)
+    return arguments.list_answer("Exercises", exercises, lines, ids=ids, hint=hint)
 
 
 async def _resolve(ctx: Context, names: list[str]) -> Answer:
     resolved = await name_resolution.resolve_names(ctx, names)
     ids = [each["match"]["_id"] if each["match"] else None for each in resolved]
-    page = paged(resolved, 1, len(resolved))
-    return list_answer("Names of exercises", page, [_describe_name(each) for each in resolved], ids=ids)
+    page = arguments.paged(resolved, 1, len(resolved))
+    return arguments.list_answer("Names of exercises", page, [_describe_name(each) for each in resolved], ids=ids)
 
 
 def _describe_name(about: ResolvedExerciseName) -> str:
@@ -127,13 +111,13 @@ def _identify(match: ExerciseMatch) -> str:
     return f"{typed(match['name'])} [{match['_id']}]"
 
 
-def _describe(exercise: Exercise) -> str:
-    def muscles(role: Role) -> str:
+def _describe(exercise: exercise_models.Exercise) -> str:
+    def muscles(role: exercise_models.Role) -> str:
         return ", ".join(muscle["name"] for muscle in exercise["muscleGroups"] if muscle["role"] == role)
 
     primary, secondary, is_own = muscles("primary"), muscles("secondary"), exercise["companyId"] is not None
     equipment = exercise["equipment"] and (typed(exercise["equipment"]) if is_own else exercise["equipment"])
-    facts = join_facts(
+    facts = arguments.join_facts(
         ", ".join(filter(None, (exercise["type"], exercise["level"], equipment))),
         primary and f"works {primary}",
         secondary and f"also {secondary}",
@@ -175,7 +159,7 @@ async def _find_same(ctx: Context, name: str) -> list[ExerciseMatch]:
 async def create_exercise(
     ctx: Context,
     name: str,
-    type: ExerciseType,  # noqa: A002 - a wire name
+    type: exercise_models.ExerciseType,  # noqa: A002 - a wire name
     video_url: str | None,
     instructions: str | None,
     muscles: list[str] | None,
@@ -196,7 +180,7 @@ async def create_exercise(
             "tags": [],
             "muscleGroups": _read_muscles(muscles or []),
             "equipment": equipment,
-            "loadType": LOAD,
+            "loadType": exercise_models.LOAD,
             "media": [],
         },
     )
@@ -204,5 +188,5 @@ async def create_exercise(
     return Written(f"Created the exercise {typed(exercise['name'])}{with_video}.", {"exerciseId": exercise["_id"]})
 
 
-def _read_muscles(names: Sequence[str]) -> list[MuscleRole]:
+def _read_muscles(names: Sequence[str]) -> list[exercise_models.MuscleRole]:
     return [{"_id": _MUSCLES_BY_NAME[normalize(name)], "role": "primary"} for name in dict.fromkeys(names)]

@@ -20,7 +20,7 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import LOAD, ExerciseName, LoadType, NewExercise
 from coaching_service.library.exercises.name_models import ResolvedExerciseName
 from coaching_service.library.exercises.named_muscles import muscles_in_name
-from coaching_service.library.imported_names.models import CREATE, SKIP, NameAnswer, NameInFile, ResolvedNames, key_of
+from coaching_service.library.imported_names import models as imported_name_models
 from coaching_service.library.imported_names.store import BY_NAME, imported_names
 
 MAX_NAMES = 2_000
@@ -49,8 +49,8 @@ def describe_missing(names: Sequence[str]) -> str:
 
 
 async def resolve_names(
-    ctx: Context, counts: Mapping[str, int], answers: Mapping[str, NameAnswer] | None = None
-) -> ResolvedNames:
+    ctx: Context, counts: Mapping[str, int], answers: Mapping[str, imported_name_models.NameAnswer] | None = None
+) -> imported_name_models.ResolvedNames:
     """Return what the names of a file mean; `counts` are their numbers of sets, by name.
 
     An answer of the caller counts first, then one to an earlier import of the company, then the exercise that the name
@@ -60,7 +60,9 @@ async def resolve_names(
     sets, spellings = _count(counts)
     if len(sets) > MAX_NAMES:
         raise invalid_field("file", f"has more than {MAX_NAMES:,} names of exercises", code="TOO_MANY")
-    sent = {key: answer for name, answer in (answers or {}).items() if (key := key_of(name)) in sets}
+    sent = {
+        key: answer for name, answer in (answers or {}).items() if (key := imported_name_models.key_of(name)) in sets
+    }
     await exercises.require(ctx, _exercises_in(sent.values()))
     remembered = await _find_remembered(ctx, sets.keys() - sent.keys())
     answered = {**remembered, **sent}
@@ -73,17 +75,17 @@ async def resolve_names(
         _describe(each, sets[key], answered.get(key), names) for key, each in zip(spellings, resolved, strict=True)
     ]
     decisions = {
-        key: each["match"]["_id"] if each["match"] is not None else each["answer"] or CREATE
+        key: each["match"]["_id"] if each["match"] is not None else each["answer"] or imported_name_models.CREATE
         for key, each in zip(spellings, described, strict=True)
     }
     described.sort(key=lambda each: (-each["sets"], each["name"]))
-    return ResolvedNames(described, decisions, spellings, frozenset(sent))
+    return imported_name_models.ResolvedNames(described, decisions, spellings, frozenset(sent))
 
 
 @transactional
 async def create_missing(
     ctx: Context,
-    resolved: ResolvedNames,
+    resolved: imported_name_models.ResolvedNames,
     *,
     assistance: Iterable[str] = (),
     remember: bool = True,
@@ -96,10 +98,10 @@ async def create_missing(
     """
     if remember and resolved.new_names and EXERCISES.CREATE not in ctx.caller.permissions:
         raise ExercisesMissing(resolved.new_names)
-    helped = {key_of(name) for name in assistance}
+    helped = {imported_name_models.key_of(name) for name in assistance}
     ids: dict[str, ObjectId | None] = {}
     for key, decision in resolved.decisions.items():
-        if decision == CREATE:
+        if decision == imported_name_models.CREATE:
             new = _new_exercise(resolved.spellings[key], "assistance" if key in helped else LOAD)
             ids[key] = (await exercises.create(ctx, new))["_id"]
         else:
@@ -154,28 +156,35 @@ def _count(counts: Mapping[str, int]) -> tuple[dict[str, int], dict[str, str]]:
     sets: dict[str, int] = {}
     spellings: dict[str, str] = {}
     for name, count in counts.items():
-        key = key_of(name)
+        key = imported_name_models.key_of(name)
         sets[key] = sets.get(key, 0) + count
         spellings.setdefault(key, " ".join(name.split())[:NAME_LENGTH])
     return sets, spellings
 
 
-async def _find_remembered(ctx: Context, keys: Iterable[str]) -> dict[str, NameAnswer]:
+async def _find_remembered(ctx: Context, keys: Iterable[str]) -> dict[str, imported_name_models.NameAnswer]:
     """Return the answers to earlier imports about names, but for exercises that were deleted since."""
     where = {"name": {"$in": list(keys)}}
     remembered = await imported_names.find(ctx, where, fields=("name", "exerciseId"), hint=BY_NAME)
     stored = {each["name"]: each["exerciseId"] for each in remembered}
     usable = await exercises.get_usable_names(ctx, [each for each in stored.values() if each is not None])
-    return {key: SKIP if each is None else each for key, each in stored.items() if each is None or each in usable}
+    return {
+        key: imported_name_models.SKIP if each is None else each
+        for key, each in stored.items()
+        if each is None or each in usable
+    }
 
 
-def _exercises_in(answers: Iterable[NameAnswer]) -> list[ObjectId]:
+def _exercises_in(answers: Iterable[imported_name_models.NameAnswer]) -> list[ObjectId]:
     return [each for each in answers if isinstance(each, ObjectId)]
 
 
 def _describe(
-    resolved: ResolvedExerciseName, sets: int, answer: NameAnswer | None, names: Mapping[ObjectId, ExerciseName]
-) -> NameInFile:
+    resolved: ResolvedExerciseName,
+    sets: int,
+    answer: imported_name_models.NameAnswer | None,
+    names: Mapping[ObjectId, ExerciseName],
+) -> imported_name_models.NameInFile:
     match, alternatives, decision = resolved["match"], resolved["alternatives"], None
     candidates = [each for each in (match, *alternatives) if each is not None]
     others = sorted(candidates, key=lambda each: -each["score"])
@@ -184,7 +193,7 @@ def _describe(
         match = known or {"_id": answer, "name": names[answer]["name"], "score": _SCORE_OF_ANSWER}
         alternatives = [each for each in others if each["_id"] != answer]
     elif answer is not None or match is None:
-        decision = answer or CREATE
+        decision = answer or imported_name_models.CREATE
         match, alternatives = None, others
     else:
         alternatives = [each for each in others if each is not match]

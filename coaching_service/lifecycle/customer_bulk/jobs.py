@@ -12,7 +12,6 @@ from coaching_service.core.fields import names_of, take
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.customer_bulk import service
-from coaching_service.lifecycle.customer_bulk.service import BulkResult, CustomerSelection, Operation, Run, Selection
 from coaching_service.people import jobs
 from coaching_service.people.jobs import Outcome, StoredJob
 from coaching_service.training.schedule import service as effects
@@ -29,7 +28,7 @@ _SCHEDULES: dict[str, effects.Operation] = {
     "bulkCopySchedule": "copy",
 }
 # The others. The arguments are the fields of the request without the selection.
-_OPERATIONS: dict[str, Callable[[Context, Mapping[str, Any]], Awaitable[Operation]]] = {
+_OPERATIONS: dict[str, Callable[[Context, Mapping[str, Any]], Awaitable[service.Operation]]] = {
     "bulkArchiveCustomers": lambda ctx, _: service.archive(ctx, archived=True),
     "bulkUnarchiveCustomers": lambda ctx, _: service.archive(ctx, archived=False),
     "bulkAddGroups": lambda ctx, given: service.add_groups(ctx, given["groups"]),
@@ -47,24 +46,24 @@ _OPERATIONS: dict[str, Callable[[Context, Mapping[str, Any]], Awaitable[Operatio
 _PERMISSIONS = {"bulkDeleteCustomers": CUSTOMERS.DELETE, "bulkAssignMetricsSet": METRICS.EDIT}
 
 
-async def execute(ctx: Context, body: CustomerSelection, claim: Claim | None) -> BulkResult | Accepted:
+async def execute(ctx: Context, body: service.CustomerSelection, claim: Claim | None) -> service.BulkResult | Accepted:
     """Run the operation `ctx.operation` on the selection in `body`, or queue a job that does.
 
     A job does it for more than 500 clients, or if the caller prefers one; a dry run never is a job. Raises what the
     operation raises before it changes a client.
     """
-    selection = take(Selection, body)
-    arguments = {name: value for name, value in body.items() if name not in names_of(Selection)}
+    selection = take(service.Selection, body)
+    arguments = {name: value for name, value in body.items() if name not in names_of(service.Selection)}
     if not selection["dryRun"]:
         ids = await service.list_selected(ctx, selection)
         if jobs.is_job(ctx, len(ids)):
             return await begin(ctx, ids, arguments, claim)
-    return await run_operation(ctx, ctx.operation, selection, arguments, Run(claim))
+    return await run_operation(ctx, ctx.operation, selection, arguments, service.Run(claim))
 
 
 async def run_operation(
-    ctx: Context, operation: str, selection: Selection, arguments: Mapping[str, Any], run: Run
-) -> BulkResult:
+    ctx: Context, operation: str, selection: service.Selection, arguments: Mapping[str, Any], run: service.Run
+) -> service.BulkResult:
     """Run the operation with this operationId."""
     if (change := _SCHEDULES.get(operation)) is not None:
         return await service.change(ctx, selection, change, arguments, run)
@@ -73,7 +72,7 @@ async def run_operation(
 
 async def begin(ctx: Context, ids: list[ObjectId], arguments: Mapping[str, Any], claim: Claim | None) -> Accepted:
     """Queue a job that runs the operation `ctx.operation` on clients. Raises what it raises for no client."""
-    await run_operation(ctx, ctx.operation, {"ids": [], "dryRun": True}, arguments, Run())
+    await run_operation(ctx, ctx.operation, {"ids": [], "dryRun": True}, arguments, service.Run())
     needed = (permission_of(ctx.operation),)
     return await jobs.begin_batch(ctx, "bulk", list(dict.fromkeys(ids)), arguments, claim, permissions=needed)
 
@@ -85,8 +84,8 @@ def permission_of(operation: str) -> str:
 
 async def _process(ctx: Context, job: StoredJob, ids: list[ObjectId], claim: Claim) -> Outcome:
     require_permission(ctx.caller, permission_of(ctx.operation))
-    selection: Selection = {"ids": ids, "dryRun": False}
-    run = Run(claim, is_job=True, total=job["total"])
+    selection: service.Selection = {"ids": ids, "dryRun": False}
+    run = service.Run(claim, is_job=True, total=job["total"])
     result = await run_operation(ctx, ctx.operation, selection, job["work"]["arguments"], run)
     return Outcome(result["ok"], result["failed"], result.get("results"))
 

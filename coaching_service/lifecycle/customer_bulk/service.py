@@ -10,7 +10,7 @@ from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from marshmallow import RAISE, fields
 
-from coaching_service.core import idempotency
+from coaching_service.core import idempotency, validation
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import ServiceError, Unavailable
@@ -18,7 +18,6 @@ from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, Description, Optional, Private
 from coaching_service.core.idempotency import Claim, IdempotencyKeyReused
 from coaching_service.core.ids import ObjectId, stable_id
-from coaching_service.core.validation import CalendarDate, Date, Identifier, Input, Integer, ListOf, StringList
 from coaching_service.library import metric_sets
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers.models import CustomerFilter
@@ -41,7 +40,7 @@ from coaching_service.training.workouts.reports import exercises as exercise_rep
 _MAXIMUM = 20_000
 
 
-class Strict(Input):
+class Strict(validation.Input):
     """The base of a request in which unknown fields are rejected."""
 
     class Meta:
@@ -51,9 +50,9 @@ class Strict(Input):
 class CustomerSelection(TypedDict):
     """Which clients: `ids`, or `filter` with optional `excludeIds`. `dryRun` writes nothing."""
 
-    ids: NotRequired[Annotated[list[ObjectId], ListOf(Identifier(), maximum=_MAXIMUM)]]
+    ids: NotRequired[Annotated[list[ObjectId], validation.ListOf(validation.Identifier(), maximum=_MAXIMUM)]]
     filter: NotRequired[Annotated[CustomerFilter, fields.Nested(input_of(CustomerFilter, Strict))]]
-    excludeIds: NotRequired[Annotated[list[ObjectId], ListOf(Identifier(), maximum=_MAXIMUM)]]
+    excludeIds: NotRequired[Annotated[list[ObjectId], validation.ListOf(validation.Identifier(), maximum=_MAXIMUM)]]
     dryRun: Annotated[bool, Default(False)]
 
 
@@ -73,23 +72,23 @@ class Selection(CustomerSelection):
 class BulkGroupsChange(CustomerSelection):
     """Groups to add or to remove."""
 
-    groups: Annotated[list[str], StringList(allow_none=False)]
+    groups: Annotated[list[str], validation.StringList(allow_none=False)]
 
 
 class BulkTrainerAssignment(CustomerSelection):
     """The coach to assign; null: none."""
 
-    coachId: Annotated[ObjectId | None, Identifier(required=True)]
+    coachId: Annotated[ObjectId | None, validation.Identifier(required=True)]
 
 
 class BulkProgramAssignment(CustomerSelection):
     """The program to assign, and the date of its first day."""
 
     programId: ObjectId
-    startDate: Annotated[str, CalendarDate()]
+    startDate: Annotated[str, validation.CalendarDate()]
     weekdays: Annotated[
         list[int] | None,
-        ListOf(Integer(minimum=1, maximum=7), minimum=1, maximum=7),
+        validation.ListOf(validation.Integer(minimum=1, maximum=7), minimum=1, maximum=7),
         Description("As in assigning a program to one client."),
     ]
     onConflict: Annotated[OnConflict, on_conflict()]
@@ -160,7 +159,7 @@ class CustomerConflict(TypedDict):
     """A block that a client had on a day to which the program is assigned."""
 
     customerId: ObjectId
-    date: Annotated[str, Date()]
+    date: Annotated[str, validation.Date()]
     wblockId: ObjectId
     name: str
 

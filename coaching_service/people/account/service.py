@@ -11,6 +11,7 @@ from typing import Annotated, Literal, NamedTuple, NotRequired, TypeAlias, Typed
 
 from marshmallow import fields
 
+from coaching_service.core import fields as core_fields
 from coaching_service.core.auth import Company
 from coaching_service.core.database import file_totals
 from coaching_service.core.database.checks import check_of
@@ -25,7 +26,6 @@ from coaching_service.core.database.transactions import reading_snapshot, transa
 from coaching_service.core.errors import CompanySuspended, Conflict, Forbidden, NotFound
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import UNSET, Change, Default, Description, Partial, Private, names_of, private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain, Step, Steps
@@ -43,7 +43,7 @@ class AccountNotifications(TypedDict):
 
     messages: Annotated[
         bool,
-        Description(
+        core_fields.Description(
             "Whether coaches get mail about unread messages of clients. false: no coach does; true: each as chosen in "
             "PATCH /me. Notifications on devices depend on PATCH /me alone."
         ),
@@ -56,28 +56,28 @@ class AttentionSettings(TypedDict):
     inactiveDays: Annotated[
         int,
         Integer(minimum=1, maximum=365),
-        Description("A client is inactive after so many days without a session. A new company has 7."),
+        core_fields.Description("A client is inactive after so many days without a session. A new company has 7."),
     ]
     complianceBelow: Annotated[
         int,
         Integer(minimum=0, maximum=100),
-        Description("Compliance in the last 30 days is low below so many percent. A new company has 60."),
+        core_fields.Description("Compliance in the last 30 days is low below so many percent. A new company has 60."),
     ]
     horizonDays: Annotated[
         int,
         Integer(minimum=0, maximum=90),
-        Description("A workout has to be scheduled from today to so many days ahead. A new company has 3."),
+        core_fields.Description("A workout has to be scheduled from today to so many days ahead. A new company has 3."),
     ]
 
 
 DEFAULT_ATTENTION: AttentionSettings = {"inactiveDays": 7, "complianceBelow": 60, "horizonDays": 3}
-AccountNotificationsChange: TypeAlias = Partial[AccountNotifications]
+AccountNotificationsChange: TypeAlias = core_fields.Partial[AccountNotifications]
 _NOTIFICATIONS = input_of(
     AccountNotificationsChange,
     name="AccountNotificationsInput",
     description="Which mails the company sends to its coaches; settings that are left out stay as they are.",
 )
-AttentionSettingsChange: TypeAlias = Partial[AttentionSettings]
+AttentionSettingsChange: TypeAlias = core_fields.Partial[AttentionSettings]
 _ATTENTION = input_of(
     AttentionSettingsChange,
     name="AttentionSettingsInput",
@@ -89,17 +89,23 @@ class ClientRights(TypedDict):
     """What clients may do by themselves. A new company: all of it."""
 
     clientsMayImport: Annotated[
-        bool, Default(UNSET), Description("Whether clients may import their own training history. A new company: true.")
+        bool,
+        core_fields.Default(core_fields.UNSET),
+        core_fields.Description("Whether clients may import their own training history. A new company: true."),
     ]
     clientsMayMove: Annotated[
         bool,
-        Default(UNSET),
-        Description("Whether clients may move their workouts to days near the planned one. A new company: true."),
+        core_fields.Default(core_fields.UNSET),
+        core_fields.Description(
+            "Whether clients may move their workouts to days near the planned one. A new company: true."
+        ),
     ]
     clientsMayAdd: Annotated[
         bool,
-        Default(UNSET),
-        Description("Whether clients may add workouts of their own to their calendar. A new company: true."),
+        core_fields.Default(core_fields.UNSET),
+        core_fields.Description(
+            "Whether clients may add workouts of their own to their calendar. A new company: true."
+        ),
     ]
 
 
@@ -108,16 +114,20 @@ class AccountDetails(ClientRights):
 
     companyName: Annotated[str, Text()]
     timezone: Annotated[
-        str, Timezone(), Description(response="IANA; `today` is there for clients without a zone of their own.")
+        str,
+        Timezone(),
+        core_fields.Description(response="IANA; `today` is there for clients without a zone of their own."),
     ]
-    loadUnit: Annotated[LoadUnit, Description(request="Stays while any load is stored.")]
+    loadUnit: Annotated[LoadUnit, core_fields.Description(request="Stays while any load is stored.")]
     notifications: Annotated[
         AccountNotifications,
         fields.Nested(_NOTIFICATIONS, required=False),
-        Description("Which mails the company sends to its coaches, for all of them."),
+        core_fields.Description("Which mails the company sends to its coaches, for all of them."),
     ]
     attention: Annotated[
-        AttentionSettings, fields.Nested(_ATTENTION, required=False), Description("When clients need attention.")
+        AttentionSettings,
+        fields.Nested(_ATTENTION, required=False),
+        core_fields.Description("When clients need attention."),
     ]
 
 
@@ -145,22 +155,22 @@ class _AccountState(TypedDict):
     address is confirmed.
     """
 
-    keepsLoads: NotRequired[Annotated[bool, Private]]
-    loadLocks: NotRequired[Annotated[int, Private]]
-    loadConversion: NotRequired[Annotated[LoadConversion, Private]]
-    loadsConvertedAt: NotRequired[Annotated[datetime, Private]]
-    hasOverrides: NotRequired[Annotated[bool, Private]]
-    sandboxId: NotRequired[Annotated[ObjectId, Private]]
-    sandboxOf: NotRequired[Annotated[ObjectId, Private]]
-    suspension: NotRequired[Annotated[Suspension, Private]]
-    holdsMail: NotRequired[Annotated[bool, Private]]
+    keepsLoads: NotRequired[Annotated[bool, core_fields.Private]]
+    loadLocks: NotRequired[Annotated[int, core_fields.Private]]
+    loadConversion: NotRequired[Annotated[LoadConversion, core_fields.Private]]
+    loadsConvertedAt: NotRequired[Annotated[datetime, core_fields.Private]]
+    hasOverrides: NotRequired[Annotated[bool, core_fields.Private]]
+    sandboxId: NotRequired[Annotated[ObjectId, core_fields.Private]]
+    sandboxOf: NotRequired[Annotated[ObjectId, core_fields.Private]]
+    suspension: NotRequired[Annotated[Suspension, core_fields.Private]]
+    holdsMail: NotRequired[Annotated[bool, core_fields.Private]]
 
 
 class Account(AccountDetails, _AccountState, Stored):
     """The company."""
 
 
-AccountChange: TypeAlias = Change[AccountDetails]
+AccountChange: TypeAlias = core_fields.Change[AccountDetails]
 
 
 class AccountErasure(TypedDict):
@@ -201,7 +211,7 @@ class CompanyResumed(DomainEvent):
 companies = Documents[Account](
     "companies",
     (Index(()),),
-    private=private_of(Account),
+    private=core_fields.private_of(Account),
     global_indexes=(
         Index(("createdAt", "_id")),
         Index(("suspension.at",), partial_filter=(("suspension.at", {"$exists": True}),)),
@@ -243,7 +253,7 @@ async def create(ctx: Context) -> Account:
     """Store the caller's company; the caller is its owner."""
     company = ctx.caller.company
     fields = {"companyName": company.name, "timezone": company.timezone, "loadUnit": company.load_unit}
-    rights = dict.fromkeys(names_of(ClientRights), True)
+    rights = dict.fromkeys(core_fields.names_of(ClientRights), True)
     settings = {"notifications": {"messages": True}, "attention": DEFAULT_ATTENTION, **rights}
     sandbox = {"sandboxOf": company.sandbox_of} if company.is_sandbox else {}
     held = {"holdsMail": True} if company.holds_mail else {}

@@ -12,6 +12,7 @@ from typing import Annotated, Any, NotRequired, TypedDict, cast, get_args
 
 from marshmallow import Schema, fields
 
+from coaching_service.core import list_selection
 from coaching_service.core.changes import history as feed
 from coaching_service.core.changes.models import CompanyFeedItem
 from coaching_service.core.database.context import Context
@@ -20,46 +21,25 @@ from coaching_service.core.events import EventValue
 from coaching_service.core.field_schemas import Variant, output_of
 from coaching_service.core.fields import Description, Optional, names_of, take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import (
-    ALL_ENTRIES,
-    CursorPage,
-    CursorPosition,
-    ListPart,
-    ListSelection,
-    Page,
-    PagePosition,
-    PartOfList,
-    part_schema,
-)
 from coaching_service.core.validation import Choice, Date
-from coaching_service.people.activity.models import (
-    ACTIVITY_TYPE_OF,
-    EVENT_TYPE_OF,
-    ActivityEvent,
-    ActivityType,
-    AttributedEvent,
-    ChangedEvent,
-    CompanyEvent,
-    ImportedEvent,
-    RecordType,
-)
-from coaching_service.people.changes.events import (
-    LoggedItem,
-    NoteNotificationData,
-    PhotoSide,
-    PlanNotificationData,
-    ProgramNotificationData,
-    data_of,
-)
+from coaching_service.people.activity import models as activity_models
+from coaching_service.people.changes import events as change_events
 from coaching_service.people.changes.models import list_hidden_types
 from coaching_service.people.customers import service as customers
 
 # The identifier in an event that the entry has only as its source.
-_SOURCE_FIELDS: dict[ActivityType, str] = {"personal_record": "recordId", "program_assigned": "assignmentId"}
+_SOURCE_FIELDS: dict[activity_models.ActivityType, str] = {
+    "personal_record": "recordId",
+    "program_assigned": "assignmentId",
+}
 
 
 async def record_event(
-    ctx: Context, activity_type: ActivityType, customer_id: ObjectId, source_id: ObjectId, **data: object
+    ctx: Context,
+    activity_type: activity_models.ActivityType,
+    customer_id: ObjectId,
+    source_id: ObjectId,
+    **data: object,
 ) -> None:
     """Report an event by the caller with its entry in a client's feed, in the caller's transaction.
 
@@ -70,7 +50,7 @@ async def record_event(
 
 async def record_update(
     ctx: Context,
-    activity_type: ActivityType,
+    activity_type: activity_models.ActivityType,
     customer_id: ObjectId,
     source_id: ObjectId,
     fields: Sequence[str],
@@ -81,14 +61,22 @@ async def record_update(
 
 
 async def record_first_event(
-    ctx: Context, activity_type: ActivityType, customer_id: ObjectId, source_id: ObjectId, **data: object
+    ctx: Context,
+    activity_type: activity_models.ActivityType,
+    customer_id: ObjectId,
+    source_id: ObjectId,
+    **data: object,
 ) -> None:
     """Report an event as `record_event` does, if the feed has no entry of its type about the source document."""
     _record(ctx, activity_type, customer_id, FeedEntry(source_id, data, is_first=True))
 
 
 async def record_restored_event(
-    ctx: Context, activity_type: ActivityType, customer_id: ObjectId, source_id: ObjectId, **data: object
+    ctx: Context,
+    activity_type: activity_models.ActivityType,
+    customer_id: ObjectId,
+    source_id: ObjectId,
+    **data: object,
 ) -> None:
     """Report an event whose entry an undo shows again, in the caller's transaction."""
     _record(ctx, activity_type, customer_id, FeedEntry(source_id, data), in_feed=False)
@@ -96,15 +84,15 @@ async def record_restored_event(
 
 def _record(
     ctx: Context,
-    activity_type: ActivityType,
+    activity_type: activity_models.ActivityType,
     customer_id: ObjectId,
     entry: FeedEntry,
     *,
     in_feed: bool = True,
     **more: EventValue,
 ) -> None:
-    event_type, data = EVENT_TYPE_OF[activity_type], entry.data
-    names = names_of(data_of(event_type))
+    event_type, data = activity_models.EVENT_TYPE_OF[activity_type], entry.data
+    names = names_of(change_events.data_of(event_type))
     renamed = {"date" if name == "day" else name: cast("EventValue", value) for name, value in data.items()}
     event_data = {name: value for name, value in renamed.items() if name in names} | more
     if activity_type in _SOURCE_FIELDS:
@@ -118,7 +106,11 @@ def _record(
 
 
 async def correct_event(
-    ctx: Context, activity_type: ActivityType, customer_id: ObjectId, source_id: ObjectId, **data: object
+    ctx: Context,
+    activity_type: activity_models.ActivityType,
+    customer_id: ObjectId,
+    source_id: ObjectId,
+    **data: object,
 ) -> None:
     """Set fields of the data of an entry, in the caller's transaction; its date stays."""
     await correct_events(ctx, [activity_type], customer_id, [source_id], **data)
@@ -126,29 +118,31 @@ async def correct_event(
 
 async def correct_events(
     ctx: Context,
-    activity_types: Collection[ActivityType],
+    activity_types: Collection[activity_models.ActivityType],
     customer_id: ObjectId,
     source_ids: Collection[ObjectId],
     **data: object,
 ) -> None:
     """Set fields of the data of entries about source documents, in the caller's transaction; their dates stay."""
-    types = [EVENT_TYPE_OF[each] for each in activity_types]
+    types = [activity_models.EVENT_TYPE_OF[each] for each in activity_types]
     await feed.correct_feed_entries(ctx, customer_id, [*source_ids], types, data)
 
 
 async def delete_events(
-    ctx: Context, customer_id: ObjectId, source_id: ObjectId, *activity_types: ActivityType
+    ctx: Context, customer_id: ObjectId, source_id: ObjectId, *activity_types: activity_models.ActivityType
 ) -> None:
     """Remove entries about a source document, in the caller's transaction."""
-    types = tuple(EVENT_TYPE_OF[each] for each in activity_types)
+    types = tuple(activity_models.EVENT_TYPE_OF[each] for each in activity_types)
     ctx.changes.removed_entries.append(RemovedFeedEntries(customer_id, source_id, types))
 
 
-async def create_many(ctx: Context, entries: Sequence[ImportedEvent]) -> None:
+async def create_many(ctx: Context, entries: Sequence[activity_models.ImportedEvent]) -> None:
     """Add entries with their own dates, about source documents without entries of the same types: for imports."""
     for entry in entries:
         imported = FeedEntry(entry["sourceId"], entry["data"], entry["date"], entry["actor"])
-        ctx.changes.events.append(LoggedEvent(EVENT_TYPE_OF[entry["type"]], entry["customerId"], {}, None, imported))
+        ctx.changes.events.append(
+            LoggedEvent(activity_models.EVENT_TYPE_OF[entry["type"]], entry["customerId"], {}, None, imported)
+        )
 
 
 def set_dates(ctx: Context, dates: Mapping[ObjectId, datetime]) -> None:
@@ -156,11 +150,13 @@ def set_dates(ctx: Context, dates: Mapping[ObjectId, datetime]) -> None:
     ctx.changes.set_feed_dates(dates)
 
 
-async def list_events(ctx: Context, customer_id: ObjectId, part: PartOfList) -> Page[ActivityEvent]:
+async def list_events(
+    ctx: Context, customer_id: ObjectId, part: list_selection.PartOfList
+) -> list_selection.Page[activity_models.ActivityEvent]:
     """Return part of a client's feed, as `list_attributed_events` does, without authors."""
     events = await list_attributed_events(ctx, customer_id, **part)
-    docs = [take(ActivityEvent, event) for event in events["docs"]]
-    return cast("Page[ActivityEvent]", {**events, "docs": docs})
+    docs = [take(activity_models.ActivityEvent, event) for event in events["docs"]]
+    return cast("list_selection.Page[activity_models.ActivityEvent]", {**events, "docs": docs})
 
 
 async def list_attributed_events(
@@ -169,25 +165,27 @@ async def list_attributed_events(
     *,
     page: int,
     size: int,
-    selection: ListSelection = ALL_ENTRIES,
+    selection: list_selection.ListSelection = list_selection.ALL_ENTRIES,
     after: str | None = None,
-) -> Page[AttributedEvent]:
+) -> list_selection.Page[activity_models.AttributedEvent]:
     """Return one page of a client's feed with the author of each entry, newest first, or those after a cursor.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
     await customers.get_visible(ctx, customer_id)
     filters = {"customerId": customer_id, **selection.for_cursor()}
-    list_part = ListPart(ctx, "client-feed", filters, feed.COMPANY_FEED_ORDER, page=page, size=size, after=after)
+    list_part = list_selection.ListPart(
+        ctx, "client-feed", filters, feed.COMPANY_FEED_ORDER, page=page, size=size, after=after
+    )
     stored, total = await feed.find_feed_page(ctx, customer_id, list_part, selection, list_hidden_types(ctx))
     return list_part.present(stored, total, _attributed_event)
 
 
-def _attributed_event(stored: CompanyFeedItem) -> AttributedEvent:
+def _attributed_event(stored: CompanyFeedItem) -> activity_models.AttributedEvent:
     entry = stored["feed"]
     return {
         "_id": entry["_id"],
-        "type": ACTIVITY_TYPE_OF[entry["type"]],
+        "type": activity_models.ACTIVITY_TYPE_OF[entry["type"]],
         "date": stored["feedAt"],
         "data": entry["data"],
         "actor": stored["actor"],
@@ -200,10 +198,10 @@ async def list_company_events(
     limit: int,
     after: str | None = None,
     since: datetime | None = None,
-    types: Sequence[ActivityType] = (),
+    types: Sequence[activity_models.ActivityType] = (),
     customer_id: ObjectId | None = None,
     mine: bool = False,
-) -> CursorPage[CompanyEvent]:
+) -> list_selection.CursorPage[activity_models.CompanyEvent]:
     """Return part of the feed of all clients in the coach's scope, newest first.
 
     Only of `types` (empty: all), recorded at `since` or later (UTC), of one client, or `mine`: made with the key, grant
@@ -213,7 +211,7 @@ async def list_company_events(
     part = await list_changed_events(
         ctx, limit=limit, after=after, since=since, types=types, customer_id=customer_id, mine=mine
     )
-    docs = [take(CompanyEvent, event) for event in part["docs"]]
+    docs = [take(activity_models.CompanyEvent, event) for event in part["docs"]]
     return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
 
 
@@ -223,16 +221,18 @@ async def list_changed_events(
     limit: int,
     after: str | None = None,
     since: datetime | None = None,
-    types: Sequence[ActivityType] = (),
+    types: Sequence[activity_models.ActivityType] = (),
     customer_id: ObjectId | None = None,
     mine: bool = False,
-) -> CursorPage[ChangedEvent]:
+) -> list_selection.CursorPage[activity_models.ChangedEvent]:
     """Return what `list_company_events` returns, with the change that each entry is from."""
     credential_id = ctx.caller.credential_id if mine else None
     filters = {"since": since, "types": sorted(set(types)), "customerId": customer_id, "credentialId": credential_id}
-    list_part = ListPart(ctx, "activity-feed", filters, feed.COMPANY_FEED_ORDER, size=limit, after=after)
+    list_part = list_selection.ListPart(ctx, "activity-feed", filters, feed.COMPANY_FEED_ORDER, size=limit, after=after)
     hidden = list_hidden_types(ctx)
-    wanted = [EVENT_TYPE_OF[each] for each in types or (EVENT_TYPE_OF if hidden else ())]
+    wanted = [
+        activity_models.EVENT_TYPE_OF[each] for each in types or (activity_models.EVENT_TYPE_OF if hidden else ())
+    ]
     shown = [each for each in wanted if each not in hidden]
     if wanted and not shown:
         return {"docs": [], "nextCursor": None, "hasMore": False}
@@ -247,7 +247,7 @@ async def list_changed_events(
     )
     part = list_part.by_cursor(stored, lambda entry: entry)
     references = await customers.find_references(ctx, list({entry["customerId"] for entry in part["docs"]}))
-    docs: list[ChangedEvent] = [
+    docs: list[activity_models.ChangedEvent] = [
         {
             **_attributed_event(entry),
             "changeId": entry["_id"],
@@ -277,7 +277,7 @@ class MovedWorkoutEventData(WorkoutEventData):
     plannedDate: Annotated[str, Date(), Description("The date for which the coach had planned it.")]
 
 
-class ItemEventData(WorkoutEventData, LoggedItem):
+class ItemEventData(WorkoutEventData, change_events.LoggedItem):
     """The workout item that was logged."""
 
     itemName: NotRequired[
@@ -315,13 +315,13 @@ class MetricEventData(TypedDict):
     measured: NotRequired[Annotated[list[MeasuredValue], Description("The values in the log of an item."), Optional]]
 
 
-class PhotoEventData(PhotoSide):
+class PhotoEventData(change_events.PhotoSide):
     """The progress photo that was added."""
 
     day: Annotated[str, Date(), Description("The date of the photos.")]
 
 
-class PlanEventData(PlanNotificationData):
+class PlanEventData(change_events.PlanNotificationData):
     """The nutrition plan that was uploaded."""
 
     fileName: str
@@ -332,7 +332,7 @@ class RecordEventData(TypedDict):
 
     exerciseId: ObjectId
     exerciseName: str
-    recordType: Annotated[RecordType, Description("The type of record.")]
+    recordType: Annotated[activity_models.RecordType, Description("The type of record.")]
     value: Annotated[float, Description("The value, in `unit`.")]
     unit: str
     reps: int | None
@@ -350,13 +350,13 @@ class RecordEventData(TypedDict):
     ]
 
 
-class NoteEventData(NoteNotificationData):
+class NoteEventData(change_events.NoteNotificationData):
     """The note that was added."""
 
     text: Annotated[str, Description("The beginning of the note, as plain text.")]
 
 
-class ProgramEventData(ProgramNotificationData):
+class ProgramEventData(change_events.ProgramNotificationData):
     """The program that was assigned."""
 
     programName: Annotated[str, Description("The name of the program.")]
@@ -364,7 +364,7 @@ class ProgramEventData(ProgramNotificationData):
     blocks: int
 
 
-_DATA: Mapping[ActivityType, type] = {
+_DATA: Mapping[activity_models.ActivityType, type] = {
     "workout_completed": WorkoutEventData,
     "item_logged": ItemEventData,
     "form_submitted": FormEventData,
@@ -377,11 +377,11 @@ _DATA: Mapping[ActivityType, type] = {
     "workout_moved": MovedWorkoutEventData,
     "workout_added": WorkoutEventData,
 }
-_EVENT = output_of(ActivityEvent)
-_COMPANY_EVENT = output_of(CompanyEvent, first=("customer", "actor"))
+_EVENT = output_of(activity_models.ActivityEvent)
+_COMPANY_EVENT = output_of(activity_models.CompanyEvent, first=("customer", "actor"))
 
 
-def _event(event_type: ActivityType, base: type[Schema], name: str) -> type[Schema]:
+def _event(event_type: activity_models.ActivityType, base: type[Schema], name: str) -> type[Schema]:
     """Return the schema of an event of one type, such as `WorkoutCompletedEvent`."""
     attributes = {
         "__doc__": f"An event of the type `{event_type}`.",
@@ -392,15 +392,15 @@ def _event(event_type: ActivityType, base: type[Schema], name: str) -> type[Sche
 
 
 def _events(base: type[Schema], name: str) -> fields.Field[list[Any]]:
-    return fields.List(Variant({each: _event(each, base, name) for each in get_args(ActivityType)}))
+    return fields.List(Variant({each: _event(each, base, name) for each in get_args(activity_models.ActivityType)}))
 
 
-ActivityEventPage = part_schema(
-    "ActivityEventPage", PagePosition, _events(_EVENT, "Event"), "A page of the activity feed."
+ActivityEventPage = list_selection.part_schema(
+    "ActivityEventPage", list_selection.PagePosition, _events(_EVENT, "Event"), "A page of the activity feed."
 )
-CompanyEventList = part_schema(
+CompanyEventList = list_selection.part_schema(
     "CompanyEventList",
-    CursorPosition,
+    list_selection.CursorPosition,
     _events(_COMPANY_EVENT, "CompanyEvent"),
     "A part of the activity feed of all clients.",
 )

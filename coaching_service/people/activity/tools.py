@@ -11,6 +11,7 @@ from typing import Any, cast, get_args
 
 from marshmallow import validates_schema
 
+from coaching_service.core import list_selection, validation
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import Actor
@@ -19,21 +20,9 @@ from coaching_service.core.dates import midnight
 from coaching_service.core.field_schemas import query_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import AfterCursor, CursorPage, ListSelection, Page, PartOfList
-from coaching_service.core.mcp.arguments import (
-    MAX_TOOL_PAGE,
-    PageOfLines,
-    ToolPage,
-    describe_list,
-    format_figure,
-    format_time,
-    join_facts,
-    optional,
-    typed_line,
-)
+from coaching_service.core.mcp import arguments
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Boolean, Choice, Identifier, ListOf, invalid
 from coaching_service.people import api_keys
 from coaching_service.people.account.service import LOAD_UNITS, convert_stored_load
 from coaching_service.people.activity import models, service
@@ -49,7 +38,7 @@ from coaching_service.people.customers.models import NamedCustomer
 tools = Tools()
 _TYPES = get_args(ActivityType)
 _OTHER = "change"  # what has no entry in the feed
-_MAX_ENTRIES = 10 * MAX_TOOL_PAGE
+_MAX_ENTRIES = 10 * arguments.MAX_TOOL_PAGE
 _MAX_DESCRIBED_DOCUMENTS, _LONGEST_TEXT, _MAX_SAID = 10, 80, 6
 _READ_AT_ONCE, _MAX_READS = 200, 10
 _CAPITAL = re.compile("[A-Z]")
@@ -60,31 +49,31 @@ _PHRASES = {"wblockId": "[workout {}]", "day": "of {}", "plannedDate": "planned 
 _OWN_WORDS = {"itemType", "recordType", "side", "startDate"}
 
 
-class ActivityPage(ToolPage):
+class ActivityPage(arguments.ToolPage):
     """Whose activity, since when, and which page of it."""
 
-    customerId = Identifier(**optional("Without it all clients."))
+    customerId = validation.Identifier(**arguments.optional("Without it all clients."))
     since = Since(
         load_default=None,
         allow_none=True,
         metadata={"description": "From this date or time (ISO 8601) on.", "maxLength": 40},
     )
-    types = ListOf(
-        Choice(*_TYPES, _OTHER),
+    types = validation.ListOf(
+        validation.Choice(*_TYPES, _OTHER),
         load_default=list,
         maximum=len(_TYPES) + 1,
         metadata={"description": f"Only these; {_OTHER}: all others, such as of plans."},
     )
-    mine = Boolean(load_default=False, metadata={"description": "Only your own changes."})
+    mine = validation.Boolean(load_default=False, metadata={"description": "Only your own changes."})
 
     @validates_schema
     def validate_depth(self, data: Mapping[str, Any], **_: Any) -> None:
         """Raises ValidationError for a page that ends after more than 1,000 entries."""
         if data["page"] * data["pageSize"] > _MAX_ENTRIES:
-            raise invalid(f"must end within the first {_MAX_ENTRIES} entries", "TOO_FAR", "page")
+            raise validation.invalid(f"must end within the first {_MAX_ENTRIES} entries", "TOO_FAR", "page")
 
 
-@tools.tool("Read activity", access=coach(CUSTOMERS.VIEW), takes=ActivityPage(), returns=PageOfLines)
+@tools.tool("Read activity", access=coach(CUSTOMERS.VIEW), takes=ActivityPage(), returns=arguments.PageOfLines)
 async def get_activity(
     ctx: Context,
     customer_id: ObjectId | None,
@@ -118,7 +107,7 @@ async def get_activity(
     next_page = page + 1 if has_more else None
     extent = f"page {page}, {len(lines)} entries" if lines else "none"
     more = f"; more on page {next_page}" if has_more else ""
-    data = {**describe_list(title, {"nextPage": next_page}), "docs": [{"line": line} for line in lines]}
+    data = {**arguments.describe_list(title, {"nextPage": next_page}), "docs": [{"line": line} for line in lines]}
     return Answer("\n".join([f"{title}: {extent}{more}", *lines]), data)
 
 
@@ -146,7 +135,7 @@ async def _read_calls(wanted: int, read: Callable[[str | None], Awaitable[Mappin
 def _event_reader(ctx: Context, types: Sequence[str], **where: Any) -> Callable[[str | None], Awaitable[Any]]:
     wanted = cast("list[ActivityType]", [each for each in types if each != _OTHER])
 
-    async def read(after: str | None) -> CursorPage[ChangedEvent]:
+    async def read(after: str | None) -> list_selection.CursorPage[ChangedEvent]:
         if types and not wanted:
             return {"docs": [], "nextCursor": None, "hasMore": False}
         return await service.list_changed_events(ctx, types=wanted, limit=_READ_AT_ONCE, after=after, **where)
@@ -201,7 +190,7 @@ async def _describe_calls(ctx: Context, calls: Mapping[ObjectId, _Call], custome
             approved += f" {PLACES[summary['decidedIn']]}"
         operation = f"{call.changes[0]['operation']} " if not call.events else ""
         others = counts.get(change_id, 1) - 1
-        facts = join_facts(
+        facts = arguments.join_facts(
             ("" if customer_id is not None else client) + ", ".join(said),
             f"and for {others} more {'client' if others == 1 else 'clients'}" if others > 0 else "",
             f"{operation}by {_describe_actor(actor, credentials.get(first))}",
@@ -209,7 +198,7 @@ async def _describe_calls(ctx: Context, calls: Mapping[ObjectId, _Call], custome
             f"changeId {change_id}",
             summary is not None and summary["undoneBy"] and "undone",
         )
-        lines.append(f"{format_time(call.time)} {facts}")
+        lines.append(f"{arguments.format_time(call.time)} {facts}")
     return lines
 
 
@@ -297,15 +286,17 @@ def _describe_data(data: Mapping[str, Any]) -> str:
             parts.append(_PHRASES[name].format(value))
         elif name == "value":
             unit = "" if data.get("unit") == "count" else data.get("unit", "")
-            parts.append(f"{format_figure(value)} {unit}".strip())
+            parts.append(f"{arguments.format_figure(value)} {unit}".strip())
         elif name == "reps" and data.get("recordType") == "most_reps":
             continue
         elif name == "measured":
-            parts += [f"{typed(each['metricName'])} {format_figure(each['value'])} {each['unit']}" for each in value]
+            parts += [
+                f"{typed(each['metricName'])} {arguments.format_figure(each['value'])} {each['unit']}" for each in value
+            ]
         elif name in _OWN_WORDS or isinstance(value, int | float):
             parts.append(str(value) if name in _OWN_WORDS else f"{name} {value}")
         elif isinstance(value, str) and name != "unit":
-            parts.append(typed_line(value, _LONGEST_TEXT))
+            parts.append(arguments.typed_line(value, _LONGEST_TEXT))
     return " ".join(parts)
 
 
@@ -325,7 +316,7 @@ def _describe_document(document: DocumentValues) -> str:
         return ", ".join(_describe_field(name, before.get(name), after.get(name)) for name in fields)
     values = after or before
     name, day = values.get("name"), values.get("date")
-    return " ".join([*([str(day)] if day else []), *([typed_line(name, _LONGEST_TEXT)] if name else [])])
+    return " ".join([*([str(day)] if day else []), *([arguments.typed_line(name, _LONGEST_TEXT)] if name else [])])
 
 
 def _describe_field(name: str, before: Any, after: Any) -> str:
@@ -354,8 +345,10 @@ def _describe_lists(before: Sequence[Any], after: Sequence[Any]) -> str:
 
 def _describe_value(value: Any) -> str:
     if isinstance(value, datetime):
-        return format_time(value)
-    return typed_line(value, _LONGEST_TEXT) if isinstance(value, str) else "-" if value is None else str(value)
+        return arguments.format_time(value)
+    return (
+        arguments.typed_line(value, _LONGEST_TEXT) if isinstance(value, str) else "-" if value is None else str(value)
+    )
 
 
 # --- The activity feed over REST --------------------------------------------------------------------------------------
@@ -365,24 +358,28 @@ routes = Routes("/coach/customers/{customerId}/activity-feed", tag="Activity")
 company_routes = Routes("/coach/activity-feed", tag="Activity")
 
 
-class _FeedPage(AfterCursor):
+class _FeedPage(list_selection.AfterCursor):
     page_field = "page"
 
 
 @routes.get("", access=coach(CUSTOMERS.VIEW), query=query_of(models.FeedQuery, _FeedPage)(), returns=ActivityEventPage)
-async def list_activity(ctx: Context, customer_id: ObjectId, query: models.FeedQuery) -> Page[models.ActivityEvent]:
+async def list_activity(
+    ctx: Context, customer_id: ObjectId, query: models.FeedQuery
+) -> list_selection.Page[models.ActivityEvent]:
     """Read a client's activity feed, newest first."""
-    part: PartOfList = {
+    part: list_selection.PartOfList = {
         "page": query["page"],
         "size": query["limit"],
-        "selection": ListSelection.of(query),
+        "selection": list_selection.ListSelection.of(query),
         "after": query["after"],
     }
     return await service.list_events(ctx, customer_id, part)
 
 
 @company_routes.get("", access=coach(CUSTOMERS.VIEW), returns=CompanyEventList)
-async def list_company_activity(ctx: Context, query: models.CompanyFeedQuery) -> CursorPage[models.CompanyEvent]:
+async def list_company_activity(
+    ctx: Context, query: models.CompanyFeedQuery
+) -> list_selection.CursorPage[models.CompanyEvent]:
     """Read the activity of all clients, newest first: what happened since yesterday, with client and author.
 
     Entries of clients that the caller may not see are left out.

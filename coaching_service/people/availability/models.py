@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
+from coaching_service.core import fields as core_fields
 from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.events import DomainEvent
-from coaching_service.core.fields import Change, Default, Description, Label, Private
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import AbsenceDate, Text
 
@@ -17,11 +17,11 @@ AvailabilityKind = Literal["away", "injured", "ill", "limited"]
 class _Reason(TypedDict):
     kind: Annotated[
         AvailabilityKind,
-        Description(
+        core_fields.Description(
             "`away`, `injured` and `ill`: the client does not train, so nothing counts as missed. `limited`: shown, "
             "with no effect."
         ),
-        Label("Kind"),
+        core_fields.Label("Kind"),
     ]
 
 
@@ -29,13 +29,17 @@ class _Reason(TypedDict):
 AvailabilityDates = TypedDict(
     "AvailabilityDates",
     {
-        "from": Annotated[str, AbsenceDate(), Description("The first day."), Label("First day")],
+        "from": Annotated[
+            str, AbsenceDate(), core_fields.Description("The first day."), core_fields.Label("First day")
+        ],
         "until": Annotated[
             str | None,
             AbsenceDate(),
-            Default(None),
-            Description(request="The last day. Default: no end yet.", response="The last day; null: no end yet."),
-            Label("Last day"),
+            core_fields.Default(None),
+            core_fields.Description(
+                request="The last day. Default: no end yet.", response="The last day; null: no end yet."
+            ),
+            core_fields.Label("Last day"),
         ],
     },
 )
@@ -47,9 +51,9 @@ class NewAvailability(_Reason, AvailabilityDates):
     note: Annotated[
         str | None,
         Text(max_length=500),
-        Default(None),
-        Description("What the client and the coaches should know about it."),
-        Label("Note"),
+        core_fields.Default(None),
+        core_fields.Description("What the client and the coaches should know about it."),
+        core_fields.Label("Note"),
     ]
 
 
@@ -57,7 +61,7 @@ class _Owner(TypedDict):
     customerId: ObjectId
     createdBy: Annotated[
         Literal["client"] | None,
-        Description("`client`: the client has entered it, and may change it; null: a coach."),
+        core_fields.Description("`client`: the client has entered it, and may change it; null: a coach."),
     ]
 
 
@@ -71,10 +75,10 @@ class StoredAvailability(Availability):
     `isResumed`: the client has returned from it, and what was planned has been moved or removed.
     """
 
-    isResumed: NotRequired[Annotated[bool, Private]]
+    isResumed: NotRequired[Annotated[bool, core_fields.Private]]
 
 
-AvailabilityChange: TypeAlias = Change[NewAvailability]
+AvailabilityChange: TypeAlias = core_fields.Change[NewAvailability]
 
 
 # --- Events about the availability of clients, for the features that build on it --------------------------------------

@@ -14,15 +14,9 @@ from coaching_service.core.external_identity import find_differences
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import typed
+from coaching_service.people.availability import models as availability_models
 from coaching_service.people.availability import store
 from coaching_service.people.availability.absences import Absences, includes
-from coaching_service.people.availability.models import (
-    Availability,
-    AvailabilityChange,
-    AvailabilityChanged,
-    AvailabilityKind,
-    NewAvailability,
-)
 from coaching_service.people.availability.store import periods
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
@@ -31,14 +25,14 @@ from coaching_service.people.customers import service as customers
 RETURN_DAYS = 14
 
 
-async def list_availability(ctx: Context, customer_id: ObjectId) -> list[Availability]:
+async def list_availability(ctx: Context, customer_id: ObjectId) -> list[availability_models.Availability]:
     """Return the periods of a client, in order.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
     found = periods.find(ctx, {"customerId": customer_id}, sort=("from",))
     _, listed = await gather_reads(ctx, customers.get_visible(ctx, customer_id), found)
-    return cast("list[Availability]", listed)
+    return cast("list[availability_models.Availability]", listed)
 
 
 # --- for other features ----------------------------------------------------------------------------------------------
@@ -46,12 +40,12 @@ async def list_availability(ctx: Context, customer_id: ObjectId) -> list[Availab
 
 async def get_periods(
     ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str | None
-) -> dict[ObjectId, list[Availability]]:
+) -> dict[ObjectId, list[availability_models.Availability]]:
     """Return, for each of some clients, the periods with a day from `first` to `last` (None: no end), in order.
 
     One query for any number of clients; access is not checked.
     """
-    found: dict[ObjectId, list[Availability]] = {customer_id: [] for customer_id in customer_ids}
+    found: dict[ObjectId, list[availability_models.Availability]] = {customer_id: [] for customer_id in customer_ids}
     if found:
         for period in await store.find_between(ctx, list(found), first, last):
             found[period["customerId"]].append(period)
@@ -77,12 +71,16 @@ async def is_available(ctx: Context, customer_id: ObjectId, day: date) -> bool:
     return day not in (await get_absences(ctx, [customer_id], str(day), str(day)))[customer_id]
 
 
-async def find_present_or_next(ctx: Context, customer_id: ObjectId, today: date) -> Availability | None:
+async def find_present_or_next(
+    ctx: Context, customer_id: ObjectId, today: date
+) -> availability_models.Availability | None:
     """Return the period that has today, else the next one, of a client whose access has been checked; else None."""
     return await store.find_next(ctx, customer_id, str(today))
 
 
-async def find_absence_before(ctx: Context, customer_id: ObjectId, back: str) -> Availability | None:
+async def find_absence_before(
+    ctx: Context, customer_id: ObjectId, back: str
+) -> availability_models.Availability | None:
     """Return the absence from which a client returns on the day `back`: the latest one that began before.
 
     None without one, if what was planned then has been moved or removed already, and if it has ended more than
@@ -95,7 +93,7 @@ async def find_absence_before(ctx: Context, customer_id: ObjectId, back: str) ->
         days = date.fromisoformat(back) - date.fromisoformat(absence["until"])
         if days.days > RETURN_DAYS:
             return None
-    return take(Availability, absence)
+    return take(availability_models.Availability, absence)
 
 
 async def describe_absences(ctx: Context, today_of: Mapping[ObjectId, date]) -> dict[ObjectId, str]:
@@ -109,7 +107,7 @@ async def describe_absences(ctx: Context, today_of: Mapping[ObjectId, date]) -> 
     return {client: describe(period) for client, period in present.items() if period is not None}
 
 
-def describe(period: Availability) -> str:
+def describe(period: availability_models.Availability) -> str:
     """Return a period in words, such as `Ill until 2026-03-08: Flu.`"""
     end = "without an end yet" if period["until"] is None else f"until {period['until']}"
     return f"{period['kind'].capitalize()} {end}" + (f": {period['note']}" if period["note"] else "")
@@ -119,7 +117,9 @@ def describe(period: Availability) -> str:
 
 
 @transactional
-async def create(ctx: Context, customer_id: ObjectId, new: NewAvailability) -> Availability:
+async def create(
+    ctx: Context, customer_id: ObjectId, new: availability_models.NewAvailability
+) -> availability_models.Availability:
     """Add a period of a client.
 
     Raises what `require_period` raises, Conflict if it overlaps another one, and what `list_availability` raises.
@@ -129,12 +129,14 @@ async def create(ctx: Context, customer_id: ObjectId, new: NewAvailability) -> A
     await _require_free(ctx, customer_id, new["from"], new["until"])
     author = None if ctx.caller.is_coach else "client"
     period = await periods.insert(ctx, {**new, "customerId": customer_id, "createdBy": author})
-    await ctx.publish(AvailabilityChanged(customer_id, None, period))
+    await ctx.publish(availability_models.AvailabilityChanged(customer_id, None, period))
     return period
 
 
 @transactional
-async def put(ctx: Context, customer_id: ObjectId, new: NewAvailability) -> tuple[Availability | None, Availability]:
+async def put(
+    ctx: Context, customer_id: ObjectId, new: availability_models.NewAvailability
+) -> tuple[availability_models.Availability | None, availability_models.Availability]:
     """Add a period of a client, or change the one that it corrects; returns that one before, and the period.
 
     It corrects a period that begins on the same day, or overlaps it and is of the same kind; one without an end does
@@ -149,10 +151,12 @@ async def put(ctx: Context, customer_id: ObjectId, new: NewAvailability) -> tupl
     fields = {name: value for name, value in new.items() if name != "note" or value is not None}
     if not (differences := find_differences(before, fields)):
         return before, before
-    return before, await update(ctx, customer_id, before["_id"], cast("AvailabilityChange", differences))
+    return before, await update(
+        ctx, customer_id, before["_id"], cast("availability_models.AvailabilityChange", differences)
+    )
 
 
-def _corrects(new: NewAvailability, period: Availability) -> bool:
+def _corrects(new: availability_models.NewAvailability, period: availability_models.Availability) -> bool:
     """Return whether a period that overlaps another one is meant to change it."""
     if new["from"] == period["from"]:
         return True
@@ -160,7 +164,9 @@ def _corrects(new: NewAvailability, period: Availability) -> bool:
 
 
 @transactional
-async def update(ctx: Context, customer_id: ObjectId, period_id: ObjectId, change: AvailabilityChange) -> Availability:
+async def update(
+    ctx: Context, customer_id: ObjectId, period_id: ObjectId, change: availability_models.AvailabilityChange
+) -> availability_models.Availability:
     """Change a period of a client and return it.
 
     Raises NotFound if the client has no such period, Forbidden if the caller is a client and a coach has entered it,
@@ -168,7 +174,9 @@ async def update(ctx: Context, customer_id: ObjectId, period_id: ObjectId, chang
     """
     await activity_dates.lock_active(ctx, customer_id)
     before = await _get_own(ctx, customer_id, period_id)
-    fields = cast("AvailabilityChange", {name: value for name, value in change.items() if name != "version"})
+    fields = cast(
+        "availability_models.AvailabilityChange", {name: value for name, value in change.items() if name != "version"}
+    )
     first, last = fields.get("from", before["from"]), fields.get("until", before["until"])
     if has_moved := (first, last) != (before["from"], before["until"]):
         store.require_period(first, last)
@@ -179,7 +187,9 @@ async def update(ctx: Context, customer_id: ObjectId, period_id: ObjectId, chang
 
 
 @transactional
-async def end(ctx: Context, absence: Availability, last: str, *, is_resumed: bool) -> Availability:
+async def end(
+    ctx: Context, absence: availability_models.Availability, last: str, *, is_resumed: bool
+) -> availability_models.Availability:
     """End an absence of a client, who is locked, with the day `last`, unless it has ended before, and return it.
 
     `is_resumed`: what was planned in it is moved or removed, and must not be again.
@@ -192,19 +202,19 @@ async def end(ctx: Context, absence: Availability, last: str, *, is_resumed: boo
     return await _set_fields(ctx, absence, fields) if fields else absence
 
 
-def has_ended(absence: Availability, last: str) -> bool:
+def has_ended(absence: availability_models.Availability, last: str) -> bool:
     """Return whether an absence ends with the day `last` or before."""
     return absence["until"] is not None and absence["until"] <= last
 
 
 async def _set_fields(
-    ctx: Context, before: Availability, fields: Mapping[str, object], version: int | None = None
-) -> Availability:
+    ctx: Context, before: availability_models.Availability, fields: Mapping[str, object], version: int | None = None
+) -> availability_models.Availability:
     where = {"customerId": before["customerId"], "_id": before["_id"]}
     after = await periods.rewrite(ctx, where, lambda _: fields, version=version)
     if after is None:
         raise NotFound("availability")
-    await ctx.publish(AvailabilityChanged(before["customerId"], before, after))
+    await ctx.publish(availability_models.AvailabilityChanged(before["customerId"], before, after))
     return after
 
 
@@ -214,10 +224,10 @@ async def delete(ctx: Context, customer_id: ObjectId, period_id: ObjectId) -> No
     await activity_dates.lock_active(ctx, customer_id)
     before = await _get_own(ctx, customer_id, period_id)
     await periods.delete(ctx, {"customerId": customer_id, "_id": period_id})
-    await ctx.publish(AvailabilityChanged(customer_id, before, None))
+    await ctx.publish(availability_models.AvailabilityChanged(customer_id, before, None))
 
 
-async def _get_own(ctx: Context, customer_id: ObjectId, period_id: ObjectId) -> Availability:
+async def _get_own(ctx: Context, customer_id: ObjectId, period_id: ObjectId) -> availability_models.Availability:
     """Return a period that the caller may change. Raises NotFound, Forbidden."""
     period = await periods.find_one(ctx, {"customerId": customer_id, "_id": period_id})
     if period is None:
@@ -236,7 +246,7 @@ async def _require_free(
             raise overlap(period)
 
 
-def overlap(period: Availability) -> Conflict:
+def overlap(period: availability_models.Availability) -> Conflict:
     """Return the error of a period that has days of another one."""
     end = f"to {period['until']}" if period["until"] else "on"
     message = f"The client is {period['kind']} from {period['from']} {end} already: periods must not overlap"
@@ -249,13 +259,16 @@ async def publish_restored_periods(ctx: Context, event: DocumentsRestored) -> No
     Raises Conflict if a restored period overlaps one that was added since.
     """
     for document in event.of_kind("availability"):
-        before, after = cast("Availability | None", document.before), cast("Availability | None", document.after)
+        before, after = (
+            cast("availability_models.Availability | None", document.before),
+            cast("availability_models.Availability | None", document.after),
+        )
         period = after or before
         if period is None:
             continue
         if after is not None:
             await _require_free(ctx, after["customerId"], after["from"], after["until"], after["_id"])
-        await ctx.publish(AvailabilityChanged(period["customerId"], before, after, is_undo=True))
+        await ctx.publish(availability_models.AvailabilityChanged(period["customerId"], before, after, is_undo=True))
 
 
 # --- Periods of availability as assistants read them ------------------------------------------------------------------
@@ -269,12 +282,12 @@ class AvailabilityText(_First):
     """A period in which a client cannot train as planned, as assistants read it."""
 
     _id: ObjectId
-    kind: AvailabilityKind
+    kind: availability_models.AvailabilityKind
     until: NotRequired[str]
     note: NotRequired[str]
 
 
-def write_period(period: Availability) -> str:
+def write_period(period: availability_models.Availability) -> str:
     """Return a period in words, such as `ill 2026-03-02 to 2026-03-08 «Flu.»`."""
     end = "on, without an end yet" if period["until"] is None else f"to {period['until']}"
     return f"{period['kind']} {period['from']} {end}" + (f" {typed(period['note'])}" if period["note"] else "")

@@ -27,7 +27,7 @@ from coaching_service.core.validation import Choice, Date, Output
 from coaching_service.people.account import service
 from coaching_service.people.activity.models import RecordType
 from coaching_service.people.availability.models import AvailabilityDates, AvailabilityKind
-from coaching_service.people.changes.models import Event, EventActor, EventPage, allows_event, load_visibility
+from coaching_service.people.changes import models as change_models
 from coaching_service.people.customers.models import ReasonType
 
 RETENTION = timedelta(days=30)
@@ -47,7 +47,7 @@ async def list_events(
     types: Collection[EventType] = (),
     customer_id: ObjectId | None = None,
     wait: int = 0,
-) -> EventPage:
+) -> change_models.EventPage:
     """Return at most `limit` events after a cursor, oldest first; without a cursor, the events of the last 30 days.
 
     Only `types` (empty: all) and events of a client, if given. If there are none, waits up to `wait` seconds for the
@@ -79,7 +79,7 @@ async def list_events(
         return page
 
 
-async def find_event(ctx: Context, event_id: str) -> Event | None:
+async def find_event(ctx: Context, event_id: str) -> change_models.Event | None:
     """Return the event with this `id`; None if it is gone, or the caller may not see it."""
     change_id, _, number = event_id.partition(".")
     change = await history.find_one(ctx, ObjectId(change_id))
@@ -87,7 +87,7 @@ async def find_event(ctx: Context, event_id: str) -> Event | None:
         return None
     position = change["seq"] + int(number) - 1
     numbered = cast("NumberedChange", change)
-    events = _events_of(numbered, position, await load_visibility(ctx), ())
+    events = _events_of(numbered, position, await change_models.load_visibility(ctx), ())
     return next((event for event in events if event["id"] == event_id), None)
 
 
@@ -116,7 +116,7 @@ async def wait_for_changes(
 @on_worker_thread
 async def read_events(
     ctx: Context, position: int, limit: int, types: Collection[EventType] = (), customer_id: ObjectId | None = None
-) -> tuple[EventPage, int]:
+) -> tuple[change_models.EventPage, int]:
     """Return at most `limit` events after a number, and the number to continue from.
 
     It reads a bounded number of changes: a rare type may take several calls. Raises CursorExpired if the next
@@ -142,9 +142,9 @@ def _sharing_reads(ctx: Context, listener: Listener, customer_id: ObjectId | Non
 
 async def _read_events(
     ctx: Context, position: int, limit: int, types: Collection[EventType], read_changes: _Read
-) -> tuple[EventPage, int]:
-    visibility = await load_visibility(ctx)
-    events: list[Event] = []
+) -> tuple[change_models.EventPage, int]:
+    visibility = await change_models.load_visibility(ctx)
+    events: list[change_models.Event] = []
     has_more = True
     size = _CHANGES_A_READ if types else min(limit + 1, _CHANGES_A_READ)  # most changes have one event
     for _ in range(_MAX_READS):
@@ -164,12 +164,12 @@ async def _read_events(
 
 def _events_of(
     change: NumberedChange, position: int, visibility: Visibility, types: Collection[EventType]
-) -> list[Event]:
+) -> list[change_models.Event]:
     if (author := change["actor"]) is None:
         return []
     first, change_id, credential_id = change["seq"], change["_id"], change["credentialId"]
     has_key = change["via"] == "apiKey" or change.get("hasKey", False)
-    actor: EventActor = {
+    actor: change_models.EventActor = {
         "type": author["type"],
         "_id": author["_id"],
         "keyId": credential_id if has_key else None,
@@ -187,11 +187,13 @@ def _events_of(
             "data": event["data"],
         }
         for number, event in enumerate(change["events"])
-        if first + number > position and (not types or event["type"] in types) and allows_event(visibility, event)
+        if first + number > position
+        and (not types or event["type"] in types)
+        and change_models.allows_event(visibility, event)
     ]
 
 
-def _page(events: list[Event], position: int, *, has_more: bool) -> EventPage:
+def _page(events: list[change_models.Event], position: int, *, has_more: bool) -> change_models.EventPage:
     return {"docs": events, "nextCursor": str(position), "hasMore": has_more}
 
 
@@ -511,7 +513,7 @@ class _ChangedFields(TypedDict):
     ]
 
 
-_EVENT = output_of(Event, first=("id", "seq", "changeId", "type", "createdAt"))
+_EVENT = output_of(change_models.Event, first=("id", "seq", "changeId", "type", "createdAt"))
 
 
 def _data_schema(event_type: EventType) -> type[Schema]:
@@ -537,4 +539,4 @@ class _Events(Output):
     docs = fields.List(Variant({event_type: _event(event_type) for event_type in EVENT_TYPES}))
 
 
-EventList = output_of(EventPage, _Events, name="EventList")
+EventList = output_of(change_models.EventPage, _Events, name="EventList")

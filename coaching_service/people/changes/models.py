@@ -8,21 +8,11 @@ from typing import Annotated, Any, TypedDict, cast
 
 from marshmallow import fields
 
-from coaching_service.core.auth import (
-    CUSTOMERS,
-    EXERCISES,
-    FORMS,
-    METRICS,
-    NUTRITION,
-    PROGRAMS,
-    Area,
-    Visibility,
-    areas_of,
-)
+from coaching_service.core import auth
 from coaching_service.core.changes.models import StoredChange, StoredEvent
+from coaching_service.core.database import recording
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.field_changes import DocumentFields
-from coaching_service.core.database.recording import Action, Actor, Approver, Author, DecidedIn, Interface
 from coaching_service.core.events import EVENT_TYPES, EventType, EventValue
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Default, Description
@@ -34,7 +24,7 @@ from coaching_service.people.customers.attention_events import AREA_OF_REASON
 from coaching_service.people.customers.models import ReasonType
 
 DEFAULT_EVENTS = 100
-PLACES: Mapping[DecidedIn, str] = {
+PLACES: Mapping[recording.DecidedIn, str] = {
     "page": "on a page",
     "api": "over the API",
     "view": "in the view of the assistant",
@@ -49,7 +39,7 @@ class HistoryQuery(PartQuery):
     """Filters of the history; they combine with AND."""
 
     customerId: Annotated[ObjectId | None, Description("Changes about this client.")]
-    via: Annotated[Interface | None, Description("Changes through this interface.")]
+    via: Annotated[recording.Interface | None, Description("Changes through this interface.")]
     actorId: Annotated[ObjectId | None, Description("Changes by this coach or client.")]
     since: Annotated[datetime | None, Description("Changes made at this time or later.")]
     mine: Annotated[
@@ -64,7 +54,7 @@ class DocumentReference(TypedDict):
 
     kind: Annotated[str, Description("The kind of document, such as `workout`.")]
     _id: ObjectId
-    action: Annotated[Action, Description("What happened to it.")]
+    action: Annotated[recording.Action, Description("What happened to it.")]
 
 
 class DocumentValues(DocumentReference):
@@ -82,7 +72,7 @@ class DocumentValues(DocumentReference):
     ]
 
 
-_ACTOR = output_of(Actor, first=("type",))
+_ACTOR = output_of(recording.Actor, first=("type",))
 _REFERENCE = output_of(DocumentReference, first=("kind",))
 _VALUES = output_of(DocumentValues, _REFERENCE)
 
@@ -93,18 +83,18 @@ class ChangeSummary(TypedDict):
     _id: ObjectId
     at: Annotated[datetime, Description("When it was made.")]
     actor: Annotated[
-        Actor | None,
+        recording.Actor | None,
         fields.Nested(_ACTOR),
         Description("Who made it; null if that was not recorded at the time."),
     ]
-    via: Annotated[Interface, Description("The interface.")]
+    via: Annotated[recording.Interface, Description("The interface.")]
     approvedBy: Annotated[
-        Approver | None,
+        recording.Approver | None,
         Description("The coach who approved what an assistant proposed; null for other changes."),
     ]
-    decidedBy: Annotated[Approver | None, Description("The same as `approvedBy`.")]
+    decidedBy: Annotated[recording.Approver | None, Description("The same as `approvedBy`.")]
     decidedIn: Annotated[
-        DecidedIn | None,
+        recording.DecidedIn | None,
         Description(
             "Where it was approved: on a `page`, over the `api`, in the `view` of an application, or in the `chat` "
             "with the assistant; null for other changes, and where it was not recorded."
@@ -186,7 +176,7 @@ class EventQuery(TypedDict):
     ]
 
 
-class EventActor(Author):
+class EventActor(recording.Author):
     """The author of an event, and what was used."""
 
     keyId: Annotated[ObjectId | None, Description("The API key that was used, if any.")]
@@ -225,40 +215,40 @@ class EventPage(TypedDict):
 # The area of documents and events, by their kind, or the first word of their type. Those that are missing lie under
 # the client, or belong to no area.
 AREAS = {
-    "program": PROGRAMS,
-    "workout": PROGRAMS,
-    "group_program": CUSTOMERS,
-    "template": PROGRAMS,
-    "exercise": EXERCISES,
-    "exercise_override": EXERCISES,
-    "form": FORMS,
-    "form_response": FORMS,
-    "metric": METRICS,
-    "metric_value": METRICS,
-    "metrics_assignment": METRICS,
-    "metrics_set": METRICS,
-    "plan": NUTRITION,
-    "nutrition_plan": NUTRITION,
+    "program": auth.PROGRAMS,
+    "workout": auth.PROGRAMS,
+    "group_program": auth.CUSTOMERS,
+    "template": auth.PROGRAMS,
+    "exercise": auth.EXERCISES,
+    "exercise_override": auth.EXERCISES,
+    "form": auth.FORMS,
+    "form_response": auth.FORMS,
+    "metric": auth.METRICS,
+    "metric_value": auth.METRICS,
+    "metrics_assignment": auth.METRICS,
+    "metrics_set": auth.METRICS,
+    "plan": auth.NUTRITION,
+    "nutrition_plan": auth.NUTRITION,
 }
 # The areas that have permissions of their own for what belongs to a client.
-_AREAS_OF_CLIENTS = (FORMS, METRICS, NUTRITION)
+_AREAS_OF_CLIENTS = (auth.FORMS, auth.METRICS, auth.NUTRITION)
 # The recorded fields of the items of workouts that belong to an area.
-RECORDED_FIELDS = {"answers": FORMS, "values": METRICS}
+RECORDED_FIELDS = {"answers": auth.FORMS, "values": auth.METRICS}
 
 
-async def load_visibility(ctx: Context) -> Visibility:
+async def load_visibility(ctx: Context) -> auth.Visibility:
     """Return what the caller, a coach, may see now."""
     in_scope = await customers.list_ids_in_scope(ctx)
-    return Visibility(ctx.caller.permissions, None if in_scope is None else frozenset(in_scope))
+    return auth.Visibility(ctx.caller.permissions, None if in_scope is None else frozenset(in_scope))
 
 
-def area_of(kind: str, customer_id: ObjectId | None) -> Area | None:
+def area_of(kind: str, customer_id: ObjectId | None) -> auth.Area | None:
     """Return the area of a kind of document or event, of a client or of the company; None: it has none."""
     area = AREAS.get(kind)
     return area if customer_id is None or area in _AREAS_OF_CLIENTS else None
 
 
-def allows_event(visibility: Visibility, event: StoredEvent) -> bool:
+def allows_event(visibility: auth.Visibility, event: StoredEvent) -> bool:
     """Return whether the caller may see an event."""
     customer_id, kind = event["customerId"], event["type"].partition(".")[0]
     area = area_of(kind, customer_id)
@@ -269,11 +259,11 @@ def allows_event(visibility: Visibility, event: StoredEvent) -> bool:
 
 def list_hidden_types(ctx: Context) -> list[EventType]:
     """Return the types of the events about clients that belong to areas which the caller may not see."""
-    visibility, client = areas_of(ctx.caller), ctx.company_id  # any identifier: only areas are asked
+    visibility, client = auth.areas_of(ctx.caller), ctx.company_id  # any identifier: only areas are asked
     return [each for each in EVENT_TYPES if not visibility.allows(area=area_of(each.partition(".")[0], client))]
 
 
-def limit_change(visibility: Visibility, change: StoredChange) -> StoredChange | None:
+def limit_change(visibility: auth.Visibility, change: StoredChange) -> StoredChange | None:
     """Return a change with the documents and events that the caller may see; None if there are none.
 
     One that concerns no client is seen as a whole or not at all.
@@ -291,7 +281,7 @@ def limit_change(visibility: Visibility, change: StoredChange) -> StoredChange |
     return cast("StoredChange", {**change, "documents": documents, "events": events})
 
 
-def limit_values(visibility: Visibility, kind: str, values: DocumentFields | None) -> DocumentFields | None:
+def limit_values(visibility: auth.Visibility, kind: str, values: DocumentFields | None) -> DocumentFields | None:
     """Return fields of a document without what belongs to areas that the caller may not see: null in its place."""
     hidden = {name for name, area in RECORDED_FIELDS.items() if not visibility.allows(area=area)}
     if values is None or kind != "workout" or not hidden:

@@ -10,8 +10,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Literal
 
-from coaching_service.core import idempotency
-from coaching_service.core.auth import CUSTOMERS, FORMS, METRICS, Area, Visibility, require_permission
+from coaching_service.core import auth, errors, idempotency
 from coaching_service.core.changes import history, undo
 from coaching_service.core.changes.log import interface_of
 from coaching_service.core.changes.models import ChangedDocument, DocumentPatch, StoredChange
@@ -22,7 +21,6 @@ from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.database.field_changes import DocumentFields
 from coaching_service.core.database.recording import Action, Interface
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import Conflict, Forbidden, NotFound, ServiceError, Unavailable
 from coaching_service.core.events import Accepted, DomainEvent, EventType
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
@@ -31,20 +29,8 @@ from coaching_service.core.mcp.arguments import typed_line
 from coaching_service.core.mcp.results import typed
 from coaching_service.people import jobs
 from coaching_service.people.account import service
+from coaching_service.people.changes import models as change_models
 from coaching_service.people.changes.events import RETENTION, wait_for_changes
-from coaching_service.people.changes.models import (
-    AREAS,
-    ChangeDetails,
-    ChangeList,
-    ChangeSummary,
-    DocumentReference,
-    DocumentValues,
-    UndoFailure,
-    UndoResult,
-    limit_change,
-    limit_values,
-    load_visibility,
-)
 from coaching_service.people.customers import bulk as customer_bulk
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.attention_events import RENEWAL
@@ -98,7 +84,7 @@ async def list_changes(
     since: datetime | None = None,
     in_feed: Literal[False] | None = None,
     has_documents: bool = False,
-) -> ChangeList:
+) -> change_models.ChangeList:
     """Return changes that the caller may see, newest first: at most `limit`, after a cursor.
 
     The renewal of figures is left out: its changes have only events of attention, and no coach or client made them.
@@ -116,7 +102,7 @@ async def list_changes(
     if has_documents:
         where["documents.0"] = {"$exists": True}
     list_part = ListPart(ctx, "changes", {**filters, "since": since}, history.NEWEST_FIRST, size=limit, after=after)
-    visibility = await load_visibility(ctx)
+    visibility = await change_models.load_visibility(ctx)
     if not visibility.allows(customer_id=customer_id):
         return {"docs": [], "nextCursor": None, "hasMore": False}
     bound, size = list_part.condition(), limit + 1
@@ -124,7 +110,7 @@ async def list_changes(
     last: StoredChange | None = None
     for _ in range(_MAX_READS):
         read = await history.list_newest(ctx, {"$and": [where, bound]}, size)
-        limited = (limit_change(visibility, change) for change in read)
+        limited = (change_models.limit_change(visibility, change) for change in read)
         page += [change for change in limited if change is not None]
         last = read[-1] if len(read) == size else None
         if last is None or len(page) > limit:
@@ -135,7 +121,7 @@ async def list_changes(
 
 async def list_newer(
     ctx: Context, customer_id: ObjectId | None, document_id: ObjectId, version: int, limit: int
-) -> list[ChangeSummary]:
+) -> list[change_models.ChangeSummary]:
     """Return the changes of a document after a version, made within a day, that the caller may see: newest first.
 
     `customer_id`: the client whose document it is; None for the company's.
@@ -146,9 +132,9 @@ async def list_newer(
         "createdAt": {"$gte": now() - _RECENT},
         "documents": {"$elemMatch": newer},
     }
-    visibility = await load_visibility(ctx)
+    visibility = await change_models.load_visibility(ctx)
     read = await history.list_newest(ctx, where, limit)
-    limited = (limit_change(visibility, change) for change in read)
+    limited = (change_models.limit_change(visibility, change) for change in read)
     return [_summary(ctx, change) for change in limited if change is not None]
 
 
@@ -156,16 +142,16 @@ get_credentials = history.load_credentials
 count_clients = history.count_clients
 
 
-async def get_summaries(ctx: Context, change_ids: Sequence[ObjectId]) -> dict[ObjectId, ChangeSummary]:
+async def get_summaries(ctx: Context, change_ids: Sequence[ObjectId]) -> dict[ObjectId, change_models.ChangeSummary]:
     """Return those changes that the caller may see."""
-    visibility = await load_visibility(ctx)
-    limited = (limit_change(visibility, change) for change in await history.list_by_ids(ctx, change_ids))
+    visibility = await change_models.load_visibility(ctx)
+    limited = (change_models.limit_change(visibility, change) for change in await history.list_by_ids(ctx, change_ids))
     return {change["_id"]: _summary(ctx, change) for change in limited if change is not None}
 
 
-async def get_change(ctx: Context, change_id: ObjectId) -> ChangeDetails:
+async def get_change(ctx: Context, change_id: ObjectId) -> change_models.ChangeDetails:
     """Return a change with the values before and after. Raises NotFound if the caller may not see such a change."""
-    visibility = await load_visibility(ctx)
+    visibility = await change_models.load_visibility(ctx)
     change = await find_visible(ctx, change_id, visibility)
     patch = await history.load_patches(ctx, [change])
     documents = [
@@ -175,15 +161,15 @@ async def get_change(ctx: Context, change_id: ObjectId) -> ChangeDetails:
     return {**_summary(ctx, change), "documents": documents}
 
 
-async def find_visible(ctx: Context, change_id: ObjectId, visibility: Visibility | None = None) -> StoredChange:
+async def find_visible(ctx: Context, change_id: ObjectId, visibility: auth.Visibility | None = None) -> StoredChange:
     """Return what the caller may see of a change, once it is numbered: waits up to two seconds. Raises NotFound."""
-    visibility = visibility or await load_visibility(ctx)
+    visibility = visibility or await change_models.load_visibility(ctx)
     deadline = asyncio.get_running_loop().time() + _WAIT_SECONDS
     while True:
         stored = await history.find_one(ctx, change_id)
-        change = None if stored is None else limit_change(visibility, stored)
+        change = None if stored is None else change_models.limit_change(visibility, stored)
         if change is None:
-            raise NotFound("change")
+            raise errors.NotFound("change")
         if "lastSeq" in change or asyncio.get_running_loop().time() > deadline:
             return change
         await asyncio.sleep(_POLL_SECONDS)
@@ -191,10 +177,10 @@ async def find_visible(ctx: Context, change_id: ObjectId, visibility: Visibility
 
 async def list_visible(ctx: Context, change_id: ObjectId) -> list[StoredChange]:
     """Return what the caller may see of a change, or of the changes of a batch. Raises NotFound for nothing."""
-    visibility = await load_visibility(ctx)
+    visibility = await change_models.load_visibility(ctx)
     if not (batch := await history.list_batch(ctx, change_id)):
         return [await find_visible(ctx, change_id, visibility)]
-    limited = (limit_change(visibility, change) for change in batch)
+    limited = (change_models.limit_change(visibility, change) for change in batch)
     return [change for change in limited if change is not None]
 
 
@@ -204,14 +190,14 @@ def describe_undo(changes: Sequence[StoredChange]) -> str:
     return " and ".join(f"{_REVERSED[action]} {counted}" for action, counted in _count(references))
 
 
-def _count(references: Iterable[DocumentReference]) -> Iterator[tuple[Action, str]]:
+def _count(references: Iterable[change_models.DocumentReference]) -> Iterator[tuple[Action, str]]:
     """Yield each action with a number of documents of one kind, such as `3 workouts`."""
     counts = Counter((each["kind"], each["action"]) for each in references)
     for (kind, action), count in sorted(counts.items(), key=lambda each: _ACTIONS.index(each[0][1])):
         yield action, f"{count} {name_kind(kind, count)}"
 
 
-def _summary(ctx: Context, change: StoredChange) -> ChangeSummary:
+def _summary(ctx: Context, change: StoredChange) -> change_models.ChangeSummary:
     return {
         "_id": change["_id"],
         "at": change["createdAt"],
@@ -242,7 +228,7 @@ def undoable_until(ctx: Context, change: StoredChange) -> datetime | None:
     return until if change["undoable"] and until is not None and until > now() else None
 
 
-def _references(change: StoredChange) -> list[DocumentReference]:
+def _references(change: StoredChange) -> list[change_models.DocumentReference]:
     return [
         {
             "kind": document["kind"],
@@ -300,11 +286,15 @@ def name_kind(kind: str, count: int = 1) -> str:
 
 
 def _values(
-    visibility: Visibility, reference: DocumentReference, document: Any, patch: dict[ObjectId, DocumentPatch]
-) -> DocumentValues:
+    visibility: auth.Visibility,
+    reference: change_models.DocumentReference,
+    document: Any,
+    patch: dict[ObjectId, DocumentPatch],
+) -> change_models.DocumentValues:
     kind = reference["kind"]
     before, after = (
-        limit_values(visibility, kind, values) for values in public_values(document, patch.get(reference["_id"]))
+        change_models.limit_values(visibility, kind, values)
+        for values in public_values(document, patch.get(reference["_id"]))
     )
     return {**reference, "before": before, "after": after}
 
@@ -367,7 +357,7 @@ async def wait_for_event(
 
 
 # What a log writes together with the workout, and other operations alone, with their area.
-_LOGGED_KINDS = ((METRICS, {"metrics_assignment", "metric_value"}), (FORMS, {"form_response"}))
+_LOGGED_KINDS = ((auth.METRICS, {"metrics_assignment", "metric_value"}), (auth.FORMS, {"form_response"}))
 
 _LONGEST_NAME, _MAX_NAMED = 120, 5
 _CREATION_PERIOD = timedelta(hours=1)  # within which an assistant may delete the clients whom it has created
@@ -383,7 +373,7 @@ class ImportUndoRequested(DomainEvent):
     job_id: ObjectId
 
 
-async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None = None) -> UndoResult:
+async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None = None) -> change_models.UndoResult:
     """Restore the documents of a change, or of every change of a batch, as they were before it.
 
     Each change is undone completely or not at all; changes of a batch that cannot be undone are in `failed`. What was
@@ -394,14 +384,14 @@ async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None = N
     if (batch := await _load_batch(ctx, change_id)) is None:
         await find_visible(ctx, change_id)
         if (change := await history.find_one(ctx, change_id)) is None:  # erased meanwhile
-            raise NotFound("change")
+            raise errors.NotFound("change")
         return await _undo_single(ctx, change, claim)
     return await _undo_batch(ctx, batch, claim)
 
 
 async def undo_completely(
     ctx: Context, change_id: ObjectId, changes: Sequence[StoredChange]
-) -> dict[ObjectId, UndoFailure]:
+) -> dict[ObjectId, change_models.UndoFailure]:
     """Undo a change, or the batch `changes`; returns why some of it stays, such as messages that were read, by change.
 
     Raises Conflict that names the first document that has been changed since, or says why all stays or that it has been
@@ -410,7 +400,7 @@ async def undo_completely(
     with_documents = [change for change in changes if change["documents"]]
     if undone := [change for change in with_documents if change["undoneBy"] is not None]:
         about = "This change" if len(undone) == len(with_documents) else "Part of this change"
-        raise Conflict(f"{about} has been undone already", code="VERSION_CONFLICT")
+        raise errors.Conflict(f"{about} has been undone already", code="VERSION_CONFLICT")
     try:
         result = await undo_change(ctx, change_id)
     except undo.DocumentsMoved as error:
@@ -420,12 +410,12 @@ async def undo_completely(
         if failure["code"] != "NOT_UNDOABLE":
             raise await _name_conflict(ctx, changes, failure["documentId"])
     if failed and not result["ok"]:
-        raise Conflict(next(iter(failed.values()))["message"], code="NOT_UNDOABLE")
+        raise errors.Conflict(next(iter(failed.values()))["message"], code="NOT_UNDOABLE")
     documents = [(change["_id"], document["_id"]) for change in changes for document in change["documents"]]
     return {change: failed[document] for change, document in documents if document in failed}
 
 
-async def _name_conflict(ctx: Context, changes: Sequence[StoredChange], document_id: ObjectId) -> Conflict:
+async def _name_conflict(ctx: Context, changes: Sequence[StoredChange], document_id: ObjectId) -> errors.Conflict:
     """Return the error for a document that has been changed since: its kind, and its name and date if known."""
     names = []
     for change in changes:
@@ -439,10 +429,12 @@ async def _name_conflict(ctx: Context, changes: Sequence[StoredChange], document
                 names.append(" ".join([name_kind(document["kind"]), *known, *day, f"[{document_id}]"]))
     about = names[0] if names else f"record [{document_id}]"
     message = f"This cannot be undone any more: the {about} has been changed again since"
-    return Conflict(message, code="VERSION_CONFLICT")
+    return errors.Conflict(message, code="VERSION_CONFLICT")
 
 
-async def undo_or_begin_job(ctx: Context, change_id: ObjectId, claim: Claim | None = None) -> UndoResult | Accepted:
+async def undo_or_begin_job(
+    ctx: Context, change_id: ObjectId, claim: Claim | None = None
+) -> change_models.UndoResult | Accepted:
     """Undo a change or a batch as `undo_change`, or queue a job that does.
 
     A job does it for a batch of more than 500 changes, or if the caller prefers one: the job that does it already, if
@@ -457,7 +449,7 @@ async def undo_or_begin_job(ctx: Context, change_id: ObjectId, claim: Claim | No
 async def begin_job(ctx: Context, change_id: ObjectId) -> Accepted:
     """Queue a job that undoes a batch, or return the current one. Raises as undo_or_begin_job."""
     if (batch := await _load_batch(ctx, change_id)) is None:
-        raise NotFound("change")
+        raise errors.NotFound("change")
     return await _begin_job(ctx, change_id, batch, None)
 
 
@@ -475,10 +467,10 @@ async def _load_batch(ctx: Context, change_id: ObjectId) -> list[StoredChange] |
     batch = await history.list_batch(ctx, change_id)
     if not batch:
         return None
-    visibility = await load_visibility(ctx)
-    visible = [change for change in batch if limit_change(visibility, change) is not None]
+    visibility = await change_models.load_visibility(ctx)
+    visible = [change for change in batch if change_models.limit_change(visibility, change) is not None]
     if not visible:
-        raise NotFound("change")
+        raise errors.NotFound("change")
     if not any(undoable_until(ctx, change) for change in visible):
         raise _not_undoable()
     for change in visible:
@@ -496,17 +488,17 @@ async def delete_created_clients(ctx: Context, changes: Sequence[StoredChange], 
         _require_own(ctx, change)
         if change["via"] != "assistant":
             raise _not_undoable()
-    require_permission(ctx.caller, CUSTOMERS.DELETE)
+    auth.require_permission(ctx.caller, auth.CUSTOMERS.DELETE)
     created_at = min(change["createdAt"] for change in changes)
     if created_at < now() - _CREATION_PERIOD:
-        raise Conflict("A new client can be deleted within the hour; archive them instead", code="NOT_UNDOABLE")
+        raise errors.Conflict("A new client can be deleted within the hour; archive them instead", code="NOT_UNDOABLE")
     await customers.lock_all_visible(ctx, ids)
     used = await customer_bulk.find_used(ctx, ids, created_at)
     used |= {each for each, version in (await customers.list_versions(ctx, ids)).items() if version}
     if used:
         names = await customer_bulk.list_names(ctx, list(used), _MAX_NAMED)
         message = f"Something was added or changed since: {', '.join(map(typed, names))}; archive them instead"
-        raise Conflict(message, code="NOT_UNDOABLE")
+        raise errors.Conflict(message, code="NOT_UNDOABLE")
     await customer_bulk.erase(ctx, list(ids))
 
 
@@ -524,7 +516,7 @@ async def begin_undo_of_import(ctx: Context, change: StoredChange, import_id: Ob
     Raises Conflict for an import of someone else, and Forbidden.
     """
     _require_own(ctx, change)
-    require_permission(ctx.caller, CUSTOMERS.EDIT)
+    auth.require_permission(ctx.caller, auth.CUSTOMERS.EDIT)
     job_id = ObjectId()
     await ctx.publish(ImportUndoRequested(import_id, job_id))
     return job_id
@@ -535,11 +527,11 @@ async def is_undoable(ctx: Context, change_id: ObjectId) -> bool:
     change = await history.find_one(ctx, change_id)
     if change is None:
         return await _is_batch_undoable(ctx, change_id)
-    if limit_change(await load_visibility(ctx), change) is None:
+    if change_models.limit_change(await change_models.load_visibility(ctx), change) is None:
         return False
     try:
         _require_undoable(ctx, change)
-    except Conflict:
+    except errors.Conflict:
         return False
     return ctx.caller.permissions.issuperset(_reverse_permissions(change))
 
@@ -547,7 +539,7 @@ async def is_undoable(ctx: Context, change_id: ObjectId) -> bool:
 async def _is_batch_undoable(ctx: Context, batch_id: ObjectId) -> bool:
     try:
         return await _load_batch(ctx, batch_id) is not None
-    except (NotFound, Conflict, Forbidden):
+    except (errors.NotFound, errors.Conflict, errors.Forbidden):
         return False
 
 
@@ -556,7 +548,7 @@ async def is_batch(ctx: Context, change_id: ObjectId) -> bool:
     return bool(await history.list_batch(ctx, change_id))
 
 
-async def _undo_single(ctx: Context, change: StoredChange, claim: Claim | None) -> UndoResult:
+async def _undo_single(ctx: Context, change: StoredChange, claim: Claim | None) -> change_models.UndoResult:
     if claim is not None and await idempotency.find_done_steps(ctx, claim, [change["_id"]]):
         undone_by = change["undoneBy"]
         if undone_by is not None:
@@ -566,7 +558,7 @@ async def _undo_single(ctx: Context, change: StoredChange, claim: Claim | None) 
     return {"changeId": undone_by, "ok": len(change["documents"]), "failed": []}
 
 
-async def _undo_batch(ctx: Context, changes: list[StoredChange], claim: Claim | None) -> UndoResult:
+async def _undo_batch(ctx: Context, changes: list[StoredChange], claim: Claim | None) -> change_models.UndoResult:
     ctx = replace(ctx, batch_id=ObjectId() if claim is None else jobs.batch_of(claim))
     ok, failed = await _undo_each(ctx, list(reversed(changes)), claim)
     if ok and not ctx.change_ids and ctx.batch_id is not None:
@@ -584,11 +576,11 @@ async def _process(ctx: Context, _: StoredJob, ids: list[ObjectId], claim: Claim
 
 async def _undo_each(
     ctx: Context, changes: list[StoredChange], claim: Claim | None, *, is_job: bool = False
-) -> tuple[int, list[UndoFailure]]:
+) -> tuple[int, list[change_models.UndoFailure]]:
     """Undo changes in this order; returns how many documents were restored, and which were not."""
     steps = [change["_id"] for change in changes]
     done = {} if claim is None else await idempotency.find_done_steps(ctx, claim, steps)
-    failed: list[UndoFailure] = []
+    failed: list[change_models.UndoFailure] = []
     count = sum(len(change["documents"]) for change in changes if change["_id"] in done)
     for group in _group(change for change in changes if change["_id"] not in done):
         restored, failed_of_group = await _undo_group(ctx, group, claim, is_job=is_job)
@@ -613,14 +605,14 @@ def _group(changes: Iterable[StoredChange]) -> Iterator[list[StoredChange]]:
 
 async def _undo_group(
     ctx: Context, changes: list[StoredChange], claim: Claim | None, *, is_job: bool
-) -> tuple[int, list[UndoFailure]]:
+) -> tuple[int, list[change_models.UndoFailure]]:
     """Undo changes in one transaction, or if that fails each half of them; returns what _undo_each returns."""
     try:
         await _undo(ctx, changes, claim)
     except idempotency.IdempotencyKeyReused:
         raise
-    except ServiceError as error:
-        if is_job and isinstance(error, Unavailable):
+    except errors.ServiceError as error:
+        if is_job and isinstance(error, errors.Unavailable):
             raise
         if len(changes) > 1:
             middle = len(changes) // 2
@@ -632,7 +624,7 @@ async def _undo_group(
     return sum(len(change["documents"]) for change in changes), []
 
 
-def _failure(document_id: ObjectId, error: ServiceError) -> UndoFailure:
+def _failure(document_id: ObjectId, error: errors.ServiceError) -> change_models.UndoFailure:
     return {"documentId": document_id, "code": error.code or error.reason, "message": str(error)}
 
 
@@ -657,40 +649,40 @@ def _require_undoable(ctx: Context, change: StoredChange) -> None:
         raise _not_undoable()
     _require_own(ctx, change)
     if change["undoneBy"] is not None:
-        raise Conflict("This change has been undone already", code="VERSION_CONFLICT")
+        raise errors.Conflict("This change has been undone already", code="VERSION_CONFLICT")
 
 
 def _require_own(ctx: Context, change: StoredChange) -> None:
     if interface_of(ctx) == "assistant" and change["credentialId"] != ctx.caller.credential_id:
-        raise Conflict("An assistant can undo only what it has changed itself", code="NOT_UNDOABLE")
+        raise errors.Conflict("An assistant can undo only what it has changed itself", code="NOT_UNDOABLE")
 
 
-def _not_undoable() -> Conflict:
-    return Conflict("This change cannot be undone", code="NOT_UNDOABLE")
+def _not_undoable() -> errors.Conflict:
+    return errors.Conflict("This change cannot be undone", code="NOT_UNDOABLE")
 
 
 def _require_permissions(ctx: Context, change: StoredChange) -> None:
     """Raise Forbidden without the permissions of the operations that reverse a change."""
     for permission in _reverse_permissions(change):
-        require_permission(ctx.caller, permission)
+        auth.require_permission(ctx.caller, permission)
 
 
 def _reverse_permissions(change: StoredChange) -> Iterator[str]:
     """Yield the permissions of the operations that reverse a change."""
     kinds = {document["kind"] for document in change["documents"]}
     if change["customerId"] is not None:
-        yield next((area.EDIT for area, logged in _LOGGED_KINDS if kinds <= logged), CUSTOMERS.EDIT)
+        yield next((area.EDIT for area, logged in _LOGGED_KINDS if kinds <= logged), auth.CUSTOMERS.EDIT)
         return
     for document in change["documents"]:
         if document["kind"] != "workout" or "program" not in kinds:  # a program is deleted with its workouts
-            yield _reverse_permission(AREAS[document["kind"]], document)
+            yield _reverse_permission(change_models.AREAS[document["kind"]], document)
 
 
 # Of a program, of a shared exercise, and of the clients of a group.
 _PARTS = {"workout", "exercise_override", "group_program"}
 
 
-def _reverse_permission(area: Area, document: ChangedDocument) -> str:
+def _reverse_permission(area: auth.Area, document: ChangedDocument) -> str:
     is_part = document["kind"] in _PARTS
     if is_part or (document["action"] == "changed" and not document.get("softDeleted")):
         return area.EDIT

@@ -11,8 +11,8 @@ from coaching_service.core.changes.models import StoredChange
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import DocumentChange
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp import results
 from coaching_service.core.mcp.arguments import Arguments
-from coaching_service.core.mcp.results import Reason, Written, count_span, find_reasons, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Identifier
 from coaching_service.people import jobs
@@ -58,10 +58,10 @@ async def _wait_for_end(ctx: Context, change_id: ObjectId) -> None:
     takes=Undo(),
     writes=True,
     destructive=True,
-    confirms=(Reason.MANY_DAYS, Reason.MANY_CLIENTS),
+    confirms=(results.Reason.MANY_DAYS, results.Reason.MANY_CLIENTS),
     prepare=_wait,
 )
-async def undo(ctx: Context, change_id: ObjectId) -> Written:
+async def undo(ctx: Context, change_id: ObjectId) -> results.Written:
     """Undo a change that you have made, within 30 days, unless something of it has changed since. An undo can be
     undone. Very many clients are restored by a job: call again for its progress."""
     changes = await service.list_visible(ctx, change_id)
@@ -69,13 +69,13 @@ async def undo(ctx: Context, change_id: ObjectId) -> Written:
         job_id = await undoing.begin_undo_of_import(ctx, changes[0], import_id)
         about = await _describe_clients(ctx, _list_clients(changes))
         line = f"Began to remove what this import has created{about}; what was changed or used since stays."
-        return Written(line, {"jobId": job_id}, leads_back=True)
+        return results.Written(line, {"jobId": job_id}, leads_back=True)
     documents = [each for change in changes for each in change["documents"]]
     if created := [each["_id"] for each in documents if (each["kind"], each["action"]) == ("customer", "created")]:
         about = await _describe_clients(ctx, created)
         await undoing.delete_created_clients(ctx, changes, created)
         count = f"{len(created)} new client{'s' if len(created) > 1 else ''}{about.replace(' of ', ' ', 1)}"
-        return Written(f"Removed {count} for good. This cannot be undone.", leads_back=True)
+        return results.Written(f"Removed {count} for good. This cannot be undone.", leads_back=True)
     if jobs.is_job(ctx, len(changes)):
         about = f"{service.describe_undo(changes)}{await _describe_clients(ctx, _list_clients(changes))}"
         return await _begin_or_describe(ctx, change_id, changes, about)
@@ -84,9 +84,9 @@ async def undo(ctx: Context, change_id: ObjectId) -> Written:
     clients = list(dict.fromkeys(each.client_id for each in restored if each.client_id is not None))
     about = f"{await _describe_clients(ctx, clients)}{_describe_dates(restored)}"
     undone = [change for change in changes if change["_id"] not in failed]
-    return Written(
+    return results.Written(
         f"Undid: {service.describe_undo(undone)}{about}.{await _describe_failed(ctx, changes, failed)}",
-        reasons=find_reasons(days=_count_days(restored)),
+        reasons=results.find_reasons(days=_count_days(restored)),
         leads_back=all(change["via"] == "assistant" for change in changes),
     )
 
@@ -112,7 +112,7 @@ async def _describe_clients(ctx: Context, ids: Sequence[ObjectId]) -> str:
     references = await customers.find_references(ctx, ids[:_MAX_CLIENTS])
     names = [reference["name"] for reference in references.values()]
     more = f" and {len(ids) - _MAX_CLIENTS:,} more" if len(ids) > _MAX_CLIENTS else ""
-    return f" of {', '.join(map(typed, names))}{more}" if names else ""
+    return f" of {', '.join(map(results.typed, names))}{more}" if names else ""
 
 
 def _describe_dates(documents: Sequence[DocumentChange]) -> str:
@@ -127,7 +127,7 @@ def _describe_dates(documents: Sequence[DocumentChange]) -> str:
 def _count_days(documents: Sequence[DocumentChange]) -> int:
     """Return the days from the first to the last whose workouts are changed: before or after, whichever are more."""
     days = _list_days(documents)
-    return max(count_span(filter(None, each)) for each in ((day[0] for day in days), (day[1] for day in days)))
+    return max(results.count_span(filter(None, each)) for each in ((day[0] for day in days), (day[1] for day in days)))
 
 
 def _list_days(documents: Sequence[DocumentChange]) -> list[tuple[str | None, str | None]]:
@@ -146,7 +146,7 @@ def _list_days(documents: Sequence[DocumentChange]) -> list[tuple[str | None, st
 
 async def _begin_or_describe(
     ctx: Context, change_id: ObjectId, changes: Sequence[StoredChange], described: str
-) -> Written:
+) -> results.Written:
     """Begin a job that undoes the complete batch `changes`, or return how far the current job is.
 
     `described` is what undoing them does. Raises what begin_job raises, and Forbidden.
@@ -155,16 +155,16 @@ async def _begin_or_describe(
     if job is not None:
         jobs.require_readable(ctx)
     if job is not None and job["status"] == "done":
-        return Written(_describe_result(job), _identifiers(job["_id"], job["batchId"]))
+        return results.Written(_describe_result(job), _identifiers(job["_id"], job["batchId"]))
     if job is not None and jobs.is_unfinished(job):
         jobs.require_visible(ctx, job)
         line = f"A job is undoing this: {job['done']:,} of {job['total']:,} changes are processed. {_CALL_AGAIN}"
-        return Written(line, _identifiers(job["_id"], job["batchId"]))
+        return results.Written(line, _identifiers(job["_id"], job["batchId"]))
     accepted = await undoing.begin_job(ctx, change_id)
-    return Written(
+    return results.Written(
         f"Began a job that undoes {len(changes):,} changes: {described}. {_CALL_AGAIN}",
         _identifiers(accepted.job_id, ctx.change_ids[-1]),
-        find_reasons(clients=len({change["customerId"] for change in changes})),
+        results.find_reasons(clients=len({change["customerId"] for change in changes})),
         details={"progressUrl": f"{ctx.services.base_url}/app/jobs/{accepted.job_id}"},
     )
 

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from coaching_service.core import audit
+from coaching_service.core import audit, errors
 from coaching_service.core.auth import Principal
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import Conflict, InvalidFields, NotFound, SignInRejected, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.mail import MailBody, NewMail, subject_with
@@ -45,11 +44,13 @@ async def invite(ctx: Context, customer_id: ObjectId) -> None:
     """
     customer = await customers.get_visible(ctx, customer_id, None)
     if customer["customerRoleData"]["isArchived"]:
-        raise Conflict("An archived client cannot sign in; restore the client, then invite", code="CUSTOMER_ARCHIVED")
+        raise errors.Conflict(
+            "An archived client cannot sign in; restore the client, then invite", code="CUSTOMER_ARCHIVED"
+        )
     if customer["email"] is None:
         raise _email_missing("is needed: this client has none to send an invitation to")
     if await identities.get_email(ctx, customer_id) is not None:
-        raise Conflict("This client can already sign in", code="ALREADY_SIGNS_IN")
+        raise errors.Conflict("This client can already sign in", code="ALREADY_SIGNS_IN")
     await invitations.require_possible(ctx, customer["email"])
     await _queue_invitations(ctx, [(customer, await service.create_first_access_token(ctx, customer_id))])
 
@@ -97,8 +98,8 @@ def _invitation(ctx: Context, customer: Customer, email: str, token: str, after:
     return NewMail(models.normalize_email(email), subject, body, customer["_id"], after=after)
 
 
-def _email_missing(message: str) -> InvalidFields:
-    return invalid_field("email", message, code="REQUIRED")
+def _email_missing(message: str) -> errors.InvalidFields:
+    return errors.invalid_field("email", message, code="REQUIRED")
 
 
 # --- first access ----------------------------------------------------------------------------------------------------
@@ -154,8 +155,8 @@ def _split(token: str) -> tuple[str, str]:
     return plain, signature
 
 
-def _token_rejected() -> SignInRejected:
-    return SignInRejected("The token is unknown or has been used; ask your coach for another invitation")
+def _token_rejected() -> errors.SignInRejected:
+    return errors.SignInRejected("The token is unknown or has been used; ask your coach for another invitation")
 
 
 # --- access by the coach ---------------------------------------------------------------------------------------------
@@ -169,7 +170,7 @@ async def impersonate(ctx: Context, customer_id: ObjectId) -> AccessToken:
     """
     customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "customerRoleData.isArchived"))
     if customer["customerRoleData"]["isArchived"]:
-        raise Conflict("An archived client cannot sign in or be impersonated", code="CUSTOMER_ARCHIVED")
+        raise errors.Conflict("An archived client cannot sign in or be impersonated", code="CUSTOMER_ARCHIVED")
     await audit.record(ctx, "customer.impersonated", about=customer_id)
     return await sessions.impersonate(ctx, customer_id)
 
@@ -208,7 +209,7 @@ async def find_company_name(services: Services, token: str) -> str | None:
     """Return the name of the company whose invitations a token declines; None if the token is not valid."""
     try:
         owner, _ = await _read(services, token)
-    except NotFound:
+    except errors.NotFound:
         return None
     return owner.company.name
 
@@ -225,6 +226,6 @@ async def decline(ctx: Context, token: str) -> None:
 async def _read(services: Services, token: str) -> tuple[Principal, str]:
     target = invitations.get_decline_token(services, token)
     if target is None:
-        raise NotFound("invitation")
+        raise errors.NotFound("invitation")
     company_id, address_hash = target
     return await team.get_owner(services, company_id), address_hash

@@ -12,6 +12,7 @@ from typing import Any, Literal, cast
 
 from marshmallow import fields
 
+from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, coach, require_permission, token_hash
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
@@ -20,30 +21,12 @@ from coaching_service.core.errors import FieldError
 from coaching_service.core.external_identity import Upserted, stored_identity, upsert
 from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp import results as mcp_results
 from coaching_service.core.mcp.arguments import Arguments, optional
-from coaching_service.core.mcp.results import OUTREACH, OutreachDenied, Reason, Written, find_reasons, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import normalize
-from coaching_service.core.validation import REQUIRED, Boolean, Date, Email, ListOf, StringList, Text
 from coaching_service.people.customers import counters, list_store, service, store
-from coaching_service.people.customers.models import (
-    ContactDetails,
-    CreatedCustomer,
-    Customer,
-    CustomerBatchEntry,
-    CustomerBatchResult,
-    CustomerChange,
-    CustomerCreation,
-    CustomerDetails,
-    CustomerProfile,
-    CustomersCreated,
-    CustomerUpsert,
-    Duplicate,
-    InvalidEntry,
-    NewCustomer,
-    NewCustomerDocument,
-    OnConflict,
-)
+from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers.service import full_name, full_name_key
 from coaching_service.people.customers.store import search_fields
 from coaching_service.people.identities.models import account_key
@@ -55,7 +38,9 @@ from coaching_service.people.team import service as team
 _MAX_FIRST_WORDS = 5
 
 
-async def find_duplicates(ctx: Context, entries: Sequence[CustomerDetails]) -> list[list[Duplicate]]:
+async def find_duplicates(
+    ctx: Context, entries: Sequence[customer_models.CustomerDetails]
+) -> list[list[customer_models.Duplicate]]:
     """Return, for each client to create, those in the coach's scope with the same e-mail address or full name.
 
     Archived clients too; names are compared without regard to case and accents.
@@ -66,7 +51,7 @@ async def find_duplicates(ctx: Context, entries: Sequence[CustomerDetails]) -> l
     return [_compare(ctx, entry, by_email, by_name) for entry in entries]
 
 
-def _possible_names(client: CustomerDetails) -> set[str]:
+def _possible_names(client: customer_models.CustomerDetails) -> set[str]:
     """Return what the field `name` can be of clients with the same full name: its first words, or all of it."""
     words = full_name_key(client).split()
     first_words = (" ".join(words[:end]) for end in range(1, _MAX_FIRST_WORDS))
@@ -74,16 +59,23 @@ def _possible_names(client: CustomerDetails) -> set[str]:
 
 
 def _compare(
-    ctx: Context, entry: CustomerDetails, by_email: Sequence[Customer], by_name: Sequence[Customer]
-) -> list[Duplicate]:
+    ctx: Context,
+    entry: customer_models.CustomerDetails,
+    by_email: Sequence[customer_models.Customer],
+    by_name: Sequence[customer_models.Customer],
+) -> list[customer_models.Duplicate]:
     email = account_key(entry.get("email") or "")
-    found: dict[ObjectId, Duplicate] = {}
+    found: dict[ObjectId, customer_models.Duplicate] = {}
     for client in by_email:
         if email and account_key(client["email"] or "") == email:
             found[client["_id"]] = {"_id": client["_id"], "name": service.full_name(client), "same": "email"}
     for client in by_name:
         if full_name_key(client) == full_name_key(entry):
-            duplicate: Duplicate = {"_id": client["_id"], "name": service.full_name(client), "same": "name"}
+            duplicate: customer_models.Duplicate = {
+                "_id": client["_id"],
+                "name": service.full_name(client),
+                "same": "name",
+            }
             found.setdefault(client["_id"], duplicate)
     visible = {each["_id"] for each in (*by_email, *by_name) if service.is_in_scope(ctx, each)}
     return [duplicate for identifier, duplicate in found.items() if identifier in visible]
@@ -93,8 +85,8 @@ def _compare(
 
 
 async def create_customer(
-    ctx: Context, details: CustomerDetails, *, send_invitation: bool = False, sample: bool = False
-) -> CreatedCustomer:
+    ctx: Context, details: customer_models.CustomerDetails, *, send_invitation: bool = False, sample: bool = False
+) -> customer_models.CreatedCustomer:
     """Create a client; `details` needs at least a `name`.
 
     An employee with the scope `assigned` becomes the trainer unless `assignedTo` names another. Raises NotFound if
@@ -107,10 +99,10 @@ async def create_customer(
         with_trainer(ctx, details), token, sample=sample, archived=details.get("isArchived", False)
     )
     stored = await _insert(ctx, document, token, send_invitation=send_invitation)
-    return cast("CreatedCustomer", {**service.to_response(ctx, stored), "firstAccessToken": token})
+    return cast("customer_models.CreatedCustomer", {**service.to_response(ctx, stored), "firstAccessToken": token})
 
 
-def with_trainer(ctx: Context, details: CustomerDetails) -> CustomerDetails:
+def with_trainer(ctx: Context, details: customer_models.CustomerDetails) -> customer_models.CustomerDetails:
     """Return the fields of a new client; an employee with the scope `assigned` is the trainer unless they name one."""
     if details.get("assignedTo") is None and ctx.caller.customers_scope == "assigned":
         return {**details, "assignedTo": ctx.caller.id}
@@ -119,18 +111,24 @@ def with_trainer(ctx: Context, details: CustomerDetails) -> CustomerDetails:
 
 @transactional
 async def _insert(
-    ctx: Context, customer: NewCustomerDocument, first_access_token: str, *, send_invitation: bool
-) -> Customer:
+    ctx: Context, customer: customer_models.NewCustomerDocument, first_access_token: str, *, send_invitation: bool
+) -> customer_models.Customer:
     [stored] = await store.create_many(ctx, [customer])
-    await ctx.publish(CustomersCreated([CustomerCreation(stored, first_access_token, send_invitation)]))
+    await ctx.publish(
+        customer_models.CustomersCreated(
+            [customer_models.CustomerCreation(stored, first_access_token, send_invitation)]
+        )
+    )
     return stored
 
 
 def build_document(
-    details: CustomerDetails, first_access_token: str, *, sample: bool = False, archived: bool = False
-) -> NewCustomerDocument:
+    details: customer_models.CustomerDetails, first_access_token: str, *, sample: bool = False, archived: bool = False
+) -> customer_models.NewCustomerDocument:
     """Return a new client's document, without what the database package adds."""
-    contact = cast("ContactDetails", {name: details.get(name) for name in names_of(ContactDetails)})
+    contact = cast(
+        "customer_models.ContactDetails", {name: details.get(name) for name in names_of(customer_models.ContactDetails)}
+    )
     document = {
         **contact,
         "role": "CUSTOMER",
@@ -153,11 +151,11 @@ def build_document(
         "figuresChangedAt": now(),
         **search_fields(details["name"], details.get("surname"), details.get("email")),
     }
-    return cast("NewCustomerDocument", {**document, **stored_identity(details)})
+    return cast("customer_models.NewCustomerDocument", {**document, **stored_identity(details)})
 
 
 @transactional
-async def add_many(ctx: Context, documents: Sequence[NewCustomerDocument]) -> None:
+async def add_many(ctx: Context, documents: Sequence[customer_models.NewCustomerDocument]) -> None:
     """Store clients made by `build_document`, all or none, for sample data.
 
     Their trainers are not checked and CustomersCreated is not published: no invitation is sent.
@@ -167,17 +165,23 @@ async def add_many(ctx: Context, documents: Sequence[NewCustomerDocument]) -> No
 
 
 async def upsert_external(
-    ctx: Context, external_id: str, change: CustomerChange, complete: Callable[[], NewCustomer]
+    ctx: Context,
+    external_id: str,
+    change: customer_models.CustomerChange,
+    complete: Callable[[], customer_models.NewCustomer],
 ) -> Upserted:
     """Change the client with this identifier in another system, or create one of what `complete` returns.
 
     What is stored already is not a change. Raises what `update`, `create` and core's `upsert` raise.
     """
 
-    async def create_new(tx: Context) -> CustomerProfile:
-        new: NewCustomer = {**complete(), "externalId": external_id}
+    async def create_new(tx: Context) -> customer_models.CustomerProfile:
+        new: customer_models.NewCustomer = {**complete(), "externalId": external_id}
         created = await create_customer(tx, new, send_invitation=new["sendInvitation"])
-        return cast("CustomerProfile", {name: value for name, value in created.items() if name != "firstAccessToken"})
+        return cast(
+            "customer_models.CustomerProfile",
+            {name: value for name, value in created.items() if name != "firstAccessToken"},
+        )
 
     return await upsert(
         ctx,
@@ -190,19 +194,21 @@ async def upsert_external(
 
 _NOT_CHANGED = ("externalId", "sendInvitation", "version")
 
-Entry = CustomerUpsert | InvalidEntry
+Entry = customer_models.CustomerUpsert | customer_models.InvalidEntry
 
 
 @dataclass(frozen=True)
 class Check:
     """The clients who have the identifiers of entries in another system, by these; errors by the entry's position."""
 
-    known: Mapping[str | None, Customer]
+    known: Mapping[str | None, customer_models.Customer]
     errors: Mapping[int, Sequence[FieldError]]
 
 
 @transactional
-async def save_many(ctx: Context, entries: Sequence[Entry], on_conflict: OnConflict = "error") -> CustomerBatchResult:
+async def save_many(
+    ctx: Context, entries: Sequence[Entry], on_conflict: customer_models.OnConflict = "error"
+) -> customer_models.CustomerBatchResult:
     """Create a client for each valid entry, or change the one with its identifier in another system.
 
     Not valid are new clients without a name, entries whose trainer is not a coach of the company, and those that repeat
@@ -216,21 +222,21 @@ async def save_many(ctx: Context, entries: Sequence[Entry], on_conflict: OnConfl
         require_permission(ctx.caller, CUSTOMERS.EDIT)
     checked = await check(ctx, entries, on_conflict)
     known = checked.known
-    results: list[CustomerBatchEntry] = [{"index": index} for index in range(len(entries))]
+    results: list[customer_models.CustomerBatchEntry] = [{"index": index} for index in range(len(entries))]
     unchanged = 0
     for index, errors in checked.errors.items():
         results[index]["errors"] = list(errors)
     accepted = [
         (index, entry)
         for index, entry in enumerate(entries)
-        if not isinstance(entry, InvalidEntry) and "errors" not in results[index]
+        if not isinstance(entry, customer_models.InvalidEntry) and "errors" not in results[index]
     ]
     updated = [
         (index, entry, known[entry["externalId"]]) for index, entry in accepted if entry.get("externalId") in known
     ]
     for index, entry, customer in updated:
         change = {name: value for name, value in entry.items() if name not in _NOT_CHANGED}
-        after = await service.update_known(ctx, customer, cast("CustomerChange", change))
+        after = await service.update_known(ctx, customer, cast("customer_models.CustomerChange", change))
         has_changed = after["version"] > customer["version"]
         unchanged += not has_changed
         result: Literal["updated", "unchanged"] = "updated" if has_changed else "unchanged"
@@ -246,25 +252,30 @@ async def save_many(ctx: Context, entries: Sequence[Entry], on_conflict: OnConfl
     for (index, _, _), customer in zip(valid, stored, strict=True):
         results[index] |= {"_id": customer["_id"], "result": "created", "version": customer["version"]}
     creations = [
-        CustomerCreation(customer, token, entry.get("sendInvitation", False))
+        customer_models.CustomerCreation(customer, token, entry.get("sendInvitation", False))
         for (_, entry, token), customer in zip(valid, stored, strict=True)
     ]
     if creations:
-        await ctx.publish(CustomersCreated(creations))
+        await ctx.publish(customer_models.CustomersCreated(creations))
     changed = len(updated) - unchanged
     return {"created": len(stored), "updated": changed, "unchanged": unchanged, "results": results}
 
 
 @transactional
-async def save_and_compare(ctx: Context, entries: Sequence[Entry], on_conflict: OnConflict) -> CustomerBatchResult:
+async def save_and_compare(
+    ctx: Context, entries: Sequence[Entry], on_conflict: customer_models.OnConflict
+) -> customer_models.CustomerBatchResult:
     """Do what `save_many` does, and name the clients who were there already and may be the same as new ones.
 
     Entries have `archived` for `isArchived`.
     """
     entries = [_with_archiving(entry) for entry in entries]
-    compared = [entry for entry in entries if not isinstance(entry, InvalidEntry) and "name" in entry]
+    compared = [entry for entry in entries if not isinstance(entry, customer_models.InvalidEntry) and "name" in entry]
     duplicates = iter(await find_duplicates(ctx, compared))
-    by_index = [[] if isinstance(entry, InvalidEntry) or "name" not in entry else next(duplicates) for entry in entries]
+    by_index = [
+        [] if isinstance(entry, customer_models.InvalidEntry) or "name" not in entry else next(duplicates)
+        for entry in entries
+    ]
     result = await save_many(ctx, entries, on_conflict)
     for entry, same in zip(result["results"], by_index, strict=True):
         others = [each for each in same if each["_id"] != entry.get("_id")]
@@ -274,37 +285,40 @@ async def save_and_compare(ctx: Context, entries: Sequence[Entry], on_conflict: 
 
 
 def _with_archiving(entry: Entry) -> Entry:
-    if isinstance(entry, InvalidEntry) or "archived" not in entry:
+    if isinstance(entry, customer_models.InvalidEntry) or "archived" not in entry:
         return entry
     renamed = {("isArchived" if name == "archived" else name): value for name, value in entry.items()}
-    return cast("CustomerUpsert", renamed)
+    return cast("customer_models.CustomerUpsert", renamed)
 
 
-async def check(ctx: Context, entries: Sequence[Entry], on_conflict: OnConflict) -> Check:
+async def check(ctx: Context, entries: Sequence[Entry], on_conflict: customer_models.OnConflict) -> Check:
     """Return what `save_many` would find out about the entries."""
     known = await _find_known(ctx, entries)
     return Check(known, await _find_errors(ctx, entries, known, on_conflict))
 
 
-async def _find_known(ctx: Context, entries: Sequence[Entry]) -> dict[str | None, Customer]:
+async def _find_known(ctx: Context, entries: Sequence[Entry]) -> dict[str | None, customer_models.Customer]:
     """Return the clients with identifiers in another system that entries have, by these."""
-    sent = [entry.get("externalId") for entry in entries if not isinstance(entry, InvalidEntry)]
+    sent = [entry.get("externalId") for entry in entries if not isinstance(entry, customer_models.InvalidEntry)]
     where = {"externalId": {"$in": [each for each in sent if each is not None]}}
     known = await store.customers.find(ctx, where, hint=store.EXTERNAL_ID_INDEX) if any(sent) else []
     return {customer["externalId"]: customer for customer in known}
 
 
 async def _find_errors(
-    ctx: Context, entries: Sequence[Entry], known: Mapping[str | None, Customer], on_conflict: OnConflict
+    ctx: Context,
+    entries: Sequence[Entry],
+    known: Mapping[str | None, customer_models.Customer],
+    on_conflict: customer_models.OnConflict,
 ) -> dict[int, Sequence[FieldError]]:
     """Return the errors of the entries that are not valid, by their positions."""
     errors: dict[int, Sequence[FieldError]] = {
-        index: entry.errors for index, entry in enumerate(entries) if isinstance(entry, InvalidEntry)
+        index: entry.errors for index, entry in enumerate(entries) if isinstance(entry, customer_models.InvalidEntry)
     }
     coaches = {coach["_id"] for coach in await team.list_coaches(ctx)}
     first_of: dict[tuple[str, ...], int] = {}
     for index, entry in enumerate(entries):
-        if isinstance(entry, InvalidEntry):
+        if isinstance(entry, customer_models.InvalidEntry):
             continue
         holder = known.get(entry.get("externalId"))
         error = _find_trainer_error(entry, coaches) or _find_conflict(ctx, entry, holder, on_conflict)
@@ -315,17 +329,20 @@ async def _find_errors(
     return errors
 
 
-def _find_trainer_error(entry: CustomerUpsert, coaches: set[ObjectId]) -> FieldError | None:
+def _find_trainer_error(entry: customer_models.CustomerUpsert, coaches: set[ObjectId]) -> FieldError | None:
     if (trainer := entry.get("assignedTo")) is not None and trainer not in coaches:
         return {"field": "assignedTo", "code": "NOT_FOUND", "message": "is not a coach of the company"}
     return None
 
 
 def _find_conflict(
-    ctx: Context, entry: CustomerUpsert, holder: Customer | None, on_conflict: OnConflict
+    ctx: Context,
+    entry: customer_models.CustomerUpsert,
+    holder: customer_models.Customer | None,
+    on_conflict: customer_models.OnConflict,
 ) -> FieldError | None:
     if holder is None:
-        required: FieldError = {"field": "name", "code": REQUIRED.code, "message": str(REQUIRED)}
+        required: FieldError = {"field": "name", "code": validation.REQUIRED.code, "message": str(validation.REQUIRED)}
         return None if "name" in entry else required
     error: FieldError = {"field": "externalId", "code": "EXTERNAL_ID_TAKEN", "message": "is in use by another record"}
     if on_conflict == "update":
@@ -344,7 +361,7 @@ def _find_conflict(
     return {**error, "_id": holder["_id"]}
 
 
-def _find_repetition(entry: CustomerUpsert, first_of: dict[tuple[str, ...], int]) -> FieldError | None:
+def _find_repetition(entry: customer_models.CustomerUpsert, first_of: dict[tuple[str, ...], int]) -> FieldError | None:
     first = first_of.get(_key_of(entry))
     if first is None:
         return None
@@ -354,7 +371,7 @@ def _find_repetition(entry: CustomerUpsert, first_of: dict[tuple[str, ...], int]
     return {"field": "name", "code": "DUPLICATE", "message": message}
 
 
-def _key_of(details: CustomerDetails) -> tuple[str, ...]:
+def _key_of(details: customer_models.CustomerDetails) -> tuple[str, ...]:
     """Return what two entries of the same client have in common."""
     if (external_id := details.get("externalId")) is not None:
         return (external_id,)
@@ -373,25 +390,25 @@ _SAME = {"email": "e-mail address", "name": "name"}
 class ClientToCreate(Arguments):
     """A client to create."""
 
-    name = Text(required=True, metadata={"description": "First or full name."})
-    surname = Text(load_default=None, allow_none=True)
-    email = Email(load_default=None, allow_none=True)
-    phone = Text(max_length=50, load_default=None, allow_none=True)
-    birthday = Date(**optional("YYYY-MM-DD."))
-    groups = StringList(load_default=list)
+    name = validation.Text(required=True, metadata={"description": "First or full name."})
+    surname = validation.Text(load_default=None, allow_none=True)
+    email = validation.Email(load_default=None, allow_none=True)
+    phone = validation.Text(max_length=50, load_default=None, allow_none=True)
+    birthday = validation.Date(**optional("YYYY-MM-DD."))
+    groups = validation.StringList(load_default=list)
 
 
 class CreateCustomers(Arguments):
     """The clients to create."""
 
-    customers = ListOf(
+    customers = validation.ListOf(
         fields.Nested(ClientToCreate),
         minimum=1,
         maximum=_MAX_CLIENTS,
         required=True,
         metadata={"description": "The clients.", "minItems": 1, "maxItems": _MAX_CLIENTS},
     )
-    dryRun = Boolean(load_default=False, metadata={"description": "true only says what would be created."})
+    dryRun = validation.Boolean(load_default=False, metadata={"description": "true only says what would be created."})
 
 
 @tools.tool(
@@ -399,21 +416,21 @@ class CreateCustomers(Arguments):
     access=coach(CUSTOMERS.VIEW, CUSTOMERS.CREATE),
     takes=CreateCustomers(),
     writes=True,
-    confirms=(Reason.MANY_CLIENTS,),
+    confirms=(mcp_results.Reason.MANY_CLIENTS,),
     unlisted=True,
 )
-async def create_customers(ctx: Context, customers: list[Mapping[str, Any]], *, dry_run: bool) -> Written:
+async def create_customers(ctx: Context, customers: list[Mapping[str, Any]], *, dry_run: bool) -> mcp_results.Written:
     """Create up to 100 clients, all or none, without invitations. Those with the e-mail address or name of an existing
     client are named and left out; create_customer creates one anyway."""
     return await create_several(ctx, customers, dry_run=dry_run)
 
 
-async def create_several(ctx: Context, customers: list[Mapping[str, Any]], *, dry_run: bool) -> Written:
+async def create_several(ctx: Context, customers: list[Mapping[str, Any]], *, dry_run: bool) -> mcp_results.Written:
     """Create clients but those who are there already, and say whom."""
-    entries = [cast("CustomerUpsert", {**each, "sendInvitation": False}) for each in customers]
+    entries = [cast("customer_models.CustomerUpsert", {**each, "sendInvitation": False}) for each in customers]
     known = await find_duplicates(ctx, entries)
     left_out: list[str] = []
-    new: list[CustomerUpsert] = []
+    new: list[customer_models.CustomerUpsert] = []
     for entry, duplicates in zip(entries, known, strict=True):
         if duplicates:
             left_out.append(f"{_name(entry)} ({_describe(duplicates[0])})")
@@ -422,13 +439,13 @@ async def create_several(ctx: Context, customers: list[Mapping[str, Any]], *, dr
         else:
             new.append(entry)
     created = [] if dry_run else (await save_many(ctx, new))["results"]
-    reasons = find_reasons(clients=len(new))
+    reasons = mcp_results.find_reasons(clients=len(new))
     verb = "Would create" if dry_run else "Created"
     named = f": {', '.join(map(_name, new))}" if new else ""
     note = f" Left out, because they are there: {', '.join(left_out)}." if left_out else ""
-    if dry_run and OUTREACH.intersection(reasons) and not ctx.caller.may_reach_out:
-        note += f" But it would be refused: {OutreachDenied()}."
-    return Written(
+    if dry_run and mcp_results.OUTREACH.intersection(reasons) and not ctx.caller.may_reach_out:
+        note += f" But it would be refused: {mcp_results.OutreachDenied()}."
+    return mcp_results.Written(
         f"{verb} {len(new)} {'client' if len(new) == 1 else 'clients'} without an invitation{named}.{note}",
         {"customerIds": [result["_id"] for result in created]},
         () if dry_run else reasons,
@@ -436,7 +453,9 @@ async def create_several(ctx: Context, customers: list[Mapping[str, Any]], *, dr
     )
 
 
-def _find_repeated(entry: CustomerUpsert, earlier: Sequence[CustomerUpsert]) -> str | None:
+def _find_repeated(
+    entry: customer_models.CustomerUpsert, earlier: Sequence[customer_models.CustomerUpsert]
+) -> str | None:
     """Return what an entry has in common with an earlier one, or None."""
     email = account_key(entry["email"] or "")
     if email and any(account_key(each["email"] or "") == email for each in earlier):
@@ -444,9 +463,9 @@ def _find_repeated(entry: CustomerUpsert, earlier: Sequence[CustomerUpsert]) -> 
     return "name" if full_name_key(entry) in map(full_name_key, earlier) else None
 
 
-def _describe(duplicate: Duplicate) -> str:
-    return f"same {_SAME[duplicate['same']]} as {typed(duplicate['name'])} [{duplicate['_id']}]"
+def _describe(duplicate: customer_models.Duplicate) -> str:
+    return f"same {_SAME[duplicate['same']]} as {mcp_results.typed(duplicate['name'])} [{duplicate['_id']}]"
 
 
-def _name(entry: CustomerUpsert) -> str:
-    return typed(full_name(entry))
+def _name(entry: customer_models.CustomerUpsert) -> str:
+    return mcp_results.typed(full_name(entry))

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from marshmallow import ValidationError, validates_schema
 
+from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, require_permission
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
 from coaching_service.core.database.context import Context, Services
@@ -17,21 +18,11 @@ from coaching_service.core.errors import FieldError, InvalidFields, invalid_fiel
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments, optional
 from coaching_service.core.mcp.results import typed
-from coaching_service.core.validation import MAX_STRINGS, Identifier, ListOf, Message, Text, invalid
-from coaching_service.people.customers import _group_totals, counters, figures_store, service
-from coaching_service.people.customers.models import (
-    Customer,
-    CustomerFilter,
-    CustomerRoleData,
-    CustomersDeleted,
-    GroupsChange,
-    GroupsChanged,
-    NamedCustomer,
-)
+from coaching_service.people.customers import _group_totals, counters, figures_store, service, store
+from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers.service import match_groups
-from coaching_service.people.customers.store import ARCHIVED, BY_ID, GROUPS, ORDER, TRAINER, customers, substring_filter
 
-_COUNTED = (ARCHIVED, GROUPS)
+_COUNTED = (store.ARCHIVED, store.GROUPS)
 
 
 async def find_accessible(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, bool]:
@@ -41,7 +32,7 @@ async def find_accessible(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, b
     """
     only = ctx.caller.only_customer_id
     where = {"_id": {"$in": [each for each in ids if only in (None, each)]}}
-    found = await customers.find(ctx, where, fields=(TRAINER,))
+    found = await store.customers.find(ctx, where, fields=(store.TRAINER,))
     return {customer["_id"]: service.is_in_scope(ctx, customer) for customer in found}
 
 
@@ -54,24 +45,26 @@ async def load_names(ctx: Context, ids: list[ObjectId], limit: int | None = None
     """Return the full names of the clients `ids` in the coach's scope, of at most `limit`, in list order."""
     where = service.limit_to_scope(ctx) | {"_id": {"$in": ids}}
     names = ("name", "surname")
-    found = await customers.find(ctx, where, sort=ORDER, limit=limit or len(ids), fields=names, hint=BY_ID)
+    found = await store.customers.find(
+        ctx, where, sort=store.ORDER, limit=limit or len(ids), fields=names, hint=store.BY_ID
+    )
     return {customer["_id"]: service.full_name(customer) for customer in found}
 
 
-async def load_active(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, Customer]:
+async def load_active(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, customer_models.Customer]:
     """Return name, surname and time zone of the clients `ids` in the coach's scope who are not archived, by name."""
     found = await _find_identities(ctx, service.limit_to_scope(ctx) | {"_id": {"$in": ids}})
     return {each["_id"]: each for each in found if not each["customerRoleData"]["isArchived"]}
 
 
-async def load_identities(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, Customer]:
+async def load_identities(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, customer_models.Customer]:
     """Return name, surname, time zone, groups and archived or not of the clients `ids`, whatever the coach's scope."""
     return {each["_id"]: each for each in await _find_identities(ctx, {"_id": {"$in": ids}})}
 
 
-async def _find_identities(ctx: Context, where: Filter) -> list[Customer]:
-    fields = ("name", "surname", "timezone", GROUPS, ARCHIVED)
-    return await customers.find(ctx, where, sort=ORDER, fields=fields, hint=BY_ID)
+async def _find_identities(ctx: Context, where: Filter) -> list[customer_models.Customer]:
+    fields = ("name", "surname", "timezone", store.GROUPS, store.ARCHIVED)
+    return await store.customers.find(ctx, where, sort=store.ORDER, fields=fields, hint=store.BY_ID)
 
 
 async def get_timezone(ctx: Context, customer_id: ObjectId) -> str:
@@ -80,13 +73,15 @@ async def get_timezone(ctx: Context, customer_id: ObjectId) -> str:
     return (found[customer_id]["timezone"] if customer_id in found else None) or ctx.caller.company.timezone
 
 
-async def iterate_matching(ctx: Context, selection: CustomerFilter, batch_size: int) -> AsyncIterator[list[ObjectId]]:
+async def iterate_matching(
+    ctx: Context, selection: customer_models.CustomerFilter, batch_size: int
+) -> AsyncIterator[list[ObjectId]]:
     """Yield the identifiers of the clients in the coach's scope that match a filter, in batches."""
     where, _ = service.build_list_filter(
         ctx, selection["archived"], selection.get("groups"), selection.get("assignedTo")
     )
     if term := selection.get("contains", "").strip():
-        condition = substring_filter(term)
+        condition = store.substring_filter(term)
         if condition is None:
             return
         where |= condition
@@ -100,14 +95,16 @@ async def has_members_beyond_scope(ctx: Context, group: str) -> bool:
     """Return whether a client of a group, archived or not, is outside of the coach's scope."""
     if ctx.caller.customers_scope == "all":
         return False
-    where = {GROUPS: group, TRAINER: {"$ne": ctx.caller.id}}
-    return bool(await customers.find(ctx, where, limit=1, fields=("_id",), hint=customers.index_name(GROUPS)))
+    where = {store.GROUPS: group, store.TRAINER: {"$ne": ctx.caller.id}}
+    return bool(
+        await store.customers.find(ctx, where, limit=1, fields=("_id",), hint=store.customers.index_name(store.GROUPS))
+    )
 
 
 @transactional
 async def set_archived(ctx: Context, ids: list[ObjectId], *, archived: bool) -> None:
     """Archive or restore clients; those already archived or active are not changed."""
-    where, change = {"_id": {"$in": ids}, ARCHIVED: not archived}, {"$set": {ARCHIVED: archived}}
+    where, change = {"_id": {"$in": ids}, store.ARCHIVED: not archived}, {"$set": {store.ARCHIVED: archived}}
     changed = await _change_counted(ctx, where, change, lambda data: {**data, "isArchived": archived})
     await figures_store.clear_figures_after_archiving(ctx, [client["_id"] for client in changed], archived=archived)
 
@@ -115,24 +112,24 @@ async def set_archived(ctx: Context, ids: list[ObjectId], *, archived: bool) -> 
 @transactional
 async def add_groups(ctx: Context, ids: list[ObjectId], groups: list[str]) -> None:
     """Add clients to groups; those already in all of them are not changed."""
-    where = {"_id": {"$in": ids}, GROUPS: {"$not": {"$all": groups}}}
-    change = {"$addToSet": {GROUPS: {"$each": groups}}}
+    where = {"_id": {"$in": ids}, store.GROUPS: {"$not": {"$all": groups}}}
+    change = {"$addToSet": {store.GROUPS: {"$each": groups}}}
     await _change_groups(ctx, where, change, lambda known: [*known, *groups])
 
 
 async def find_over_group_limit(ctx: Context, ids: list[ObjectId], groups: list[str]) -> dict[ObjectId, str]:
     """Return the clients among `ids` who would be in more groups than allowed, each with the message of the failure."""
-    size = {"$size": {"$setUnion": [f"${GROUPS}", {"$literal": groups}]}}
-    where = {"_id": {"$in": ids}, "$expr": {"$gt": [size, MAX_STRINGS]}}
-    message = f"groups must not hold more than {MAX_STRINGS} entries"
-    return {customer["_id"]: message for customer in await customers.find(ctx, where, fields=("_id",))}
+    size = {"$size": {"$setUnion": [f"${store.GROUPS}", {"$literal": groups}]}}
+    where = {"_id": {"$in": ids}, "$expr": {"$gt": [size, validation.MAX_STRINGS]}}
+    message = f"groups must not hold more than {validation.MAX_STRINGS} entries"
+    return {customer["_id"]: message for customer in await store.customers.find(ctx, where, fields=("_id",))}
 
 
 @transactional
 async def remove_groups(ctx: Context, ids: list[ObjectId], groups: list[str]) -> None:
     """Remove clients from groups; clients in none of them are not changed."""
-    where = {"_id": {"$in": ids}, GROUPS: {"$in": groups}}
-    change = {"$pullAll": {GROUPS: groups}}
+    where = {"_id": {"$in": ids}, store.GROUPS: {"$in": groups}}
+    change = {"$pullAll": {store.GROUPS: groups}}
     await _change_groups(ctx, where, change, lambda known: [each for each in known if each not in groups])
 
 
@@ -143,21 +140,24 @@ async def _change_groups(
     before = await _change_counted(ctx, where, change, lambda data: {**data, "groups": changed(data["groups"])})
     groups = {client["_id"]: client["customerRoleData"]["groups"] for client in before}
     if groups:
-        changes = [GroupsChange.between(each, known, changed(known)) for each, known in groups.items()]
-        await ctx.publish(GroupsChanged(changes))
+        changes = [customer_models.GroupsChange.between(each, known, changed(known)) for each, known in groups.items()]
+        await ctx.publish(customer_models.GroupsChanged(changes))
 
 
 async def _change_counted(
-    ctx: Context, where: Filter, change: Document, changed: Callable[[CustomerRoleData], CustomerRoleData]
-) -> list[Customer]:
+    ctx: Context,
+    where: Filter,
+    change: Document,
+    changed: Callable[[customer_models.CustomerRoleData], customer_models.CustomerRoleData],
+) -> list[customer_models.Customer]:
     """Change clients and count them, in the caller's transaction; `changed` does the same to what is counted.
 
     Returns what is counted of the clients as they were before.
     """
-    matching = await customers.find(ctx, where, fields=_COUNTED, hint=BY_ID)
+    matching = await store.customers.find(ctx, where, fields=_COUNTED, hint=store.BY_ID)
     ids = [client["_id"] for client in matching]
     if ids:
-        await customers.update_many(ctx, {"_id": {"$in": ids}}, change)
+        await store.customers.update_many(ctx, {"_id": {"$in": ids}}, change)
         before = [client["customerRoleData"] for client in matching]
         await counters.count_changed(ctx, before, [changed(each) for each in before])
     return matching
@@ -165,18 +165,18 @@ async def _change_counted(
 
 async def assign_trainer(ctx: Context, ids: Sequence[ObjectId], coach_id: ObjectId | None) -> None:
     """Assign the clients in `ids` with another trainer to a coach; None: leave them without a trainer."""
-    where = {"_id": {"$in": list(ids)}, TRAINER: {"$ne": coach_id}}
-    await customers.update_many(ctx, where, {"$set": {TRAINER: coach_id}})
+    where = {"_id": {"$in": list(ids)}, store.TRAINER: {"$ne": coach_id}}
+    await store.customers.update_many(ctx, where, {"$set": {store.TRAINER: coach_id}})
 
 
 @transactional
 async def erase(ctx: Context, ids: list[ObjectId]) -> int:
     """Delete clients, queue the erasure of the rest of their data, and return how many were deleted."""
-    existing = await customers.find(ctx, {"_id": {"$in": ids}}, fields=_COUNTED)
+    existing = await store.customers.find(ctx, {"_id": {"$in": ids}}, fields=_COUNTED)
     deleted = [customer["_id"] for customer in existing]
-    await customers.delete_many(ctx, {"_id": {"$in": deleted}})
+    await store.customers.delete_many(ctx, {"_id": {"$in": deleted}})
     await counters.count(ctx, existing, -1)
-    await ctx.publish(CustomersDeleted(deleted))
+    await ctx.publish(customer_models.CustomersDeleted(deleted))
     return len(deleted)
 
 
@@ -252,10 +252,12 @@ class ClientsArgument(Arguments):
     """
 
     choices: ClassVar[tuple[str, ...]] = ("customerId", "customerIds", "groups")
-    customerId = Identifier(**optional("From list_customers."))
-    customerIds = ListOf(Identifier(), minimum=1, maximum=MAX_CLIENTS, **optional("Instead: up to 50 clients."))
-    groups = ListOf(
-        Text(max_length=100),
+    customerId = validation.Identifier(**optional("From list_customers."))
+    customerIds = validation.ListOf(
+        validation.Identifier(), minimum=1, maximum=MAX_CLIENTS, **optional("Instead: up to 50 clients.")
+    )
+    groups = validation.ListOf(
+        validation.Text(max_length=100),
         minimum=1,
         maximum=MAX_CLIENTS,
         **optional("Instead: clients in any of these groups."),
@@ -268,15 +270,15 @@ class ClientsArgument(Arguments):
         if not given and all(name in data for name in self.choices):
             others = [name for name in self.choices[1:] if not self.fields[name].metadata.get("unlisted")]
             listed = " or ".join(filter(None, [", ".join(others[:-1]), *others[-1:]]))
-            raise invalid(f"is required{f', or {listed}' if listed else ''}", "REQUIRED", "customerId")
+            raise validation.invalid(f"is required{f', or {listed}' if listed else ''}", "REQUIRED", "customerId")
         if len(given) > 1:
-            message = Message(f"must not be combined with {given[0]}", "NOT_ALLOWED")
+            message = validation.Message(f"must not be combined with {given[0]}", "NOT_ALLOWED")
             raise ValidationError({name: [message] for name in given[1:]})
 
 
 async def choose_clients(
     ctx: Context, customer_id: ObjectId | None, customer_ids: Sequence[ObjectId] | None, groups: Sequence[str] | None
-) -> list[NamedCustomer]:
+) -> list[customer_models.NamedCustomer]:
     """Return the chosen clients, of groups by name, which needs the permission to list clients.
 
     Raises NotFound, Forbidden, and InvalidFields that names every entry which is no client of the
@@ -289,7 +291,7 @@ async def choose_clients(
     return await _list_members(ctx, groups or [])
 
 
-async def name_chosen(ctx: Context, ids: Sequence[ObjectId], field: str) -> list[NamedCustomer]:
+async def name_chosen(ctx: Context, ids: Sequence[ObjectId], field: str) -> list[customer_models.NamedCustomer]:
     """Return the clients of the caller among `ids`.
 
     Raises InvalidFields, naming `field`, for none or more than 50, and Forbidden for a caller who may not list clients.
@@ -303,7 +305,7 @@ async def name_chosen(ctx: Context, ids: Sequence[ObjectId], field: str) -> list
     return [{"_id": each, "name": name} for each, name in (await load_names(ctx, list(ids))).items()]
 
 
-async def _find_each(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[NamedCustomer]:
+async def _find_each(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[customer_models.NamedCustomer]:
     ids = list(dict.fromkeys(customer_ids))
     accessible = await find_accessible(ctx, ids)
     errors: list[FieldError] = [
@@ -319,14 +321,14 @@ async def _find_each(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[Nam
     return [references[each] for each in ids]
 
 
-async def _list_members(ctx: Context, groups: Sequence[str]) -> list[NamedCustomer]:
+async def _list_members(ctx: Context, groups: Sequence[str]) -> list[customer_models.NamedCustomer]:
     require_permission(ctx.caller, CUSTOMERS.VIEW)  # an error names groups
     wanted = await match_groups(ctx, groups)
     if wanted.unknown:
         unknown, nearest = (", ".join(map(typed, names)) for names in (wanted.unknown, wanted.nearest))
         hint = f"; the nearest: {nearest}" if nearest else "; no client is in a group"
         raise invalid_field("groups", f"has names that no group has: {unknown}{hint}", code="UNKNOWN_NAME")
-    selection: CustomerFilter = {"archived": False, "groups": wanted.known}
+    selection: customer_models.CustomerFilter = {"archived": False, "groups": wanted.known}
     ids = [each async for batch in iterate_matching(ctx, selection, MAX_CLIENTS) for each in batch]
     return await name_chosen(ctx, await keep_resolved(ctx, f"groups {sorted(wanted.known)}", ids), "groups")
 
@@ -341,13 +343,13 @@ async def keep_resolved(ctx: Context, key: str, ids: list[ObjectId]) -> list[Obj
     return [each for each in ids if each in resolved]
 
 
-def name_clients(clients: Sequence[NamedCustomer]) -> str:
+def name_clients(clients: Sequence[customer_models.NamedCustomer]) -> str:
     """Return the names of clients, of several with their number: `«Ana»`, or `2 clients, «Ana», «Bo»`."""
     names = ", ".join(typed(each["name"]) for each in clients)
     return names if len(clients) == 1 else f"{len(clients)} clients, {names}"
 
 
-def identify_clients(clients: Sequence[NamedCustomer]) -> dict[str, ObjectId | list[ObjectId]]:
+def identify_clients(clients: Sequence[customer_models.NamedCustomer]) -> dict[str, ObjectId | list[ObjectId]]:
     """Return the identifiers of clients for the result of a tool."""
     ids = [each["_id"] for each in clients]
     return {"customerId": ids[0]} if len(ids) == 1 else {"customerIds": ids}

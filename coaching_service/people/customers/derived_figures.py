@@ -23,15 +23,7 @@ from coaching_service.core.list_selection import CursorPage, ListPart
 from coaching_service.core.metrics import Backlog, read_backlog
 from coaching_service.people.account.service import LoadUnitChanged
 from coaching_service.people.customers import _group_totals, attention_events, counters, figures_store, service, store
-from coaching_service.people.customers.models import (
-    Attention,
-    AttentionCounts,
-    Customer,
-    CustomerRate,
-    FigureLane,
-    FigureMark,
-    ReasonType,
-)
+from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers.store import customers
 from coaching_service.people.team import service as team
 from coaching_service.people.team.service import CoachRemoved
@@ -42,16 +34,16 @@ MOST_COUNTED = 1_000
 MOST_DUE = 10_000
 SPREAD_SECONDS = 3 * 3600
 # The time since when, or from which on, figures are due.
-_LANE_FIELD: dict[FigureLane, str] = {"changes": "figuresChangedAt", "daily": "figuresUntil"}
+_LANE_FIELD: dict[customer_models.FigureLane, str] = {"changes": "figuresChangedAt", "daily": "figuresUntil"}
 # The index of changes has only the clients that have changed, so it is read completely to find their companies.
-_FINDING_INDEX: dict[FigureLane, str] = {"changes": store.CHANGED_INDEX, "daily": store.DUE_INDEX}
-_COMPANY_INDEX: dict[FigureLane, str] = {"changes": store.CHANGED_INDEX, "daily": store.BY_ID}
+_FINDING_INDEX: dict[customer_models.FigureLane, str] = {"changes": store.CHANGED_INDEX, "daily": store.DUE_INDEX}
+_COMPANY_INDEX: dict[customer_models.FigureLane, str] = {"changes": store.CHANGED_INDEX, "daily": store.BY_ID}
 _MARK = ("figuresUntil", "figuresChangedAt", "scheduleChanges")
 
 
 async def list_rates(
     ctx: Context, days: RateDays, *, below: int | None, sort: RateOrder, limit: int, after: str | None
-) -> CursorPage[CustomerRate]:
+) -> CursorPage[customer_models.CustomerRate]:
     """Return part of the active clients in the coach's scope with their stored compliance rates of `days` days.
 
     `sort`: by `percentage`, ascending with None last, or by `name`. `below`: only clients whose rate (0 to 100) is
@@ -71,14 +63,14 @@ async def list_rates(
     return list_part.by_cursor(clients, lambda customer: _present_rate(customer, days))
 
 
-def _present_rate(customer: Customer, days: RateDays) -> CustomerRate:
+def _present_rate(customer: customer_models.Customer, days: RateDays) -> customer_models.CustomerRate:
     rates = cast("dict[str, Any]", customer["customerRoleData"])
     return {"_id": customer["_id"], "name": service.full_name(customer), "rate": rates[f"complianceRate{days}d"]}
 
 
 async def list_clients_by_name(
     ctx: Context, list_name: str, filters: Mapping[str, object], *, limit: int, after: str | None
-) -> CursorPage[Customer]:
+) -> CursorPage[customer_models.Customer]:
     """Return part of the active clients in the coach's scope by name, for a company-wide list with these filters.
 
     Each has `_id`, name, surname and time zone. Raises InvalidFields if `after` is not a cursor of this list with the
@@ -93,13 +85,13 @@ async def list_clients_by_name(
 async def list_attention(
     ctx: Context,
     *,
-    reasons: Sequence[ReasonType] = (),
+    reasons: Sequence[customer_models.ReasonType] = (),
     groups: list[str] | None = None,
     trainers: list[ObjectId | None] | None = None,
     inactive_since: date | None = None,
     limit: int,
     after: str | None = None,
-) -> CursorPage[Customer]:
+) -> CursorPage[customer_models.Customer]:
     """Return part of the active clients in the coach's scope that need attention, highest score first.
 
     `inactive_since`: instead those without a session after this date (new clients: created before it).
@@ -125,7 +117,7 @@ async def list_attention(
 
 def _attention_filter(
     ctx: Context,
-    reasons: Sequence[ReasonType] = (),
+    reasons: Sequence[customer_models.ReasonType] = (),
     groups: list[str] | None = None,
     trainers: list[ObjectId | None] | None = None,
 ) -> Filter:
@@ -133,7 +125,7 @@ def _attention_filter(
     return where | _reason_filter(ctx, reasons)
 
 
-def _reason_filter(ctx: Context, reasons: Sequence[ReasonType]) -> Filter:
+def _reason_filter(ctx: Context, reasons: Sequence[customer_models.ReasonType]) -> Filter:
     shown = set(reasons).difference(attention_events.list_hidden(ctx))
     return {store.REASON: {"$in": sorted(shown)}} if reasons else {}
 
@@ -141,7 +133,7 @@ def _reason_filter(ctx: Context, reasons: Sequence[ReasonType]) -> Filter:
 async def count_attention(
     ctx: Context,
     *,
-    reasons: Sequence[ReasonType] = (),
+    reasons: Sequence[customer_models.ReasonType] = (),
     groups: list[str] | None = None,
     trainers: list[ObjectId | None] | None = None,
     inactive_since: date | None = None,
@@ -159,10 +151,10 @@ async def count_attention(
 async def count_attention_values(
     ctx: Context,
     *,
-    reasons: Sequence[ReasonType] = (),
+    reasons: Sequence[customer_models.ReasonType] = (),
     groups: list[str] | None = None,
     trainers: list[ObjectId | None] | None = None,
-) -> AttentionCounts:
+) -> customer_models.AttentionCounts:
     """Return how many active clients in the coach's scope that need attention have each reason, trainer and group.
 
     The filters are as in `list_attention`; each value is counted with the filters of the others. Of more than
@@ -177,10 +169,10 @@ async def count_attention_values(
     counts = await figures_store.count_attention_values(
         ctx, _attention_filter(ctx), conditions, MOST_COUNTED, hidden=hidden
     )
-    return cast("AttentionCounts", counts)
+    return cast("customer_models.AttentionCounts", counts)
 
 
-async def read_for_attention(ctx: Context, customer_id: ObjectId) -> Customer:
+async def read_for_attention(ctx: Context, customer_id: ObjectId) -> customer_models.Customer:
     """Return the fields of the attention list of a client, with the reasons that the caller may see.
 
     Raises NotFound, Forbidden as customers.get_visible.
@@ -203,9 +195,9 @@ async def store_figures(
     ctx: Context,
     figures: Mapping[ObjectId, Mapping[str, object]],
     valid_until: Mapping[ObjectId, datetime],
-    attention: Mapping[ObjectId, Attention] | None = None,
+    attention: Mapping[ObjectId, customer_models.Attention] | None = None,
     *,
-    marks: Mapping[ObjectId, FigureMark] | None = None,
+    marks: Mapping[ObjectId, customer_models.FigureMark] | None = None,
 ) -> None:
     """Store figures (fields of customerRoleData) of clients, and until when they are valid (UTC), by client.
 
@@ -241,11 +233,11 @@ async def mark_all_due(services: Services, company_id: ObjectId, last: ObjectId 
     return ids[-1]
 
 
-def _due(lane: FigureLane) -> Filter:
+def _due(lane: customer_models.FigureLane) -> Filter:
     return {store.ARCHIVED: False, _LANE_FIELD[lane]: {"$lte": now()}}
 
 
-async def find_due_companies(services: Services, lane: FigureLane, limit: int) -> list[ObjectId]:
+async def find_due_companies(services: Services, lane: customer_models.FigureLane, limit: int) -> list[ObjectId]:
     """Return the companies of active clients whose figures are due, longest due first.
 
     Due by a change: of all clients; due by the day: of the `limit` clients that are due for longest.
@@ -262,15 +254,15 @@ async def find_due_companies(services: Services, lane: FigureLane, limit: int) -
     return [company["_id"] async for company in cursor]
 
 
-async def count_due(services: Services, lane: FigureLane) -> Backlog:
+async def count_due(services: Services, lane: customer_models.FigureLane) -> Backlog:
     """Count the active clients of all companies whose figures are due, at most MOST_DUE, and since when they are."""
     collection = customers.across_companies(services)
     return await count_backlog(collection, _due(lane), _LANE_FIELD[lane], MOST_DUE, hint=_FINDING_INDEX[lane])
 
 
 async def list_due(
-    services: Services, company_id: ObjectId, lane: FigureLane, last: ObjectId | None, limit: int
-) -> list[Customer]:
+    services: Services, company_id: ObjectId, lane: customer_models.FigureLane, last: ObjectId | None, limit: int
+) -> list[customer_models.Customer]:
     """Return the company's next `limit` active clients after the client `last` whose figures are due, by identifier.
 
     Each has only `_id`, `timezone` and the fields of its mark.
@@ -285,12 +277,12 @@ async def list_due(
 async def read_metrics(services: Services) -> None:
     """Read the figures that are due, by lane; they are not a number while the database does not respond."""
     metrics = services.metrics
-    for lane in get_args(FigureLane):
+    for lane in get_args(customer_models.FigureLane):
         count, seconds = metrics.figures_due.labels(lane), metrics.oldest_figures_seconds.labels(lane)
         await read_backlog(count_due(services, lane), count, seconds, f"figures, {lane}")
 
 
-def mark_of(client: Customer) -> FigureMark:
+def mark_of(client: customer_models.Customer) -> customer_models.FigureMark:
     """Return the mark of a client that `list_due` returned."""
     return {
         "figuresUntil": client.get("figuresUntil"),
@@ -299,14 +291,18 @@ def mark_of(client: Customer) -> FigureMark:
     }
 
 
-async def find_unchanged(ctx: Context, marks: Mapping[ObjectId, FigureMark]) -> list[ObjectId]:
+async def find_unchanged(ctx: Context, marks: Mapping[ObjectId, customer_models.FigureMark]) -> list[ObjectId]:
     """Return the clients whose figures have neither been marked nor stored since `marks` were read."""
     found = await customers.find(ctx, {"_id": {"$in": list(marks)}}, fields=_MARK, hint=store.BY_ID)
     return [each["_id"] for each in found if mark_of(each) == marks[each["_id"]]]
 
 
 async def postpone(
-    services: Services, company_id: ObjectId, lane: FigureLane, ids: Sequence[ObjectId], delay: timedelta
+    services: Services,
+    company_id: ObjectId,
+    lane: customer_models.FigureLane,
+    ids: Sequence[ObjectId],
+    delay: timedelta,
 ) -> None:
     """Leave the figures of a company's clients as they are for a while, so that others are computed first."""
     where = {"companyId": company_id, "_id": {"$in": list(ids)}, **_due(lane)}
@@ -350,7 +346,7 @@ async def count_restored_customers(ctx: Context, event: DocumentsRestored) -> No
     The reasons of those it has archived are cleared, and the figures of those it has restored are due.
     """
     both = [
-        (cast("Customer", each.before), cast("Customer", each.after))
+        (cast("customer_models.Customer", each.before), cast("customer_models.Customer", each.after))
         for each in event.of_kind("customer")
         if each.before is not None and each.after is not None
     ]

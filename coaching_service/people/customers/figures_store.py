@@ -11,38 +11,19 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Filter, PipelineStage, now
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import service as account
-from coaching_service.people.customers import attention_events
+from coaching_service.people.customers import attention_events, store
 from coaching_service.people.customers.attention_events import WEIGHTS
 from coaching_service.people.customers.models import Customer, ReasonType
-from coaching_service.people.customers.store import (
-    ATTENTION_FIELDS,
-    BY_ATTENTION,
-    BY_ID,
-    BY_LAST_TRAINED,
-    BY_ORDER,
-    BY_RATE,
-    BY_TRAINER,
-    GROUPS,
-    LAST_TRAINED,
-    LAST_WORKOUT,
-    ORDER,
-    REASON,
-    REASONS,
-    SCORE,
-    SCORE_INDEX,
-    SCORE_INDEX_OF,
-    TRAINER,
-    UNAVAILABLE,
-    UNAVAILABLE_INDEX,
-    customers,
-    rate_field,
-)
 
 # What clients that need attention are counted by: the field of each value, and the array that has it.
-ATTENTION_VALUES = {"reasons": (REASON, REASONS), "trainers": (TRAINER, None), "groups": (GROUPS, GROUPS)}
+ATTENTION_VALUES = {
+    "reasons": (store.REASON, store.REASONS),
+    "trainers": (store.TRAINER, None),
+    "groups": (store.GROUPS, store.GROUPS),
+}
 
 # Listed after all others: no reason adds to the score.
-_ONLY_UNAVAILABLE: Filter = {SCORE: 0, REASON: UNAVAILABLE}
+_ONLY_UNAVAILABLE: Filter = {store.SCORE: 0, store.REASON: store.UNAVAILABLE}
 
 
 async def find_by_rate(
@@ -53,7 +34,7 @@ async def find_by_rate(
     `conditions` are the parts to read one after the other, by `Position.conditions_with_nulls_last`. `below`: only
     rates below it. Each client has name, surname, the rate and the sort fields.
     """
-    rate, hint = rate_field(days), BY_TRAINER if TRAINER in where else BY_RATE[days]
+    rate, hint = store.rate_field(days), store.BY_TRAINER if store.TRAINER in where else store.BY_RATE[days]
     clients: list[Customer] = []
     for condition in conditions:
         part = where | condition
@@ -62,9 +43,9 @@ async def find_by_rate(
                 break
             part[rate] = {**condition[rate], "$lt": below}
         if len(clients) < limit:
-            fields = ("name", "surname", rate, *ORDER)
-            clients += await customers.find(
-                ctx, part, sort=(rate, *ORDER), limit=limit - len(clients), fields=fields, hint=hint
+            fields = ("name", "surname", rate, *store.ORDER)
+            clients += await store.customers.find(
+                ctx, part, sort=(rate, *store.ORDER), limit=limit - len(clients), fields=fields, hint=hint
             )
     return clients
 
@@ -77,36 +58,38 @@ async def find_by_name(
     Each has name, surname, time zone, the sort fields and, with `days`, the compliance rate of the last `days` days;
     `below`: only rates below it.
     """
-    hint = BY_TRAINER if TRAINER in where else BY_ORDER
-    fields: tuple[str, ...] = ("name", "surname", "timezone", *ORDER)
+    hint = store.BY_TRAINER if store.TRAINER in where else store.BY_ORDER
+    fields: tuple[str, ...] = ("name", "surname", "timezone", *store.ORDER)
     if days is not None:
-        fields = (*fields, rate_field(days))
+        fields = (*fields, store.rate_field(days))
         if below is not None:
-            where = where | {rate_field(days): {"$lt": below}}
-            hint = hint if TRAINER in where else BY_RATE[days]  # it also has the fields of the order
-    return await customers.find(ctx, where, sort=ORDER, limit=limit, fields=fields, hint=hint)
+            where = where | {store.rate_field(days): {"$lt": below}}
+            hint = hint if store.TRAINER in where else store.BY_RATE[days]  # it also has the fields of the order
+    return await store.customers.find(ctx, where, sort=store.ORDER, limit=limit, fields=fields, hint=hint)
 
 
 def _hide(hidden: Sequence[ReasonType]) -> list[PipelineStage]:
     """Return the stages that leave `hidden` reasons out of the reasons and the score of clients."""
-    shown = {"$filter": {"input": f"${REASONS}", "cond": {"$not": {"$in": ["$$this.type", list(hidden)]}}}}
-    weights = [{"$cond": [{"$in": [each, f"${REASON}"]}, WEIGHTS[each], 0]} for each in hidden]
-    has_reasons = {"$isArray": f"${REASONS}"}  # none are computed yet of a new client
-    limited = {"score": {"$subtract": [f"${SCORE}", {"$sum": weights}]}, "reasons": shown}
+    shown = {"$filter": {"input": f"${store.REASONS}", "cond": {"$not": {"$in": ["$$this.type", list(hidden)]}}}}
+    weights = [{"$cond": [{"$in": [each, f"${store.REASON}"]}, WEIGHTS[each], 0]} for each in hidden]
+    has_reasons = {"$isArray": f"${store.REASONS}"}  # none are computed yet of a new client
+    limited = {"score": {"$subtract": [f"${store.SCORE}", {"$sum": weights}]}, "reasons": shown}
     merged = {"$mergeObjects": ["$attention", limited]}
     return [{"$set": {"attention": {"$cond": [has_reasons, merged, "$$REMOVE"]}}}] if hidden else []
 
 
 async def read_for_attention(ctx: Context, customer_id: ObjectId, hidden: Sequence[ReasonType]) -> list[Customer]:
     """Return a client, if there is one, with the fields of the attention list without `hidden` reasons."""
-    fields = dict.fromkeys(ATTENTION_FIELDS, 1)
-    return await customers.aggregate(ctx, {"_id": customer_id}, {"$project": fields}, *_hide(hidden), hint=BY_ID)
+    fields = dict.fromkeys(store.ATTENTION_FIELDS, 1)
+    return await store.customers.aggregate(
+        ctx, {"_id": customer_id}, {"$project": fields}, *_hide(hidden), hint=store.BY_ID
+    )
 
 
 def _without_hidden(where: Filter, hidden: Sequence[ReasonType]) -> tuple[Filter, list[PipelineStage], str]:
     """Return which clients to read, the stages that leave those whose shown reasons need attention, and the index."""
-    needing: Filter = {"$or": [{SCORE: {"$gt": 0}}, _ONLY_UNAVAILABLE]}
-    hint = BY_TRAINER if TRAINER in where else BY_ORDER
+    needing: Filter = {"$or": [{store.SCORE: {"$gt": 0}}, _ONLY_UNAVAILABLE]}
+    hint = store.BY_TRAINER if store.TRAINER in where else store.BY_ORDER
     return {"$and": [where, needing]}, [*_hide(hidden), {"$match": needing}], hint
 
 
@@ -121,28 +104,33 @@ async def find_by_attention(
     if hidden:
         needing, stages, hint = _without_hidden(where, hidden)
         page: list[PipelineStage] = [{"$match": condition}, *_first_by_score(limit)]
-        return await customers.aggregate(ctx, needing, *stages, *page, hint=hint)
-    score = {SCORE: {"$gt": 0} | condition.get(SCORE, {})}
-    clients = await customers.find(
-        ctx, where | condition | score, sort=BY_ATTENTION, limit=limit, fields=ATTENTION_FIELDS, hint=_score_hint(where)
+        return await store.customers.aggregate(ctx, needing, *stages, *page, hint=hint)
+    score = {store.SCORE: {"$gt": 0} | condition.get(store.SCORE, {})}
+    clients = await store.customers.find(
+        ctx,
+        where | condition | score,
+        sort=store.BY_ATTENTION,
+        limit=limit,
+        fields=store.ATTENTION_FIELDS,
+        hint=_score_hint(where),
     )
     if len(clients) < limit:
-        clients += await customers.find(
+        clients += await store.customers.find(
             ctx,
             {"$and": [where, condition, _ONLY_UNAVAILABLE]},
             sort=("_id",),
             limit=limit - len(clients),
-            fields=ATTENTION_FIELDS,
-            hint=UNAVAILABLE_INDEX,
+            fields=store.ATTENTION_FIELDS,
+            hint=store.UNAVAILABLE_INDEX,
         )
     return clients
 
 
 def _first_by_score(limit: int) -> list[PipelineStage]:
     return [
-        {"$sort": {SCORE: -1, "_id": 1}},
+        {"$sort": {store.SCORE: -1, "_id": 1}},
         {"$limit": limit},
-        {"$project": dict.fromkeys(ATTENTION_FIELDS, 1)},
+        {"$project": dict.fromkeys(store.ATTENTION_FIELDS, 1)},
     ]
 
 
@@ -154,21 +142,21 @@ async def find_inactive(
     Highest score first; `condition` is the condition of a cursor. `hidden` reasons do not count. Each client has the
     fields of the attention list.
     """
-    if condition and condition[SCORE]["$lte"] is not None:
-        condition = {"$or": [condition, {SCORE: None}]}  # not computed yet: they are the last
+    if condition and condition[store.SCORE]["$lte"] is not None:
+        condition = {"$or": [condition, {store.SCORE: None}]}  # not computed yet: they are the last
     stages: list[PipelineStage] = [*_hide(hidden), {"$match": condition}, *_first_by_score(limit)]
-    return await customers.aggregate(ctx, _idle(where, since), *stages, hint=BY_LAST_TRAINED)
+    return await store.customers.aggregate(ctx, _idle(where, since), *stages, hint=store.BY_LAST_TRAINED)
 
 
 async def count_inactive(ctx: Context, where: Filter, since: date, limit: int) -> int:
     """Return how many clients `find_inactive` finds, counting no further than `limit`."""
-    return await customers.count(ctx, _idle(where, since), limit=limit, hint=BY_LAST_TRAINED)
+    return await store.customers.count(ctx, _idle(where, since), limit=limit, hint=store.BY_LAST_TRAINED)
 
 
 def _idle(where: Filter, since: date) -> Filter:
     created = datetime(since.year, since.month, since.day, tzinfo=UTC) + timedelta(days=1)
-    never: Filter = {LAST_TRAINED: None, "createdAt": {"$lt": created}}
-    return {"$and": [where, {"$or": [{LAST_TRAINED: {"$lte": str(since)}}, never]}]}
+    never: Filter = {store.LAST_TRAINED: None, "createdAt": {"$lt": created}}
+    return {"$and": [where, {"$or": [{store.LAST_TRAINED: {"$lte": str(since)}}, never]}]}
 
 
 async def count_by_attention(ctx: Context, where: Filter, limit: int, *, hidden: Sequence[ReasonType]) -> int:
@@ -178,12 +166,14 @@ async def count_by_attention(ctx: Context, where: Filter, limit: int, *, hidden:
     """
     if hidden:
         needing, stages, hint = _without_hidden(where, hidden)
-        counted = await customers.aggregate(ctx, needing, *stages, {"$limit": limit}, {"$count": "count"}, hint=hint)
+        counted = await store.customers.aggregate(
+            ctx, needing, *stages, {"$limit": limit}, {"$count": "count"}, hint=hint
+        )
         return counted[0]["count"] if counted else 0
-    count = await customers.count(ctx, where | {SCORE: {"$gt": 0}}, limit=limit, hint=_score_hint(where))
+    count = await store.customers.count(ctx, where | {store.SCORE: {"$gt": 0}}, limit=limit, hint=_score_hint(where))
     if count < limit:
         unavailable: Filter = {"$and": [where, _ONLY_UNAVAILABLE]}
-        count += await customers.count(ctx, unavailable, limit=limit - count, hint=UNAVAILABLE_INDEX)
+        count += await store.customers.count(ctx, unavailable, limit=limit - count, hint=store.UNAVAILABLE_INDEX)
     return count
 
 
@@ -208,27 +198,30 @@ async def count_attention_values(
         ]
         for name, (field, array) in ATTENTION_VALUES.items()
     }
-    stages: list[PipelineStage] = [{"$sort": {SCORE: -1, "_id": 1}}, {"$limit": limit}, {"$facet": facets}]
+    stages: list[PipelineStage] = [{"$sort": {store.SCORE: -1, "_id": 1}}, {"$limit": limit}, {"$facet": facets}]
     counts: dict[str, Counter[Any]] = {name: Counter() for name in ATTENTION_VALUES}
-    parts = [(where | {SCORE: {"$gt": 0}}, stages, _score_hint(where)), (unavailable, stages, UNAVAILABLE_INDEX)]
+    parts = [
+        (where | {store.SCORE: {"$gt": 0}}, stages, _score_hint(where)),
+        (unavailable, stages, store.UNAVAILABLE_INDEX),
+    ]
     if hidden:
         needing, hiding, by_name = _without_hidden(where, hidden)
         parts = [(needing, [*hiding, *stages], by_name)]
     for part, of_part, hint in parts:
-        [counted] = await customers.aggregate(ctx, part, *of_part, hint=hint)
+        [counted] = await store.customers.aggregate(ctx, part, *of_part, hint=hint)
         for name, counter in counts.items():
             counter.update({each["_id"]: each["count"] for each in counted[name]})
     return {name: dict(counter) for name, counter in counts.items()}
 
 
 def _score_hint(where: Filter) -> str:
-    return next((index for field, index in SCORE_INDEX_OF.items() if field in where), SCORE_INDEX)
+    return next((index for field, index in store.SCORE_INDEX_OF.items() if field in where), store.SCORE_INDEX)
 
 
 # --- Locks of clients in the database, with the derived fields that the same write sets -------------------------------
 
 
-_LOCKED = (TRAINER, LAST_WORKOUT, "loadsIn")  # what is read with a lock
+_LOCKED = (store.TRAINER, store.LAST_WORKOUT, "loadsIn")  # what is read with a lock
 
 
 async def lock_and_mark_figures(ctx: Context, customer_id: ObjectId, *, trainer: ObjectId | None = None) -> bool:
@@ -239,15 +232,15 @@ async def lock_and_mark_figures(ctx: Context, customer_id: ObjectId, *, trainer:
     """
     if (locked := locked_clients(ctx).get(customer_id)) is not None:
         return trainer is None or locked["customerRoleData"]["assignedTo"] == trainer
-    where = {"_id": customer_id} if trainer is None else {"_id": customer_id, TRAINER: trainer}
+    where = {"_id": customer_id} if trainer is None else {"_id": customer_id, store.TRAINER: trainer}
     return await write_and_lock(ctx, where, {})
 
 
 async def lock_all(ctx: Context, ids: Sequence[ObjectId]) -> list[Customer]:
     """Lock several clients that the transaction has not locked yet; returns existing ones, each with the trainer."""
     where: Filter = {"_id": {"$in": list(ids)}}
-    await customers.set_derived(ctx, where, mark())
-    locked = await customers.find(ctx, where, fields=_LOCKED, hint=BY_ID)
+    await store.customers.set_derived(ctx, where, mark())
+    locked = await store.customers.find(ctx, where, fields=_LOCKED, hint=store.BY_ID)
     for customer in locked:
         _remember_lock(ctx, customer)
     return locked
@@ -258,7 +251,7 @@ async def write_and_lock(ctx: Context, where: Filter, operators: Document) -> bo
 
     Raises Conflict if the client's loads have been converted to another unit since the request began.
     """
-    locked = await customers.set_derived_and_read(ctx, where, operators | mark(), _LOCKED)
+    locked = await store.customers.set_derived_and_read(ctx, where, operators | mark(), _LOCKED)
     if locked is None:
         return False
     _remember_lock(ctx, locked)
@@ -279,7 +272,7 @@ def locked_clients(ctx: Context) -> dict[ObjectId, Mapping[str, Any]]:
 async def mark_figures_due(ctx: Context, ids: Sequence[ObjectId]) -> None:
     """Make the derived figures of clients invalid from now on; the lock of a client has done so."""
     if others := set(ids) - locked_clients(ctx).keys():
-        await customers.set_derived(ctx, {"_id": {"$in": list(others)}}, mark())
+        await store.customers.set_derived(ctx, {"_id": {"$in": list(others)}}, mark())
 
 
 async def clear_figures_after_archiving(ctx: Context, ids: Sequence[ObjectId], *, archived: bool) -> None:
@@ -288,10 +281,14 @@ async def clear_figures_after_archiving(ctx: Context, ids: Sequence[ObjectId], *
     What is being computed of them at the moment is not stored.
     """
     if archived:
-        for client in await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=(REASONS,), hint=BY_ID):
+        for client in await store.customers.find(
+            ctx, {"_id": {"$in": list(ids)}}, fields=(store.REASONS,), hint=store.BY_ID
+        ):
             if "attention" in client:
                 attention_events.report(ctx, client["_id"], client["attention"]["reasons"], [])
-    await customers.set_derived(ctx, {"_id": {"$in": list(ids)}, SCORE: {"$gte": 0}}, {"$set": {SCORE: 0, REASONS: []}})
+    await store.customers.set_derived(
+        ctx, {"_id": {"$in": list(ids)}, store.SCORE: {"$gte": 0}}, {"$set": {store.SCORE: 0, store.REASONS: []}}
+    )
     await mark_figures_due(ctx, ids)
 
 

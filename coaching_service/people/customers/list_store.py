@@ -9,42 +9,15 @@ from coaching_service.core.database.documents import Filter, PipelineStage
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED, ListPart
-from coaching_service.people.customers import _group_totals, counters
+from coaching_service.people.customers import _group_totals, counters, store
 from coaching_service.people.customers.models import Customer, CustomerGroup, CustomerIdentity, SortFigure
-from coaching_service.people.customers.store import (
-    ARCHIVED,
-    BY_GROUP,
-    BY_ID,
-    BY_LAST_TRAINED,
-    BY_ORDER,
-    BY_RATE,
-    BY_SUFFIX,
-    BY_TRAINER,
-    BY_UNREAD,
-    EMAIL_INDEX,
-    EXTERNAL_ID_INDEX,
-    GROUPS,
-    LAST_TRAINED,
-    ORDER,
-    PRIVATE_ORDER,
-    TRAINER,
-    UNREAD,
-    UNREAD_INDEX,
-    UPDATE_INDEX,
-    customers,
-    match_text,
-    match_words,
-    rate_field,
-    search_page,
-    substring_filter,
-)
 from coaching_service.people.identities.models import account_key, spellings
 
 # The figures by which lists are sorted: the field, the least value it can have, and the index.
 _FIGURES: Mapping[SortFigure, tuple[str, object, str]] = {
-    "compliance": (rate_field(30), 0, BY_RATE[30]),
-    "lastTrained": (LAST_TRAINED, "", BY_LAST_TRAINED),
-    "unread": (UNREAD, 1, UNREAD_INDEX),
+    "compliance": (store.rate_field(30), 0, store.BY_RATE[30]),
+    "lastTrained": (store.LAST_TRAINED, "", store.BY_LAST_TRAINED),
+    "unread": (store.UNREAD, 1, store.UNREAD_INDEX),
 }
 
 
@@ -57,28 +30,28 @@ async def find_page(
     `unfiltered`: `where` has no condition other than archived or not.
     """
     if contains or words:
-        return await search_page(
+        return await store.search_page(
             ctx,
-            customers,
+            store.customers,
             where,
-            match_words(words) if words else match_text(contains),
-            listed={ARCHIVED: where[ARCHIVED]},
-            count_listed=lambda: counters.read(ctx, archived=where[ARCHIVED]),
+            store.match_words(words) if words else store.match_text(contains),
+            listed={store.ARCHIVED: where[store.ARCHIVED]},
+            count_listed=lambda: counters.read(ctx, archived=where[store.ARCHIVED]),
             list_part=list_part,
-            by_suffix=BY_SUFFIX,
-            by_order=BY_ORDER if list_part.sort == ORDER else UPDATE_INDEX,
+            by_suffix=store.BY_SUFFIX,
+            by_order=store.BY_ORDER if list_part.sort == store.ORDER else store.UPDATE_INDEX,
         )
     hint = _list_index(where, list_part)
     if unfiltered:
         return await _find_page_of_all(ctx, where, list_part, hint)
     total = _count_filtered(ctx, where, hint)
-    clients = customers.find(
+    clients = store.customers.find(
         ctx,
         list_part.within(where),
         sort=list_part.sort,
         skip=list_part.skip,
         limit=list_part.limit,
-        including=PRIVATE_ORDER,
+        including=store.PRIVATE_ORDER,
         hint=hint,
     )
     docs, count = await gather_reads(ctx, clients, total)
@@ -91,14 +64,14 @@ async def _find_page_of_all(ctx: Context, where: Filter, list_part: ListPart, hi
     One command reads both: a second one costs the service more than presenting the clients.
     """
     order: PipelineStage = {"$sort": dict.fromkeys(list_part.sort, 1)}
-    docs = await customers.aggregate(
+    docs = await store.customers.aggregate(
         ctx,
         list_part.within(where),
         order,
         {"$skip": list_part.skip},
         {"$limit": list_part.limit},
-        {"$project": customers.projection(None, list_part.private)},
-        counters.add_total(ctx, archived=where[ARCHIVED]),
+        {"$project": store.customers.projection(None, list_part.private)},
+        counters.add_total(ctx, archived=where[store.ARCHIVED]),
         order,  # documents without sort fields are first; without this stage, MongoDB does not promise any order
         hint=hint,
     )
@@ -114,49 +87,49 @@ async def find_page_by(
     Those without the figure are last. `unfiltered` as for `find_page`.
     """
     field, least, index = _FIGURES[figure]
-    hint = BY_GROUP if GROUPS in where else BY_TRAINER if TRAINER in where else index
-    counted = counters.read(ctx, archived=where[ARCHIVED]) if unfiltered else _count_filtered(ctx, where, hint)
+    hint = store.BY_GROUP if store.GROUPS in where else store.BY_TRAINER if store.TRAINER in where else index
+    counted = counters.read(ctx, archived=where[store.ARCHIVED]) if unfiltered else _count_filtered(ctx, where, hint)
     if descending:
-        order = BY_UNREAD if figure == "unread" else tuple(f"-{name}" for name in (field, *ORDER))
-        clients = customers.find(ctx, where, sort=order, skip=skip, limit=limit, hint=hint)
+        order = store.BY_UNREAD if figure == "unread" else tuple(f"-{name}" for name in (field, *store.ORDER))
+        clients = store.customers.find(ctx, where, sort=order, skip=skip, limit=limit, hint=hint)
         docs, total = await gather_reads(ctx, clients, counted)
         return docs, total
-    having, order = where | {field: {"$gte": least}}, (field, *ORDER)
+    having, order = where | {field: {"$gte": least}}, (field, *store.ORDER)
     docs, total, known = await gather_reads(
         ctx,
-        customers.find(ctx, having, sort=order, skip=skip, limit=limit, hint=hint),
+        store.customers.find(ctx, having, sort=order, skip=skip, limit=limit, hint=hint),
         counted,
-        customers.count(ctx, having, limit=skip + limit, hint=hint),
+        store.customers.count(ctx, having, limit=skip + limit, hint=hint),
     )
     if len(docs) < limit:
         lacking, following = where | {field: None}, max(0, skip - known)
-        docs += await customers.find(ctx, lacking, sort=order, skip=following, limit=limit - len(docs), hint=hint)
+        docs += await store.customers.find(ctx, lacking, sort=order, skip=following, limit=limit - len(docs), hint=hint)
     return docs, total
 
 
 async def _count_filtered(ctx: Context, where: Filter, hint: str) -> int:
     """Return how many clients match `where`: the stored number for the clients of one group."""
-    is_group = where.keys() == {ARCHIVED, GROUPS} and len(set(where[GROUPS]["$in"])) == 1
+    is_group = where.keys() == {store.ARCHIVED, store.GROUPS} and len(set(where[store.GROUPS]["$in"])) == 1
     if is_group and await _group_totals.are_complete(ctx):
-        return await _group_totals.read(ctx, where[GROUPS]["$in"][0], archived=where[ARCHIVED])
-    return await customers.count(ctx, where, hint=hint)
+        return await _group_totals.read(ctx, where[store.GROUPS]["$in"][0], archived=where[store.ARCHIVED])
+    return await store.customers.count(ctx, where, hint=hint)
 
 
 def _list_index(where: Filter, list_part: ListPart) -> str:
     """Return the index that serves a list: the changes since a time are few, as are clients of a group or trainer."""
     if UPDATED in where:
-        return UPDATE_INDEX
-    if GROUPS in where:
-        return BY_GROUP
-    if TRAINER in where:
-        return BY_TRAINER
-    return BY_ORDER if list_part.sort == ORDER else UPDATE_INDEX
+        return store.UPDATE_INDEX
+    if store.GROUPS in where:
+        return store.BY_GROUP
+    if store.TRAINER in where:
+        return store.BY_TRAINER
+    return store.BY_ORDER if list_part.sort == store.ORDER else store.UPDATE_INDEX
 
 
 async def list_sort_names(ctx: Context, where: Filter, limit: int) -> list[Customer]:
     """Return the sort fields of at most `limit` clients of `where`, in list order."""
-    hint = BY_TRAINER if TRAINER in where else BY_ORDER
-    return await customers.find(ctx, where, sort=ORDER, limit=limit, fields=ORDER, hint=hint)
+    hint = store.BY_TRAINER if store.TRAINER in where else store.BY_ORDER
+    return await store.customers.find(ctx, where, sort=store.ORDER, limit=limit, fields=store.ORDER, hint=hint)
 
 
 async def find_selected_page(
@@ -167,42 +140,46 @@ async def find_selected_page(
     `where` names a few clients by `_id` or `externalId`. `contains` is part of a name, surname or e-mail address;
     empty: any.
     """
-    if (containing := substring_filter(contains)) is None:
+    if (containing := store.substring_filter(contains)) is None:
         return [], 0
     where = where | containing if contains else where
-    hint = EXTERNAL_ID_INDEX if "externalId" in where else BY_ID
-    return await list_part.read(ctx, customers, where, hint=hint)
+    hint = store.EXTERNAL_ID_INDEX if "externalId" in where else store.BY_ID
+    return await list_part.read(ctx, store.customers, where, hint=hint)
 
 
 def iterate_all(ctx: Context) -> AsyncIterator[Customer]:
     """Iterate over all clients of the company, archived ones too: what a roster of them has."""
     fields = ("name", "surname", "email", "phone", "birthday", "timezone", "externalId")
     of_role = ("customerRoleData.groups", "customerRoleData.isArchived", "customerRoleData.assignedTo")
-    return customers.stream_own(ctx, (*fields, *of_role))
+    return store.customers.stream_own(ctx, (*fields, *of_role))
 
 
 async def find_identities(ctx: Context) -> list[CustomerIdentity]:
     """Return names, addresses and external identifiers of all clients."""
-    return await customers.find(ctx, {}, fields=("name", "surname", "email", "externalId"), hint=BY_ID)
+    return await store.customers.find(ctx, {}, fields=("name", "surname", "email", "externalId"), hint=store.BY_ID)
 
 
 async def find_versions(ctx: Context, ids: Collection[ObjectId]) -> dict[ObjectId, int]:
     """Return the versions of some clients, but for those who have signed in, which is a change too."""
     fields = ("version", "customerRoleData.firstLoginDate")
-    found = await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=fields, hint=BY_ID)
+    found = await store.customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=fields, hint=store.BY_ID)
     return {each["_id"]: each["version"] + (each["customerRoleData"]["firstLoginDate"] is not None) for each in found}
 
 
 async def find_by_emails(ctx: Context, emails: Collection[str]) -> list[Customer]:
     """Return names and e-mail addresses of the clients with one of these addresses, without regard to case."""
-    where, fields = {"email": {"$in": list(emails)}}, ("name", "surname", "email", TRAINER)
-    return await customers.find(ctx, where, fields=fields, hint=EMAIL_INDEX, ignore_case=True) if emails else []
+    where, fields = {"email": {"$in": list(emails)}}, ("name", "surname", "email", store.TRAINER)
+    return (
+        await store.customers.find(ctx, where, fields=fields, hint=store.EMAIL_INDEX, ignore_case=True)
+        if emails
+        else []
+    )
 
 
 async def find_by_sort_names(ctx: Context, names: Collection[str]) -> list[Customer]:
     """Return names and trainers of the clients whose normalized `name` is one of these, archived ones too."""
-    where: Filter = {ARCHIVED: {"$in": [False, True]}, "sortName": {"$in": list(names)}}
-    return await customers.find(ctx, where, fields=("name", "surname", TRAINER), hint=BY_ORDER)
+    where: Filter = {store.ARCHIVED: {"$in": [False, True]}, "sortName": {"$in": list(names)}}
+    return await store.customers.find(ctx, where, fields=("name", "surname", store.TRAINER), hint=store.BY_ORDER)
 
 
 async def find_ids_by_email(ctx: Context, email: str) -> list[ObjectId]:
@@ -210,7 +187,7 @@ async def find_ids_by_email(ctx: Context, email: str) -> list[ObjectId]:
     if not email:
         return []
     where: Filter = {"email": {"$in": spellings(email)}}
-    clients = await customers.find(ctx, where, fields=("email",), hint=EMAIL_INDEX, ignore_case=True)
+    clients = await store.customers.find(ctx, where, fields=("email",), hint=store.EMAIL_INDEX, ignore_case=True)
     # The order of the index also ignores other differences, such as of width.
     return [each["_id"] for each in clients if account_key(each["email"] or "") == account_key(email)]
 
@@ -223,12 +200,14 @@ async def count_groups(ctx: Context, where: Filter) -> list[CustomerGroup]:
     if not where and await _group_totals.are_complete(ctx):
         return await _group_totals.list_all(ctx)
     stages: list[PipelineStage] = [
-        {"$project": {"group": {"$setUnion": [f"${GROUPS}", []]}, "_id": 0}},
+        {"$project": {"group": {"$setUnion": [f"${store.GROUPS}", []]}, "_id": 0}},
         {"$unwind": "$group"},
         {"$group": {"_id": "$group", "count": {"$sum": 1}}},
         {"$sort": {"_id": 1}},
         {"$project": {"_id": 0, "name": "$_id", "count": 1}},
     ]
-    if TRAINER not in where:
-        return await customers.aggregate(ctx, where, *stages)
-    return await customers.aggregate(ctx, where | {ARCHIVED: {"$in": [False, True]}}, *stages, hint=BY_TRAINER)
+    if store.TRAINER not in where:
+        return await store.customers.aggregate(ctx, where, *stages)
+    return await store.customers.aggregate(
+        ctx, where | {store.ARCHIVED: {"$in": [False, True]}}, *stages, hint=store.BY_TRAINER
+    )

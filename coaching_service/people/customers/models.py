@@ -10,29 +10,16 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, g
 
 from marshmallow import Schema, ValidationError, fields
 
+from coaching_service.core import fields as core_fields
+from coaching_service.core import validation
 from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.errors import FieldError
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.external_identity import Identity, IdentityFields, IdentityInput, StoredIdentity
 from coaching_service.core.field_schemas import input_of, output_of
-from coaching_service.core.fields import UNSET, Change, Default, Description, Label, Optional, Part, Partial, Private
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import RecordQuery
 from coaching_service.core.query import FormVersion
-from coaching_service.core.validation import (
-    Date,
-    Email,
-    Identifier,
-    ListOf,
-    Message,
-    Output,
-    StringList,
-    Text,
-    Timezone,
-    Version,
-    field_errors,
-    patch_of,
-)
 from coaching_service.people.customers.trainer_filter import TrainerOrNone
 from coaching_service.people.notification_settings import SETTINGS_INPUT, NotificationSettings, SomeSettings
 
@@ -46,7 +33,7 @@ class InvalidEntry:
     errors: Sequence[FieldError]
 
 
-class IndependentEntries(ListOf):
+class IndependentEntries(validation.ListOf):
     """A JSON array of 1 to `maximum` objects, each loaded by `schema`, or as an InvalidEntry."""
 
     def __init__(self, schema: type[Schema], *, maximum: int, **options: Any) -> None:
@@ -59,17 +46,17 @@ class IndependentEntries(ListOf):
         try:
             entry: Mapping[str, Any] = self.inner.deserialize(value)
         except ValidationError as error:
-            return InvalidEntry(field_errors(error))
+            return InvalidEntry(validation.field_errors(error))
         return entry
 
 
-class EntryError(Output):
+class EntryError(validation.Output):
     """What is wrong with an entry of a batch."""
 
     field = fields.String(metadata={"description": "The field, relative to the entry; empty for the entry itself."})
     code = fields.String(metadata={"description": "A stable code, such as `REQUIRED`."})
     message = fields.String(metadata={"description": "What is wrong, for people; it follows the name of the field."})
-    _id = Identifier(
+    _id = validation.Identifier(
         metadata={"description": "With `EXTERNAL_ID_TAKEN`: the record that has the identifier.", "optional": True}
     )
 
@@ -94,16 +81,22 @@ _Rate: TypeAlias = Annotated[float | None, fields.Float(metadata={"minimum": 0, 
 class CustomerRoleData(TypedDict):
     """A client's status in the company."""
 
-    isArchived: Annotated[bool, Label("Archived")]
+    isArchived: Annotated[bool, core_fields.Label("Archived")]
     groups: list[str]
-    assignedTo: Annotated[ObjectId | None, Description("The trainer of the client."), Label("Trainer")]
+    assignedTo: Annotated[
+        ObjectId | None, core_fields.Description("The trainer of the client."), core_fields.Label("Trainer")
+    ]
     customerType: Literal["REAL", "SAMPLE"]
     complianceRate7d: _Rate
     complianceRate30d: _Rate
     complianceRate90d: _Rate
-    complianceDate: Annotated[str | None, Date()]
-    lastWorkoutDate: Annotated[str | None, Date(), Description("The last date with a scheduled workout.")]
-    lastTrainedDate: Annotated[str | None, Date(), Description("The date of the latest session with completed work.")]
+    complianceDate: Annotated[str | None, validation.Date()]
+    lastWorkoutDate: Annotated[
+        str | None, validation.Date(), core_fields.Description("The last date with a scheduled workout.")
+    ]
+    lastTrainedDate: Annotated[
+        str | None, validation.Date(), core_fields.Description("The date of the latest session with completed work.")
+    ]
     firstLoginDate: datetime | None
 
 
@@ -170,10 +163,12 @@ class DatedCount(TypedDict):
     newest: datetime
 
 
-class Birthday(Date):
+class Birthday(validation.Date):
     """A date of birth: until today, in the time zone that is furthest ahead."""
 
-    default_error_messages = {"range": Message("must not be in the future or before 1900", "DATE_OUT_OF_RANGE")}
+    default_error_messages = {
+        "range": validation.Message("must not be in the future or before 1900", "DATE_OUT_OF_RANGE")
+    }
 
     @classmethod
     def bounds(cls) -> tuple[str, str]:
@@ -182,22 +177,24 @@ class Birthday(Date):
 
 
 class _Names(TypedDict):
-    name: Annotated[str, Text()]
-    surname: Annotated[str | None, Text(allow_blank=True), Default(UNSET)]
-    email: Annotated[str | None, Email(), Default(UNSET)]
+    name: Annotated[str, validation.Text()]
+    surname: Annotated[str | None, validation.Text(allow_blank=True), core_fields.Default(core_fields.UNSET)]
+    email: Annotated[str | None, validation.Email(), core_fields.Default(core_fields.UNSET)]
 
 
 class OwnContact(TypedDict):
     """What clients change of how to reach them."""
 
-    phone: Annotated[str | None, Text(max_length=50, allow_blank=True), Default(UNSET)]
-    birthday: Annotated[str | None, Birthday(), Default(UNSET)]
+    phone: Annotated[
+        str | None, validation.Text(max_length=50, allow_blank=True), core_fields.Default(core_fields.UNSET)
+    ]
+    birthday: Annotated[str | None, Birthday(), core_fields.Default(core_fields.UNSET)]
     timezone: Annotated[
         str | None,
-        Timezone(),
-        Default(UNSET),
-        Description(response="IANA name; null: the company's time zone."),
-        Label("Time zone"),
+        validation.Timezone(),
+        core_fields.Default(core_fields.UNSET),
+        core_fields.Description(response="IANA name; null: the company's time zone."),
+        core_fields.Label("Time zone"),
     ]
 
 
@@ -212,7 +209,7 @@ class _Role(TypedDict):
 class _Status(TypedDict):
     lastActivityDate: Annotated[
         datetime | None,
-        Description("The time of the client's own latest action; what a coach logs does not change it."),
+        core_fields.Description("The time of the client's own latest action; what a coach logs does not change it."),
     ]
     customerRoleData: CustomerRoleData
 
@@ -264,20 +261,20 @@ class Customer(_Profile, StoredIdentity):
     """
 
     profilePhoto: ProfilePhoto | None
-    sortName: NotRequired[Annotated[str, Private]]
-    sortSurname: NotRequired[Annotated[str, Private]]
-    search: NotRequired[Annotated[str, Private]]
-    suf: NotRequired[Annotated[list[str], Private]]
-    firstAccessHash: NotRequired[Annotated[str, Private]]
-    figuresUntil: NotRequired[Annotated[datetime, Private]]
-    figuresChangedAt: NotRequired[Annotated[datetime, Private]]
-    attention: NotRequired[Annotated[Attention, Private]]
-    scheduleChanges: NotRequired[Annotated[int, Private]]
-    loadsIn: NotRequired[Annotated[str, Private]]
-    notifications: NotRequired[Annotated[SomeSettings, Private]]
-    language: NotRequired[Annotated[str | None, Private]]
-    loadUnit: NotRequired[Annotated[Literal["kg", "lb"] | None, Private]]
-    erasureRequestedAt: NotRequired[Annotated[datetime, Private]]
+    sortName: NotRequired[Annotated[str, core_fields.Private]]
+    sortSurname: NotRequired[Annotated[str, core_fields.Private]]
+    search: NotRequired[Annotated[str, core_fields.Private]]
+    suf: NotRequired[Annotated[list[str], core_fields.Private]]
+    firstAccessHash: NotRequired[Annotated[str, core_fields.Private]]
+    figuresUntil: NotRequired[Annotated[datetime, core_fields.Private]]
+    figuresChangedAt: NotRequired[Annotated[datetime, core_fields.Private]]
+    attention: NotRequired[Annotated[Attention, core_fields.Private]]
+    scheduleChanges: NotRequired[Annotated[int, core_fields.Private]]
+    loadsIn: NotRequired[Annotated[str, core_fields.Private]]
+    notifications: NotRequired[Annotated[SomeSettings, core_fields.Private]]
+    language: NotRequired[Annotated[str | None, core_fields.Private]]
+    loadUnit: NotRequired[Annotated[Literal["kg", "lb"] | None, core_fields.Private]]
+    erasureRequestedAt: NotRequired[Annotated[datetime, core_fields.Private]]
 
 
 class _Photo(TypedDict):
@@ -297,22 +294,24 @@ class CreatedCustomer(CustomerProfile):
 class WrittenDetails(ContactDetails):
     """The fields of a client that a coach writes."""
 
-    groups: Annotated[list[str], StringList(), Default(UNSET)]
-    assignedTo: Annotated[ObjectId | None, Default(UNSET)]
+    groups: Annotated[list[str], validation.StringList(), core_fields.Default(core_fields.UNSET)]
+    assignedTo: Annotated[ObjectId | None, core_fields.Default(core_fields.UNSET)]
 
 
 class Archiving(TypedDict):
     """Whether a client who is changed is archived."""
 
     isArchived: Annotated[
-        bool, Default(UNSET), Description(request="Whether the client is archived; as it is, if it is not sent.")
+        bool,
+        core_fields.Default(core_fields.UNSET),
+        core_fields.Description(request="Whether the client is archived; as it is, if it is not sent."),
     ]
 
 
 class SentCustomer(WrittenDetails):
     """A client to create."""
 
-    sendInvitation: Annotated[bool, Default(True)]
+    sendInvitation: Annotated[bool, core_fields.Default(True)]
 
 
 class SentBatchCustomer(WrittenDetails):
@@ -320,13 +319,15 @@ class SentBatchCustomer(WrittenDetails):
 
     sendInvitation: Annotated[
         bool,
-        Default(False),
-        Description("Whether to send an invitation to the e-mail address. Default: false."),
+        core_fields.Default(False),
+        core_fields.Description("Whether to send an invitation to the e-mail address. Default: false."),
     ]
     archived: Annotated[
         bool,
-        Default(UNSET),
-        Description("Whether the client is archived. Not sent: a new client is not, a known one stays as they are."),
+        core_fields.Default(core_fields.UNSET),
+        core_fields.Description(
+            "Whether the client is archived. Not sent: a new client is not, a known one stays as they are."
+        ),
     ]
 
 
@@ -346,10 +347,10 @@ class _NewCustomer(SentOrChangedCustomer, IdentityInput):
     pass
 
 
-CustomerDetails: TypeAlias = Partial[_Details]
-CustomerChange: TypeAlias = Change[_Details]
-CustomerUpsert: TypeAlias = Change[_NewCustomer]
-NewCustomer: TypeAlias = Partial[_NewCustomer]
+CustomerDetails: TypeAlias = core_fields.Partial[_Details]
+CustomerChange: TypeAlias = core_fields.Change[_Details]
+CustomerUpsert: TypeAlias = core_fields.Change[_NewCustomer]
+NewCustomer: TypeAlias = core_fields.Partial[_NewCustomer]
 
 
 # What becomes of an entry whose identifier in another system a client has.
@@ -360,19 +361,23 @@ class CustomerQuery(RecordQuery):
     """The filters of the customer list."""
 
     archived: bool
-    contains: NotRequired[Annotated[str, Description("Part of a name, surname or e-mail, taken literally.")]]
-    groups: NotRequired[Annotated[list[str], Description("Repeatable; any of the groups.")]]
-    assignedTo: NotRequired[
-        Annotated[list[str], Description("Repeatable; any of the trainers; `none`: clients without a trainer.")]
+    contains: NotRequired[
+        Annotated[str, core_fields.Description("Part of a name, surname or e-mail, taken literally.")]
     ]
-    email: NotRequired[Annotated[str, Description("The whole e-mail address, without regard to case.")]]
+    groups: NotRequired[Annotated[list[str], core_fields.Description("Repeatable; any of the groups.")]]
+    assignedTo: NotRequired[
+        Annotated[
+            list[str], core_fields.Description("Repeatable; any of the trainers; `none`: clients without a trainer.")
+        ]
+    ]
+    email: NotRequired[Annotated[str, core_fields.Description("The whole e-mail address, without regard to case.")]]
 
 
 class CustomerReference(TypedDict):
     """The client to archive or restore."""
 
     id: ObjectId
-    version: NotRequired[Annotated[int, Version()]]
+    version: NotRequired[Annotated[int, validation.Version()]]
 
 
 class ProfilePhotoFields(TypedDict):
@@ -385,7 +390,7 @@ class NamedCustomer(TypedDict):
     """A client by identifier and full name."""
 
     _id: ObjectId
-    name: Annotated[str, Description("Name and surname.")]
+    name: Annotated[str, core_fields.Description("Name and surname.")]
 
 
 class CustomerRate(NamedCustomer):
@@ -405,9 +410,9 @@ class CustomerFilter(TypedDict):
     """Clients by their properties; an empty list or text matches all clients."""
 
     archived: bool
-    contains: NotRequired[Annotated[str, Text(allow_blank=True)]]
-    groups: NotRequired[Annotated[list[str], StringList(maximum=1_000, allow_none=False)]]
-    assignedTo: NotRequired[Annotated[list[ObjectId | None], ListOf(TrainerOrNone(), maximum=1_000)]]
+    contains: NotRequired[Annotated[str, validation.Text(allow_blank=True)]]
+    groups: NotRequired[Annotated[list[str], validation.StringList(maximum=1_000, allow_none=False)]]
+    assignedTo: NotRequired[Annotated[list[ObjectId | None], validation.ListOf(TrainerOrNone(), maximum=1_000)]]
 
 
 class CustomerCount(TypedDict):
@@ -432,9 +437,9 @@ class GroupTotal(TypedDict):
 
 
 # What a file may name a client with, the two parts of the name, and which notifications a client wants.
-CustomerIdentity: TypeAlias = Part[Customer, Literal["_id", "name", "surname", "email", "externalId"]]
-CustomerNames: TypeAlias = Part[Customer, Literal["_id", "name", "surname"]]
-CustomerNotifications: TypeAlias = Part[Customer, Literal["_id", "notifications"]]
+CustomerIdentity: TypeAlias = core_fields.Part[Customer, Literal["_id", "name", "surname", "email", "externalId"]]
+CustomerNames: TypeAlias = core_fields.Part[Customer, Literal["_id", "name", "surname"]]
+CustomerNotifications: TypeAlias = core_fields.Part[Customer, Literal["_id", "notifications"]]
 
 
 # --- Domain events about clients --------------------------------------------------------------------------------------
@@ -491,11 +496,13 @@ class GroupsChanged(DomainEvent):
 # --- What clients change of their own record --------------------------------------------------------------------------
 
 
-class Language(Text):
+class Language(validation.Text):
     """A language tag of BCP 47: a language, with or without a script and a region."""
 
     _TAG = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|\d{3}))?", re.ASCII)
-    default_error_messages = {"language": Message("must be a language such as es or pt-BR", "INVALID_LANGUAGE")}
+    default_error_messages = {
+        "language": validation.Message("must be a language such as es or pt-BR", "INVALID_LANGUAGE")
+    }
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
         text = super()._deserialize(value, attr, data)
@@ -510,19 +517,19 @@ class OwnSettings(TypedDict):
     language: Annotated[
         str | None,
         Language(),
-        Default(UNSET),
-        Description("The language the client prefers, such as `es` or `pt-BR` (BCP 47); null: none."),
+        core_fields.Default(core_fields.UNSET),
+        core_fields.Description("The language the client prefers, such as `es` or `pt-BR` (BCP 47); null: none."),
     ]
     loadUnit: Annotated[
         Literal["kg", "lb"] | None,
-        Default(UNSET),
-        Description("In which unit pages show and take loads; null: the company's, which REST always has."),
+        core_fields.Default(core_fields.UNSET),
+        core_fields.Description("In which unit pages show and take loads; null: the company's, which REST always has."),
     ]
     notifications: Annotated[
         NotificationSettings,
         fields.Nested(SETTINGS_INPUT),
-        Default(UNSET),
-        Description("Which notifications the client gets, how and when."),
+        core_fields.Default(core_fields.UNSET),
+        core_fields.Description("Which notifications the client gets, how and when."),
     ]
 
 
@@ -531,7 +538,7 @@ class OwnRecord(OwnContact, OwnSettings):
 
 
 # The fields that clients change of their own record, and the version that the change is based on.
-OwnDetails: TypeAlias = Change[OwnRecord]
+OwnDetails: TypeAlias = core_fields.Change[OwnRecord]
 
 
 # --- Batches of clients as they are sent, and their results -----------------------------------------------------------
@@ -539,7 +546,7 @@ OwnDetails: TypeAlias = Change[OwnRecord]
 
 MAX_CUSTOMERS = 500
 BatchCustomer = input_of(SentBatchCustomer, IdentityFields, name="NewBatchCustomer")
-_SENT_CUSTOMER = type(patch_of(BatchCustomer, name="BatchCustomer"))
+_SENT_CUSTOMER = type(validation.patch_of(BatchCustomer, name="BatchCustomer"))
 
 
 class CustomerBatch(TypedDict):
@@ -548,12 +555,12 @@ class CustomerBatch(TypedDict):
     customers: Annotated[
         Sequence[CustomerUpsert | InvalidEntry],
         IndependentEntries(_SENT_CUSTOMER, maximum=MAX_CUSTOMERS),
-        Description(f"1 to {MAX_CUSTOMERS} clients, each validated by itself. A new one needs a `name`."),
+        core_fields.Description(f"1 to {MAX_CUSTOMERS} clients, each validated by itself. A new one needs a `name`."),
     ]
     onConflict: Annotated[
         OnConflict,
-        Default("error"),
-        Description(
+        core_fields.Default("error"),
+        core_fields.Description(
             "What becomes of an entry whose `externalId` a client has: it is not valid, or it changes that client."
         ),
     ]
@@ -563,34 +570,43 @@ class Duplicate(TypedDict):
     """A client who may be the same person as a new one."""
 
     _id: ObjectId
-    name: Annotated[str, Description("The full name.")]
+    name: Annotated[str, core_fields.Description("The full name.")]
     same: Annotated[
-        Literal["email", "name"], Description("What is the same: the e-mail address, or only the full name.")
+        Literal["email", "name"],
+        core_fields.Description("What is the same: the e-mail address, or only the full name."),
     ]
 
 
 class CustomerBatchEntry(TypedDict):
     """What became of an entry: `_id` or `errors`."""
 
-    index: Annotated[int, Description("The position of the entry in the request, from 0.")]
-    _id: NotRequired[Annotated[ObjectId, Description("The identifier of the client."), Optional]]
-    result: NotRequired[
-        Annotated[Literal["created", "updated", "unchanged"], Description("What became of the client."), Optional]
+    index: Annotated[int, core_fields.Description("The position of the entry in the request, from 0.")]
+    _id: NotRequired[
+        Annotated[ObjectId, core_fields.Description("The identifier of the client."), core_fields.Optional]
     ]
-    version: NotRequired[Annotated[int, Description("The version that the client has now."), Optional]]
+    result: NotRequired[
+        Annotated[
+            Literal["created", "updated", "unchanged"],
+            core_fields.Description("What became of the client."),
+            core_fields.Optional,
+        ]
+    ]
+    version: NotRequired[
+        Annotated[int, core_fields.Description("The version that the client has now."), core_fields.Optional]
+    ]
     errors: NotRequired[
         Annotated[
             list[FieldError],
             fields.List(fields.Nested(EntryError)),
-            Description("Why no client was created or changed."),
-            Optional,
+            core_fields.Description("Why no client was created or changed."),
+            core_fields.Optional,
         ]
     ]
     duplicates: NotRequired[
         Annotated[
             list[Duplicate],
-            Description("For a new client, if any: others with the same e-mail address or full name."),
-            Optional,
+            core_fields.Description("For a new client, if any: others with the same e-mail address or full name."),
+            core_fields.Optional,
         ]
     ]
 
@@ -601,11 +617,11 @@ _RESULT_OF_ENTRY = output_of(CustomerBatchEntry, first=("index",))
 class CustomerBatchResult(TypedDict):
     """What became of each entry, in order: inspect `errors` even though the status is 200."""
 
-    created: Annotated[int, Description("How many clients were created.")]
-    updated: Annotated[int, Description("How many clients were changed.")]
-    unchanged: Annotated[int, Description("How many clients had the fields of their entry already.")]
+    created: Annotated[int, core_fields.Description("How many clients were created.")]
+    updated: Annotated[int, core_fields.Description("How many clients were changed.")]
+    unchanged: Annotated[int, core_fields.Description("How many clients had the fields of their entry already.")]
     results: Annotated[
         list[CustomerBatchEntry],
         fields.List(fields.Nested(_RESULT_OF_ENTRY)),
-        Description("One result for each entry."),
+        core_fields.Description("One result for each entry."),
     ]

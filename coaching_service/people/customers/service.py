@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 
 from rapidfuzz import fuzz, process
 
+from coaching_service.core import list_selection
 from coaching_service.core.auth import Company, Principal, token_hash
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, Services
@@ -22,29 +23,12 @@ from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.external_identity import find_differences, present_identity, stored_fields
 from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import ALL_ENTRIES, ListPart, ListSelection, Page, page_document, skip_of
 from coaching_service.core.text import apostrophe_spellings, normalize, straighten
 from coaching_service.people import notification_settings
 from coaching_service.people.account import service as account
 from coaching_service.people.account.service import Account
 from coaching_service.people.customers import counters, figures_store, list_store, store
-from coaching_service.people.customers.models import (
-    Customer,
-    CustomerChange,
-    CustomerDetails,
-    CustomerGroup,
-    CustomerIdentity,
-    CustomerNames,
-    CustomerNotifications,
-    CustomerProfile,
-    CustomersDeleted,
-    GroupsChange,
-    GroupsChanged,
-    NamedCustomer,
-    OwnDetails,
-    ProfilePhoto,
-    SortFigure,
-)
+from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers.store import ARCHIVED, customers, search_fields
 from coaching_service.people.notification_settings import NotificationSettings
 from coaching_service.people.team import service as team
@@ -68,12 +52,14 @@ exists = store.exists
 has_any = store.has_any
 
 
-async def get(ctx: Context, customer_id: ObjectId) -> CustomerProfile:
+async def get(ctx: Context, customer_id: ObjectId) -> customer_models.CustomerProfile:
     """Return a client with all fields. Raises what get_visible raises."""
     return to_response(ctx, await get_visible(ctx, customer_id, None))
 
 
-async def get_visible(ctx: Context, customer_id: ObjectId, fields: tuple[str, ...] | None = SCOPE_FIELDS) -> Customer:
+async def get_visible(
+    ctx: Context, customer_id: ObjectId, fields: tuple[str, ...] | None = SCOPE_FIELDS
+) -> customer_models.Customer:
     """Return a client that the caller may access: with `fields`, only those and `_id`; None: all fields.
 
     Raises NotFound if the company has no such client, or the caller is another client; Forbidden if the client is
@@ -102,7 +88,7 @@ def take_visible(ctx: Context, documents: list[Any]) -> list[Any]:
     return [document for document in documents if _ADDED not in document]
 
 
-def _require_in_scope(ctx: Context, customer: Customer) -> None:
+def _require_in_scope(ctx: Context, customer: customer_models.Customer) -> None:
     if not ctx.caller.is_coach and customer["_id"] != ctx.caller.id:
         raise NotFound("customer")
     if ctx.caller.only_customer_id not in (None, customer["_id"]):
@@ -111,7 +97,7 @@ def _require_in_scope(ctx: Context, customer: Customer) -> None:
         raise Forbidden("This client is assigned to another coach", code="CUSTOMER_OUT_OF_SCOPE")
 
 
-def is_in_scope(ctx: Context, customer: Customer) -> bool:
+def is_in_scope(ctx: Context, customer: customer_models.Customer) -> bool:
     """Return whether a client, read with SCOPE_FIELDS, is in the scope of the caller, a coach."""
     if ctx.caller.only_customer_id not in (None, customer["_id"]):
         return False
@@ -126,7 +112,7 @@ def limit_to_scope(ctx: Context) -> Filter:
     return where | ({"$expr": {"$eq": ["$_id", only]}} if only is not None else {})
 
 
-async def get_visible_reference(ctx: Context, customer_id: ObjectId) -> NamedCustomer:
+async def get_visible_reference(ctx: Context, customer_id: ObjectId) -> customer_models.NamedCustomer:
     """Return a client's identifier and full name. Raises what get_visible raises."""
     customer = await get_visible(ctx, customer_id, (*SCOPE_FIELDS, "name", "surname"))
     return {"_id": customer_id, "name": full_name(customer)}
@@ -153,7 +139,7 @@ async def is_archived(ctx: Context, customer_id: ObjectId) -> bool:
     return customer["customerRoleData"]["isArchived"]
 
 
-async def find_references(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, NamedCustomer]:
+async def find_references(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, customer_models.NamedCustomer]:
     """Return identifier and full name of the company's clients among `ids`, whatever the caller's scope."""
     found = await store.customers.find(ctx, _among(ids), fields=("name", "surname"), hint=store.BY_ID)
     return {customer["_id"]: {"_id": customer["_id"], "name": full_name(customer)} for customer in found}
@@ -193,7 +179,9 @@ async def select_ids_in_scope(ctx: Context, customer_id: ObjectId | None) -> lis
     return [customer_id] if in_scope is None or customer_id in in_scope else []
 
 
-def get_notifications(customer: Customer | CustomerNotifications) -> NotificationSettings:
+def get_notifications(
+    customer: customer_models.Customer | customer_models.CustomerNotifications,
+) -> NotificationSettings:
     """Return which notifications a client wants, how and when."""
     return notification_settings.complete(customer.get("notifications"))
 
@@ -204,7 +192,13 @@ async def list_notifications(ctx: Context, ids: Sequence[ObjectId]) -> dict[Obje
     return {client["_id"]: get_notifications(client) for client in found}
 
 
-def full_name(customer: Customer | CustomerProfile | CustomerNames | CustomerIdentity | CustomerDetails) -> str:
+def full_name(
+    customer: customer_models.Customer
+    | customer_models.CustomerProfile
+    | customer_models.CustomerNames
+    | customer_models.CustomerIdentity
+    | customer_models.CustomerDetails,
+) -> str:
     """Return the name and, if there is one, the surname of a client."""
     return " ".join(filter(None, (customer["name"], customer.get("surname"))))
 
@@ -222,17 +216,17 @@ def active_customer_stage(ctx: Context) -> PipelineStage:
     return {"$lookup": {**lookup, "pipeline": stages}}
 
 
-def to_response(ctx: Context, customer: Customer) -> CustomerProfile:
+def to_response(ctx: Context, customer: customer_models.Customer) -> customer_models.CustomerProfile:
     """Return a stored client as interfaces return one."""
     response: dict[str, object] = {**customer}  # of neither type until the fields of the other are removed and added
     for name in _NOT_SHOWN:
         response.pop(name, None)
     response.update(present_identity(customer))
     response["profilePhotoUrl"] = profile_photo_url(ctx, customer)
-    return cast("CustomerProfile", response)
+    return cast("customer_models.CustomerProfile", response)
 
 
-def profile_photo_url(ctx: Context, customer: Customer) -> str | None:
+def profile_photo_url(ctx: Context, customer: customer_models.Customer) -> str | None:
     """Return the signed link to the profile photo of a stored client, or None without one."""
     photo = customer.get("profilePhoto")
     return file_url(ctx.services, photo["fileId"]) if photo else None
@@ -242,8 +236,8 @@ def profile_photo_url(ctx: Context, customer: Customer) -> str | None:
 
 
 async def update(
-    ctx: Context, customer_id: ObjectId, change: CustomerChange, *, only_differences: bool = False
-) -> CustomerProfile:
+    ctx: Context, customer_id: ObjectId, change: customer_models.CustomerChange, *, only_differences: bool = False
+) -> customer_models.CustomerProfile:
     """Change a client and return it. With `only_differences`, fields that have these values already are not changes.
 
     Raises NotFound if `assignedTo` is not a coach of the company, Conflict if the client has changed since
@@ -258,7 +252,9 @@ async def update(
     return to_response(ctx, customer)
 
 
-async def update_known(ctx: Context, customer: Customer, change: CustomerChange) -> Customer:
+async def update_known(
+    ctx: Context, customer: customer_models.Customer, change: customer_models.CustomerChange
+) -> customer_models.Customer:
     """Change a client who was read in this transaction, and whose access and new trainer have been checked.
 
     Fields that have these values already are not changes. Returns the client, the one that was read if nothing changed.
@@ -270,14 +266,16 @@ async def update_known(ctx: Context, customer: Customer, change: CustomerChange)
     )
 
 
-def _changed_fields(stored: Customer, change: CustomerChange, *, only_differences: bool) -> Mapping[str, object]:
+def _changed_fields(
+    stored: customer_models.Customer, change: customer_models.CustomerChange, *, only_differences: bool
+) -> Mapping[str, object]:
     """Return the fields that a change sets in a stored client, by path."""
     details = stored_fields({name: value for name, value in change.items() if name != "version"})
     fields = {f"customerRoleData.{name}" if name in _ROLE_FIELDS else name: details[name] for name in details}
     if only_differences:
         fields = find_differences(stored, fields)
     if _SEARCHED_FIELDS & fields.keys():
-        merged = cast("Customer", {**stored, **details})
+        merged = cast("customer_models.Customer", {**stored, **details})
         fields |= search_fields(merged["name"], merged["surname"], merged["email"])
     return fields
 
@@ -286,9 +284,9 @@ def _changed_fields(stored: Customer, change: CustomerChange, *, only_difference
 async def _rewrite(
     ctx: Context,
     customer_id: ObjectId,
-    mutate: Callable[[Customer], Mapping[str, object]],
-    change: CustomerChange | OwnDetails,
-) -> Customer:
+    mutate: Callable[[customer_models.Customer], Mapping[str, object]],
+    change: customer_models.CustomerChange | customer_models.OwnDetails,
+) -> customer_models.Customer:
     """Set the fields that `mutate` returns, and return the client.
 
     Its derived figures follow its time zone, what is due to notify follows that and its settings, programs its groups.
@@ -300,20 +298,20 @@ async def _rewrite(
     if "timezone" in change or "notifications" in change:
         await figures_store.mark_figures_due(ctx, [customer_id])
     if "groups" in change:
-        moved = GroupsChange.between(customer_id, before["groups"], role["groups"])
-        await ctx.publish(GroupsChanged([moved]))
+        moved = customer_models.GroupsChange.between(customer_id, before["groups"], role["groups"])
+        await ctx.publish(customer_models.GroupsChanged([moved]))
     return customer
 
 
 @transactional
-async def update_own(ctx: Context, change: OwnDetails) -> None:
+async def update_own(ctx: Context, change: customer_models.OwnDetails) -> None:
     """Change what clients change of their own record: the caller is the client.
 
     Raises NotFound if the client has been deleted, Conflict if it has changed since `change["version"]`.
     """
     fields = {name: value for name, value in change.items() if name not in ("notifications", "version")}
 
-    def mutate(stored: Customer) -> Mapping[str, object]:
+    def mutate(stored: customer_models.Customer) -> Mapping[str, object]:
         if not (settings := change.get("notifications")):
             return fields
         return fields | {"notifications": notification_settings.merge(get_notifications(stored), settings)}
@@ -338,7 +336,7 @@ async def request_erasure(ctx: Context) -> datetime:
 @transactional
 async def set_archived(
     ctx: Context, customer_id: ObjectId, *, archived: bool, version: int | None = None
-) -> CustomerProfile:
+) -> customer_models.CustomerProfile:
     """Archive or restore a client and return it; repeating changes nothing.
 
     Raises Conflict if the client has changed since `version`, and what get_visible raises.
@@ -362,7 +360,7 @@ async def erase(ctx: Context, customer_id: ObjectId) -> None:
     if (deleted := await store.customers.delete(ctx, {"_id": customer_id})) is None:
         raise NotFound("customer")
     await counters.count(ctx, [deleted], -1)
-    await ctx.publish(CustomersDeleted([customer_id]))
+    await ctx.publish(customer_models.CustomersDeleted([customer_id]))
 
 
 async def lock_and_mark_figures(ctx: Context, customer_id: ObjectId) -> None:
@@ -422,7 +420,7 @@ async def find_portraits(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId
 @transactional
 async def set_profile_photo(
     ctx: Context, customer_id: ObjectId, file: StoredFile | None, version: int | None = None
-) -> CustomerProfile:
+) -> customer_models.CustomerProfile:
     """Replace a client's profile photo and return the client; without a file nothing changes.
 
     Raises Conflict if the client has changed since `version`, and what get_visible raises.
@@ -432,7 +430,7 @@ async def set_profile_photo(
         raise version_conflict()
     if file is None:
         return await get(ctx, customer_id)
-    photo: ProfilePhoto = {"fileId": file.id, "thumbnailId": file.thumbnail_id}
+    photo: customer_models.ProfilePhoto = {"fileId": file.id, "thumbnailId": file.thumbnail_id}
     customer = await customers.update(ctx, {"_id": customer_id}, {"$set": {"profilePhoto": photo}})
     if customer is None:
         raise NotFound("customer")
@@ -444,14 +442,17 @@ async def set_profile_photo(
 # --- Clients who sign in: as principals of requests, and by the token of their first access ---------------------------
 
 
-class _CustomerWithCompany(Customer):
+class _CustomerWithCompany(customer_models.Customer):
     """A client with the company's document."""
 
     company: Account
 
 
 def to_principal(
-    customer: Customer, company: Company, credential_id: ObjectId, impersonated_by: ObjectId | None = None
+    customer: customer_models.Customer,
+    company: Company,
+    credential_id: ObjectId,
+    impersonated_by: ObjectId | None = None,
 ) -> Principal:
     """Return a stored client as the principal of a request."""
     return Principal(
@@ -516,7 +517,7 @@ async def create_first_access_token(ctx: Context, customer_id: ObjectId) -> str:
     return token
 
 
-async def find_by_first_access_token(services: Services, token: str) -> Customer | None:
+async def find_by_first_access_token(services: Services, token: str) -> customer_models.Customer | None:
     """Return `_id`, `companyId`, `name` and `email` of the client with this first-access token, or None."""
     where, fields = {"firstAccessHash": token_hash(token)}, {"companyId": 1, "email": 1, "name": 1}
     customer: Any = await customers.across_companies(services).find_one(where, fields)
@@ -532,7 +533,7 @@ async def use_first_access_token(ctx: Context, customer_id: ObjectId, token: str
     if not await customers.set_derived(ctx, where, {"$unset": {"firstAccessHash": ""}}):
         return False
 
-    def add_email(customer: Customer) -> Mapping[str, object]:
+    def add_email(customer: customer_models.Customer) -> Mapping[str, object]:
         if customer["email"] is not None:
             return {}
         return {"email": email, **search_fields(customer["name"], customer["surname"], email)}
@@ -556,9 +557,9 @@ async def list_customers(
     trainers: list[ObjectId | None] | None = None,
     email: str | None = None,
     external_id: str | None = None,
-    selection: ListSelection = ALL_ENTRIES,
+    selection: list_selection.ListSelection = list_selection.ALL_ENTRIES,
     after: str | None = None,
-) -> Page[CustomerProfile]:
+) -> list_selection.Page[customer_models.CustomerProfile]:
     """Return one page of the clients in the coach's scope, by name, or those after a cursor.
 
     `contains` is part of a name, surname or e-mail address; so is each of `words`, in any order. Clients in any of
@@ -581,7 +582,7 @@ async def list_customers(
         **({"words": words} if words else {}),
     }
     order = selection.order(store.ORDER)
-    list_part = ListPart(
+    list_part = list_selection.ListPart(
         ctx, "customers", filters, order, page=page, size=size, after=after, private=store.PRIVATE_ORDER
     )
     if email is not None:
@@ -598,7 +599,7 @@ async def list_customers(
 
 async def list_customers_by(
     ctx: Context,
-    figure: SortFigure,
+    figure: customer_models.SortFigure,
     *,
     descending: bool,
     archived: bool,
@@ -606,17 +607,17 @@ async def list_customers_by(
     size: int,
     groups: list[str] | None = None,
     trainers: list[ObjectId | None] | None = None,
-) -> Page[CustomerProfile]:
+) -> list_selection.Page[customer_models.CustomerProfile]:
     """Return one page of the clients in the coach's scope by a stored figure.
 
     Those without it are last. Clients in any of `groups`, of any of `trainers` as in `list_customers`.
     """
     where, unfiltered = build_list_filter(ctx, archived, groups, trainers)
-    skip = skip_of(page, size)
+    skip = list_selection.skip_of(page, size)
     stored, total = await list_store.find_page_by(
         ctx, where, figure, descending=descending, skip=skip, limit=size, unfiltered=unfiltered
     )
-    return page_document([to_response(ctx, customer) for customer in stored], total, page, size)
+    return list_selection.page_document([to_response(ctx, customer) for customer in stored], total, page, size)
 
 
 def build_list_filter(
@@ -634,7 +635,7 @@ def build_list_filter(
     return where, len(where) == 1
 
 
-async def list_groups(ctx: Context) -> list[CustomerGroup]:
+async def list_groups(ctx: Context) -> list[customer_models.CustomerGroup]:
     """Return the groups of the clients in the coach's scope with the number of clients in each, by name."""
     return await list_store.count_groups(ctx, limit_to_scope(ctx))
 
@@ -701,12 +702,14 @@ def _comparable(text: str) -> str:
 # --- Full names of clients, as they are compared and as they tell clients apart ---------------------------------------
 
 
-def full_name_key(client: CustomerDetails | Customer | CustomerIdentity) -> str:
+def full_name_key(
+    client: customer_models.CustomerDetails | customer_models.Customer | customer_models.CustomerIdentity,
+) -> str:
     """Return what is the same for clients with the same full name."""
     return normalize(full_name(client))
 
 
-def distinct_names(clients: Sequence[CustomerIdentity]) -> dict[ObjectId, str]:
+def distinct_names(clients: Sequence[customer_models.CustomerIdentity]) -> dict[ObjectId, str]:
     """Return the full names; of clients with the same name, with the address or identifier that tells them apart."""
     counts = Counter(full_name_key(each) for each in clients)
     names: dict[ObjectId, str] = {}

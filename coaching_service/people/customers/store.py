@@ -6,6 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 
+from coaching_service.core import text as core_text
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
@@ -18,7 +19,6 @@ from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import BY_UPDATE, ListPart
 from coaching_service.core.media import IMAGE_TYPES
-from coaching_service.core.text import SUFFIX_LENGTH, apostrophe_pattern, longest_part, normalize, suffixes
 from coaching_service.core.validation import Date, Text
 from coaching_service.people.customers import counters
 from coaching_service.people.customers.models import Customer, CustomerRoleData, NewCustomerDocument
@@ -43,12 +43,12 @@ class SearchFields(TypedDict):
 
 def search_fields(name: str, surname: str | None, email: str | None) -> SearchFields:
     """Return the fields by which a client is sorted and searched: normalised texts and their suffixes."""
-    full_name, normalized_email = normalize(f"{name} {surname or ''}"), normalize(email or "")
+    full_name, normalized_email = core_text.normalize(f"{name} {surname or ''}"), core_text.normalize(email or "")
     return {
-        "sortName": normalize(name),
-        "sortSurname": normalize(surname or ""),
+        "sortName": core_text.normalize(name),
+        "sortSurname": core_text.normalize(surname or ""),
         "search": f"{full_name}\n{normalized_email}",
-        "suf": suffixes(full_name, normalized_email),
+        "suf": core_text.suffixes(full_name, normalized_email),
     }
 
 
@@ -61,13 +61,13 @@ class Match(NamedTuple):
 
 def match_text(term: str) -> Match | None:
     """Return how clients are found who contain `term` literally, with any kind of apostrophe; None if none can."""
-    normalized = normalize(term)
+    normalized = core_text.normalize(term)
     if "\0" in normalized:
         return None
-    scanned = {"search": {"$regex": apostrophe_pattern(normalized)}}
-    part = longest_part(normalized)
+    scanned = {"search": {"$regex": core_text.apostrophe_pattern(normalized)}}
+    part = core_text.longest_part(normalized)
     indexed = _by_suffix(part)
-    return Match(indexed if part == normalized and len(part) <= SUFFIX_LENGTH else indexed | scanned, scanned)
+    return Match(indexed if part == normalized and len(part) <= core_text.SUFFIX_LENGTH else indexed | scanned, scanned)
 
 
 def substring_filter(term: str) -> Filter | None:
@@ -78,15 +78,15 @@ def substring_filter(term: str) -> Filter | None:
 
 def match_words(text: str) -> Match | None:
     """Return how clients are found who contain every word of `text`, with any kind of apostrophe; None if none can."""
-    words = normalize(text).split()
+    words = core_text.normalize(text).split()
     if not words or "\0" in text:
         return None
-    scanned: Filter = {"$and": [{"search": {"$regex": apostrophe_pattern(word)}} for word in words]}
-    return Match(_by_suffix(max(map(longest_part, words), key=len)) | scanned, scanned)
+    scanned: Filter = {"$and": [{"search": {"$regex": core_text.apostrophe_pattern(word)}} for word in words]}
+    return Match(_by_suffix(max(map(core_text.longest_part, words), key=len)) | scanned, scanned)
 
 
 def _by_suffix(normalized: str) -> Filter:
-    return {"suf": {"$regex": "^" + re.escape(normalized[:SUFFIX_LENGTH])}}
+    return {"suf": {"$regex": "^" + re.escape(normalized[: core_text.SUFFIX_LENGTH])}}
 
 
 async def search_page(

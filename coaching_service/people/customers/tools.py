@@ -8,23 +8,14 @@ from typing import Any, TypedDict, cast
 
 from marshmallow import ValidationError, fields, validates_schema
 
+from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, coach, require_permission
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import (
-    Arguments,
-    PageWithHint,
-    ToolPage,
-    format_figure,
-    format_time,
-    join_facts,
-    list_answer,
-    optional,
-)
+from coaching_service.core.mcp import arguments
 from coaching_service.core.mcp.results import Answer, Reason, Written, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Boolean, Email, ListOf, StringList, Text
 from coaching_service.people.customers import batch, service
 from coaching_service.people.customers.models import CustomerDetails, CustomerProfile
 from coaching_service.people.customers.service import GroupNames, find_near_clients, full_name, match_groups
@@ -48,19 +39,21 @@ class CustomerText(TypedDict):
     lines: str
 
 
-class ListCustomers(ToolPage):
+class ListCustomers(arguments.ToolPage):
     """Which clients, and which page of them."""
 
-    search = Text(
+    search = validation.Text(
         allow_blank=True,
         load_default="",
         metadata={"description": "Parts of name, surname or e-mail."},
     )
-    isArchived = Boolean(load_default=False, metadata={"description": "Archived clients instead."})
-    groups = ListOf(Text(max_length=100), maximum=50, **optional("Only clients in any of these groups."))
+    isArchived = validation.Boolean(load_default=False, metadata={"description": "Archived clients instead."})
+    groups = validation.ListOf(
+        validation.Text(max_length=100), maximum=50, **arguments.optional("Only clients in any of these groups.")
+    )
 
 
-@tools.tool("List clients", access=coach(CUSTOMERS.VIEW), takes=ListCustomers(), returns=PageWithHint)
+@tools.tool("List clients", access=coach(CUSTOMERS.VIEW), takes=ListCustomers(), returns=arguments.PageWithHint)
 async def list_customers(
     ctx: Context, page: int, page_size: int, search: str, *, is_archived: bool, groups: list[str] | None
 ) -> Answer:
@@ -85,7 +78,7 @@ async def list_customers(
     title = f"{'Archived' if is_archived else 'Active'} clients"
     lines = [_summary_line(client, names) for client in clients["docs"]]
     ids = [client["_id"] for client in clients["docs"]]
-    return list_answer(title, clients, lines, ids=ids, hint=" ".join(filter(None, hints)))
+    return arguments.list_answer(title, clients, lines, ids=ids, hint=" ".join(filter(None, hints)))
 
 
 def suggest_groups(wanted: GroupNames) -> str:
@@ -107,7 +100,7 @@ async def _suggest_clients(ctx: Context, search: str) -> str:
 def _summary_line(client: CustomerProfile, coach_names: Mapping[ObjectId, str]) -> str:
     role = client["customerRoleData"]
     trainer = role["assignedTo"]
-    return join_facts(
+    return arguments.join_facts(
         f"{name_client(client)} [{client['_id']}]",
         trainer and f"trainer {typed(coach_names.get(trainer, ''))}",
         role["groups"] and f"groups {', '.join(map(typed, role['groups']))}",
@@ -128,7 +121,7 @@ def describe_rates(client: CustomerProfile) -> str | None:
     rates = (role["complianceRate7d"], role["complianceRate30d"], role["complianceRate90d"])
     if rates == (None, None, None):
         return None
-    return f"completed {' / '.join(format_figure(rate) for rate in rates)}% in 7/30/90 days"
+    return f"completed {' / '.join(arguments.format_figure(rate) for rate in rates)}% in 7/30/90 days"
 
 
 def describe_customer(ctx: Context, client: CustomerProfile, coach_names: Mapping[ObjectId, str]) -> list[str]:
@@ -138,20 +131,20 @@ def describe_customer(ctx: Context, client: CustomerProfile, coach_names: Mappin
     lines = [
         f"{name_client(client)} [{client['_id']}]{' (archived)' if role['isArchived'] else ''}",
         f"Today: {get_today(ctx, client)} ({client['timezone'] or ctx.caller.company.timezone})",
-        join_facts(
+        arguments.join_facts(
             client["email"] and f"e-mail {typed(client['email'])}",
             client["phone"] and f"phone {typed(client['phone'])}",
             client["birthday"] and f"birthday {client['birthday']}",
         ),
-        join_facts(
+        arguments.join_facts(
             f"trainer {typed(coach_names.get(trainer, ''))}" if trainer else "no trainer",
             role["groups"] and f"groups {', '.join(map(typed, role['groups']))}",
         ),
-        join_facts(
+        arguments.join_facts(
             describe_rates(client) or "no workout day in the last 90 days",
             f"trained {role['lastTrainedDate'] or 'never'}",
             role["lastWorkoutDate"] and f"scheduled to {role['lastWorkoutDate']}",
-            client["lastActivityDate"] and f"own latest action {format_time(client['lastActivityDate'])}",
+            client["lastActivityDate"] and f"own latest action {arguments.format_time(client['lastActivityDate'])}",
         ),
     ]
     return [line for line in lines if line]
@@ -174,19 +167,23 @@ def answer_customer(ctx: Context, client: CustomerProfile, lines: list[str]) -> 
     return Answer("\n".join(lines), data)
 
 
-class CreateCustomer(Arguments):
+class CreateCustomer(arguments.Arguments):
     """A client to create, or several."""
 
-    name = Text(**optional("First or full name."))
-    surname = Text(load_default=None, allow_none=True)
-    email = Email(load_default=None, allow_none=True)
-    sendInvitation = Boolean(load_default=False, metadata={"description": "Sends an invitation; needs email."})
-    phone = Text(max_length=50, load_default=None, allow_none=True)
-    groups = StringList(load_default=list, metadata={"description": "Names of groups."})
-    customers = ListOf(
-        fields.Nested(batch.ClientToCreate), minimum=1, maximum=100, **optional("Instead: up to 100 clients.")
+    name = validation.Text(**arguments.optional("First or full name."))
+    surname = validation.Text(load_default=None, allow_none=True)
+    email = validation.Email(load_default=None, allow_none=True)
+    sendInvitation = validation.Boolean(
+        load_default=False, metadata={"description": "Sends an invitation; needs email."}
     )
-    dryRun = Boolean(load_default=False, metadata={"description": "Of customers: only says what would be created."})
+    phone = validation.Text(max_length=50, load_default=None, allow_none=True)
+    groups = validation.StringList(load_default=list, metadata={"description": "Names of groups."})
+    customers = validation.ListOf(
+        fields.Nested(batch.ClientToCreate), minimum=1, maximum=100, **arguments.optional("Instead: up to 100 clients.")
+    )
+    dryRun = validation.Boolean(
+        load_default=False, metadata={"description": "Of customers: only says what would be created."}
+    )
 
     @validates_schema(skip_on_field_errors=False)
     def creates_one_or_several(self, data: Mapping[str, Any], **_: Any) -> None:

@@ -21,14 +21,6 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import ClientDisconnected, Forbidden, SignInRejected
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.identities import models, store
-from coaching_service.people.identities.models import (
-    EmailConfirmed,
-    IdentityClaim,
-    IdentityDisplaced,
-    PasswordReset,
-    StoredIdentity,
-    SubjectKind,
-)
 from coaching_service.people.identities.passwords import verify_password
 
 # --- Failed sign-ins: counted for a device that signed in before, else for the account and for the network address ----
@@ -107,7 +99,7 @@ class Identity:
 
     subject_id: ObjectId
     company_id: ObjectId
-    kind: SubjectKind
+    kind: models.SubjectKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +125,7 @@ class ConfirmationToken:
 async def create(
     ctx: Context,
     subject_id: ObjectId,
-    kind: SubjectKind,
+    kind: models.SubjectKind,
     email: str,
     password_hash: str | None,
     *,
@@ -149,7 +141,7 @@ async def create(
         raise Forbidden("No user can sign in to a sandbox", code="SANDBOX")
     if is_confirmed:
         if (displaced := await store.delete_unconfirmed(ctx, email)) is not None:
-            await ctx.publish(IdentityDisplaced(displaced["companyId"], displaced["subjectId"]))
+            await ctx.publish(models.IdentityDisplaced(displaced["companyId"], displaced["subjectId"]))
     elif password_hash is None and await store.can_be_claimed(ctx, email):
         address = models.normalize_email(email)
         await store.claims.insert(ctx, {"address": address, "kind": kind, "subjectId": subject_id})
@@ -166,7 +158,7 @@ async def find_by_email(services: Services, email: str) -> Identity | None:
 async def list_by_email(services: Services, email: str) -> list[Identity]:
     """Return the identity with an e-mail address, and the users who claim the address."""
     stored = await store.find_by_email(services, email)
-    holders: list[StoredIdentity | IdentityClaim] = [] if stored is None else [stored]
+    holders: list[models.StoredIdentity | models.IdentityClaim] = [] if stored is None else [stored]
     return [_to_identity(holder) for holder in (*holders, *await store.list_claims(services, email))]
 
 
@@ -224,7 +216,7 @@ async def set_password(ctx: Context, subject_id: ObjectId, password_hash: str) -
     return await _set_password(ctx, subject_id, {"passwordHash": password_hash}) is not None
 
 
-async def _set_password(ctx: Context, subject_id: ObjectId, fields: Document) -> StoredIdentity | None:
+async def _set_password(ctx: Context, subject_id: ObjectId, fields: Document) -> models.StoredIdentity | None:
     changed = {"$set": {**fields, "passwordChangedAt": now()}}
     return await store.identities.update(ctx, {"subjectId": subject_id}, changed)
 
@@ -232,7 +224,7 @@ async def _set_password(ctx: Context, subject_id: ObjectId, fields: Document) ->
 remove = store.delete
 
 
-def _to_identity(stored: StoredIdentity | IdentityClaim | PasswordReset) -> Identity:
+def _to_identity(stored: models.StoredIdentity | models.IdentityClaim | models.PasswordReset) -> Identity:
     return Identity(stored["subjectId"], stored["companyId"], stored["kind"])
 
 
@@ -321,7 +313,7 @@ def sign_in_rejected() -> SignInRejected:
 # --- tokens that are sent by mail ------------------------------------------------------------------------------------
 
 
-async def create_reset_token(ctx: Context, subject_id: ObjectId, kind: SubjectKind) -> str:
+async def create_reset_token(ctx: Context, subject_id: ObjectId, kind: models.SubjectKind) -> str:
     """Return a single-use token by which a coach or client of the company sets a password within an hour.
 
     It must only be sent to the e-mail address of the identity: using it confirms the address.
@@ -347,13 +339,13 @@ async def reset_password(ctx: Context, subject_id: ObjectId, token: str, passwor
     await store.resets.delete_many(ctx, {"subjectId": subject_id})
     if reset is None:
         return None
-    holder: StoredIdentity | IdentityClaim | None
+    holder: models.StoredIdentity | models.IdentityClaim | None
     confirmed = {"passwordHash": password_hash, "isConfirmed": True}
     if (holder := await _set_password(ctx, subject_id, confirmed)) is None:
         if (holder := await store.claims.delete(ctx, {"subjectId": subject_id})) is None:
             return None
         await create(ctx, subject_id, holder["kind"], holder["address"], password_hash, is_confirmed=True)
-    await ctx.publish(EmailConfirmed(subject_id))
+    await ctx.publish(models.EmailConfirmed(subject_id))
     return holder["address"]
 
 
@@ -394,7 +386,7 @@ async def confirm_email(ctx: Context, subject_id: ObjectId, address: str) -> boo
     where = {"subjectId": subject_id, "address": address}
     if await store.identities.update(ctx, where, {"$set": {"isConfirmed": True}}) is None:
         return False
-    await ctx.publish(EmailConfirmed(subject_id))
+    await ctx.publish(models.EmailConfirmed(subject_id))
     return True
 
 

@@ -14,18 +14,11 @@ from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.identities.models import (
-    IdentityClaim,
-    PasswordReset,
-    StoredIdentity,
-    SubjectKind,
-    normalize_email,
-    spellings_of,
-)
+from coaching_service.people.identities import models as identity_models
 
 RESET_LIFETIME = timedelta(hours=1)
 
-identities = Documents[StoredIdentity](
+identities = Documents[identity_models.StoredIdentity](
     "identities",
     (Index(("subjectId",), unique=True),),
     client_field="subjectId",
@@ -35,7 +28,7 @@ identities = Documents[StoredIdentity](
     placement=Unsharded("an e-mail address is unique among all companies, and found before its company is known"),
     transfer=NotExported("passwords and sign-in addresses"),
 )
-claims = Documents[IdentityClaim](
+claims = Documents[identity_models.IdentityClaim](
     "identityClaims",
     (Index(("subjectId",), unique=True),),
     client_field="subjectId",
@@ -45,7 +38,7 @@ claims = Documents[IdentityClaim](
     placement=Unsharded("found by the e-mail address, like identities"),
     transfer=NotExported("sign-in addresses"),
 )
-resets = Documents[PasswordReset](
+resets = Documents[identity_models.PasswordReset](
     "passwordResets",
     (Index(("subjectId",)),),
     client_field="subjectId",
@@ -64,7 +57,7 @@ resets = Documents[PasswordReset](
 async def create(
     ctx: Context,
     subject_id: ObjectId,
-    kind: SubjectKind,
+    kind: identity_models.SubjectKind,
     email: str,
     password_hash: str | None,
     *,
@@ -73,7 +66,7 @@ async def create(
     """Store an identity. Raises Conflict if the e-mail address is already used to sign in."""
     await _require_other_spellings_free(ctx, subject_id, email)
     identity = {
-        "address": normalize_email(email),
+        "address": identity_models.normalize_email(email),
         "kind": kind,
         "subjectId": subject_id,
         "passwordHash": password_hash,
@@ -87,7 +80,9 @@ async def create(
 
 async def _require_other_spellings_free(ctx: Context, subject_id: ObjectId, email: str) -> None:
     """Raise Conflict if another identity has the address in another spelling; the index finds the same one."""
-    if others := [each for each in spellings_of(email) if each != normalize_email(email)]:
+    if others := [
+        each for each in identity_models.spellings_of(email) if each != identity_models.normalize_email(email)
+    ]:
         where = {"address": {"$in": others}, "subjectId": {"$ne": subject_id}}
         if await identities.across_companies(ctx.services).find_one(where, {"_id": 1}, session=ctx.session):
             raise email_taken()
@@ -100,23 +95,23 @@ def email_taken() -> Conflict:
 
 async def can_be_claimed(ctx: Context, email: str) -> bool:
     """Return whether an identity uses an e-mail address that it has not confirmed, and is no coach of the company."""
-    where = {"address": {"$in": spellings_of(email)}, "isConfirmed": False}
+    where = {"address": {"$in": identity_models.spellings_of(email)}, "isConfirmed": False}
     fields = {"companyId": 1, "kind": 1}
     identity = await identities.across_companies(ctx.services).find_one(where, fields, session=ctx.session)
     return identity is not None and (identity["companyId"], identity["kind"]) != (ctx.company_id, "coach")
 
 
-async def find_by_email(services: Services, email: str) -> StoredIdentity | None:
+async def find_by_email(services: Services, email: str) -> identity_models.StoredIdentity | None:
     """Return the identity with an e-mail address, in any spelling and company, or None."""
     collection = identities.across_companies(services)
-    for address in spellings_of(email):
+    for address in identity_models.spellings_of(email):
         identity: Any = await collection.find_one({"address": address})
         if identity is not None:
             return identity  # type: ignore[no-any-return]  # the driver's documents are untyped
     return None
 
 
-async def find_by_subject(ctx: Context, subject_id: ObjectId) -> StoredIdentity | None:
+async def find_by_subject(ctx: Context, subject_id: ObjectId) -> identity_models.StoredIdentity | None:
     """Return the identity of a coach or client of the company, or None."""
     fields = (
         "address",
@@ -133,7 +128,7 @@ async def find_by_subject(ctx: Context, subject_id: ObjectId) -> StoredIdentity 
 
 async def find_by_company_and_subject(
     services: Services, company_id: ObjectId, subject_id: ObjectId
-) -> StoredIdentity | None:
+) -> identity_models.StoredIdentity | None:
     """Return the identity of a coach or client before there is a caller, or None."""
     where = {"companyId": company_id, "subjectId": subject_id}
     identity: Any = await identities.across_companies(services).find_one(where)
@@ -146,7 +141,7 @@ async def set_email(ctx: Context, subject_id: ObjectId, email: str) -> None:
     Raises Conflict if it is already used to sign in.
     """
     await _require_other_spellings_free(ctx, subject_id, email)
-    fields = {"address": normalize_email(email), "isConfirmed": False}
+    fields = {"address": identity_models.normalize_email(email), "isConfirmed": False}
     try:
         await identities.update(ctx, {"subjectId": subject_id}, {"$set": fields})
     except DuplicateKeyError:
@@ -160,9 +155,9 @@ async def delete(ctx: Context, subject_id: ObjectId) -> None:
     await resets.delete_many(ctx, {"subjectId": subject_id})
 
 
-async def delete_unconfirmed(ctx: Context, email: str) -> StoredIdentity | None:
+async def delete_unconfirmed(ctx: Context, email: str) -> identity_models.StoredIdentity | None:
     """Delete the unconfirmed identity with an e-mail address in any company, and its resets; returns it, or None."""
-    where = {"address": {"$in": spellings_of(email)}, "isConfirmed": False}
+    where = {"address": {"$in": identity_models.spellings_of(email)}, "isConfirmed": False}
     collection = identities.across_companies(ctx.services)
     identity: Any = await collection.find_one_and_delete(where, session=ctx.session)
     if identity is not None:
@@ -174,9 +169,9 @@ async def delete_unconfirmed(ctx: Context, email: str) -> StoredIdentity | None:
 # --- claims ----------------------------------------------------------------------------------------------------------
 
 
-async def list_claims(services: Services, email: str) -> list[IdentityClaim]:
+async def list_claims(services: Services, email: str) -> list[identity_models.IdentityClaim]:
     """Return the claims to an e-mail address in all companies."""
-    where = {"address": {"$in": spellings_of(email)}}
+    where = {"address": {"$in": identity_models.spellings_of(email)}}
     stored: list[Any] = await claims.across_companies(services).find(where).to_list(None)
     return stored
 
@@ -184,7 +179,7 @@ async def list_claims(services: Services, email: str) -> list[IdentityClaim]:
 # --- password resets -------------------------------------------------------------------------------------------------
 
 
-async def find_reset(services: Services, token_hash: str) -> PasswordReset | None:
+async def find_reset(services: Services, token_hash: str) -> identity_models.PasswordReset | None:
     """Return the password reset with this token, unless it has expired."""
     where = {"tokenHash": token_hash, "createdAt": {"$gt": now() - RESET_LIFETIME}}
     reset: Any = await resets.across_companies(services).find_one(where)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypedDict
 from cryptography.hazmat.primitives.asymmetric import ec
 from marshmallow import fields
 
+from coaching_service.core import fields as core_fields
 from coaching_service.core.database.collections import Unsharded, order_by
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
@@ -16,7 +17,6 @@ from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default, Description, Part, Private, private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Message, Text
 from coaching_service.people.identities.models import SubjectKind
@@ -57,15 +57,22 @@ class PublicPushKey(TypedDict):
     """The key with which browsers subscribe."""
 
     key: Annotated[
-        str, Description("The public VAPID key: the `applicationServerKey` of `pushManager.subscribe`, in base64url.")
+        str,
+        core_fields.Description(
+            "The public VAPID key: the `applicationServerKey` of `pushManager.subscribe`, in base64url."
+        ),
     ]
 
 
 class BrowserKeys(TypedDict):
     """The keys of a subscription, for which messages are encrypted."""
 
-    p256dh: Annotated[str, BrowserKey("p256dh"), Description("The public key of the browser: P-256, in base64url.")]
-    auth: Annotated[str, BrowserKey("auth"), Description("The secret of the subscription: 16 bytes, in base64url.")]
+    p256dh: Annotated[
+        str, BrowserKey("p256dh"), core_fields.Description("The public key of the browser: P-256, in base64url.")
+    ]
+    auth: Annotated[
+        str, BrowserKey("auth"), core_fields.Description("The secret of the subscription: 16 bytes, in base64url.")
+    ]
 
 
 class NewPushSubscription(TypedDict):
@@ -74,18 +81,20 @@ class NewPushSubscription(TypedDict):
     endpoint: Annotated[
         str,
         Text(max_length=MAX_ENDPOINT),
-        Description("The address of the push service of the browser: https, with the name of a public host."),
+        core_fields.Description(
+            "The address of the push service of the browser: https, with the name of a public host."
+        ),
     ]
     keys: Annotated[
         BrowserKeys,
         fields.Nested(input_of(BrowserKeys, name="PushKeysInput"), required=True),
-        Description("The keys of the browser."),
+        core_fields.Description("The keys of the browser."),
     ]
     userAgent: Annotated[
         str,
         Text(max_length=MAX_USER_AGENT, allow_blank=True),
-        Default(""),
-        Description("What the browser says of itself (`navigator.userAgent`), for the list of devices."),
+        core_fields.Default(""),
+        core_fields.Description("What the browser says of itself (`navigator.userAgent`), for the list of devices."),
     ]
 
 
@@ -100,9 +109,11 @@ class PushSubscription(TypedDict):
     """A device that receives notifications."""
 
     _id: ObjectId
-    userAgent: Annotated[str, Description("What the browser says of itself; empty if it was not sent.")]
+    userAgent: Annotated[str, core_fields.Description("What the browser says of itself; empty if it was not sent.")]
     createdAt: datetime
-    lastUsedAt: Annotated[datetime | None, Description("When the push service last accepted a message; null: not yet.")]
+    lastUsedAt: Annotated[
+        datetime | None, core_fields.Description("When the push service last accepted a message; null: not yet.")
+    ]
 
 
 class OwnDevice(TypedDict):
@@ -121,13 +132,13 @@ class StoredSubscription(PushSubscription, Stored):
     is deleted unless the browser has sent it again.
     """
 
-    subjectId: Annotated[ObjectId, Private]
-    kind: Annotated[SubjectKind, Private]
-    sessionId: Annotated[ObjectId, Private]
-    endpointHash: Annotated[str, Private]
-    sealed: Annotated[bytes, Private]
-    keyId: Annotated[ObjectId, Private]
-    expiresAt: Annotated[datetime, Private]
+    subjectId: Annotated[ObjectId, core_fields.Private]
+    kind: Annotated[SubjectKind, core_fields.Private]
+    sessionId: Annotated[ObjectId, core_fields.Private]
+    endpointHash: Annotated[str, core_fields.Private]
+    sealed: Annotated[bytes, core_fields.Private]
+    keyId: Annotated[ObjectId, core_fields.Private]
+    expiresAt: Annotated[datetime, core_fields.Private]
 
 
 class PushKey(TypedDict):
@@ -142,12 +153,14 @@ class PushKey(TypedDict):
 
 
 # What changes if a device sends its subscription again.
-RenewedFields: TypeAlias = Part[StoredSubscription, Literal["userAgent", "sessionId", "sealed", "keyId", "expiresAt"]]
+RenewedFields: TypeAlias = core_fields.Part[
+    StoredSubscription, Literal["userAgent", "sessionId", "sealed", "keyId", "expiresAt"]
+]
 # What the list of devices needs of a subscription, and what sending needs.
-ListedSubscription: TypeAlias = Part[
+ListedSubscription: TypeAlias = core_fields.Part[
     StoredSubscription, Literal["_id", "userAgent", "createdAt", "lastUsedAt", "sessionId"]
 ]
-SendingSubscription: TypeAlias = Part[StoredSubscription, Literal["_id", "sealed", "keyId"]]
+SendingSubscription: TypeAlias = core_fields.Part[StoredSubscription, Literal["_id", "sealed", "keyId"]]
 
 
 # --- Push subscriptions and VAPID keys in the database ----------------------------------------------------------------
@@ -158,7 +171,7 @@ _ORDER = ("-createdAt", "-_id")
 subscriptions = Documents[StoredSubscription](
     "pushSubscriptions",
     (Index(("subjectId", *_ORDER)),),
-    private=private_of(StoredSubscription),
+    private=core_fields.private_of(StoredSubscription),
     client_field="subjectId",
     secret=True,
     global_indexes=(Index(("endpointHash",), unique=True), Index(("expiresAt",), expire_after=0)),

@@ -19,15 +19,6 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.outbound import OutboundError
 from coaching_service.people.identities.models import SubjectKind
 from coaching_service.people.push import keys, models
-from coaching_service.people.push.models import (
-    NewPushSubscription,
-    OwnDevice,
-    PushSubscription,
-    PushTarget,
-    RenewedFields,
-    SendingSubscription,
-    subscriptions,
-)
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.models import SessionsEnded
 
@@ -35,18 +26,18 @@ MAX_DEVICES = 20
 # After which a subscription ends that its browser has not sent again. A coach's session ends after hours without use,
 # and the digest of the next morning is still to arrive.
 LIFETIMES = {"customer": timedelta(days=90), "coach": timedelta(days=30)}
-_SEALED = Sealed(subscriptions, "push subscription")
+_SEALED = Sealed(models.subscriptions, "push subscription")
 
 iterate_unreadable, rotate_master_key = _SEALED.iterate_unreadable, _SEALED.rotate_master_key
 
 
-async def list_own(ctx: Context) -> list[PushSubscription]:
+async def list_own(ctx: Context) -> list[models.PushSubscription]:
     """Return the devices on which the caller receives notifications, the newest first."""
     stored = await models.list_of_subject(ctx, ctx.caller.id)
-    return [take(PushSubscription, each) for each in stored]
+    return [take(models.PushSubscription, each) for each in stored]
 
 
-async def list_own_devices(ctx: Context) -> list[OwnDevice]:
+async def list_own_devices(ctx: Context) -> list[models.OwnDevice]:
     """Return the devices of the caller, the newest first; `isCurrent`: the one of this session."""
     stored = await models.list_of_subject(ctx, ctx.caller.id)
     return [
@@ -65,7 +56,7 @@ async def has_own_device(ctx: Context) -> bool:
     return any(each["isCurrent"] for each in await list_own_devices(ctx))
 
 
-async def subscribe(ctx: Context, subscription: NewPushSubscription) -> Upserted:
+async def subscribe(ctx: Context, subscription: models.NewPushSubscription) -> Upserted:
     """Store the subscription of a device until the caller's session ends; the same endpoint again replaces it.
 
     Raises InvalidFields for an address to which nothing is sent; Forbidden for a coach who impersonates a client.
@@ -82,7 +73,7 @@ async def subscribe(ctx: Context, subscription: NewPushSubscription) -> Upserted
 
 
 @transactional
-async def _store(ctx: Context, subscription: NewPushSubscription, key_id: ObjectId) -> Upserted:
+async def _store(ctx: Context, subscription: models.NewPushSubscription, key_id: ObjectId) -> Upserted:
     if not await sessions.hold_session(ctx, ctx.caller.credential_id):
         raise Unauthorized()
     endpoint_hash = token_hash(subscription["endpoint"])
@@ -90,8 +81,8 @@ async def _store(ctx: Context, subscription: NewPushSubscription, key_id: Object
     previous = await models.find_by_endpoint(ctx, endpoint_hash)
     is_own = previous is not None and previous["subjectId"] == ctx.caller.id
     subscription_id = previous["_id"] if previous is not None and is_own else ObjectId()
-    target: PushTarget = {"endpoint": subscription["endpoint"], "keys": subscription["keys"]}
-    fields: RenewedFields = {
+    target: models.PushTarget = {"endpoint": subscription["endpoint"], "keys": subscription["keys"]}
+    fields: models.RenewedFields = {
         "userAgent": subscription["userAgent"],
         "sessionId": ctx.caller.credential_id,
         "sealed": _SEALED.seal(ctx.services.vault, subscription_id, orjson.dumps(target)),
@@ -99,24 +90,24 @@ async def _store(ctx: Context, subscription: NewPushSubscription, key_id: Object
         "expiresAt": now() + LIFETIMES[kind],
     }
     where = {"_id": subscription_id}
-    if is_own and (renewed := await subscriptions.update(ctx, where, {"$set": fields})) is not None:
-        return Upserted(take(PushSubscription, renewed), created=False)
+    if is_own and (renewed := await models.subscriptions.update(ctx, where, {"$set": fields})) is not None:
+        return Upserted(take(models.PushSubscription, renewed), created=False)
     # The one that the device had may be of another company.
     of_device = {"endpointHash": endpoint_hash}
-    await subscriptions.across_companies(ctx.services).delete_many(of_device, session=ctx.session)
+    await models.subscriptions.across_companies(ctx.services).delete_many(of_device, session=ctx.session)
     owner = {"subjectId": ctx.caller.id, "kind": kind, **of_device}
-    stored = await subscriptions.insert(ctx, {"_id": subscription_id, **fields, **owner, "lastUsedAt": None})
+    stored = await models.subscriptions.insert(ctx, {"_id": subscription_id, **fields, **owner, "lastUsedAt": None})
     surplus = (await models.list_of_subject(ctx, ctx.caller.id))[MAX_DEVICES:]
     if surplus:
-        await subscriptions.delete_many(ctx, {"_id": {"$in": [each["_id"] for each in surplus]}})
+        await models.subscriptions.delete_many(ctx, {"_id": {"$in": [each["_id"] for each in surplus]}})
     await audit.record(ctx, "pushSubscription.created", about=None if ctx.caller.is_coach else ctx.caller.id)
-    return Upserted(take(PushSubscription, stored), created=True)
+    return Upserted(take(models.PushSubscription, stored), created=True)
 
 
 @transactional
 async def unsubscribe(ctx: Context, subscription_id: ObjectId) -> None:
     """End the notifications on one device of the caller. Raises NotFound if the caller has no such device."""
-    if not await subscriptions.delete_many(ctx, {"_id": subscription_id, "subjectId": ctx.caller.id}):
+    if not await models.subscriptions.delete_many(ctx, {"_id": subscription_id, "subjectId": ctx.caller.id}):
         raise NotFound("push subscription")
     await audit.record(ctx, "pushSubscription.deleted", about=None if ctx.caller.is_coach else ctx.caller.id)
 
@@ -124,10 +115,10 @@ async def unsubscribe(ctx: Context, subscription_id: ObjectId) -> None:
 async def end_with_sessions(ctx: Context, event: SessionsEnded) -> None:
     """End the notifications on the devices whose sessions have ended, in the same transaction."""
     where = event.filter("sessionId")
-    await subscriptions.across_companies(ctx.services).delete_many(where, session=ctx.session)
+    await models.subscriptions.across_companies(ctx.services).delete_many(where, session=ctx.session)
 
 
-def open_target(vault: Vault, subscription: SendingSubscription) -> PushTarget:
+def open_target(vault: Vault, subscription: models.SendingSubscription) -> models.PushTarget:
     """Return where messages to a device are sent. Raises SecretUnreadable."""
-    target: PushTarget = orjson.loads(_SEALED.open(vault, subscription))
+    target: models.PushTarget = orjson.loads(_SEALED.open(vault, subscription))
     return target

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
+from coaching_service.core import errors
 from coaching_service.core.auth import any_session, public
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import CompanySuspended, Conflict, Forbidden, SignInRejected, TooManyRequests
 from coaching_service.core.http.routes import Routes
+from coaching_service.people.sessions import models as session_models
 from coaching_service.people.sessions import passwords, service
-from coaching_service.people.sessions.models import (
-    Confirmation,
-    EmailConfirmation,
-    PasswordReset,
-    PasswordSet,
-    RefreshToken,
-    ResetRequest,
-    SessionTokens,
-    SignedIn,
-    SignIn,
-    SignUp,
-)
 
 routes = Routes("/auth", tag="Sessions")
 
@@ -29,10 +18,10 @@ _PASSWORD = "correct horse battery staple"  # noqa: S105 - an example of the Ope
     "/register",
     request_class="unlimited",
     access=public(),
-    errors=(Forbidden, Conflict, TooManyRequests),
+    errors=(errors.Forbidden, errors.Conflict, errors.TooManyRequests),
     example={"companyName": "My Gym", "name": "Ana", "email": "ana@example.com", "password": _PASSWORD},
 )
-async def sign_up(ctx: Context, body: SignUp) -> SignedIn:
+async def sign_up(ctx: Context, body: session_models.SignUp) -> session_models.SignedIn:
     """Sign up a company.
 
     Its owner is signed in at once, and receives a mail with a token that confirms the e-mail address (POST
@@ -48,10 +37,10 @@ async def sign_up(ctx: Context, body: SignUp) -> SignedIn:
     request_class="unlimited",
     access=public(),
     status=200,
-    errors=(CompanySuspended, SignInRejected, TooManyRequests),
+    errors=(errors.CompanySuspended, errors.SignInRejected, errors.TooManyRequests),
     example={"email": "ana@example.com", "password": _PASSWORD},
 )
-async def sign_in(ctx: Context, body: SignIn) -> SignedIn:
+async def sign_in(ctx: Context, body: session_models.SignIn) -> session_models.SignedIn:
     """Sign in, as a coach or as a client.
 
     From the 6th failure of an account, or the 30th of a network address, within 15 minutes: 429 with `Retry-After`. A
@@ -61,7 +50,7 @@ async def sign_in(ctx: Context, body: SignIn) -> SignedIn:
     return await service.sign_in(ctx, body["email"], body["password"], _device_tokens(body))
 
 
-def _device_tokens(body: SignIn | ResetRequest) -> list[str]:
+def _device_tokens(body: session_models.SignIn | session_models.ResetRequest) -> list[str]:
     token = body.get("deviceToken")
     return [token] if token else []
 
@@ -70,10 +59,10 @@ def _device_tokens(body: SignIn | ResetRequest) -> list[str]:
     "/refresh",
     access=public(),
     status=200,
-    errors=(CompanySuspended, SignInRejected),
+    errors=(errors.CompanySuspended, errors.SignInRejected),
     example={"refreshToken": "the latest refresh token"},
 )
-async def refresh_session(ctx: Context, body: RefreshToken) -> SessionTokens:
+async def refresh_session(ctx: Context, body: session_models.RefreshToken) -> session_models.SessionTokens:
     """Renew a session.
 
     The refresh token can be used once; using it again ends the session with all its tokens.
@@ -82,7 +71,7 @@ async def refresh_session(ctx: Context, body: RefreshToken) -> SessionTokens:
 
 
 @routes.post("/logout", access=any_session(), status=200)
-async def sign_out(ctx: Context) -> Confirmation:
+async def sign_out(ctx: Context) -> session_models.Confirmation:
     """Sign out.
 
     Ends the session with all its tokens.
@@ -92,9 +81,13 @@ async def sign_out(ctx: Context) -> Confirmation:
 
 
 @routes.post(
-    "/password/forgot", access=public(), status=200, errors=(TooManyRequests,), example={"email": "ana@example.com"}
+    "/password/forgot",
+    access=public(),
+    status=200,
+    errors=(errors.TooManyRequests,),
+    example={"email": "ana@example.com"},
 )
-async def request_password_reset(ctx: Context, body: ResetRequest) -> Confirmation:
+async def request_password_reset(ctx: Context, body: session_models.ResetRequest) -> session_models.Confirmation:
     """Request a token to set a new password.
 
     The response is the same for every e-mail address. If a user signs in by it, the token is sent there and expires
@@ -110,10 +103,10 @@ async def request_password_reset(ctx: Context, body: ResetRequest) -> Confirmati
     request_class="unlimited",
     access=public(),
     status=200,
-    errors=(CompanySuspended, Conflict, SignInRejected),
+    errors=(errors.CompanySuspended, errors.Conflict, errors.SignInRejected),
     example={"token": "from the e-mail", "password": _PASSWORD},
 )
-async def reset_password(ctx: Context, body: PasswordReset) -> PasswordSet:
+async def reset_password(ctx: Context, body: session_models.PasswordReset) -> session_models.PasswordSet:
     """Set a new password by a token.
 
     Every session ends; sign in with the new password, and with `deviceToken`, so that failures of others do not prevent
@@ -127,10 +120,10 @@ async def reset_password(ctx: Context, body: PasswordReset) -> PasswordSet:
     "/confirm-email",
     access=public(),
     status=200,
-    errors=(CompanySuspended, SignInRejected),
+    errors=(errors.CompanySuspended, errors.SignInRejected),
     example={"token": "from the e-mail"},
 )
-async def confirm_email(ctx: Context, body: EmailConfirmation) -> Confirmation:
+async def confirm_email(ctx: Context, body: session_models.EmailConfirmation) -> session_models.Confirmation:
     """Confirm an e-mail address by a token.
 
     The token is in the mail that a sign-up, or POST /auth/confirm-email/resend, sends. Mail that the company holds is
@@ -140,8 +133,8 @@ async def confirm_email(ctx: Context, body: EmailConfirmation) -> Confirmation:
     return {"message": "The e-mail address is confirmed"}
 
 
-@routes.post("/confirm-email/resend", access=any_session(), status=200, errors=(TooManyRequests,))
-async def resend_confirmation(ctx: Context) -> Confirmation:
+@routes.post("/confirm-email/resend", access=any_session(), status=200, errors=(errors.TooManyRequests,))
+async def resend_confirmation(ctx: Context) -> session_models.Confirmation:
     """Request another token to confirm the e-mail address.
 
     It is sent to the address by which the caller signs in, unless it is confirmed. From the fourth request within 15

@@ -30,15 +30,7 @@ from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.models import IdentityDisplaced, SubjectKind
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.identities.service import Identity
-from coaching_service.people.sessions.models import (
-    AccessToken,
-    NewSession,
-    Session,
-    SessionsEnded,
-    SessionTokens,
-    SessionWithSubject,
-    SignedIn,
-)
+from coaching_service.people.sessions import models as session_models
 from coaching_service.people.team import service as team
 from coaching_service.people.team.service import CoachRemoved, SignInEmailChanged
 
@@ -50,7 +42,7 @@ ACCESS_LIFETIME = timedelta(hours=1)
 FAMILY_LIFETIME = timedelta(days=30)
 _MAX_ACCESS_TOKENS = 5
 
-_sessions = Documents[Session](
+_sessions = Documents[session_models.Session](
     "sessions",
     (Index(("subjectId",)),),
     client_field="subjectId",
@@ -67,8 +59,8 @@ _sessions = Documents[Session](
 
 
 async def create(
-    ctx: Context, session: NewSession, access_hash: str, access_lifetime: timedelta, lifetime: timedelta
-) -> Session:
+    ctx: Context, session: session_models.NewSession, access_hash: str, access_lifetime: timedelta, lifetime: timedelta
+) -> session_models.Session:
     """Store a session that ends after `lifetime`, with its first access token."""
     at = now()
     access = [{"hash": access_hash, "until": at + access_lifetime}]
@@ -77,7 +69,7 @@ async def create(
 
 async def find_by_access(
     services: Services, access_hash: str, application: str | None = None
-) -> SessionWithSubject | None:
+) -> session_models.SessionWithSubject | None:
     """Return the session with this unexpired access token, in one round trip, or None.
 
     `application` is the one the session was created for; None: the REST interface.
@@ -86,7 +78,9 @@ async def find_by_access(
     return await _with_subject(services, {"access": unexpired, "application": application})
 
 
-async def find_by_refresh(services: Services, family_hash: str, refresh_hash: str) -> SessionWithSubject | None:
+async def find_by_refresh(
+    services: Services, family_hash: str, refresh_hash: str
+) -> session_models.SessionWithSubject | None:
     """Return the session whose valid refresh token has this hash, or None."""
     return await _with_subject(services, _valid_refresh(family_hash, refresh_hash))
 
@@ -95,7 +89,7 @@ def _valid_refresh(family_hash: str, refresh_hash: str) -> Filter:
     return {"familyHash": family_hash, "refreshHash": refresh_hash, "expiresAt": {"$gt": now()}}
 
 
-async def _with_subject(services: Services, where: Filter) -> SessionWithSubject | None:
+async def _with_subject(services: Services, where: Filter) -> session_models.SessionWithSubject | None:
     stages: list[Document] = [
         {"$match": where},
         {"$project": {"access.hash": 0, "familyHash": 0, "refreshHash": 0}},
@@ -202,7 +196,7 @@ log = structlog.get_logger("coaching_service.sessions")
 # --- signing up, in and out ------------------------------------------------------------------------------------------
 
 
-async def sign_up(ctx: Context, company_name: str, name: str, email: str, password: str) -> SignedIn:
+async def sign_up(ctx: Context, company_name: str, name: str, email: str, password: str) -> session_models.SignedIn:
     """Create a company and return the tokens of its owner's session.
 
     Raises Conflict if the e-mail address is already used to sign in, Forbidden if the operator has disabled sign-up,
@@ -242,7 +236,9 @@ async def register(
     return await create_company(ctx)
 
 
-async def sign_in(ctx: Context, email: str, password: str, device_tokens: Iterable[str] = ()) -> SignedIn:
+async def sign_in(
+    ctx: Context, email: str, password: str, device_tokens: Iterable[str] = ()
+) -> session_models.SignedIn:
     """Return the tokens of a new session.
 
     `device_tokens`: those that earlier sign-ins returned to the device, which has a counter of failures of its own.
@@ -275,11 +271,11 @@ async def get_principal(services: Services, identity: Identity) -> Principal | N
     return await service.load_principal(services, identity.company_id, identity.subject_id)
 
 
-async def create_session(ctx: Context, subject_id: ObjectId, kind: SubjectKind) -> SignedIn:
+async def create_session(ctx: Context, subject_id: ObjectId, kind: SubjectKind) -> session_models.SignedIn:
     """Create a session of a coach or client of the company and return its tokens and one of the device."""
     access, family = new_token(), new_token()
     refresh_token = f"{family}.{new_token()}"
-    session: NewSession = {
+    session: session_models.NewSession = {
         "subjectId": subject_id,
         "kind": kind,
         "familyHash": token_hash(family),
@@ -295,19 +291,19 @@ async def create_session(ctx: Context, subject_id: ObjectId, kind: SubjectKind) 
     }
 
 
-async def impersonate(ctx: Context, customer_id: ObjectId) -> AccessToken:
+async def impersonate(ctx: Context, customer_id: ObjectId) -> session_models.AccessToken:
     """Return a client's session for the caller: 15 minutes long, marked as impersonated, not renewable."""
     access = new_token()
-    session: NewSession = {"subjectId": customer_id, "kind": "customer", "impersonatedBy": ctx.caller.id}
+    session: session_models.NewSession = {"subjectId": customer_id, "kind": "customer", "impersonatedBy": ctx.caller.id}
     await create(ctx, session, token_hash(access), IMPERSONATION_LIFETIME, IMPERSONATION_LIFETIME)
     return _token_response(access, IMPERSONATION_LIFETIME)
 
 
-def _token_response(access: str, lifetime: timedelta) -> AccessToken:
+def _token_response(access: str, lifetime: timedelta) -> session_models.AccessToken:
     return {"accessToken": access, "tokenType": "Bearer", "expiresIn": int(lifetime.total_seconds())}
 
 
-async def refresh(ctx: Context, token: str) -> SessionTokens:
+async def refresh(ctx: Context, token: str) -> session_models.SessionTokens:
     """Return new tokens for a refresh token, which is then spent.
 
     Raises SignInRejected for any other token; a spent one ends its session at once. A token is not spent while its
@@ -323,7 +319,9 @@ async def refresh(ctx: Context, token: str) -> SessionTokens:
     if not await rotate(ctx.services, family_hash, token_hash(token), token_hash(renewed), token_hash(access)):
         ended = await _sessions.across_companies(ctx.services).find_one({"familyHash": family_hash})
         if ended is not None:
-            await _end(ctx, SessionsEnded(ended["companyId"], ended["subjectId"], session_id=ended["_id"]))
+            await _end(
+                ctx, session_models.SessionsEnded(ended["companyId"], ended["subjectId"], session_id=ended["_id"])
+            )
             log.warning("spent refresh token", session=str(ended["_id"]), company=str(ended["companyId"]))
         raise rejected
     return {**_token_response(access, ACCESS_LIFETIME), "refreshToken": renewed}
@@ -336,21 +334,23 @@ async def sign_out(ctx: Context) -> None:
 
 async def end_session(ctx: Context, session_id: ObjectId) -> bool:
     """End one session of the caller; returns whether there was one."""
-    return await _end(ctx, SessionsEnded(ctx.company_id, ctx.caller.id, session_id=session_id)) > 0
+    return await _end(ctx, session_models.SessionsEnded(ctx.company_id, ctx.caller.id, session_id=session_id)) > 0
 
 
 async def end_other_sessions(ctx: Context) -> None:
     """End every session of the caller, except for the session that sends this request."""
-    await _end(ctx, SessionsEnded(ctx.company_id, ctx.caller.id, kept_session_id=ctx.caller.credential_id))
+    await _end(
+        ctx, session_models.SessionsEnded(ctx.company_id, ctx.caller.id, kept_session_id=ctx.caller.credential_id)
+    )
 
 
 async def end_sessions(ctx: Context, subject_id: ObjectId) -> None:
     """End every session of a coach or client of the company."""
-    await _end(ctx, SessionsEnded(ctx.company_id, subject_id))
+    await _end(ctx, session_models.SessionsEnded(ctx.company_id, subject_id))
 
 
 @transactional
-async def _end(ctx: Context, which: SessionsEnded) -> int:
+async def _end(ctx: Context, which: session_models.SessionsEnded) -> int:
     """End sessions with what depends on them; returns how many there were."""
     sessions = _sessions.across_companies(ctx.services)
     number = (await sessions.delete_many(which.filter("_id"), session=ctx.session)).deleted_count
@@ -365,7 +365,7 @@ async def end_sessions_of_coach(ctx: Context, event: CoachRemoved | SignInEmailC
 
 async def end_displaced_sessions(ctx: Context, event: IdentityDisplaced) -> None:
     """End every session of a coach or client, of any company, who lost an unconfirmed e-mail address."""
-    await _end(ctx, SessionsEnded(event.company_id, event.subject_id))
+    await _end(ctx, session_models.SessionsEnded(event.company_id, event.subject_id))
 
 
 async def hold_session(ctx: Context, session_id: ObjectId) -> bool:
@@ -394,7 +394,7 @@ async def find_principal(services: Services, access_hash: str) -> Principal | No
     return None if session is None or not await _may_act(services, session) else to_principal(session)
 
 
-async def _may_act(services: Services, session: SessionWithSubject) -> bool:
+async def _may_act(services: Services, session: session_models.SessionWithSubject) -> bool:
     """Return whether a session is the user's own, or its coach may still act as the client. Raises CompanySuspended."""
     coach_id = session["impersonatedBy"]
     if coach_id is None or not session["customer"]:
@@ -405,7 +405,7 @@ async def _may_act(services: Services, session: SessionWithSubject) -> bool:
     return customers.is_in_scope(Context(services, coach), session["customer"][0])
 
 
-def to_principal(session: SessionWithSubject) -> Principal | None:
+def to_principal(session: session_models.SessionWithSubject) -> Principal | None:
     """Return the user of a session; None if the user or the company is deleted, or the client archived.
 
     Raises CompanySuspended.

@@ -10,13 +10,12 @@ from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
 from coaching_service.people.team import service
-from coaching_service.people.team.service import Coach, Employee, EmployeeChange, EmployeePermissions, NewEmployee
 
 routes = Routes("/coach/employees", tag="Team", path_descriptions={"employeeId": "The identifier of the employee."})
 
 
-@routes.get("", access=owner_session(), returns=list_of(Employee))
-async def list_employees(ctx: Context) -> list[Coach]:
+@routes.get("", access=owner_session(), returns=list_of(service.Employee))
+async def list_employees(ctx: Context) -> list[service.Coach]:
     """List the employees."""
     return await service.list_employees(ctx)
 
@@ -24,7 +23,7 @@ async def list_employees(ctx: Context) -> list[Coach]:
 @routes.post(
     "",
     access=owner_session(),
-    returns=Employee,
+    returns=service.Employee,
     errors=(Conflict,),
     example={
         "name": "Eli",
@@ -33,7 +32,7 @@ async def list_employees(ctx: Context) -> list[Coach]:
         "customersScope": "assigned",
     },
 )
-async def create_employee(ctx: Context, body: NewEmployee) -> Coach:
+async def create_employee(ctx: Context, body: service.NewEmployee) -> service.Coach:
     """Add an employee.
 
     The employee is sent a mail with a token to set a password.
@@ -41,8 +40,8 @@ async def create_employee(ctx: Context, body: NewEmployee) -> Coach:
     return await service.create_employee(ctx, body["name"], body["email"], body["permissions"], body["customersScope"])
 
 
-@routes.get("/{employeeId}", access=owner_session(), returns=Employee)
-async def get_employee(ctx: Context, employee_id: ObjectId) -> Coach:
+@routes.get("/{employeeId}", access=owner_session(), returns=service.Employee)
+async def get_employee(ctx: Context, employee_id: ObjectId) -> service.Coach:
     """Read an employee."""
     return await service.get_employee(ctx, employee_id)
 
@@ -50,11 +49,11 @@ async def get_employee(ctx: Context, employee_id: ObjectId) -> Coach:
 @routes.patch(
     "/{employeeId}",
     access=owner_session(),
-    body=patch_of(input_of(NewEmployee), name="EmployeeChange"),
-    returns=Employee,
+    body=patch_of(input_of(service.NewEmployee), name="EmployeeChange"),
+    returns=service.Employee,
     example={"name": "Eli Coach"},
 )
-async def update_employee(ctx: Context, employee_id: ObjectId, body: EmployeeChange) -> Coach:
+async def update_employee(ctx: Context, employee_id: ObjectId, body: service.EmployeeChange) -> service.Coach:
     """Change an employee.
 
     With another `email` the employee signs in by that one: sign-in sessions end and mailed tokens become invalid. An
@@ -66,11 +65,11 @@ async def update_employee(ctx: Context, employee_id: ObjectId, body: EmployeeCha
 @routes.put(
     "/{employeeId}/permissions",
     access=owner_session(),
-    body=EmployeePermissions,
-    returns=Employee,
+    body=service.EmployeePermissions,
+    returns=service.Employee,
     example={"permissions": ["customers.view", "customers.edit"], "customersScope": "assigned"},
 )
-async def set_employee_permissions(ctx: Context, employee_id: ObjectId, body: EmployeeChange) -> Coach:
+async def set_employee_permissions(ctx: Context, employee_id: ObjectId, body: service.EmployeeChange) -> service.Coach:
     """Set what an employee may do.
 
     They apply from the next request, for sessions and keys.

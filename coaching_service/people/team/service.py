@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from marshmallow import fields
 
+from coaching_service.core import fields as core_fields
+from coaching_service.core import validation
 from coaching_service.core.auth import ALL_PERMISSIONS, Company, Principal, Via
 from coaching_service.core.database import outcome
 from coaching_service.core.database.collections import Unsharded
@@ -21,11 +23,9 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.database.worker_thread import aggregate_all
 from coaching_service.core.errors import NotFound
 from coaching_service.core.events import DomainEvent
-from coaching_service.core.fields import Change, Default, Description, Private, private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.mail import MailBody, NewMail, subject_with
-from coaching_service.core.validation import Choice, Email, ListOf, Text, Version
 from coaching_service.people import invitations, notification_settings
 from coaching_service.people.account import service as account
 from coaching_service.people.account.service import Account
@@ -40,11 +40,11 @@ from coaching_service.people.notification_settings import NotificationSettings, 
 # --- The field of requests with permissions ---------------------------------------------------------------------------
 
 
-class Permissions(ListOf):
+class Permissions(validation.ListOf):
     """Permissions by name, without duplicates, sorted."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(Choice(*sorted(ALL_PERMISSIONS)), **options)
+        super().__init__(validation.Choice(*sorted(ALL_PERMISSIONS)), **options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
         return sorted(set(super()._deserialize(value, attr, data, **kwargs)))
@@ -61,17 +61,21 @@ PERMISSIONS = (
 class CoachName(TypedDict):
     """Who a coach is."""
 
-    name: Annotated[str, Text()]
-    email: Annotated[str, Email()]
+    name: Annotated[str, validation.Text()]
+    email: Annotated[str, validation.Email()]
 
 
 class CoachRights(TypedDict):
     """What a coach may do: an owner has all permissions, and the scope `all`."""
 
     permissions: Annotated[
-        list[str], Permissions(), fields.List(fields.String()), Default(list), Description(PERMISSIONS)
+        list[str],
+        Permissions(),
+        fields.List(fields.String()),
+        core_fields.Default(list),
+        core_fields.Description(PERMISSIONS),
     ]
-    customersScope: Annotated[CustomersScope, Default("all")]
+    customersScope: Annotated[CustomersScope, core_fields.Default("all")]
 
 
 class _CoachRole(TypedDict):
@@ -85,7 +89,7 @@ class _EmployeeRole(TypedDict):
 class Coach(CoachName, _CoachRole, CoachRights, Stored):
     """A stored coach; `notifications` are absent until the coach changes them."""
 
-    notifications: NotRequired[Annotated[SomeSettings, Private]]
+    notifications: NotRequired[Annotated[SomeSettings, core_fields.Private]]
 
 
 class Employee(CoachName, _EmployeeRole, CoachRights, Stored):
@@ -105,12 +109,12 @@ class NewEmployee(CoachName, CoachRights):
 class EmployeePermissions(TypedDict):
     """The permissions of an employee, and the clients they apply to."""
 
-    permissions: Annotated[list[str], Permissions(), Description(PERMISSIONS)]
+    permissions: Annotated[list[str], Permissions(), core_fields.Description(PERMISSIONS)]
     customersScope: NotRequired[CustomersScope]
-    version: NotRequired[Annotated[int, Version()]]
+    version: NotRequired[Annotated[int, validation.Version()]]
 
 
-EmployeeChange: TypeAlias = Change[NewEmployee]
+EmployeeChange: TypeAlias = core_fields.Change[NewEmployee]
 
 
 # --- Domain events about coaches --------------------------------------------------------------------------------------
@@ -143,7 +147,7 @@ class SignInEmailChanged(DomainEvent):
 coaches = Documents[Coach](
     "coaches",
     (Index(("_id",)), Index(("role", "createdAt"))),
-    private=private_of(Coach),
+    private=core_fields.private_of(Coach),
     cross_company_reason="a session or the command line knows a coach before it knows the company",
     is_cached=True,
     placement=Unsharded("joined to keys, sessions and grants, on the shard of these"),

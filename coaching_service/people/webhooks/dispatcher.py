@@ -39,13 +39,6 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.people.webhooks import service as _signatures
 from coaching_service.people.webhooks import service as store
-from coaching_service.people.webhooks.service import (
-    TEST_EVENT,
-    AttemptResult,
-    DueDelivery,
-    WebhookSecrets,
-    new_delivery,
-)
 
 # --- How many attempts run at the same time: limits for each webhook and in total, lower for slow receivers -----------
 
@@ -129,8 +122,8 @@ _MAIL_SUBJECT = "A webhook has been disabled"
 class Message:
     """A delivery with all that is needed to send it."""
 
-    delivery: DueDelivery
-    webhook: WebhookSecrets
+    delivery: store.DueDelivery
+    webhook: store.WebhookSecrets
     body: bytes
 
 
@@ -160,7 +153,7 @@ class Response:
         return "succeeded" if self.is_success else "rejected"
 
 
-async def prepare(ctx: Context, delivery: DueDelivery) -> Message | None:
+async def prepare(ctx: Context, delivery: store.DueDelivery) -> Message | None:
     """Return the message of a delivery; None if its client has been erased: then the delivery is deleted.
 
     Raises NotFound if the webhook is deleted or not active.
@@ -196,7 +189,7 @@ async def record(ctx: Context, message: Message, response: Response) -> datetime
     ctx.services.metrics.webhook_attempts.labels(response.outcome).inc()
     if not await store.record_attempt(ctx, delivery, result):
         result["nextAttemptAt"] = now()
-    if not response.is_success and delivery["type"] != TEST_EVENT:
+    if not response.is_success and delivery["type"] != store.TEST_EVENT:
         if webhook["failingSince"] is None:
             unless_failing = {"_id": webhook["_id"], "failingSince": None}
             await store.webhooks.set_derived(ctx, unless_failing, {"$set": {"failingSince": now()}})
@@ -205,25 +198,25 @@ async def record(ctx: Context, message: Message, response: Response) -> datetime
     return result["nextAttemptAt"]
 
 
-async def _load_event(ctx: Context, delivery: DueDelivery) -> Mapping[str, object] | None:
+async def _load_event(ctx: Context, delivery: store.DueDelivery) -> Mapping[str, object] | None:
     """Return the event as `GET /coach/events` returns it; None if it is gone."""
-    if delivery["type"] == TEST_EVENT:
+    if delivery["type"] == store.TEST_EVENT:
         return _test_event(ctx, delivery)
     return await events.find_event(ctx, delivery["eventId"])
 
 
-async def _is_client_there(ctx: Context, delivery: DueDelivery) -> bool:
+async def _is_client_there(ctx: Context, delivery: store.DueDelivery) -> bool:
     """Return whether the client of an event, if any, has not been deleted."""
     client_id = delivery["customerId"]
     return client_id is None or await customers.exists(ctx.services, ctx.company_id, client_id)
 
 
-def _test_event(ctx: Context, delivery: DueDelivery) -> dict[str, object]:
+def _test_event(ctx: Context, delivery: store.DueDelivery) -> dict[str, object]:
     return {
         "id": delivery["eventId"],
         "seq": delivery["seq"],
         "changeId": None,
-        "type": TEST_EVENT,
+        "type": store.TEST_EVENT,
         "createdAt": delivery["createdAt"],
         "customerId": None,
         "actor": {"type": "coach", "_id": ctx.caller.id, "keyId": None, "applicationId": None},
@@ -247,10 +240,10 @@ async def _post(ctx: Context, message: Message) -> tuple[int | None, str | None,
     return response.status, None, None
 
 
-def _result(ctx: Context, delivery: DueDelivery, response: Response) -> AttemptResult:
-    delays = () if delivery["type"] == TEST_EVENT else ctx.services.webhook_retry_seconds
+def _result(ctx: Context, delivery: store.DueDelivery, response: Response) -> store.AttemptResult:
+    delays = () if delivery["type"] == store.TEST_EVENT else ctx.services.webhook_retry_seconds
     retries = delivery["retries"]
-    result: AttemptResult = {
+    result: store.AttemptResult = {
         "status": "succeeded" if response.is_success else "failed",
         "responseStatus": response.status,
         "error": response.error,
@@ -366,7 +359,7 @@ class Endpoint:
                     async with asyncio.timeout((self._next_due - now()).total_seconds()):
                         await self._due_changed.wait()
 
-    async def _start(self, tasks: asyncio.TaskGroup, lane: Lane, delivery: DueDelivery) -> None:
+    async def _start(self, tasks: asyncio.TaskGroup, lane: Lane, delivery: store.DueDelivery) -> None:
         """Start an attempt when the lane has room; returns once the receiver has responded, or after a short time."""
         await lane.enter()
         try:
@@ -405,7 +398,7 @@ class Endpoint:
             where = {"_id": self._webhook_id, "failingSince": {"$ne": None}}
             await store.webhooks.set_derived(ctx, where, {"$set": {"failingSince": None}})
 
-    def _leave(self, lane: Lane, delivery: DueDelivery) -> None:
+    def _leave(self, lane: Lane, delivery: store.DueDelivery) -> None:
         lane.leave()
         self._running_further.discard(delivery["_id"])
 
@@ -445,7 +438,7 @@ async def _store_deliveries(
 def _delivery(webhook_id: ObjectId, event: Event) -> dict[str, object]:
     # What belongs to a client is erased with the client; that a client was deleted is still reported.
     client_id = None if event["type"] == "customer.deleted" else event["customerId"]
-    return {**new_delivery(webhook_id, event["id"], event["seq"], event["type"], client_id), "isQueued": True}
+    return {**store.new_delivery(webhook_id, event["id"], event["seq"], event["type"], client_id), "isQueued": True}
 
 
 _LEASE_NAME = "webhooks"

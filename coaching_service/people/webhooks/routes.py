@@ -11,19 +11,10 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import CursorPage
 from coaching_service.core.validation import patch_of
 from coaching_service.people.webhooks import service
-from coaching_service.people.webhooks.service import (
-    Delivery,
-    DeliveryQuery,
-    NewWebhook,
-    Webhook,
-    WebhookChange,
-    WebhookFields,
-    WebhookWithSecret,
-)
 
 _PATHS = {"webhookId": "The identifier of the webhook.", "deliveryId": "The identifier of the delivery."}
 routes = Routes("/coach/webhooks", tag="Webhooks", path_descriptions=_PATHS)
-_WITH_SECRET = output_of(WebhookWithSecret, output_of(Webhook))
+_WITH_SECRET = output_of(service.WebhookWithSecret, output_of(service.Webhook))
 _EXAMPLE = {
     "url": "https://crm.example.com/hooks/coaching",
     "types": ["workout.completed", "form.submitted"],
@@ -32,13 +23,13 @@ _EXAMPLE = {
 
 
 @routes.get("", access=owner())
-async def list_webhooks(ctx: Context) -> list[Webhook]:
+async def list_webhooks(ctx: Context) -> list[service.Webhook]:
     """List the webhooks of the company, oldest first."""
     return await service.list_webhooks(ctx)
 
 
 @routes.post("", access=owner(), returns=_WITH_SECRET, errors=(Conflict,), example=_EXAMPLE)
-async def create_webhook(ctx: Context, body: NewWebhook) -> WebhookWithSecret:
+async def create_webhook(ctx: Context, body: service.NewWebhook) -> service.WebhookWithSecret:
     """Create a webhook.
 
     It receives the events from now on, each as `GET /coach/events` returns it, signed as Standard Webhooks describes
@@ -48,7 +39,7 @@ async def create_webhook(ctx: Context, body: NewWebhook) -> WebhookWithSecret:
 
 
 @routes.get("/{webhookId}", access=owner())
-async def get_webhook(ctx: Context, webhook_id: ObjectId) -> Webhook:
+async def get_webhook(ctx: Context, webhook_id: ObjectId) -> service.Webhook:
     """Read a webhook."""
     return await service.get(ctx, webhook_id)
 
@@ -56,10 +47,10 @@ async def get_webhook(ctx: Context, webhook_id: ObjectId) -> Webhook:
 @routes.patch(
     "/{webhookId}",
     access=owner(),
-    body=patch_of(input_of(WebhookFields), name="WebhookChange"),
+    body=patch_of(input_of(service.WebhookFields), name="WebhookChange"),
     example={"description": "Our new CRM", "version": 0},
 )
-async def update_webhook(ctx: Context, webhook_id: ObjectId, body: WebhookChange) -> Webhook:
+async def update_webhook(ctx: Context, webhook_id: ObjectId, body: service.WebhookChange) -> service.Webhook:
     """Change a webhook.
 
     One that becomes active again receives the events from then on.
@@ -74,7 +65,7 @@ async def delete_webhook(ctx: Context, webhook_id: ObjectId) -> None:
 
 
 @routes.post("/{webhookId}/test", access=owner(), errors=(Conflict,))
-async def send_webhook_test(ctx: Context, webhook_id: ObjectId) -> Delivery:
+async def send_webhook_test(ctx: Context, webhook_id: ObjectId) -> service.Delivery:
     """Send a test event of the type `webhook.test`, once.
 
     The response is the delivery before its attempt: read it again for the result.
@@ -83,7 +74,7 @@ async def send_webhook_test(ctx: Context, webhook_id: ObjectId) -> Delivery:
 
 
 @routes.post("/{webhookId}/rotate-secret", access=owner(), status=200, returns=_WITH_SECRET)
-async def rotate_webhook_secret(ctx: Context, webhook_id: ObjectId) -> WebhookWithSecret:
+async def rotate_webhook_secret(ctx: Context, webhook_id: ObjectId) -> service.WebhookWithSecret:
     """Replace the secret of a webhook.
 
     For 24 hours messages have two signatures, with the new and the previous secret.
@@ -92,7 +83,9 @@ async def rotate_webhook_secret(ctx: Context, webhook_id: ObjectId) -> WebhookWi
 
 
 @routes.get("/{webhookId}/deliveries", access=owner())
-async def list_webhook_deliveries(ctx: Context, webhook_id: ObjectId, query: DeliveryQuery) -> CursorPage[Delivery]:
+async def list_webhook_deliveries(
+    ctx: Context, webhook_id: ObjectId, query: service.DeliveryQuery
+) -> CursorPage[service.Delivery]:
     """List the deliveries of a webhook of the last 30 days, newest first."""
     return await service.list_deliveries(
         ctx, webhook_id, limit=query["limit"], after=query["after"], status=query["status"]
@@ -100,7 +93,7 @@ async def list_webhook_deliveries(ctx: Context, webhook_id: ObjectId, query: Del
 
 
 @routes.post("/{webhookId}/deliveries/{deliveryId}/redeliver", access=owner(), status=200, errors=(Conflict,))
-async def redeliver_webhook_event(ctx: Context, webhook_id: ObjectId, delivery_id: ObjectId) -> Delivery:
+async def redeliver_webhook_event(ctx: Context, webhook_id: ObjectId, delivery_id: ObjectId) -> service.Delivery:
     """Send a delivery again, with the same `webhook-id`.
 
     The response is the delivery before the new attempt.

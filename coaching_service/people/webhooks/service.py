@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias, Typed
 from marshmallow import fields
 
 from coaching_service.core import audit
+from coaching_service.core import fields as core_fields
 from coaching_service.core.auth import SecretUnreadable, Vault
 from coaching_service.core.changes.numbering import batches
 from coaching_service.core.database.connection import Index
@@ -23,7 +24,6 @@ from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, NotFound, invalid_field
 from coaching_service.core.events import EVENT_TYPES, EventType
-from coaching_service.core.fields import Change, Default, Description, Part, Private, private_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import CursorPage, ListPart, PartQuery
 from coaching_service.core.metrics import Backlog
@@ -86,78 +86,89 @@ class WebhookFields(TypedDict):
     url: Annotated[
         str,
         Text(max_length=MAX_URL, metadata={"description": _URL, "format": "uri"}),
-        Description(response=_URL),
+        core_fields.Description(response=_URL),
     ]
     types: Annotated[
         list[EventType],
         EventTypes(),
         fields.List(fields.String()),
-        Default(list),
-        Description("The types of events that are sent; empty for all, also those added later."),
+        core_fields.Default(list),
+        core_fields.Description("The types of events that are sent; empty for all, also those added later."),
     ]
-    description: Annotated[str, WebhookDescription(), Default(""), Description("What receives the events, for people.")]
-    isActive: Annotated[bool, Default(True), Description(_IS_ACTIVE, request=f"{_IS_ACTIVE} Default: true.")]
+    description: Annotated[
+        str,
+        WebhookDescription(),
+        core_fields.Default(""),
+        core_fields.Description("What receives the events, for people."),
+    ]
+    isActive: Annotated[
+        bool, core_fields.Default(True), core_fields.Description(_IS_ACTIVE, request=f"{_IS_ACTIVE} Default: true.")
+    ]
 
 
 class NewWebhook(WebhookFields):
     """A webhook to create."""
 
 
-WebhookChange: TypeAlias = Change[WebhookFields]
+WebhookChange: TypeAlias = core_fields.Change[WebhookFields]
 
 
 class Webhook(WebhookFields, Stored):
     """An address that receives the events of the company."""
 
     failingSince: Annotated[
-        datetime | None, Description("Since when every delivery has failed; null if the last succeeded.")
+        datetime | None, core_fields.Description("Since when every delivery has failed; null if the last succeeded.")
     ]
     disabledAt: Annotated[
         datetime | None,
-        Description("When the service set `isActive` to false, after three days of failures; else null."),
+        core_fields.Description("When the service set `isActive` to false, after three days of failures; else null."),
     ]
     previousSecretUntil: Annotated[
         datetime | None,
-        Description("Until when messages are also signed with the secret before the last rotation."),
+        core_fields.Description("Until when messages are also signed with the secret before the last rotation."),
     ]
-    secrets: NotRequired[Annotated[list[StoredSecret], Private]]  # newest first
+    secrets: NotRequired[Annotated[list[StoredSecret], core_fields.Private]]  # newest first
     # The number of the last event for which a delivery was stored, if it needs one.
-    position: NotRequired[Annotated[int, Private]]
-    slot: NotRequired[Annotated[int, Private]]  # from 0, unique in the company
-    requested: NotRequired[Annotated[int, Private]]  # how many deliveries users have requested
+    position: NotRequired[Annotated[int, core_fields.Private]]
+    slot: NotRequired[Annotated[int, core_fields.Private]]  # from 0, unique in the company
+    requested: NotRequired[Annotated[int, core_fields.Private]]  # how many deliveries users have requested
 
 
 class WebhookWithSecret(Webhook):
     """A webhook whose secret has just been created."""
 
-    secret: Annotated[str, Description(_SECRET)]
+    secret: Annotated[str, core_fields.Description(_SECRET)]
 
 
 class DeliveryQuery(PartQuery):
     """Which deliveries are listed."""
 
-    status: Annotated[DeliveryStatus | None, Description(_STATUS)]
+    status: Annotated[DeliveryStatus | None, core_fields.Description(_STATUS)]
 
 
 class Delivery(Stored):
     """One event for one webhook, with its last attempt."""
 
-    webhookId: Annotated[ObjectId, Description("The webhook.")]
-    eventId: Annotated[str, Description("The `id` of the event.")]
-    seq: Annotated[int, Description("The number of the event within the company; 0 for a test.")]
-    type: Annotated[str, Description(f"The type of the event; `{TEST_EVENT}` for a test.")]
-    customerId: Annotated[ObjectId | None, Description("The client the event is about, if any and not deleted by it.")]
-    status: Annotated[DeliveryStatus, Description(_STATUS)]
-    attempts: Annotated[int, Description("How many attempts were made.")]
-    responseStatus: Annotated[int | None, Description("The status of the last response; null if there was none.")]
-    error: Annotated[str | None, Description(_ERROR)]
-    durationMs: Annotated[int | None, Description("How long the last attempt took, in milliseconds.")]
-    lastAttemptAt: Annotated[datetime | None, Description("When the last attempt began.")]
-    nextAttemptAt: Annotated[
-        datetime | None, Description("When the next attempt is due; null if it is the first, or none is.")
+    webhookId: Annotated[ObjectId, core_fields.Description("The webhook.")]
+    eventId: Annotated[str, core_fields.Description("The `id` of the event.")]
+    seq: Annotated[int, core_fields.Description("The number of the event within the company; 0 for a test.")]
+    type: Annotated[str, core_fields.Description(f"The type of the event; `{TEST_EVENT}` for a test.")]
+    customerId: Annotated[
+        ObjectId | None, core_fields.Description("The client the event is about, if any and not deleted by it.")
     ]
-    isQueued: NotRequired[Annotated[bool, Private]]  # only while the first attempt waits for its turn
-    retries: NotRequired[Annotated[int, Private]]  # how many of the delays between attempts have been used
+    status: Annotated[DeliveryStatus, core_fields.Description(_STATUS)]
+    attempts: Annotated[int, core_fields.Description("How many attempts were made.")]
+    responseStatus: Annotated[
+        int | None, core_fields.Description("The status of the last response; null if there was none.")
+    ]
+    error: Annotated[str | None, core_fields.Description(_ERROR)]
+    durationMs: Annotated[int | None, core_fields.Description("How long the last attempt took, in milliseconds.")]
+    lastAttemptAt: Annotated[datetime | None, core_fields.Description("When the last attempt began.")]
+    nextAttemptAt: Annotated[
+        datetime | None, core_fields.Description("When the next attempt is due; null if it is the first, or none is.")
+    ]
+    isQueued: NotRequired[Annotated[bool, core_fields.Private]]  # only while the first attempt waits for its turn
+    retries: NotRequired[Annotated[int, core_fields.Private]]  # how many of the delays between attempts have been used
 
 
 class AttemptResponse(TypedDict):
@@ -178,10 +189,10 @@ class AttemptResult(AttemptResponse):
 
 
 # What the process that delivers needs of every active webhook.
-ActiveWebhook: TypeAlias = Part[Webhook, Literal["_id", "companyId", "requested"]]
+ActiveWebhook: TypeAlias = core_fields.Part[Webhook, Literal["_id", "companyId", "requested"]]
 # What an attempt to send needs of a webhook, and of a delivery.
-WebhookSecrets: TypeAlias = Part[Webhook, Literal["_id", "url", "isActive", "secrets", "failingSince"]]
-DueDelivery: TypeAlias = Part[
+WebhookSecrets: TypeAlias = core_fields.Part[Webhook, Literal["_id", "url", "isActive", "secrets", "failingSince"]]
+DueDelivery: TypeAlias = core_fields.Part[
     Delivery,
     Literal["_id", "webhookId", "eventId", "seq", "type", "customerId", "createdAt", "nextAttemptAt", "retries"],
 ]
@@ -202,7 +213,7 @@ _PENDING = Index(("createdAt", "webhookId"), partial_filter=(("status", "pending
 webhooks = Documents[Webhook](
     "webhooks",
     (Index(("createdAt", "_id")), Index(("slot",), unique=True)),
-    private=private_of(Webhook),
+    private=core_fields.private_of(Webhook),
     global_indexes=(Index(("isActive",)),),
     cross_company_reason=_REASON,
     transfer=NotExported("secrets, and addresses that expect the events of this company"),
@@ -216,7 +227,7 @@ deliveries = Documents[Delivery](
         Index(("webhookId", "nextAttemptAt")),
         Index(("customerId",)),
     ),
-    private=private_of(Delivery),
+    private=core_fields.private_of(Delivery),
     global_indexes=(_PENDING,),
     client_field="customerId",
     secret=True,
@@ -313,7 +324,7 @@ async def record_attempt(ctx: Context, delivery: DueDelivery, result: AttemptRes
     where = {"_id": delivery["_id"], "nextAttemptAt": delivery["nextAttemptAt"]}
     if await deliveries.set_derived(ctx, where, change):
         return True
-    change["$set"] = take(AttemptResponse, result)
+    change["$set"] = core_fields.take(AttemptResponse, result)
     await deliveries.set_derived(ctx, {"_id": delivery["_id"]}, change)
     return False
 

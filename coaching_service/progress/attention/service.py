@@ -29,17 +29,11 @@ from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.absences import NO_ABSENCES, Absences
 from coaching_service.people.availability.models import Availability
 from coaching_service.people.customers import attention_events, derived_figures
+from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.attention_events import RENEWAL, WEIGHTS
-from coaching_service.people.customers.models import Attention, Customer, DatedCount, FigureMark, Reason, ReasonType
 from coaching_service.progress import reminders
-from coaching_service.progress.attention.models import (
-    AttentionCustomer,
-    AttentionEntry,
-    AttentionReason,
-    DismissalFields,
-    StoredDismissal,
-)
+from coaching_service.progress.attention import models as attention_models
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.compliance.models import ClientFigures, DayCompliance
 from coaching_service.progress.conversation import service as conversation
@@ -55,12 +49,12 @@ from coaching_service.training.workouts.reports.models import LatestSessions
 # --- Dismissed reasons in the database --------------------------------------------------------------------------------
 
 
-_dismissals = Documents[StoredDismissal](
+_dismissals = Documents[attention_models.StoredDismissal](
     "attentionDismissals",
     (Index(("customerId", "reason"), unique=True),),
     client_field="customerId",
     history=History("attention_dismissal"),
-    transfer=Portable(StoredDismissal, RECORDS, references={"customerId": "customers"}),
+    transfer=Portable(attention_models.StoredDismissal, RECORDS, references={"customerId": "customers"}),
 )
 
 
@@ -91,7 +85,7 @@ _MOST_IDLE_DAYS = 3_660  # that are looked at, for one on which the client was n
 class DatedReason:
     """A reason, and the time of its newest occurrence: once that is later, a dismissed reason comes back."""
 
-    reason: Reason
+    reason: customer_models.Reason
     newest: datetime
 
 
@@ -113,12 +107,12 @@ class ClientState:
     compliance: float | None = None
     pending_forms: Mapping[date, int] = field(default_factory=dict)
     records: Mapping[date, int] = field(default_factory=dict)
-    health_notes: DatedCount | None = None
+    health_notes: customer_models.DatedCount | None = None
     erasure_requested: datetime | None = None
-    unread: DatedCount | None = None
-    to_review: DatedCount | None = None
+    unread: customer_models.DatedCount | None = None
+    to_review: customer_models.DatedCount | None = None
     program_end: date | None = None
-    previous: Mapping[ReasonType, datetime] = field(default_factory=dict)
+    previous: Mapping[customer_models.ReasonType, datetime] = field(default_factory=dict)
     absences: Absences = NO_ABSENCES
 
     @property
@@ -151,12 +145,12 @@ def find_reasons(state: ClientState, settings: AttentionSettings) -> list[DatedR
 
 
 def _make_reason(
-    reason_type: ReasonType, since: datetime, count: int = 1, *, newest: datetime | None = None
+    reason_type: customer_models.ReasonType, since: datetime, count: int = 1, *, newest: datetime | None = None
 ) -> DatedReason:
     return DatedReason({"type": reason_type, "since": since, "count": count}, newest or since)
 
 
-def _dated(reason_type: ReasonType, counted: DatedCount | None) -> DatedReason | None:
+def _dated(reason_type: customer_models.ReasonType, counted: customer_models.DatedCount | None) -> DatedReason | None:
     return _make_reason(reason_type, counted["newest"], counted["count"]) if counted else None
 
 
@@ -278,17 +272,19 @@ _WORK_RULES: Sequence[_Rule] = (
 _RULES: Sequence[_Rule] = (_find_program_ending, _find_returning, _find_records, _find_unavailable)
 
 
-def _lasting(state: ClientState, reason_type: ReasonType, since: datetime) -> DatedReason:
+def _lasting(state: ClientState, reason_type: customer_models.ReasonType, since: datetime) -> DatedReason:
     """Return a reason that keeps its `since` for as long as it lasts."""
     return _make_reason(reason_type, state.previous.get(reason_type, since))
 
 
 def summarize(
-    reasons: Sequence[DatedReason], dismissals: Mapping[ReasonType, DismissalFields], today: date
-) -> Attention:
+    reasons: Sequence[DatedReason],
+    dismissals: Mapping[customer_models.ReasonType, attention_models.DismissalFields],
+    today: date,
+) -> customer_models.Attention:
     """Return what is stored with a client: the reasons, without dismissed ones, and the score."""
-    shown: list[Reason] = []
-    dismissed: list[Reason] = []
+    shown: list[customer_models.Reason] = []
+    dismissed: list[customer_models.Reason] = []
     for each in reasons:
         dismissal = dismissals.get(each.reason["type"])
         is_dismissed = dismissal is not None and _is_dismissed(each, dismissal, today)
@@ -296,12 +292,12 @@ def summarize(
     return {"score": sum(_weigh(reason) for reason in shown), "reasons": shown, "dismissed": dismissed}
 
 
-def _is_dismissed(dated: DatedReason, dismissal: DismissalFields, today: date) -> bool:
+def _is_dismissed(dated: DatedReason, dismissal: attention_models.DismissalFields, today: date) -> bool:
     until = dismissal["until"]
     return dated.newest <= dismissal["since"] and (until is None or str(today) < until)
 
 
-def _weigh(reason: Reason) -> int:
+def _weigh(reason: customer_models.Reason) -> int:
     times = min(reason["count"], MOST_COUNTED_MISSED) if reason["type"] == "missed_workout" else 1
     return times * WEIGHTS[reason["type"]]
 
@@ -310,17 +306,17 @@ def _weigh(reason: Reason) -> int:
 
 
 MAX_QUOTE = 120
-Quotes = Mapping[tuple[ObjectId, ReasonType], str]
-_Reader = Callable[[Context, Sequence[Customer]], Awaitable[Mapping[ObjectId, str]]]
+Quotes = Mapping[tuple[ObjectId, customer_models.ReasonType], str]
+_Reader = Callable[[Context, Sequence[customer_models.Customer]], Awaitable[Mapping[ObjectId, str]]]
 
 
-async def quote_causes(ctx: Context, clients: Sequence[Customer]) -> Quotes:
+async def quote_causes(ctx: Context, clients: Sequence[customer_models.Customer]) -> Quotes:
     """Return what has caused the reasons of clients, by client and reason: at most 120 characters each.
 
     The newest note, message, answer or record; the workouts that were missed; forms and figures. The caller may see
     these reasons.
     """
-    with_reason: dict[ReasonType, list[Customer]] = {}
+    with_reason: dict[customer_models.ReasonType, list[customer_models.Customer]] = {}
     for client in clients:
         for reason in client["attention"]["reasons"] if "attention" in client else ():
             with_reason.setdefault(reason["type"], []).append(client)
@@ -348,28 +344,28 @@ def _of(read: Callable[[Context, Sequence[ObjectId]], Awaitable[Mapping[ObjectId
     return lambda ctx, clients: read(ctx, _ids(clients))
 
 
-def _ids(clients: Sequence[Customer]) -> list[ObjectId]:
+def _ids(clients: Sequence[customer_models.Customer]) -> list[ObjectId]:
     return [client["_id"] for client in clients]
 
 
-async def _read_missed(ctx: Context, clients: Sequence[Customer]) -> Mapping[ObjectId, str]:
+async def _read_missed(ctx: Context, clients: Sequence[customer_models.Customer]) -> Mapping[ObjectId, str]:
     return await compliance.describe_missed(ctx, _today_of(ctx, clients))
 
 
-async def _read_absences(ctx: Context, clients: Sequence[Customer]) -> Mapping[ObjectId, str]:
+async def _read_absences(ctx: Context, clients: Sequence[customer_models.Customer]) -> Mapping[ObjectId, str]:
     return await availability.describe_absences(ctx, _today_of(ctx, clients))
 
 
-def _today_of(ctx: Context, clients: Sequence[Customer]) -> dict[ObjectId, date]:
+def _today_of(ctx: Context, clients: Sequence[customer_models.Customer]) -> dict[ObjectId, date]:
     return {client["_id"]: ctx.caller.today(client["timezone"]) for client in clients}
 
 
-async def _read_records(ctx: Context, clients: Sequence[Customer]) -> Mapping[ObjectId, str]:
+async def _read_records(ctx: Context, clients: Sequence[customer_models.Customer]) -> Mapping[ObjectId, str]:
     first = min(_today_of(ctx, clients).values()) - timedelta(days=RECORD_DAYS)
     return await personal_records.describe_newest(ctx, _ids(clients), str(first))
 
 
-_READERS: Mapping[ReasonType, _Reader] = {
+_READERS: Mapping[customer_models.ReasonType, _Reader] = {
     "health_note": _of(notes.find_newest_health_texts),
     "unread_message": _of(conversation.find_newest_unread_texts),
     "check_in_to_review": _of(form_responses.find_newest_unreviewed_texts),
@@ -381,30 +377,30 @@ _READERS: Mapping[ReasonType, _Reader] = {
 }
 
 
-def _describe_inactive(_: Context, client: Customer) -> str:
+def _describe_inactive(_: Context, client: customer_models.Customer) -> str:
     last = client["customerRoleData"]["lastTrainedDate"]
     return f"Last session on {last}" if last else "No session yet"
 
 
-def _describe_compliance(_: Context, client: Customer) -> str:
+def _describe_compliance(_: Context, client: customer_models.Customer) -> str:
     rate = client["customerRoleData"]["complianceRate30d"]
     return "" if rate is None else f"{rate:.4g} % of the workout days of the last 30 days"
 
 
-def _describe_scheduled(ctx: Context, client: Customer) -> str:
+def _describe_scheduled(ctx: Context, client: customer_models.Customer) -> str:
     last = client["customerRoleData"]["lastWorkoutDate"]
     if last and last > str(ctx.caller.today(client.get("timezone"))):
         return f"Nothing in the coming days; later workouts until {last}"
     return f"Last scheduled on {last}" if last else NEVER_SCHEDULED
 
 
-def _describe_ending(ctx: Context, client: Customer) -> str:
+def _describe_ending(ctx: Context, client: customer_models.Customer) -> str:
     [since] = [each["since"] for each in client["attention"]["reasons"] if each["type"] == "program_ending"]
     begun = local_date(since, client["timezone"] or ctx.caller.company.timezone)
     return f"Ends on {begun + timedelta(days=ENDING_DAYS)}"
 
 
-_FIGURES: Mapping[ReasonType, Callable[[Context, Customer], str]] = {
+_FIGURES: Mapping[customer_models.ReasonType, Callable[[Context, customer_models.Customer], str]] = {
     "inactive": _describe_inactive,
     "low_compliance": _describe_compliance,
     "nothing_scheduled": _describe_scheduled,
@@ -424,7 +420,7 @@ class _StoredClient(LatestSessions, total=False):
 
     _id: ObjectId
     createdAt: datetime
-    attention: Attention
+    attention: customer_models.Attention
     erasureRequestedAt: datetime
     isArchived: bool
 
@@ -444,8 +440,8 @@ class LoadedClient:
 
     figures: ClientFigures
     state: ClientState
-    dismissals: Mapping[ReasonType, DismissalFields]
-    stored_reasons: Sequence[Reason]
+    dismissals: Mapping[customer_models.ReasonType, attention_models.DismissalFields]
+    stored_reasons: Sequence[customer_models.Reason]
     is_archived: bool
 
 
@@ -484,7 +480,9 @@ async def load_clients(
     )
     forms_of, records_of = _by_date(forms), _by_date(records)
     health_notes_of, unread_of, to_review_of = _by_client(health_notes), _by_client(unread), _by_client(to_review)
-    dismissals_of: dict[ObjectId, dict[ReasonType, DismissalFields]] = defaultdict(dict)
+    dismissals_of: dict[ObjectId, dict[customer_models.ReasonType, attention_models.DismissalFields]] = defaultdict(
+        dict
+    )
     for dismissal in dismissals:
         dismissals_of[dismissal["customerId"]][dismissal["reason"]] = dismissal
     clients: dict[ObjectId, LoadedClient] = {}
@@ -526,11 +524,11 @@ def _by_date(counts: Iterable[_DailyCount]) -> Mapping[ObjectId, Mapping[date, i
     return by_client
 
 
-def _by_client(counts: Iterable[DatedCount]) -> dict[ObjectId, DatedCount]:
+def _by_client(counts: Iterable[customer_models.DatedCount]) -> dict[ObjectId, customer_models.DatedCount]:
     return {entry["_id"]: entry for entry in counts}
 
 
-def _previous(document: _StoredClient) -> dict[ReasonType, datetime]:
+def _previous(document: _StoredClient) -> dict[customer_models.ReasonType, datetime]:
     """Return the `since` of the reasons that were found the last time, dismissed ones included."""
     attention = document.get("attention")
     reasons = [*attention["reasons"], *attention["dismissed"]] if attention else []
@@ -538,7 +536,7 @@ def _previous(document: _StoredClient) -> dict[ReasonType, datetime]:
 
 
 _REPORTED_AT_ONCE = 20
-_NOTHING: Attention = {"score": 0, "reasons": [], "dismissed": []}
+_NOTHING: customer_models.Attention = {"score": 0, "reasons": [], "dismissed": []}
 
 
 # --- the list --------------------------------------------------------------------------------------------------------
@@ -547,13 +545,13 @@ _NOTHING: Attention = {"score": 0, "reasons": [], "dismissed": []}
 async def list_attention(
     ctx: Context,
     *,
-    reasons: Sequence[ReasonType] = (),
+    reasons: Sequence[customer_models.ReasonType] = (),
     groups: list[str] | None = None,
     trainers: list[ObjectId | None] | None = None,
     inactive_days: int | None = None,
     limit: int,
     after: str | None = None,
-) -> CursorPage[AttentionEntry]:
+) -> CursorPage[attention_models.AttentionEntry]:
     """Return part of the active clients in the coach's scope that need attention, highest score first.
 
     With `reasons`: clients with one of them, all of whose reasons are listed; in any of `groups`, of any of `trainers`
@@ -575,11 +573,13 @@ async def list_attention(
     return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
 
 
-def present(ctx: Context, customer: Customer, quotes: Quotes | None = None) -> AttentionEntry:
+def present(
+    ctx: Context, customer: customer_models.Customer, quotes: Quotes | None = None
+) -> attention_models.AttentionEntry:
     """Return a client with the fields of the attention list as an entry of it."""
     photo, role = customer["profilePhoto"], customer["customerRoleData"]
     attention = customer.get("attention") or _NOTHING
-    shown: AttentionCustomer = {
+    shown: attention_models.AttentionCustomer = {
         "_id": customer["_id"],
         "name": customer["name"],
         "surname": customer["surname"],
@@ -589,7 +589,7 @@ def present(ctx: Context, customer: Customer, quotes: Quotes | None = None) -> A
         "lastTrainedDate": role["lastTrainedDate"],
         "complianceRate7d": role["complianceRate7d"],
     }
-    reasons: list[AttentionReason] = [
+    reasons: list[attention_models.AttentionReason] = [
         {**reason, "quote": (quotes or {}).get((customer["_id"], reason["type"]))} for reason in attention["reasons"]
     ]
     return {"customer": shown, "score": attention["score"], "reasons": reasons}
@@ -597,8 +597,12 @@ def present(ctx: Context, customer: Customer, quotes: Quotes | None = None) -> A
 
 @transactional
 async def dismiss(
-    ctx: Context, customer_id: ObjectId, reason_types: Collection[ReasonType], *, until: str | None = None
-) -> AttentionEntry:
+    ctx: Context,
+    customer_id: ObjectId,
+    reason_types: Collection[customer_models.ReasonType],
+    *,
+    until: str | None = None,
+) -> attention_models.AttentionEntry:
     """Dismiss those reasons of a client that apply, for the whole company; return the client with what is left.
 
     Until the date `until`, local to the client, on which they count again; without one, or if this is earlier, until
@@ -612,7 +616,7 @@ async def dismiss(
     loaded = (await load_clients(ctx, {customer_id: customer["timezone"]}, settings))[customer_id]
     reasons = _find_reasons(loaded, settings)
     wanted = set(reason_types).difference(attention_events.list_hidden(ctx))
-    dismissed: dict[ReasonType, DismissalFields] = {
+    dismissed: dict[customer_models.ReasonType, attention_models.DismissalFields] = {
         each.reason["type"]: {"until": until, "since": each.newest} for each in reasons if each.reason["type"] in wanted
     }
     if not dismissed:
@@ -645,7 +649,7 @@ async def _renew(ctx: Context, customer_id: ObjectId) -> None:
 
 
 @on_worker_thread
-async def renew_due(ctx: Context, clients: Sequence[Customer]) -> None:
+async def renew_due(ctx: Context, clients: Sequence[customer_models.Customer]) -> None:
     """Compute and store the figures and reasons of clients of the company that `derived_figures.list_due` returned.
 
     What is stored of a client that has been marked or renewed in the meantime stays, and the client stays due. It is
@@ -657,7 +661,9 @@ async def renew_due(ctx: Context, clients: Sequence[Customer]) -> None:
 
 
 async def _compute_and_store(
-    ctx: Context, timezones: Mapping[ObjectId, str | None], marks: Mapping[ObjectId, FigureMark] | None = None
+    ctx: Context,
+    timezones: Mapping[ObjectId, str | None],
+    marks: Mapping[ObjectId, customer_models.FigureMark] | None = None,
 ) -> None:
     """Compute the figures of clients and why they need attention, and store both for the lists.
 
@@ -690,8 +696,8 @@ def _find_reasons(client: LoadedClient, settings: AttentionSettings) -> list[Dat
 async def _store_and_report(
     ctx: Context,
     loaded: Mapping[ObjectId, LoadedClient],
-    attention: Mapping[ObjectId, Attention],
-    marks: Mapping[ObjectId, FigureMark] | None = None,
+    attention: Mapping[ObjectId, customer_models.Attention],
+    marks: Mapping[ObjectId, customer_models.FigureMark] | None = None,
 ) -> None:
     """Store the figures and reasons of clients, and report which reasons are raised and which are cleared.
 
@@ -717,13 +723,13 @@ async def _plan_reminders(ctx: Context, loaded: Mapping[ObjectId, LoadedClient])
 async def _store(
     ctx: Context,
     loaded: Mapping[ObjectId, LoadedClient],
-    attention: Mapping[ObjectId, Attention],
-    marks: Mapping[ObjectId, FigureMark] | None = None,
+    attention: Mapping[ObjectId, customer_models.Attention],
+    marks: Mapping[ObjectId, customer_models.FigureMark] | None = None,
 ) -> None:
     """Store the figures and reasons of clients, as derived_figures.store_figures does, until their next renewal."""
     figures: dict[ObjectId, ClientFigures] = {}
     valid_until: dict[ObjectId, datetime] = {}
-    stored: dict[ObjectId, Attention] = {}
+    stored: dict[ObjectId, customer_models.Attention] = {}
     for client, each in loaded.items():
         figures[client] = each.figures
         valid_until[client] = derived_figures.next_renewal(ctx.company_id, each.state.today, each.state.timezone)

@@ -12,7 +12,7 @@ from coaching_service.core.errors import Conflict
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import CursorPage
-from coaching_service.core.mcp.arguments import PartWithHint, ToolPart, format_figure, join_facts, list_answer, optional
+from coaching_service.core.mcp import arguments
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice, Integer, ListOf, StringList
@@ -22,20 +22,14 @@ from coaching_service.people.customers.models import ReasonType
 from coaching_service.people.customers.service import match_groups
 from coaching_service.people.customers.tools import suggest_groups
 from coaching_service.people.customers.trainer_filter import parse_trainers
+from coaching_service.progress.attention import models as attention_models
 from coaching_service.progress.attention import service
-from coaching_service.progress.attention.models import (
-    MAX_INACTIVE_DAYS,
-    AttentionDismissal,
-    AttentionEntry,
-    AttentionQuery,
-    AttentionReason,
-)
 from coaching_service.progress.attention.service import DATED_BY_NEWEST, NEVER_SCHEDULED
 
 tools = Tools()
 
 
-class AttentionFilter(ToolPart):
+class AttentionFilter(arguments.ToolPart):
     """Which clients, and which part of the list."""
 
     reasons = ListOf(
@@ -46,14 +40,17 @@ class AttentionFilter(ToolPart):
     )
     inactiveDays = Integer(
         minimum=1,
-        maximum=MAX_INACTIVE_DAYS,
-        **optional("Only without a session in so many days."),
+        maximum=attention_models.MAX_INACTIVE_DAYS,
+        **arguments.optional("Only without a session in so many days."),
     )
     groups = StringList(load_default=list, metadata={"description": "Only clients in any of these groups."})
 
 
 @tools.tool(
-    "List clients who need attention", access=coach(CUSTOMERS.VIEW), takes=AttentionFilter(), returns=PartWithHint
+    "List clients who need attention",
+    access=coach(CUSTOMERS.VIEW),
+    takes=AttentionFilter(),
+    returns=arguments.PartWithHint,
 )
 async def get_attention(
     ctx: Context,
@@ -78,7 +75,9 @@ async def get_attention(
     ids = [entry["customer"]["_id"] for entry in part["docs"]]
     timezones = {each: client["timezone"] for each, client in (await bulk.load_identities(ctx, ids)).items()}
     company = ctx.caller.company.timezone
-    alike: dict[tuple[str, ObjectId | None], list[AttentionEntry]] = {}  # of one reason: in one line if it is the same
+    alike: dict[
+        tuple[str, ObjectId | None], list[attention_models.AttentionEntry]
+    ] = {}  # of one reason: in one line if it is the same
     for each, entry in zip(ids, part["docs"], strict=True):
         facts = _describe(entry, timezones.get(each) or company)
         alike.setdefault((facts, each if len(entry["reasons"]) > 1 else None), []).append(entry)
@@ -86,7 +85,7 @@ async def get_attention(
     title = (
         "Clients who need attention" if inactive_days is None else f"Clients without a session in {inactive_days} days"
     )
-    return list_answer(
+    return arguments.list_answer(
         f"{title} (at least)" if total == derived_figures.MOST_COUNTED else title,
         {**part, "totalDocs": total},
         lines,
@@ -95,22 +94,22 @@ async def get_attention(
     )
 
 
-def _name(entry: AttentionEntry) -> str:
+def _name(entry: attention_models.AttentionEntry) -> str:
     customer = entry["customer"]
     return f"{typed(' '.join(filter(None, (customer['name'], customer['surname']))))} [{customer['_id']}]"
 
 
-def _describe(entry: AttentionEntry, timezone: str) -> str:
+def _describe(entry: attention_models.AttentionEntry, timezone: str) -> str:
     customer = entry["customer"]
-    return join_facts(
+    return arguments.join_facts(
         f"score {entry['score']}",
         ", ".join(_describe_reason(reason, timezone) for reason in entry["reasons"]),
         f"trained {customer['lastTrainedDate'] or 'never'}",
-        customer["complianceRate7d"] is not None and f"7d {format_figure(customer['complianceRate7d'], '%')}",
+        customer["complianceRate7d"] is not None and f"7d {arguments.format_figure(customer['complianceRate7d'], '%')}",
     )
 
 
-def _describe_reason(reason: AttentionReason, timezone: str) -> str:
+def _describe_reason(reason: attention_models.AttentionReason, timezone: str) -> str:
     """Return a reason in words; its date is one of the client. What never was has none."""
     if reason["quote"] == NEVER_SCHEDULED:
         return f"{reason['type']} {typed(NEVER_SCHEDULED)}"
@@ -127,7 +126,9 @@ routes = Routes("/coach/attention", tag="Attention")
 
 
 @routes.get("", access=coach(CUSTOMERS.VIEW))
-async def list_attention(ctx: Context, query: AttentionQuery) -> CursorPage[AttentionEntry]:
+async def list_attention(
+    ctx: Context, query: attention_models.AttentionQuery
+) -> CursorPage[attention_models.AttentionEntry]:
     """List the clients who need attention, highest score first.
 
     The reasons are stored with the clients: they follow a change within ten seconds, and the date once a local day.
@@ -151,7 +152,9 @@ async def list_attention(ctx: Context, query: AttentionQuery) -> CursorPage[Atte
     errors=(Conflict,),
     example={"reason": "nothing_scheduled", "until": None},
 )
-async def dismiss_attention(ctx: Context, customer_id: ObjectId, body: AttentionDismissal) -> AttentionEntry:
+async def dismiss_attention(
+    ctx: Context, customer_id: ObjectId, body: attention_models.AttentionDismissal
+) -> attention_models.AttentionEntry:
     """Dismiss a reason for the whole company.
 
     Until the date `until`, or until its `since` is later: until something new happens. The answer is the client with

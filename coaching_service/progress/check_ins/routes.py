@@ -13,8 +13,8 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import argument_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp import results
 from coaching_service.core.mcp.arguments import CustomerArgument, optional
-from coaching_service.core.mcp.results import Reason, Written, count_span, find_reasons, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import BEFORE_START, Message, Text
 from coaching_service.people.customers import service as customers
@@ -114,7 +114,7 @@ class CheckInToSchedule(CustomerArgument):
     takes=CheckInToSchedule(),
     writes=True,
     locks="customer",
-    confirms=(Reason.MANY_DAYS, Reason.FAR_DATE),
+    confirms=(results.Reason.MANY_DAYS, results.Reason.FAR_DATE),
     check=check_names,
 )
 async def schedule_check_in(
@@ -127,7 +127,7 @@ async def schedule_check_in(
     every_days: int | None,
     start_date: str | None,
     until: str | None,
-) -> Written:
+) -> results.Written:
     """Ask a client for a form, measurements or a task again and again, apart from workouts. list_check_ins reads the
     answers, undo ends it."""
     today = await customers.get_local_date(ctx, customer_id)
@@ -146,10 +146,10 @@ async def schedule_check_in(
     customer = await customers.get_visible_reference(ctx, customer_id)
     same = [_describe(each) for each in existing if each["name"] == check_in["name"]]
     note = f" There was already {', '.join(same)}." if same else ""
-    return Written(
-        f"Scheduled {_describe(check_in)} for {typed(customer['name'])}.{_REMINDED}{note}",
+    return results.Written(
+        f"Scheduled {_describe(check_in)} for {results.typed(customer['name'])}.{_REMINDED}{note}",
         {"customerId": customer_id, "checkInId": check_in["_id"]},
-        find_reasons(
+        results.find_reasons(
             today=today,
             dates=[date for date in (check_in["startDate"], until) if date is not None],
             days=_count_days(check_in),
@@ -160,7 +160,7 @@ async def schedule_check_in(
 def _count_days(check_in: Recurrence) -> int:
     """Return the number of days from the first to the last check-in, without an end those that are scheduled ahead."""
     first, last = check_in["startDate"], check_in["until"]
-    return service.DAYS_AHEAD if last is None else count_span([first, last])
+    return service.DAYS_AHEAD if last is None else results.count_span([first, last])
 
 
 def _describe(check_in: CheckIn) -> str:
@@ -168,4 +168,6 @@ def _describe(check_in: CheckIn) -> str:
     weekday, days = check_in["weekday"], check_in["everyDays"]
     rhythm = f"every {days} days" if weekday is None else f"every {day_name[weekday - 1]}"
     until = f" until {check_in['until']}" if check_in["until"] else " on"
-    return f"{typed(check_in['name'])} {'every day' if days == 1 else rhythm} from {check_in['startDate']}{until}"
+    return (
+        f"{results.typed(check_in['name'])} {'every day' if days == 1 else rhythm} from {check_in['startDate']}{until}"
+    )

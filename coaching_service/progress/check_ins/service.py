@@ -9,6 +9,8 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 from marshmallow import fields, validates_schema
 
+from coaching_service.core import fields as core_fields
+from coaching_service.core import validation
 from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.database.across_companies import count_backlog
 from coaching_service.core.database.connection import Index
@@ -21,10 +23,8 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.dates import LAST_DATE, next_midnight
 from coaching_service.core.errors import NotFound, invalid_field, require_found
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Description, Private, names_of, private_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.metrics import Backlog
-from coaching_service.core.validation import CalendarDate, Date, Input, Integer, Text, invalid
 from coaching_service.library import forms, metric_sets
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.absences import includes, is_absence
@@ -49,8 +49,8 @@ class Recurrence(TypedDict):
 
     weekday: Annotated[
         int | None,
-        Integer(minimum=1, maximum=7),
-        Description(
+        validation.Integer(minimum=1, maximum=7),
+        core_fields.Description(
             request=f"{_WEEKDAY}.",
             response=f"{_WEEKDAY}; null with `everyDays`.",
             argument="Every week on this day, 1 Monday to 7 Sunday.",
@@ -58,20 +58,22 @@ class Recurrence(TypedDict):
     ]
     everyDays: Annotated[
         int | None,
-        Integer(minimum=1, maximum=366),
-        Description(
+        validation.Integer(minimum=1, maximum=366),
+        core_fields.Description(
             request=f"{_EVERY}.", response=f"{_EVERY}; null with `weekday`.", argument="Instead: every so many days."
         ),
     ]
     startDate: Annotated[
         str,
-        CalendarDate(),
-        Description("The first date on which it can take place.", argument="First day. Default: the client's today."),
+        validation.CalendarDate(),
+        core_fields.Description(
+            "The first date on which it can take place.", argument="First day. Default: the client's today."
+        ),
     ]
     until: Annotated[
         str | None,
-        Date(),
-        Description(
+        validation.Date(),
+        core_fields.Description(
             request="The last date on which it can take place. Default: no end.",
             response="The last date on which it can take place; null without an end.",
             argument="Last day. Default: no end.",
@@ -82,16 +84,22 @@ class Recurrence(TypedDict):
 class _Content(TypedDict):
     formId: Annotated[
         ObjectId | None,
-        Description(request="The form to answer.", response="The form to answer; null for other check-ins."),
+        core_fields.Description(
+            request="The form to answer.", response="The form to answer; null for other check-ins."
+        ),
     ]
     metricsSetId: Annotated[
         ObjectId | None,
-        Description(request="The metrics to record.", response="The metrics to record; null for other check-ins."),
+        core_fields.Description(
+            request="The metrics to record.", response="The metrics to record; null for other check-ins."
+        ),
     ]
     taskFields: Annotated[
         TaskFields | None,
         fields.Nested(NewTaskFields),
-        Description(request="A task, such as a daily habit.", response="The task; null for other check-ins."),
+        core_fields.Description(
+            request="A task, such as a daily habit.", response="The task; null for other check-ins."
+        ),
     ]
 
 
@@ -106,18 +114,18 @@ _CONTENT = ("formId", "metricsSetId", "taskFields")
 _RHYTHM = ("weekday", "everyDays")
 
 
-class _Choices(Input):
+class _Choices(validation.Input):
     @validates_schema(skip_on_field_errors=True)
     def validate_choices(self, data: Mapping[str, Any], **_: Any) -> None:
         """Raise ValidationError unless there is one content and one rhythm, and the end is not before the start."""
         for names in (_CONTENT, _RHYTHM):
             given = [name for name in names if data[name] is not None]
             if not given:
-                raise invalid(f"is required, or {' or '.join(names[1:])}", "REQUIRED", names[0])
+                raise validation.invalid(f"is required, or {' or '.join(names[1:])}", "REQUIRED", names[0])
             if len(given) > 1:
-                raise invalid(f"must not be combined with {given[0]}", "NOT_ALLOWED", given[1])
+                raise validation.invalid(f"must not be combined with {given[0]}", "NOT_ALLOWED", given[1])
         if data["until"] is not None and data["until"] < data["startDate"]:
-            raise invalid("must not be before startDate", "BEFORE_START", "until")
+            raise validation.invalid("must not be before startDate", "BEFORE_START", "until")
 
 
 NEW_CHECK_IN = input_of(NewCheckIn, _Choices)
@@ -125,7 +133,9 @@ NEW_CHECK_IN = input_of(NewCheckIn, _Choices)
 
 class _Named(TypedDict):
     customerId: ObjectId
-    name: Annotated[str, Text(), Description("The name of the form or metric set, or the title of the task.")]
+    name: Annotated[
+        str, validation.Text(), core_fields.Description("The name of the form or metric set, or the title of the task.")
+    ]
 
 
 class CheckIn(_Named, _Content, Recurrence, Returned):
@@ -139,8 +149,8 @@ class CheckInContent(_Named, _Content, Recurrence):
     time (UTC) at which the next date has to be scheduled (None: there is none).
     """
 
-    scheduledUntil: Annotated[str | None, Date(), Private]
-    dueAt: Annotated[datetime | None, Private]
+    scheduledUntil: Annotated[str | None, validation.Date(), core_fields.Private]
+    dueAt: Annotated[datetime | None, core_fields.Private]
 
 
 class NewCheckInDocument(CheckInContent):
@@ -152,7 +162,7 @@ class NewCheckInDocument(CheckInContent):
 class StoredCheckIn(CheckInContent, Stored):
     """A stored check-in; `absentDates` (missing for none) are its dates without a block because of an absence."""
 
-    absentDates: NotRequired[Annotated[list[str], Private]]
+    absentDates: NotRequired[Annotated[list[str], core_fields.Private]]
 
 
 class DueCheckIn(TypedDict):
@@ -190,7 +200,7 @@ def _contact(check_in: Mapping[str, Any]) -> list[str]:
 check_ins = Documents[StoredCheckIn](
     "checkIns",
     (Index(("customerId", "_id")),),
-    private=private_of(StoredCheckIn),
+    private=core_fields.private_of(StoredCheckIn),
     client_field="customerId",
     history=History("check_in", _event, contact=_contact),
     global_indexes=(Index(("dueAt",)),),
@@ -202,7 +212,7 @@ check_ins = Documents[StoredCheckIn](
         complete=_complete_imported,
     ),
 )
-FIELDS = (*names_of(CheckIn), "scheduledUntil", "dueAt", "absentDates")
+FIELDS = (*core_fields.names_of(CheckIn), "scheduledUntil", "dueAt", "absentDates")
 
 
 async def list_due(services: Services, limit: int) -> list[DueCheckIn]:
@@ -252,7 +262,7 @@ async def list_check_ins(ctx: Context, customer_id: ObjectId) -> list[CheckIn]:
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
     await customers.get_visible(ctx, customer_id)
-    return [take(CheckIn, check_in) for check_in in await _find_all(ctx, customer_id)]
+    return [core_fields.take(CheckIn, check_in) for check_in in await _find_all(ctx, customer_id)]
 
 
 async def _find_all(ctx: Context, customer_id: ObjectId) -> list[StoredCheckIn]:
@@ -266,7 +276,7 @@ async def get(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> Che
     """
     await customers.get_visible(ctx, customer_id)
     check_in = await check_ins.find_one(ctx, {"customerId": customer_id, "_id": check_in_id}, FIELDS)
-    return take(CheckIn, require_found(check_in, "check-in"))
+    return core_fields.take(CheckIn, require_found(check_in, "check-in"))
 
 
 @transactional
@@ -294,7 +304,7 @@ async def create(ctx: Context, customer_id: ObjectId, new: NewCheckIn) -> CheckI
     stored = await check_ins.insert(ctx, document)
     if absent := await _schedule_dates(ctx, customer_id, check_in_id, name, item, plan.dates):
         await check_ins.set_derived(ctx, {"_id": check_in_id}, {"$set": {"absentDates": absent}})
-    return take(CheckIn, stored)
+    return core_fields.take(CheckIn, stored)
 
 
 @transactional

@@ -8,12 +8,12 @@ from typing import Annotated, Any, NotRequired, TypedDict, get_args
 from marshmallow import validate as validators
 from marshmallow import validates_schema
 
+from coaching_service.core import validation
 from coaching_service.core.field_schemas import query_of
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import PartQuery
 from coaching_service.core.query import QueryInteger
-from coaching_service.core.validation import Date, Input, Message, SearchedDate, invalid
 from coaching_service.people.customers.derived_figures import RateDays, RateOrder
 
 MAX_LIST_DAYS = 92
@@ -31,7 +31,7 @@ class BlockCompliance(TypedDict):
 class DayCompliance(TypedDict):
     """What was scheduled and completed on a day."""
 
-    date: Annotated[str, Date()]
+    date: Annotated[str, validation.Date()]
     isWorkoutDay: Annotated[
         bool,
         Description("A block that is not rest has an exercise, a circuit or a task, and the client is not absent."),
@@ -58,8 +58,8 @@ _Compliance = TypedDict(
             Description("completedWorkoutDays of totalWorkoutDays, in percent; null without a workout day."),
         ],
         "dailyCompliance": list[DayCompliance],
-        "from": Annotated[str, Date(), Description("The first date of the range.")],
-        "to": Annotated[str, Date(), Description("The last date of the range, included.")],
+        "from": Annotated[str, validation.Date(), Description("The first date of the range.")],
+        "to": Annotated[str, validation.Date(), Description("The last date of the range, included.")],
     },
 )
 
@@ -88,7 +88,9 @@ class _RateQuery(PartQuery):
         Annotated[
             RateDays,
             QueryInteger(
-                validate=validators.OneOf(PERIODS, error=Message("must be one of: 7, 30, 90", "INVALID_CHOICE")),
+                validate=validators.OneOf(
+                    PERIODS, error=validation.Message("must be one of: 7, 30, 90", "INVALID_CHOICE")
+                ),
                 metadata={
                     "description": "The stored rates of the last 7, 30 or 90 days up to each client's today; required "
                     "without `from` and `to`.",
@@ -117,12 +119,12 @@ _Range = TypedDict(
     "_Range",
     {
         "from": NotRequired[
-            Annotated[str, SearchedDate(), Description("The first date, with `to` and without `period`.")]
+            Annotated[str, validation.SearchedDate(), Description("The first date, with `to` and without `period`.")]
         ],
         "to": NotRequired[
             Annotated[
                 str,
-                SearchedDate(),
+                validation.SearchedDate(),
                 Description(f"The last date, included; at most {MAX_LIST_DAYS} days with the first one."),
             ]
         ],
@@ -134,29 +136,29 @@ class ComplianceListQuery(_RateQuery, _Range):
     """Either `period`, on request with `sort`; or `from` and `to`; with `below` on request."""
 
 
-class _EitherPeriodOrRange(Input):
+class _EitherPeriodOrRange(validation.Input):
     @validates_schema(skip_on_field_errors=True)
     def validate_period(self, data: ComplianceListQuery, **_: Any) -> None:
         """Raise ValidationError unless there is either a period, or a range of at most 92 days without its filters."""
         if "period" in data:
             for name in {"from", "to"} & data.keys():
-                raise invalid("must not be combined with period", "NOT_ALLOWED", name)
+                raise validation.invalid("must not be combined with period", "NOT_ALLOWED", name)
             return
         for name in ("from", "to"):
             if name not in data:
                 both_missing = "from" not in data and "to" not in data
                 raise (
-                    invalid("is required, or from and to", "REQUIRED", "period")
+                    validation.invalid("is required, or from and to", "REQUIRED", "period")
                     if both_missing
-                    else invalid("is required", "REQUIRED", name)
+                    else validation.invalid("is required", "REQUIRED", name)
                 )
         if data.get("sort") == "percentage":
-            raise invalid("must be name with from and to", "NOT_ALLOWED", "sort")
+            raise validation.invalid("must be name with from and to", "NOT_ALLOWED", "sort")
         days = (date.fromisoformat(data["to"]) - date.fromisoformat(data["from"])).days + 1
         if days < 1:
-            raise invalid("must not be before from", "BEFORE_START", "to")
+            raise validation.invalid("must not be before from", "BEFORE_START", "to")
         if days > MAX_LIST_DAYS:
-            raise invalid(f"must be at most {MAX_LIST_DAYS} days with from", "RANGE_TOO_LONG", "to")
+            raise validation.invalid(f"must be at most {MAX_LIST_DAYS} days with from", "RANGE_TOO_LONG", "to")
 
 
 COMPLIANCE_LIST_QUERY = query_of(ComplianceListQuery, _EitherPeriodOrRange)

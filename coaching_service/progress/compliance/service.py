@@ -17,14 +17,7 @@ from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.derived_figures import RateDays, RateOrder
 from coaching_service.people.customers.models import Customer, CustomerRate
-from coaching_service.progress.compliance.models import (
-    BlockCompliance,
-    ClientCompliance,
-    ClientFigures,
-    Compliance,
-    ComplianceRates,
-    DayCompliance,
-)
+from coaching_service.progress.compliance import models as compliance_models
 from coaching_service.progress.logs.service import ItemLogged
 from coaching_service.training.workouts.blocks.models import CompletedWorkChanged, ScheduleChanged
 from coaching_service.training.workouts.reports import blocks as queries
@@ -40,7 +33,7 @@ _MAX_READS = 100
 
 async def get_compliance(
     ctx: Context, customer_id: ObjectId, start_date: str | None, end_date: str | None
-) -> Compliance:
+) -> compliance_models.Compliance:
     """Return what a client did of what was scheduled between two dates, both included; by default the last 30 days.
 
     "Today" is the client's. Raises InvalidFields for more than ten years, NotFound if the company has no such client,
@@ -67,7 +60,9 @@ async def get_compliance(
     }
 
 
-async def compute_figures(ctx: Context, customer_id: ObjectId, today: date, timezone: str) -> ClientFigures:
+async def compute_figures(
+    ctx: Context, customer_id: ObjectId, today: date, timezone: str
+) -> compliance_models.ClientFigures:
     """Return a client's compliance rates for the 7, 30 and 90 days up to `today`, and the last trained date."""
     stages = queries.last_session_stages(ctx, {customer_id: today})
     days_of, states = await gather_reads(
@@ -79,12 +74,12 @@ async def compute_figures(ctx: Context, customer_id: ObjectId, today: date, time
 
 async def get_days(
     ctx: Context, today_of: Mapping[ObjectId, date], days_ahead: int = 0
-) -> dict[ObjectId, list[DayCompliance]]:
+) -> dict[ObjectId, list[compliance_models.DayCompliance]]:
     """Return, by client, the days on which anything is scheduled, in order.
 
     From 90 days before the client's today, which is in `today_of`, to at least `days_ahead` days after it.
     """
-    days_of: dict[ObjectId, list[DayCompliance]] = {}
+    days_of: dict[ObjectId, list[compliance_models.DayCompliance]] = {}
     if today_of:
         start = _first_of_days(min(today_of.values()), LONGEST_RATE_DAYS)
         end = date.fromordinal(min(date.max.toordinal(), max(today_of.values()).toordinal() + days_ahead))
@@ -132,7 +127,7 @@ async def load_days(
     return blocks, absences
 
 
-def compute_rates(days: Sequence[DayCompliance], today: date) -> ComplianceRates:
+def compute_rates(days: Sequence[compliance_models.DayCompliance], today: date) -> compliance_models.ComplianceRates:
     """Return the compliance rates for 7, 30 and 90 days up to `today`, from these `days`."""
 
     def rate(length: int) -> float | None:
@@ -194,7 +189,7 @@ async def list_stored(
     sort: RateOrder = "percentage",
     limit: int,
     after: str | None = None,
-) -> CursorPage[ClientCompliance]:
+) -> CursorPage[compliance_models.ClientCompliance]:
     """Return part of the active clients in the coach's scope with their stored rates of the last `period` days.
 
     By percentage, ascending with None last, or by name; `below`: only clients with a percentage below it. Reads no
@@ -219,7 +214,7 @@ async def count_days(ctx: Context, today_of: Mapping[ObjectId, date], days: int)
     }
 
 
-def _present_stored(client: CustomerRate) -> ClientCompliance:
+def _present_stored(client: CustomerRate) -> compliance_models.ClientCompliance:
     return {
         "customerId": client["_id"],
         "name": client["name"],
@@ -231,14 +226,14 @@ def _present_stored(client: CustomerRate) -> ClientCompliance:
 
 async def list_between(
     ctx: Context, first: str, last: str, *, below: int | None = None, limit: int, after: str | None = None
-) -> CursorPage[ClientCompliance]:
+) -> CursorPage[compliance_models.ClientCompliance]:
     """Return part of the active clients in the coach's scope, by name, with what they did of what was scheduled.
 
     From the date `first` to `last`, both included; days up to each client's yesterday count, and today once it is
     completed. `below`: only clients with a percentage below it; a part may then have fewer clients than `limit`,
     although there are more. Raises InvalidFields if `after` is not a cursor of this list with the same filters.
     """
-    docs: list[ClientCompliance] = []
+    docs: list[compliance_models.ClientCompliance] = []
     for _ in range(_MAX_READS):
         part = await _read_between(ctx, first, last, below, limit=limit - len(docs), after=after)
         docs += part["docs"]
@@ -250,7 +245,7 @@ async def list_between(
 
 async def _read_between(
     ctx: Context, first: str, last: str, below: int | None, *, limit: int, after: str | None
-) -> CursorPage[ClientCompliance]:
+) -> CursorPage[compliance_models.ClientCompliance]:
     filters = {"from": first, "to": last, "below": below}
     part = await derived_figures.list_clients_by_name(ctx, "compliance", filters, limit=limit, after=after)
     blocks_of, absences_of = await load_days(ctx, [client["_id"] for client in part["docs"]], first, last)
@@ -268,7 +263,7 @@ async def _read_between(
 
 def _present_computed(
     client: Customer, blocks: list[ScheduledBlock], absences: Absences, today: date
-) -> ClientCompliance:
+) -> compliance_models.ClientCompliance:
     days = [describe_day(day, blocks_of_day, absences) for day, blocks_of_day in group_by_date(blocks).items()]
     total, completed = count_workout_days(days, today)
     return {
@@ -293,7 +288,7 @@ def _list_dates(start: date, end: date) -> list[str]:
     return [str(date.fromordinal(number)) for number in range(start.toordinal(), end.toordinal() + 1)]
 
 
-def describe_day(day: str, blocks: Sequence[ScheduledBlock], absences: Absences) -> DayCompliance:
+def describe_day(day: str, blocks: Sequence[ScheduledBlock], absences: Absences) -> compliance_models.DayCompliance:
     """Return what was scheduled and completed on one day.
 
     A workout day has a block that is not rest and has an exercise, a circuit or a task; it is completed when all items
@@ -314,12 +309,12 @@ def describe_day(day: str, blocks: Sequence[ScheduledBlock], absences: Absences)
     }
 
 
-def _describe_block(block: ScheduledBlock) -> BlockCompliance:
+def _describe_block(block: ScheduledBlock) -> compliance_models.BlockCompliance:
     is_completed = block["totalItems"] > 0 and block["completedItems"] == block["totalItems"]
     return {"id": block["_id"], "name": block["name"], "isCompleted": is_completed}
 
 
-def count_workout_days(days: Iterable[DayCompliance], today: date) -> tuple[int, int]:
+def count_workout_days(days: Iterable[compliance_models.DayCompliance], today: date) -> tuple[int, int]:
     """Return the numbers of workout days and of completed ones, up to yesterday, and today once completed."""
     counted = [
         day

@@ -11,15 +11,7 @@ from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import (
-    PartOfLines,
-    ToolPart,
-    describe_list,
-    format_figure,
-    list_answer,
-    optional,
-    require_range,
-)
+from coaching_service.core.mcp import arguments
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Date, Identifier, Integer, invalid
@@ -34,18 +26,18 @@ _MAX_DAYS = 366
 _USUAL_PERIOD: RateDays = 30
 
 
-class ComplianceQuery(ToolPart):
+class ComplianceQuery(arguments.ToolPart):
     """One client, or all with a filter; the dates: both or neither."""
 
-    customerId = Identifier(**optional("Without it all clients."))
+    customerId = Identifier(**arguments.optional("Without it all clients."))
     startDate = Date(load_default=None, metadata={"description": "First day; with endDate."})
     endDate = Date(load_default=None, metadata={"description": "At most a year later, for all clients 92 days."})
     period = Integer(
         minimum=min(PERIODS),
         maximum=max(PERIODS),
-        **optional("All clients: the last 7, 30 or 90 days."),
+        **arguments.optional("All clients: the last 7, 30 or 90 days."),
     )
-    below = Integer(minimum=1, maximum=100, **optional("All clients: only those below this percentage."))
+    below = Integer(minimum=1, maximum=100, **arguments.optional("All clients: only those below this percentage."))
 
     @validates_schema
     def validate_combination(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -55,7 +47,7 @@ class ComplianceQuery(ToolPart):
             missing, given = ("endDate", "startDate") if end is None else ("startDate", "endDate")
             raise ValidationError(f"is required together with {given}", missing)
         if start is not None:
-            require_range(start, end, _MAX_DAYS if one_client else MAX_LIST_DAYS)
+            arguments.require_range(start, end, _MAX_DAYS if one_client else MAX_LIST_DAYS)
         if data["period"] is not None and (one_client or start is not None):
             raise invalid("is only for all clients, without dates", "NOT_COMBINED", "period")
         if data["below"] is not None and one_client:
@@ -64,7 +56,7 @@ class ComplianceQuery(ToolPart):
             raise invalid("must be 7, 30 or 90", "INVALID_CHOICE", "period")
 
 
-@tools.tool("Read compliance", access=coach(CUSTOMERS.VIEW), takes=ComplianceQuery(), returns=PartOfLines)
+@tools.tool("Read compliance", access=coach(CUSTOMERS.VIEW), takes=ComplianceQuery(), returns=arguments.PartOfLines)
 async def get_compliance(
     ctx: Context,
     customer_id: ObjectId | None,
@@ -92,13 +84,13 @@ async def get_compliance(
         for client in part["docs"]:
             client["totalWorkoutDays"], client["completedWorkoutDays"] = counts.get(client["customerId"], (None, None))
     ids = [client["customerId"] for client in part["docs"]]
-    return list_answer(title, part, [_describe_client(client) for client in part["docs"]], ids=ids)
+    return arguments.list_answer(title, part, [_describe_client(client) for client in part["docs"]], ids=ids)
 
 
 def _describe_client(client: ClientCompliance) -> str:
     total, completed = client["totalWorkoutDays"], client["completedWorkoutDays"]
     counts = f" ({completed} of {total} workout days)" if total else ""
-    figure = format_figure(client["workoutCompletionPercentage"], "%")
+    figure = arguments.format_figure(client["workoutCompletionPercentage"], "%")
     return f"{typed(client['name'])} [{client['customerId']}]: {figure}{counts}"
 
 
@@ -110,13 +102,14 @@ async def _read_one(ctx: Context, customer_id: ObjectId, start_date: str | None,
     )
     days = [day for day in compliance["dailyCompliance"] if day["isWorkoutDay"]]
     percentage = compliance["workoutCompletionPercentage"]
+    shown = arguments.format_figure(percentage, "%")
     first = (
-        f"{typed(customer['name'])}, {compliance['from']} to {compliance['to']}: {format_figure(percentage, '%')} "
+        f"{typed(customer['name'])}, {compliance['from']} to {compliance['to']}: {shown} "
         f"({compliance['completedWorkoutDays']} of {compliance['totalWorkoutDays']} workout days)"
     )
     lines = [_describe_day(day) for day in days]
     docs = [{"line": line} for line in lines]
-    return Answer("\n".join([first, *lines]), {**describe_list(first, {}), "docs": docs})
+    return Answer("\n".join([first, *lines]), {**arguments.describe_list(first, {}), "docs": docs})
 
 
 def _describe_day(day: DayCompliance) -> str:

@@ -10,15 +10,7 @@ from coaching_service.core.database.recording import Actor
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import derived_figures
 from coaching_service.progress.conversation import attachments, store
-from coaching_service.progress.conversation.models import (
-    AttachedFile,
-    MessageContent,
-    MessageCreated,
-    MessagesRead,
-    MessageSubject,
-    Side,
-    StoredMessage,
-)
+from coaching_service.progress.conversation import models as conversation_models
 
 
 async def deliver(
@@ -26,27 +18,27 @@ async def deliver(
     customer_id: ObjectId,
     author: Actor,
     text: str,
-    about: MessageSubject | None,
+    about: conversation_models.MessageSubject | None,
     *,
-    attached: Sequence[AttachedFile] = (),
+    attached: Sequence[conversation_models.AttachedFile] = (),
     message_id: ObjectId | None = None,
-) -> StoredMessage:
+) -> conversation_models.StoredMessage:
     """Add a message to a client's conversation; the client is locked in the transaction of `ctx`.
 
     `message_id`: its identifier, if it has one already.
     """
-    unread_by: Side = "client" if ctx.caller.is_coach else "company"
+    unread_by: conversation_models.Side = "client" if ctx.caller.is_coach else "company"
     content = {"author": author, "text": text, "about": about, "attachments": list(attached)}
     about_message = {"_id": message_id or ObjectId(), "customerId": customer_id, **content}
     state = {"editedAt": None, "readAt": None, "unreadBy": unread_by}
     message = await store.messages.insert(ctx, {**about_message, **state})
     await store.add_to_conversation(ctx, message, unread_by)
     await mark_attention_due(ctx, customer_id, unread_by)
-    await ctx.publish(MessageCreated(customer_id, message["_id"], unread_by))
+    await ctx.publish(conversation_models.MessageCreated(customer_id, message["_id"], unread_by))
     return message
 
 
-async def delete(ctx: Context, customer_id: ObjectId, message: MessageContent) -> None:
+async def delete(ctx: Context, customer_id: ObjectId, message: conversation_models.MessageContent) -> None:
     """Remove text and files of a message, which keeps its place; if it was unread, it is not any more."""
     change = {"$set": {"text": None, "attachments": []}, "$unset": {"unreadBy": ""}}
     await store.messages.update(ctx, {"customerId": customer_id, "_id": message["_id"]}, change)
@@ -57,10 +49,10 @@ async def delete(ctx: Context, customer_id: ObjectId, message: MessageContent) -
         await store.set_unread(ctx, customer_id, side, remaining)
         await mark_attention_due(ctx, customer_id, side)
         if not remaining:
-            await ctx.publish(MessagesRead(customer_id, side))
+            await ctx.publish(conversation_models.MessagesRead(customer_id, side))
 
 
-async def mark_attention_due(ctx: Context, customer_id: ObjectId, side: Side) -> None:
+async def mark_attention_due(ctx: Context, customer_id: ObjectId, side: conversation_models.Side) -> None:
     """Have it renewed why the client needs attention: the company's unread messages are a reason, the client's not."""
     if side == "company":
         await derived_figures.mark_due(ctx, [customer_id])

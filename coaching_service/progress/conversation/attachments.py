@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
 
+from coaching_service.core import errors
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import gather_reads, transactional
-from coaching_service.core.errors import Forbidden, NotFound, invalid_field, require_by_id, require_found
 from coaching_service.core.fields import take as take_fields
 from coaching_service.core.file_links import file_url
 from coaching_service.core.http.responses import Download
@@ -37,10 +37,10 @@ async def add(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -> M
     the caller's scope or in an impersonation session.
     """
     if ctx.caller.impersonated_by is not None:
-        raise Forbidden("An impersonation session cannot send or change messages", code="IMPERSONATED")
+        raise errors.Forbidden("An impersonation session cannot send or change messages", code="IMPERSONATED")
     await customers.get_visible(ctx, customer_id)
     if file is None:
-        raise invalid_field("file", "is required", code="REQUIRED")
+        raise errors.invalid_field("file", "is required", code="REQUIRED")
     attached: AttachedFile = {
         "_id": ObjectId(),
         "kind": _kind_of(file.content_type),
@@ -72,12 +72,12 @@ async def take(ctx: Context, customer_id: ObjectId, ids: Sequence[ObjectId]) -> 
     """
     upload = {"customerId": customer_id, "uploadedBy": ctx.caller.id}
     pending = [await store.pending_attachments.delete(ctx, {**upload, "_id": each}) for each in ids]
-    return [require_found(each, "attachment")["file"] for each in pending]
+    return [errors.require_found(each, "attachment")["file"] for each in pending]
 
 
 async def discard_unsent(services: Services, job: Job) -> None:
     """Delete an attachment with its file if no message has it."""
-    with suppress(NotFound):  # the company is deleted
+    with suppress(errors.NotFound):  # the company is deleted
         owner = await team.get_owner(services, job.arguments["companyId"])
         await _discard(Context(services, owner), job)
 
@@ -102,7 +102,7 @@ async def read(
         ctx, customers.get_visible(ctx, customer_id), store.find_message(ctx, customer_id, message_id)
     )
     attached: list[AttachedFile] = [] if message is None else message["attachments"]
-    file = require_by_id(attached, attachment_id, "attachment")
+    file = errors.require_by_id(attached, attachment_id, "attachment")
     return await stored_files.open_file(ctx, (file["thumbnailId"] if small else None) or file["fileId"])
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, g
 
 from marshmallow import fields
 
+from coaching_service.core import validation
 from coaching_service.core.auth import Via
 from coaching_service.core.database.field_changes import Returned, Stored
 from coaching_service.core.database.recording import Actor, ActorType
@@ -17,7 +18,6 @@ from coaching_service.core.fields import Change, Description, Part, Private
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import PartQuery
 from coaching_service.core.text import without_invisible_controls
-from coaching_service.core.validation import Choice, Identifier, ListOf, Output, Text
 from coaching_service.people.customers.models import NamedCustomer
 
 # The two sides of a conversation: the client, and the coaches of the company.
@@ -146,11 +146,11 @@ class MessageAttachment(_File):
     url: Annotated[str, fields.Url(), Description("A signed link to the file, valid for two hours.")]
 
 
-class MessageAuthor(Output):
+class MessageAuthor(validation.Output):
     """Who wrote a message."""
 
-    type = Choice(*get_args(ActorType), metadata={"description": "How the author acted when writing it."})
-    _id = Identifier(metadata={"description": "The identifier of the coach or client."})
+    type = validation.Choice(*get_args(ActorType), metadata={"description": "How the author acted when writing it."})
+    _id = validation.Identifier(metadata={"description": "The identifier of the coach or client."})
     name = fields.String()
 
 
@@ -195,7 +195,7 @@ class MessageSubjectInput(TypedDict):
     witemId: NotRequired[ObjectId | None]
 
 
-class MessageField(Text):
+class MessageField(validation.Text):
     """The text of a message, without characters that a reader does not see and that change what is read."""
 
     def __init__(self, **options: Any) -> None:
@@ -221,7 +221,7 @@ class NewMessage(MessageText):
     attachments: NotRequired[
         Annotated[
             list[ObjectId],
-            ListOf(Identifier(), maximum=MAX_ATTACHMENTS),
+            validation.ListOf(validation.Identifier(), maximum=MAX_ATTACHMENTS),
             Description("Identifiers of files that were uploaded for this conversation by the author."),
         ]
     ]

@@ -20,21 +20,7 @@ from coaching_service.people.customers import activity_dates, derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomersDeleted
 from coaching_service.progress.conversation import _delivery, attachments, store, waiting
-from coaching_service.progress.conversation.models import (
-    AttachedFile,
-    Conversation,
-    Message,
-    MessageChange,
-    MessageContent,
-    MessagesRead,
-    MessageSubject,
-    MessageSubjectInput,
-    NewMessage,
-    SampleMessage,
-    Side,
-    StoredConversation,
-    StoredMessage,
-)
+from coaching_service.progress.conversation import models as conversation_models
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.service import ClientCalendar, block_not_found
@@ -45,7 +31,7 @@ from coaching_service.training.workouts.items import service as items
 
 async def list_messages(
     ctx: Context, customer_id: ObjectId, *, limit: int, after: str | None = None, block_id: ObjectId | None = None
-) -> CursorPage[Message]:
+) -> CursorPage[conversation_models.Message]:
     """Return part of a client's conversation, newest first; with `block_id` only the comments on that workout block.
 
     Raises InvalidFields if `after` is not a cursor of this list, NotFound if the company has no such client, Forbidden
@@ -64,7 +50,7 @@ async def list_messages(
     return list_part.by_cursor(newest_first, lambda message: _to_message(ctx, message))
 
 
-async def get(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> Message:
+async def get(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> conversation_models.Message:
     """Return a message of a client's conversation. Raises NotFound if it has no such message, Forbidden."""
     _, stored, unsent = await gather_reads(
         ctx,
@@ -79,7 +65,7 @@ async def get(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> Mess
 
 async def list_conversations(
     ctx: Context, *, unread: bool | None, limit: int, after: str | None = None
-) -> CursorPage[Conversation]:
+) -> CursorPage[conversation_models.Conversation]:
     """Return part of the conversations of the clients in the coach's scope, the one with the newest message first.
 
     `unread`: only with unread messages of the company, or without. Raises InvalidFields if `after` is not a
@@ -97,7 +83,7 @@ async def list_conversations(
         customers.find_references(ctx, [conversation["customerId"] for conversation in page]),
     )
     presented = list_part.by_cursor(stored, lambda entry: entry)
-    docs: list[Conversation] = [
+    docs: list[conversation_models.Conversation] = [
         {
             "customer": references[conversation["customerId"]],
             "lastMessage": _last_message(ctx, conversation, last_messages),
@@ -109,7 +95,7 @@ async def list_conversations(
     return {"docs": docs, "nextCursor": presented["nextCursor"], "hasMore": presented["hasMore"]}
 
 
-async def get_conversation(ctx: Context, customer_id: ObjectId) -> Conversation:
+async def get_conversation(ctx: Context, customer_id: ObjectId) -> conversation_models.Conversation:
     """Return a client's conversation as the caller's side sees it. Raises NotFound, Forbidden as `list_messages`."""
     reference, conversation = await gather_reads(
         ctx,
@@ -141,8 +127,10 @@ async def find_newest_unread_texts(ctx: Context, customer_ids: Sequence[ObjectId
 
 
 def _last_message(
-    ctx: Context, conversation: StoredConversation, messages: Mapping[ObjectId, StoredMessage]
-) -> Message | None:
+    ctx: Context,
+    conversation: conversation_models.StoredConversation,
+    messages: Mapping[ObjectId, conversation_models.StoredMessage],
+) -> conversation_models.Message | None:
     message = messages.get(conversation["lastMessageId"])
     return None if message is None else _to_message(ctx, message)
 
@@ -151,7 +139,9 @@ def _last_message(
 
 
 @transactional
-async def create(ctx: Context, customer_id: ObjectId, new: NewMessage) -> Message:
+async def create(
+    ctx: Context, customer_id: ObjectId, new: conversation_models.NewMessage
+) -> conversation_models.Message:
     """Send a message and return it.
 
     Raises NotFound for what it comments on, and for attachments that its author has not uploaded for this conversation;
@@ -174,8 +164,12 @@ async def send_to_each(ctx: Context, customer_ids: Sequence[ObjectId], text: str
 
 
 async def _send(
-    ctx: Context, customer_id: ObjectId, text: str, about: MessageSubject | None, attached: Sequence[AttachedFile]
-) -> Message:
+    ctx: Context,
+    customer_id: ObjectId,
+    text: str,
+    about: conversation_models.MessageSubject | None,
+    attached: Sequence[conversation_models.AttachedFile],
+) -> conversation_models.Message:
     """Store a message in the transaction of `ctx`, in which the client is locked; an assistant's waits for a minute."""
     if interface_of(ctx) == "assistant":
         return _to_message(ctx, waiting.as_message(await waiting.hold(ctx, customer_id, text, about)))
@@ -183,11 +177,13 @@ async def _send(
 
 
 @transactional
-async def create_samples(ctx: Context, customer_id: ObjectId, samples: Sequence[SampleMessage]) -> None:
+async def create_samples(
+    ctx: Context, customer_id: ObjectId, samples: Sequence[conversation_models.SampleMessage]
+) -> None:
     """Add messages to a client's conversation, oldest first, for sample data: no mail is sent about them."""
     for sample in samples:
         at, is_read = sample["at"], sample["isRead"]
-        unread_by: Side = "company" if sample["author"]["type"] == "client" else "client"
+        unread_by: conversation_models.Side = "company" if sample["author"]["type"] == "client" else "client"
         message = await store.messages.insert(
             ctx,
             {
@@ -210,7 +206,9 @@ async def create_samples(ctx: Context, customer_id: ObjectId, samples: Sequence[
 
 
 @transactional
-async def update(ctx: Context, customer_id: ObjectId, message_id: ObjectId, change: MessageChange) -> Message:
+async def update(
+    ctx: Context, customer_id: ObjectId, message_id: ObjectId, change: conversation_models.MessageChange
+) -> conversation_models.Message:
     """Change the text of a message of the caller and return it.
 
     Raises NotFound if there is no such message or it is deleted, Forbidden if another person wrote it, Conflict if it
@@ -249,7 +247,9 @@ async def delete(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> N
 
 
 @transactional
-async def mark_read(ctx: Context, customer_id: ObjectId, *, block_id: ObjectId | None = None) -> Conversation:
+async def mark_read(
+    ctx: Context, customer_id: ObjectId, *, block_id: ObjectId | None = None
+) -> conversation_models.Conversation:
     """Mark the messages that the caller's side has not read as read, and return the conversation.
 
     With `block_id` only the comments on that workout block. An impersonation session changes nothing: the client has
@@ -267,7 +267,7 @@ async def mark_read(ctx: Context, customer_id: ObjectId, *, block_id: ObjectId |
         await store.set_unread(ctx, customer_id, side, remaining)
         await _delivery.mark_attention_due(ctx, customer_id, side)
         if not remaining:
-            await ctx.publish(MessagesRead(customer_id, side))
+            await ctx.publish(conversation_models.MessagesRead(customer_id, side))
     return await get_conversation(ctx, customer_id)
 
 
@@ -279,7 +279,7 @@ async def delete_conversations(ctx: Context, event: CustomersDeleted) -> None:
 # --- rules -----------------------------------------------------------------------------------------------------------
 
 
-def _own_side(ctx: Context) -> Side:
+def _own_side(ctx: Context) -> conversation_models.Side:
     return "company" if ctx.caller.is_coach else "client"
 
 
@@ -289,7 +289,7 @@ def _require_own_words(ctx: Context) -> None:
         raise Forbidden("An impersonation session cannot send or change messages", code="IMPERSONATED")
 
 
-async def _read_own(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> MessageContent:
+async def _read_own(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> conversation_models.MessageContent:
     message = await store.find_message(ctx, customer_id, message_id)
     if message is None or message["text"] is None:
         raise NotFound("message")
@@ -303,8 +303,8 @@ def _require_author(ctx: Context, author: Actor) -> None:
 
 
 async def _resolve_about(
-    ctx: Context, customer_id: ObjectId, about: MessageSubjectInput | None
-) -> MessageSubject | None:
+    ctx: Context, customer_id: ObjectId, about: conversation_models.MessageSubjectInput | None
+) -> conversation_models.MessageSubject | None:
     """Return what a message comments on.
 
     Raises NotFound if the client has no such block or item, or the caller is the client and the day is hidden.
@@ -320,10 +320,10 @@ async def _resolve_about(
     return {"wblockId": block["_id"], "witemId": item_id}
 
 
-def _to_message(ctx: Context, stored: StoredMessage) -> Message:
+def _to_message(ctx: Context, stored: conversation_models.StoredMessage) -> conversation_models.Message:
     """Return a message as it is sent; one that has been delivered has no time of delivery."""
     attached = [attachments.present(ctx, file) for file in stored["attachments"]]
-    return {**take(Message, {"deliverAt": None, **stored}), "attachments": attached}
+    return {**take(conversation_models.Message, {"deliverAt": None, **stored}), "attachments": attached}
 
 
 find_commented = store.find_commented

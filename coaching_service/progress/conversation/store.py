@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from coaching_service.core.changes.log import UNDO_PERIOD
+from coaching_service.core.database import portable
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, PipelineStage
-from coaching_service.core.database.portable import CONVERSATIONS, RECORDS, FileRule, NotExported, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.events import EventType
 from coaching_service.core.fields import private_of
@@ -18,21 +18,12 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES, PDF, VIDEO_TYPES
 from coaching_service.core.validation import Text
 from coaching_service.people.customers.models import ClientText, DatedCount
-from coaching_service.progress.conversation.models import (
-    MailState,
-    MessageContent,
-    PendingAttachment,
-    Side,
-    StoredConversation,
-    StoredMessage,
-    UnreadCount,
-    WaitingMessage,
-)
+from coaching_service.progress.conversation import models as conversation_models
 
 MESSAGE_ORDER = ("-createdAt", "-_id")
 CONVERSATION_ORDER = ("-lastMessageAt", "-_id")
-_SIDES: tuple[Side, Side] = ("client", "company")
-_NO_MAIL: MailState = {"jobId": None, "sentAt": None}
+_SIDES: tuple[conversation_models.Side, conversation_models.Side] = ("client", "company")
+_NO_MAIL: conversation_models.MailState = {"jobId": None, "sentAt": None}
 
 
 def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData:
@@ -48,31 +39,31 @@ def _contact(message: Mapping[str, Any]) -> list[str]:
     return [] if message["text"] is None else [message["text"]]
 
 
-messages = Documents[StoredMessage](
+messages = Documents[conversation_models.StoredMessage](
     "messages",
     (
         Index(("customerId", *MESSAGE_ORDER)),
         Index(("customerId", "about.wblockId", *MESSAGE_ORDER)),
         Index(("customerId", "unreadBy", "createdAt"), partial_filter=(("unreadBy", {"$exists": True}),)),
     ),
-    private=private_of(StoredMessage),
+    private=private_of(conversation_models.StoredMessage),
     client_field="customerId",
     history=History("message", _event, ("text",), undo="never", contact=_contact),
-    transfer=Portable(
-        StoredMessage,
-        RECORDS,
+    transfer=portable.Portable(
+        conversation_models.StoredMessage,
+        portable.RECORDS,
         checks={"text": Text(max_length=5_000)},
         references={"customerId": "customers"},
-        files=FileRule((*IMAGE_TYPES, *VIDEO_TYPES, PDF), "attachment"),
+        files=portable.FileRule((*IMAGE_TYPES, *VIDEO_TYPES, PDF), "attachment"),
     ),
 )
-conversations = Documents[StoredConversation](
+conversations = Documents[conversation_models.StoredConversation](
     "conversations",
     (Index(("customerId",), unique=True), Index(("isUnread", *CONVERSATION_ORDER))),
     client_field="customerId",
-    transfer=Portable(
-        StoredConversation,
-        CONVERSATIONS,
+    transfer=portable.Portable(
+        conversation_models.StoredConversation,
+        portable.CONVERSATIONS,
         computed=("mail",),
         references={"customerId": "customers", "lastMessageId": "messages"},
         complete=lambda conversation: {**conversation, "mail": {side: dict(_NO_MAIL) for side in _SIDES}},
@@ -80,25 +71,25 @@ conversations = Documents[StoredConversation](
     no_history_reason="read marks and figures that follow from messages",
     cross_company_reason="the numbers of all companies are checked",
 )
-pending_attachments = Documents[PendingAttachment](
+pending_attachments = Documents[conversation_models.PendingAttachment](
     "pendingAttachments",
     (Index(("customerId", "uploadedBy", "_id")),),
     client_field="customerId",
-    transfer=NotExported("attachments that no message has"),
+    transfer=portable.NotExported("attachments that no message has"),
     has_files=True,
 )
 _BY_UNREAD = messages.index_name("customerId", "unreadBy", "createdAt")
 
 
 # The messages of assistants until they are delivered, and afterwards without their text.
-waiting_messages = Documents[WaitingMessage](
+waiting_messages = Documents[conversation_models.WaitingMessage](
     "waitingMessages",
     (Index(("customerId", "isWaiting", *MESSAGE_ORDER)), Index(("changeId",))),
-    private=private_of(WaitingMessage),
+    private=private_of(conversation_models.WaitingMessage),
     client_field="customerId",
     history=History("message", undo="creation", contact=_contact),
     expire=("createdAt", round((UNDO_PERIOD + timedelta(days=1)).total_seconds())),
-    transfer=NotExported("messages that are delivered within a minute"),
+    transfer=portable.NotExported("messages that are delivered within a minute"),
 )
 
 
@@ -120,12 +111,14 @@ async def find_commented(ctx: Context, customer_id: ObjectId, block_ids: Sequenc
     }
 
 
-async def find_by_ids(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, StoredMessage]:
+async def find_by_ids(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, conversation_models.StoredMessage]:
     """Return the existing messages of the company with these identifiers."""
     return {message["_id"]: message for message in await messages.find(ctx, {"_id": {"$in": list(ids)}})}
 
 
-async def find_message(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> MessageContent | None:
+async def find_message(
+    ctx: Context, customer_id: ObjectId, message_id: ObjectId
+) -> conversation_models.MessageContent | None:
     """Return a message with its private field `unreadBy`, or None."""
     return await messages.find_one(
         ctx, {"customerId": customer_id, "_id": message_id}, ("author", "text", "attachments", "unreadBy", "version")
@@ -147,7 +140,9 @@ async def find_newest_unread(ctx: Context, customer_ids: Sequence[ObjectId]) -> 
     return await messages.aggregate(ctx, where, order, {"$group": group}, hint=_BY_UNREAD)
 
 
-async def find_oldest_unread_time(ctx: Context, customer_id: ObjectId, side: Side) -> datetime | None:
+async def find_oldest_unread_time(
+    ctx: Context, customer_id: ObjectId, side: conversation_models.Side
+) -> datetime | None:
     """Return when the oldest message that a side has not read was sent, or None."""
     where = {"customerId": customer_id, "unreadBy": side}
     oldest = await messages.find(ctx, where, sort=("createdAt",), limit=1, fields=("createdAt",), hint=_BY_UNREAD)
@@ -157,7 +152,9 @@ async def find_oldest_unread_time(ctx: Context, customer_id: ObjectId, side: Sid
 # --- conversations ---------------------------------------------------------------------------------------------------
 
 
-async def add_to_conversation(ctx: Context, message: StoredMessage, unread_by: Side) -> None:
+async def add_to_conversation(
+    ctx: Context, message: conversation_models.StoredMessage, unread_by: conversation_models.Side
+) -> None:
     """Make a message the last one of its conversation, unread by one side; the first one creates the conversation."""
     customer_id = message["customerId"]
     last = {"lastMessageId": message["_id"], "lastMessageAt": message["createdAt"]}
@@ -177,7 +174,7 @@ async def add_to_conversation(ctx: Context, message: StoredMessage, unread_by: S
     )
 
 
-async def set_unread(ctx: Context, customer_id: ObjectId, side: Side, count: int) -> None:
+async def set_unread(ctx: Context, customer_id: ObjectId, side: conversation_models.Side, count: int) -> None:
     """Set how many messages a side has not read."""
     is_unread = {"isUnread": count > 0} if side == "company" else {}
     change = {"$set": {f"unread.{side}": count, **is_unread}}
@@ -189,7 +186,7 @@ async def set_unread(ctx: Context, customer_id: ObjectId, side: Side, count: int
 
 async def find_wrong_counts(
     services: Services, ids: Sequence[ObjectId] | None = None, session: Any = None
-) -> list[UnreadCount]:
+) -> list[conversation_models.UnreadCount]:
     """Return the conversations (of `ids`, or all) that store other numbers of unread messages than there are."""
     unread: list[Document] = [
         {
@@ -208,7 +205,7 @@ async def find_wrong_counts(
     ]
     variables = {"companyId": "$companyId", "customerId": "$customerId"}
 
-    def count_of(side: Side) -> Document:
+    def count_of(side: conversation_models.Side) -> Document:
         of_side = {"$filter": {"input": "$counts", "cond": {"$eq": ["$$this._id", side]}}}
         return {"$ifNull": [{"$first": {"$map": {"input": of_side, "in": "$$this.count"}}}, 0]}
 

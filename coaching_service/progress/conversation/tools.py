@@ -12,45 +12,30 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.field_schemas import argument_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import (
-    PartOfLines,
-    ToolPart,
-    format_time,
-    join_facts,
-    list_answer,
-    optional,
-    typed_line,
-)
-from coaching_service.core.mcp.results import Answer, Reason, Written, find_reasons, typed
+from coaching_service.core.mcp import arguments, results
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Identifier, invalid
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.bulk import ClientsArgument, choose_clients, identify_clients, name_clients
+from coaching_service.progress.conversation import models as conversation_models
 from coaching_service.progress.conversation import service
-from coaching_service.progress.conversation.models import (
-    MAX_TEXT_LENGTH,
-    Conversation,
-    Message,
-    MessageText,
-    NewMessage,
-)
 from coaching_service.training.workout_text.argument_checks import check_names
 
 tools = Tools()
 _LONGEST_IN_LIST, _LONGEST_PREVIEW = 1_500, 200
 
 
-class ListMessages(ToolPart):
+class ListMessages(arguments.ToolPart):
     """The client, if only one, and the part of the list."""
 
-    customerId = Identifier(**optional("The client."))
+    customerId = Identifier(**arguments.optional("The client."))
 
 
 class SendMessage(ClientsArgument):
     """The clients, the text, and the workout it is about."""
 
-    text = argument_of(MessageText, "text")
-    workoutId = Identifier(**optional("The workout that it comments on, of one client."))
+    text = argument_of(conversation_models.MessageText, "text")
+    workoutId = Identifier(**arguments.optional("The workout that it comments on, of one client."))
 
     @validates_schema(skip_on_field_errors=False)
     def comments_on_one(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -59,44 +44,44 @@ class SendMessage(ClientsArgument):
             raise invalid("needs a customerId", "NOT_COMBINED", "workoutId")
 
 
-@tools.tool("List messages", access=coach(CUSTOMERS.VIEW), takes=ListMessages(), returns=PartOfLines)
-async def list_messages(ctx: Context, customer_id: ObjectId | None, limit: int, after: str | None) -> Answer:
+@tools.tool("List messages", access=coach(CUSTOMERS.VIEW), takes=ListMessages(), returns=arguments.PartOfLines)
+async def list_messages(ctx: Context, customer_id: ObjectId | None, limit: int, after: str | None) -> results.Answer:
     """List the conversation with a client, newest first; or, without customerId, the clients whose messages no coach
     has read, each with the last one."""
     if customer_id is None:
         unread = await service.list_conversations(ctx, unread=True, limit=limit, after=after)
         lines = [_describe_conversation(each) for each in unread["docs"]]
         ids = [each["customer"]["_id"] for each in unread["docs"]]
-        return list_answer("Clients with unread messages", unread, lines, ids=ids)
+        return arguments.list_answer("Clients with unread messages", unread, lines, ids=ids)
     customer, messages = await gather_reads(
         ctx,
         customers.get_visible_reference(ctx, customer_id),
         service.list_messages(ctx, customer_id, limit=limit, after=after),
     )
     lines = [describe_message(message) for message in messages["docs"]]
-    return list_answer(f"Messages with {typed(customer['name'])}", messages, lines)
+    return arguments.list_answer(f"Messages with {results.typed(customer['name'])}", messages, lines)
 
 
-def _describe_conversation(conversation: Conversation) -> str:
+def _describe_conversation(conversation: conversation_models.Conversation) -> str:
     customer, message = conversation["customer"], conversation["lastMessage"]
     last = "" if message is None else f"; last {describe_message(message, _LONGEST_PREVIEW)}"
-    return f"{typed(customer['name'])} [{customer['_id']}]: {conversation['unread']} unread{last}"
+    return f"{results.typed(customer['name'])} [{customer['_id']}]: {conversation['unread']} unread{last}"
 
 
-def describe_message(message: Message, longest: int = _LONGEST_IN_LIST) -> str:
+def describe_message(message: conversation_models.Message, longest: int = _LONGEST_IN_LIST) -> str:
     """Return a message in one line: when, by whom, whether it has been delivered and read, and its text."""
     about, attached, author = message["about"], message["attachments"], message["author"]
-    facts = join_facts(
-        format_time(message["createdAt"]),
-        f"{author['type']} {typed(author['name'])}",
+    facts = arguments.join_facts(
+        arguments.format_time(message["createdAt"]),
+        f"{author['type']} {results.typed(author['name'])}",
         _describe_state(message),
         about and f"about workout {about['wblockId']}",
         attached and f"with {', '.join(file['kind'] for file in attached)}",
     )
-    return f"{facts}: {'(deleted)' if message['text'] is None else typed_line(message['text'], longest)}"
+    return f"{facts}: {'(deleted)' if message['text'] is None else arguments.typed_line(message['text'], longest)}"
 
 
-def _describe_state(message: Message) -> str:
+def _describe_state(message: conversation_models.Message) -> str:
     if message["deliverAt"] is not None:
         return "waiting to be sent"
     return "not read yet" if message["readAt"] is None and message["text"] is not None else ""
@@ -111,7 +96,7 @@ def _describe_state(message: Message) -> str:
     destructive=True,
     open_world=True,
     outreach=True,
-    confirms=(Reason.MANY_CLIENTS,),
+    confirms=(results.Reason.MANY_CLIENTS,),
     check=check_names,
 )
 async def send_message(
@@ -121,29 +106,33 @@ async def send_message(
     groups: list[str] | None,
     text: str,
     workout_id: ObjectId | None,
-) -> Written:
+) -> results.Written:
     """Send a message to a client, or to each of several, who may also get a mail about it. It is delivered after a
     minute; undo recalls it until then, and later deletes it if unread."""
     clients = await choose_clients(ctx, customer_id, customer_ids, groups)
     if len(clients) == 1:
         return await write_message(ctx, clients[0]["_id"], text, workout_id)
     await service.send_to_each(ctx, [client["_id"] for client in clients], text)
-    return Written(
-        f"Sent to {name_clients(clients)}, delivered in a minute: {typed_line(text, MAX_TEXT_LENGTH)}.",
+    return results.Written(
+        f"Sent to {name_clients(clients)}, delivered in a minute: "
+        f"{arguments.typed_line(text, conversation_models.MAX_TEXT_LENGTH)}.",
         identify_clients(clients),
-        find_reasons(clients=len(clients)),
+        results.find_reasons(clients=len(clients)),
     )
 
 
-async def write_message(ctx: Context, customer_id: ObjectId, text: str, workout_id: ObjectId | None = None) -> Written:
+async def write_message(
+    ctx: Context, customer_id: ObjectId, text: str, workout_id: ObjectId | None = None
+) -> results.Written:
     """Send a message and return what a tool returns that has done so. Raises what `service.create` raises."""
-    new: NewMessage = {"text": text}
+    new: conversation_models.NewMessage = {"text": text}
     if workout_id is not None:
         new["about"] = {"wblockId": workout_id}
     message = await service.create(ctx, customer_id, new)
     customer = await customers.get_visible_reference(ctx, customer_id)
     about = " about a workout" if workout_id is not None else ""
-    return Written(
-        f"Sent to {typed(customer['name'])}{about}, delivered in a minute: {typed_line(text, MAX_TEXT_LENGTH)}.",
+    return results.Written(
+        f"Sent to {results.typed(customer['name'])}{about}, delivered in a minute: "
+        f"{arguments.typed_line(text, conversation_models.MAX_TEXT_LENGTH)}.",
         {"customerId": customer_id, "messageId": message["_id"]},
     )

@@ -25,25 +25,18 @@ from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.people import notifications
 from coaching_service.people.account import service as account
 from coaching_service.people.customers import service as customers
-from coaching_service.people.notifications import DueNotification, Later, Message, Notification, Recipient
 from coaching_service.people.team import service as team
 from coaching_service.progress.conversation import _delivery, store
-from coaching_service.progress.conversation.models import (
-    MessageCreated,
-    MessagesRead,
-    MessagesRecalled,
-    MessageSubject,
-    ShownMessage,
-    Side,
-    WaitingMessage,
-)
+from coaching_service.progress.conversation import models as conversation_models
 from coaching_service.progress.conversation.store import MESSAGE_ORDER, waiting_messages
 
 DELIVER = "deliver_message"
 RECALL_PERIOD = timedelta(seconds=60)
 
 
-async def hold(ctx: Context, customer_id: ObjectId, text: str, about: MessageSubject | None) -> WaitingMessage:
+async def hold(
+    ctx: Context, customer_id: ObjectId, text: str, about: conversation_models.MessageSubject | None
+) -> conversation_models.WaitingMessage:
     """Store a message of an assistant in the transaction of `ctx`, to be delivered after a minute, and return it."""
     message = await waiting_messages.insert(
         ctx,
@@ -82,7 +75,7 @@ async def _deliver(ctx: Context, customer_id: ObjectId, message_id: ObjectId) ->
     return None
 
 
-async def _as_author(ctx: Context, message: WaitingMessage) -> Context:
+async def _as_author(ctx: Context, message: conversation_models.WaitingMessage) -> Context:
     """Return the context of the assistant that wrote a message; the owner's if its coach is gone."""
     ctx = replace(ctx, operation=DELIVER, interface="assistant")
     with suppress(CompanySuspended):
@@ -94,7 +87,7 @@ async def _as_author(ctx: Context, message: WaitingMessage) -> Context:
 
 
 @transactional
-async def _deliver_now(ctx: Context, message: WaitingMessage) -> None:
+async def _deliver_now(ctx: Context, message: conversation_models.WaitingMessage) -> None:
     """Deliver a message that waits, exactly once. Raises NotFound if the client is deleted."""
     customer_id = message["customerId"]
     await customers.lock_and_mark_figures(ctx, customer_id)
@@ -104,7 +97,7 @@ async def _deliver_now(ctx: Context, message: WaitingMessage) -> None:
         await _delivery.deliver(ctx, customer_id, *content, message_id=message["_id"])
 
 
-async def list_newest(ctx: Context, where: Filter, limit: int) -> list[ShownMessage]:
+async def list_newest(ctx: Context, where: Filter, limit: int) -> list[conversation_models.ShownMessage]:
     """Return messages that wait and meet a condition, newest first, as coaches see them; clients see none."""
     if not ctx.caller.is_coach:
         return []
@@ -112,19 +105,21 @@ async def list_newest(ctx: Context, where: Filter, limit: int) -> list[ShownMess
     return [as_message(message) for message in stored]
 
 
-def as_message(message: WaitingMessage) -> ShownMessage:
+def as_message(message: conversation_models.WaitingMessage) -> conversation_models.ShownMessage:
     """Return a message that waits with the fields of one that has been delivered."""
-    return {**take(ShownMessage, message), "attachments": [], "editedAt": None, "readAt": None}
+    return {**take(conversation_models.ShownMessage, message), "attachments": [], "editedAt": None, "readAt": None}
 
 
-async def find_one(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> WaitingMessage | None:
+async def find_one(
+    ctx: Context, customer_id: ObjectId, message_id: ObjectId
+) -> conversation_models.WaitingMessage | None:
     """Return a message to a client that waits, or None; a client sees none."""
     return await _find(ctx, customer_id, message_id) if ctx.caller.is_coach else None
 
 
-async def _find(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> WaitingMessage | None:
+async def _find(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> conversation_models.WaitingMessage | None:
     where = _of(customer_id, _id=message_id)
-    return await waiting_messages.find_one(ctx, where, names_of(WaitingMessage))
+    return await waiting_messages.find_one(ctx, where, names_of(conversation_models.WaitingMessage))
 
 
 def _of(customer_id: ObjectId, **where: ObjectId) -> Filter:
@@ -132,7 +127,7 @@ def _of(customer_id: ObjectId, **where: ObjectId) -> Filter:
     return {"customerId": customer_id, "isWaiting": True, **where}
 
 
-async def recall(ctx: Context, message: WaitingMessage) -> None:
+async def recall(ctx: Context, message: conversation_models.WaitingMessage) -> None:
     """Delete a message that waits, in the transaction of `ctx`, in which the client is locked."""
     await waiting_messages.delete(ctx, _of(message["customerId"], _id=message["_id"]))
     await queue.cancel(ctx, message["_id"])
@@ -142,7 +137,7 @@ async def recall(ctx: Context, message: WaitingMessage) -> None:
 async def _publish_recall(ctx: Context, change_id: ObjectId) -> None:
     """Publish that all messages of a change are recalled, if they are."""
     if not await waiting_messages.count(ctx, {"changeId": change_id}):
-        await ctx.publish(MessagesRecalled(change_id))
+        await ctx.publish(conversation_models.MessagesRecalled(change_id))
 
 
 async def require_unread(ctx: Context, event: RestorationPlanned) -> None:
@@ -192,46 +187,48 @@ INTERVAL = timedelta(hours=1)
 _FIELDS = (*customers.SCOPE_FIELDS, "name", "surname")
 
 
-async def make_due(ctx: Context, event: MessageCreated) -> None:
+async def make_due(ctx: Context, event: conversation_models.MessageCreated) -> None:
     """Make notifications about an unread message due, unless they are for this side of the conversation."""
     await _make_due(ctx, event.customer_id, event.unread_by)
 
 
-async def _make_due(ctx: Context, customer_id: ObjectId, side: Side) -> None:
-    recipient: Recipient = {"type": "client", "_id": customer_id}
+async def _make_due(ctx: Context, customer_id: ObjectId, side: conversation_models.Side) -> None:
+    recipient: notifications.Recipient = {"type": "client", "_id": customer_id}
     if side == "company":
         recipient = await _find_coach(ctx, customer_id)
     for_devices, by_mail = _keys(customer_id, side)
     await notifications.make_due(
         ctx,
         [
-            DueNotification(
+            notifications.DueNotification(
                 for_devices, "messages", recipient, now(), customer_id, channels=("push",), interval=timedelta(0)
             ),
-            DueNotification(
+            notifications.DueNotification(
                 by_mail, "messages", recipient, now() + UNREAD_FOR, customer_id, channels=("mail",), interval=INTERVAL
             ),
         ],
     )
 
 
-async def withdraw(ctx: Context, event: MessagesRead) -> None:
+async def withdraw(ctx: Context, event: conversation_models.MessagesRead) -> None:
     """Withdraw the notifications to a side that has no unread messages any more."""
     await notifications.withdraw(ctx, _keys(event.customer_id, event.read_by))
 
 
-def _keys(customer_id: ObjectId, side: Side) -> tuple[str, str]:
+def _keys(customer_id: ObjectId, side: conversation_models.Side) -> tuple[str, str]:
     return f"messages:{customer_id}:{side}:push", f"messages:{customer_id}:{side}:mail"
 
 
-async def _find_coach(ctx: Context, customer_id: ObjectId) -> Recipient:
+async def _find_coach(ctx: Context, customer_id: ObjectId) -> notifications.Recipient:
     """Return who receives what is sent about messages of a client: the trainer, else the owner."""
     customer = await customers.get_visible(ctx, customer_id)
     trainer = customer["customerRoleData"]["assignedTo"]
     return {"type": "coach", "_id": trainer or (await team.get_owner(ctx.services, ctx.company_id)).id}
 
 
-async def write_message(ctx: Context, notification: Notification) -> Message | Later | None:
+async def write_message(
+    ctx: Context, notification: notifications.Notification
+) -> notifications.Message | notifications.Later | None:
     """Return what to send about unread messages; None if there are none any more.
 
     A mail waits until the oldest of them has been unread for ten minutes.
@@ -239,12 +236,12 @@ async def write_message(ctx: Context, notification: Notification) -> Message | L
     customer_id, recipient = notification["customerId"], notification["recipient"]
     if customer_id is None:
         return None
-    side: Side = "client" if recipient["type"] == "client" else "company"
+    side: conversation_models.Side = "client" if recipient["type"] == "client" else "company"
     unread_since = await store.find_oldest_unread_time(ctx, customer_id, side)
     if unread_since is None:
         return None
     if notification["channels"] == ["mail"] and unread_since + UNREAD_FOR > now():
-        return Later(unread_since + UNREAD_FOR)
+        return notifications.Later(unread_since + UNREAD_FOR)
     if side == "client":
         return _to_client(ctx)
     if notification["channels"] == ["mail"] and not (await account.get(ctx))["notifications"]["messages"]:
@@ -252,9 +249,9 @@ async def write_message(ctx: Context, notification: Notification) -> Message | L
     return await _to_coach(ctx, customer_id, recipient)
 
 
-def _to_client(ctx: Context) -> Message:
+def _to_client(ctx: Context) -> notifications.Message:
     company = ctx.caller.company.name
-    return Message(
+    return notifications.Message(
         subject=subject_with(company, "Unread messages from {}", "You have unread messages"),
         paragraphs=[f"{company} has written to you."],
         button="Read your messages",
@@ -265,14 +262,16 @@ def _to_client(ctx: Context) -> Message:
     )
 
 
-async def _to_coach(ctx: Context, customer_id: ObjectId, recipient: Recipient) -> Message | None:
+async def _to_coach(
+    ctx: Context, customer_id: ObjectId, recipient: notifications.Recipient
+) -> notifications.Message | None:
     """Return what to send to a coach; None if the client has another trainer now, or the coach may not view clients."""
     if await _find_coach(ctx, customer_id) != recipient:
         return None
     if CUSTOMERS.VIEW not in (await team.load_principal(ctx, recipient["_id"])).permissions:
         return None
     customer = await customers.get_visible(ctx, customer_id, _FIELDS)
-    return Message(
+    return notifications.Message(
         subject="Unread messages from a client",
         paragraphs=[f"{customers.full_name(customer)} has written to you."],
         button="Read the messages",
@@ -293,5 +292,5 @@ async def make_earlier_job_due(services: Services, job: Job) -> None:
 
 
 @transactional
-async def _make_earlier_job_due(ctx: Context, customer_id: ObjectId, side: Side) -> None:
+async def _make_earlier_job_due(ctx: Context, customer_id: ObjectId, side: conversation_models.Side) -> None:
     await _make_due(ctx, customer_id, side)

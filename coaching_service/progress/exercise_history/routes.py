@@ -15,15 +15,7 @@ from coaching_service.core.field_schemas import query_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import Page, PageFields, PageQuery, part_of
-from coaching_service.core.mcp.arguments import (
-    LISTED_AS_REQUIRED,
-    UNLISTED,
-    CustomerArgument,
-    PageOfLines,
-    ToolPage,
-    format_figure,
-    list_answer,
-)
+from coaching_service.core.mcp import arguments
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.query import SearchedRange
@@ -33,14 +25,6 @@ from coaching_service.library.exercises.models import OWN_EXERCISE, OwnExercise
 from coaching_service.people.activity.models import FARTHEST_DISTANCE, FASTEST, LEAST_ASSISTANCE, LONGEST_TIME
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.exercise_history import service
-from coaching_service.progress.exercise_history.service import (
-    WEEK,
-    ExerciseSession,
-    ProgressBest,
-    ProgressPoint,
-    SessionText,
-    WeekSummary,
-)
 from coaching_service.training.set_text.done import write_done
 from coaching_service.training.workout_text.finding import resolve_exercises
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
@@ -145,7 +129,7 @@ async def list_own_exercise_history(
 tools = Tools()
 
 
-class ExerciseSessions(PageOfLines):
+class ExerciseSessions(arguments.PageOfLines):
     """The sessions, by the workouts' `_id`, and the progress by week."""
 
     exerciseId: ObjectId
@@ -157,16 +141,16 @@ _WEEKS = 12
 _OTHER_BESTS = (LONGEST_TIME, FARTHEST_DISTANCE, FASTEST, LEAST_ASSISTANCE)
 
 
-class ExerciseHistory(ToolPage, CustomerArgument):
+class ExerciseHistory(arguments.ToolPage, arguments.CustomerArgument):
     """The client, the exercise, and the page of its history."""
 
     exercise = Text(
         load_default=None,
         allow_none=True,
-        metadata={"description": "Its name or _id.", **LISTED_AS_REQUIRED},
+        metadata={"description": "Its name or _id.", **arguments.LISTED_AS_REQUIRED},
     )
     includeIncomplete = Boolean(load_default=False, metadata={"description": "Also sessions not done."})
-    exerciseId = Identifier(load_default=None, allow_none=True, metadata=UNLISTED)
+    exerciseId = Identifier(load_default=None, allow_none=True, metadata=arguments.UNLISTED)
 
     @validates_schema
     def names_an_exercise(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -201,14 +185,14 @@ async def get_exercise_history(
         service.list_sessions(
             ctx, customer_id, exercise_id, page=page, size=page_size, include_incomplete=include_incomplete
         ),
-        service.read_progress(ctx, customer_id, exercise_id, str(first), str(today), WEEK),
+        service.read_progress(ctx, customer_id, exercise_id, str(first), str(today), service.WEEK),
     )
     load_unit = ctx.caller.load_unit
     name = names[exercise_id]["name"]
     docs = [_describe_session(session, load_unit) for session in show_loads(sessions["docs"], ctx, load_unit)]
     title = f"{typed(name)} of {typed(customer['name'])}, loads in {load_unit}, sessions"
     weeks_in_words = _write_weeks([_describe_week(week) for week in show_loads(weeks, ctx, load_unit)])
-    answer = list_answer(
+    answer = arguments.list_answer(
         title,
         sessions,
         [_write_session(doc) for doc in docs],
@@ -218,8 +202,8 @@ async def get_exercise_history(
     return Answer("\n".join([answer.text, *weeks_in_words]), data)
 
 
-def _describe_session(session: ExerciseSession, load_unit: str) -> SessionText:
-    described: SessionText = {
+def _describe_session(session: service.ExerciseSession, load_unit: str) -> service.SessionText:
+    described: service.SessionText = {
         "date": session["date"],
         "workoutId": session["wblockId"],
         "isCompleted": session["isCompleted"],
@@ -241,8 +225,8 @@ def _write_sets(sets: Sequence[CustomerSet], load_unit: str) -> str:
     return write_done(renumbered, load_unit) if renumbered else "-"
 
 
-def _describe_week(week: ProgressPoint) -> WeekSummary:
-    described: WeekSummary = {"date": week["date"], "volumeLoad": week["volumeLoad"], "sets": week["sets"]}
+def _describe_week(week: service.ProgressPoint) -> service.WeekSummary:
+    described: service.WeekSummary = {"date": week["date"], "volumeLoad": week["volumeLoad"], "sets": week["sets"]}
     if week["estimatedOneRepMax"] is not None:
         described["estimatedOneRepMax"] = week["estimatedOneRepMax"]["value"]
     if bests := [_write_best(best) for best in week["bests"] if best["type"] in _OTHER_BESTS]:
@@ -250,28 +234,28 @@ def _describe_week(week: ProgressPoint) -> WeekSummary:
     return described
 
 
-def _write_best(best: ProgressBest) -> str:
-    distance = "" if best["meters"] is None else f" {format_figure(best['meters'], 'm')}"
-    return f"{best['type'].replace('_', ' ')}{distance} {format_figure(best['value'], best['unit'])}"
+def _write_best(best: service.ProgressBest) -> str:
+    distance = "" if best["meters"] is None else f" {arguments.format_figure(best['meters'], 'm')}"
+    return f"{best['type'].replace('_', ' ')}{distance} {arguments.format_figure(best['value'], best['unit'])}"
 
 
-def _write_session(session: SessionText) -> str:
+def _write_session(session: service.SessionText) -> str:
     words = [f"{session['date']} {session['sets']}"]
     if not session["isCompleted"]:
         words[0] += " (not completed)"
     results = [f"best {session['bestSet']}"] if "bestSet" in session else []
     if "estimatedOneRepMax" in session:
-        results.append(f"estimated 1RM {format_figure(session['estimatedOneRepMax'])}")
-    results.append(f"volume {format_figure(session['volumeLoad'])}")
+        results.append(f"estimated 1RM {arguments.format_figure(session['estimatedOneRepMax'])}")
+    results.append(f"volume {arguments.format_figure(session['volumeLoad'])}")
     return f"{'; '.join([*words, ', '.join(results)])} [{session['workoutId']}]"
 
 
-def _write_weeks(weeks: Sequence[WeekSummary]) -> list[str]:
+def _write_weeks(weeks: Sequence[service.WeekSummary]) -> list[str]:
     lines = []
     for week in weeks:
         estimate = week.get("estimatedOneRepMax")
-        one_rep_max = "" if estimate is None else f"estimated 1RM {format_figure(estimate)}, "
+        one_rep_max = "" if estimate is None else f"estimated 1RM {arguments.format_figure(estimate)}, "
         bests = f"{week['bests']}, " if "bests" in week else ""
-        volume = format_figure(week["volumeLoad"])
+        volume = arguments.format_figure(week["volumeLoad"])
         lines.append(f"week of {week['date']}: {one_rep_max}{bests}volume {volume}, {week['sets']} sets")
     return lines

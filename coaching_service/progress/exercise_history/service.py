@@ -9,12 +9,12 @@ from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from marshmallow import fields
 
+from coaching_service.core import list_selection
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.fields import Default, Description, Part
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import ALL_ENTRIES, RANKED, ListPart, ListSelection, Page, PageFields
 from coaching_service.core.query import Period
 from coaching_service.core.validation import Choice, Date
 from coaching_service.library.exercises import service as exercises
@@ -22,27 +22,12 @@ from coaching_service.library.exercises.models import ExerciseReference
 from coaching_service.people.activity.models import RecordType
 from coaching_service.people.customers import service as customers
 from coaching_service.training.visibility import service as visibility
+from coaching_service.training.workouts import sets as workout_sets
+from coaching_service.training.workouts.items import totals
 from coaching_service.training.workouts.items.models import CUSTOMER_SET, WorkItem
-from coaching_service.training.workouts.items.totals import (
-    best_by_exercise,
-    load_meaning,
-    logged_sets,
-    round_total,
-    volume_of,
-    working_sets,
-)
 from coaching_service.training.workouts.reports import exercises as exercise_queries
 from coaching_service.training.workouts.reports import models as query_models
 from coaching_service.training.workouts.reports.models import LiftResult
-from coaching_service.training.workouts.sets import (
-    FORMULAS,
-    RECORD_UNITS,
-    CustomerSet,
-    LoadMeaning,
-    best_set,
-    estimate_of_set,
-    unit_of,
-)
 
 # --- A client's history of an exercise, as it is asked for and returned -----------------------------------------------
 
@@ -56,7 +41,7 @@ _BEST_SET = (
 )
 
 
-class HistoryQuery(PageFields):
+class HistoryQuery(list_selection.PageFields):
     """A page of the history, and whether it includes sessions that were scheduled and not done."""
 
     includeIncomplete: Annotated[bool, Default(False)]
@@ -78,7 +63,7 @@ class OneRepMaxEstimate(TypedDict):
     value: float
     formula: Annotated[
         str,
-        Choice(*FORMULAS),
+        Choice(*workout_sets.FORMULAS),
         Description(
             "`epley`: load x (1 + reps / 30); `epley_rir`, `epley_rpe`: with the repetitions in reserve (RIR, or 10 - "
             "RPE) added to the reps; `load`: one repetition. With `_body_weight`: of the whole weight, as the load is "
@@ -93,7 +78,7 @@ class ProgressBest(TypedDict):
 
     type: RecordType
     value: Annotated[float, Description("In `unit`.")]
-    unit: Annotated[str, Choice(*RECORD_UNITS)]
+    unit: Annotated[str, Choice(*workout_sets.RECORD_UNITS)]
     reps: int | None
     meters: Annotated[float | None, Description("The distance of `fastest`; null otherwise.")]
 
@@ -102,7 +87,7 @@ class ProgressPoint(TypedDict):
     """What was done for an exercise in a session or a week, without warm-up sets."""
 
     date: Annotated[str, Date(), Description("The date of the session, or the Monday of the week.")]
-    bestSet: Annotated[CustomerSet | None, fields.Nested(CUSTOMER_SET), Description(_BEST_SET)]
+    bestSet: Annotated[workout_sets.CustomerSet | None, fields.Nested(CUSTOMER_SET), Description(_BEST_SET)]
     estimatedOneRepMax: Annotated[
         OneRepMaxEstimate | None,
         Description("The estimate of `bestSet`; null above 12 reps, and of added loads without a body weight."),
@@ -130,13 +115,13 @@ class ExerciseSession(TypedDict):
     date: Annotated[str, Date()]
     wblockId: ObjectId
     isCompleted: bool
-    sets: Annotated[list[CustomerSet], fields.List(fields.Nested(CUSTOMER_SET))]
+    sets: Annotated[list[workout_sets.CustomerSet], fields.List(fields.Nested(CUSTOMER_SET))]
     volumeLoad: Annotated[
         float, Description("Sum of reps x load over completed sets that are not warm-up, in `loadUnit`.")
     ]
     loadUnit: Annotated[str, Choice("kg", "lb")]
     bestSet: Annotated[
-        CustomerSet | None,
+        workout_sets.CustomerSet | None,
         fields.Nested(CUSTOMER_SET),
         Description(f"{_BEST_SET} Without warm-up sets."),
     ]
@@ -179,9 +164,9 @@ async def list_sessions(
     page: int,
     size: int,
     include_incomplete: bool = False,
-    selection: ListSelection = ALL_ENTRIES,
+    selection: list_selection.ListSelection = list_selection.ALL_ENTRIES,
     after: str | None = None,
-) -> Page[ExerciseSession]:
+) -> list_selection.Page[ExerciseSession]:
     """Return one page of a client's sessions with an exercise, newest first, or those after a cursor.
 
     With `include_incomplete` also sessions in which it was scheduled and not done. Days that are hidden from a client
@@ -194,7 +179,7 @@ async def list_sessions(
         "includeIncomplete": include_incomplete,
         **selection.for_cursor(),
     }
-    list_part = ListPart(
+    list_part = list_selection.ListPart(
         ctx, "exercise-history", filters, exercise_queries.SESSION_ORDER, page=page, size=size, after=after
     )
     hidden = await visibility.find_days_hidden_from_caller(ctx, customer_id)
@@ -216,16 +201,18 @@ async def list_done_exercises(
     *,
     page: int,
     size: int,
-    selection: ListSelection = ALL_ENTRIES,
+    selection: list_selection.ListSelection = list_selection.ALL_ENTRIES,
     after: str | None = None,
-) -> Page[DoneExercise]:
+) -> list_selection.Page[DoneExercise]:
     """Return one page of the exercises that a client did, the one done latest first, or those after a cursor.
 
     Days that are hidden from a client are left out of what this client reads. Raises NotFound if the company has no
     such client, Forbidden if the client is outside the caller's scope.
     """
     filters = {"customerId": customer_id, **selection.for_cursor()}
-    list_part = ListPart(ctx, "done-exercises", filters, RANKED, page=page, size=size, after=after)
+    list_part = list_selection.ListPart(
+        ctx, "done-exercises", filters, list_selection.RANKED, page=page, size=size, after=after
+    )
     _, hidden = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
@@ -253,7 +240,7 @@ def _describe(block: query_models.ExerciseSession, exercise_id: ObjectId, load_u
         "date": block["date"],
         "wblockId": block["_id"],
         "isCompleted": all(item["isCompleted"] for item in items),
-        "sets": logged_sets(items, exercise_id),
+        "sets": totals.logged_sets(items, exercise_id),
         "volumeLoad": done["volumeLoad"],
         "loadUnit": load_unit,
         "bestSet": done["bestSet"],
@@ -264,24 +251,24 @@ def _describe(block: query_models.ExerciseSession, exercise_id: ObjectId, load_u
 def summarize_sets(items: Sequence[WorkItem], exercise_id: ObjectId) -> DoneSets:
     """Return what was done for an exercise in some items, without warm-up sets: the best of it, and totals."""
     working = [
-        (done, load_meaning(item, exercise_id))
+        (done, totals.load_meaning(item, exercise_id))
         for item in items
-        for trained_id, done in working_sets(item)
+        for trained_id, done in totals.working_sets(item)
         if trained_id == exercise_id
     ]
-    best = best_set(working)
+    best = workout_sets.best_set(working)
     return {
         "bestSet": best[0] if best else None,
         "estimatedOneRepMax": _describe_estimate(*best) if best else None,
-        "volumeLoad": round_total(sum(volume_of(item, exercise_id) for item in items)),
+        "volumeLoad": totals.round_total(sum(totals.volume_of(item, exercise_id) for item in items)),
         "sets": len(working),
         "reps": sum(done["reps"] or 0 for done, _ in working),
     }
 
 
-def _describe_estimate(best: CustomerSet, meaning: LoadMeaning) -> OneRepMaxEstimate | None:
+def _describe_estimate(best: workout_sets.CustomerSet, meaning: workout_sets.LoadMeaning) -> OneRepMaxEstimate | None:
     """Return the highest estimate of several sets, which the best of them has."""
-    estimate = estimate_of_set(best, meaning)
+    estimate = workout_sets.estimate_of_set(best, meaning)
     if estimate is None:
         return None
     return {"value": round(estimate.value, 2), "formula": estimate.formula, "setIndex": best["index"]}
@@ -351,7 +338,7 @@ def _summarize(
     first_day: str, sessions: Sequence[query_models.ExerciseSession], exercise_id: ObjectId, load_unit: str
 ) -> ProgressPoint:
     items = [item for session in sessions for item in session["items"]]
-    of_exercise = best_by_exercise({"date": first_day, "item": item} for item in items).get(exercise_id, {})
+    of_exercise = totals.best_by_exercise({"date": first_day, "item": item} for item in items).get(exercise_id, {})
     return {
         "date": first_day,
         **summarize_sets(items, exercise_id),
@@ -359,7 +346,7 @@ def _summarize(
             {
                 "type": key.type,
                 "value": of_exercise[key]["value"],
-                "unit": unit_of(key.type) or load_unit,
+                "unit": workout_sets.unit_of(key.type) or load_unit,
                 "reps": of_exercise[key]["reps"],
                 "meters": key.meters,
             }

@@ -7,6 +7,7 @@ from typing import Any
 
 from marshmallow import validates_schema
 
+from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, FORMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
@@ -14,19 +15,9 @@ from coaching_service.core.errors import PermissionMissing
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import CursorPage
-from coaching_service.core.mcp.arguments import (
-    Arguments,
-    PartWithHint,
-    ToolPart,
-    describe_list,
-    format_figure,
-    list_answer,
-    optional,
-    typed_line,
-)
+from coaching_service.core.mcp import arguments
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Boolean, Choice, Identifier, Text, invalid
 from coaching_service.progress.conversation.models import MAX_TEXT_LENGTH
 from coaching_service.progress.conversation.tools import write_message
 from coaching_service.progress.form_requests import service
@@ -60,28 +51,28 @@ _LONGEST_ANSWER = 600
 _STATUSES = ("pending", "to_review", "reviewed")
 
 
-class ListCheckIns(ToolPart):
+class ListCheckIns(arguments.ToolPart):
     """Which check-ins, and which part of the list."""
 
-    status = Choice(*_STATUSES, **optional("to_review: answered; without it pending ones too."))
-    customerId = Identifier(**optional("Without it all clients."))
+    status = validation.Choice(*_STATUSES, **arguments.optional("to_review: answered; without it pending ones too."))
+    customerId = validation.Identifier(**arguments.optional("Without it all clients."))
 
     @validates_schema
     def validate_after(self, data: Mapping[str, Any], **_: Any) -> None:
         """Raises ValidationError for a cursor without a status: only a list of one status continues."""
         if data["after"] is not None and data["status"] is None:
-            raise invalid("needs a status", "NOT_COMBINED", "after")
+            raise validation.invalid("needs a status", "NOT_COMBINED", "after")
 
 
-class ReviewCheckIn(Arguments):
+class ReviewCheckIn(arguments.Arguments):
     """The response, and an answer to the client."""
 
-    responseId = Identifier(required=True, metadata={"description": "From list_check_ins."})
-    isReviewed = Boolean(load_default=True, metadata={"description": "false: it has to be reviewed again."})
-    reply = Text(max_length=MAX_TEXT_LENGTH, **optional("A message to the client."))
+    responseId = validation.Identifier(required=True, metadata={"description": "From list_check_ins."})
+    isReviewed = validation.Boolean(load_default=True, metadata={"description": "false: it has to be reviewed again."})
+    reply = validation.Text(max_length=MAX_TEXT_LENGTH, **arguments.optional("A message to the client."))
 
 
-@tools.tool("List check-ins", access=coach(FORMS.VIEW), takes=ListCheckIns(), returns=PartWithHint)
+@tools.tool("List check-ins", access=coach(FORMS.VIEW), takes=ListCheckIns(), returns=arguments.PartWithHint)
 async def list_check_ins(
     ctx: Context, status: str | None, customer_id: ObjectId | None, limit: int, after: str | None
 ) -> Answer:
@@ -101,7 +92,8 @@ async def list_check_ins(
         hint = "There are more: repeat with a status." if has_more else ""
         text = "\n".join([*texts, *([hint] if hint else [])])
         return Answer(
-            text, {**describe_list("Check-ins to review, then those without an answer", {}, hint), "docs": docs}
+            text,
+            {**arguments.describe_list("Check-ins to review, then those without an answer", {}, hint), "docs": docs},
         )
     return await _list(ctx, status, customer_id, limit, after)
 
@@ -110,13 +102,13 @@ async def _list(ctx: Context, status: str, customer_id: ObjectId | None, limit: 
     if status == "pending":
         requests = await service.list_pending(ctx, limit=limit, after=after, customer_id=customer_id)
         lines = [_describe_request(request) for request in requests["docs"]]
-        return list_answer("Check-ins without an answer", requests, lines)
+        return arguments.list_answer("Check-ins without an answer", requests, lines)
     received = await responses.list_received(
         ctx, limit=limit, after=after, reviewed=status == "reviewed", customer_id=customer_id
     )
     lines = [_describe_response(response) for response in received["docs"]]
     title = "Reviewed check-ins" if status == "reviewed" else "Check-ins to review"
-    return list_answer(title, received, lines)
+    return arguments.list_answer(title, received, lines)
 
 
 def _describe_request(request: FormRequest) -> str:
@@ -136,12 +128,12 @@ def _describe_response(response: ReceivedResponse) -> str:
 def _describe_answer(answer: FormResponseAnswer) -> str:
     value = answer["value"]
     if isinstance(value, list):
-        text = ", ".join(typed_line(str(each), _LONGEST_ANSWER) for each in value) or "-"
+        text = ", ".join(arguments.typed_line(str(each), _LONGEST_ANSWER) for each in value) or "-"
     elif isinstance(value, str):
-        text = typed_line(value, _LONGEST_ANSWER)
+        text = arguments.typed_line(value, _LONGEST_ANSWER)
     else:
-        text = format_figure(value)
-    return f"{typed_line(answer['label'], _LONGEST_ANSWER)}: {text}"
+        text = arguments.format_figure(value)
+    return f"{arguments.typed_line(answer['label'], _LONGEST_ANSWER)}: {text}"
 
 
 @tools.tool(

@@ -15,15 +15,7 @@ from coaching_service.progress.logs.own_changes import stored_log
 from coaching_service.progress.logs.schemas import PAIN_LENGTH
 from coaching_service.training.set_text.done import parse_done, read_done_sets
 from coaching_service.training.set_text.scanner import SetTextError
-from coaching_service.training.workout_text.lines import (
-    ITEM_ID,
-    LABEL,
-    Problems,
-    error_in_line,
-    split_name,
-    split_segments,
-    unmark,
-)
+from coaching_service.training.workout_text import lines
 from coaching_service.training.workout_text.writing import find_item, name_of, write_done_of, write_result_of
 from coaching_service.training.workouts.blocks.load_conversion import show_loads, store_loads
 from coaching_service.training.workouts.items.models import REASON_LENGTH, CircuitExercise, ItemLog, WorkItem
@@ -65,7 +57,7 @@ def list_other_names(text: str, items: Sequence[WorkItem]) -> list[str]:
     named = list(_list_names(items))
     names = []
     for number, line in _number_lines(text):
-        with Problems().collect():  # parse_log reports them
+        with lines.Problems().collect():  # parse_log reports them
             names.append(_split_line(number, line, named)[1])
     return [name for name in dict.fromkeys(names) if name and not any(_is_named(each, name) for each in named)]
 
@@ -82,16 +74,16 @@ def parse_log(
     """
     named = list(_list_names(items))
     texts: dict[ObjectId, ItemText] = {}
-    problems = Problems()
+    problems = lines.Problems()
     for number, line in _number_lines(text):
         with problems.collect():
             short_id, name, content = _split_line(number, line, named)
             only = find_item(items, short_id) if short_id else None
             if short_id and only is None:
-                raise error_in_line(_PATH, number, "the workout has no item with this identifier")
+                raise lines.error_in_line(_PATH, number, "the workout has no item with this identifier")
             target = _find(named, only, name, other_names.get(name), number)
             item_text = texts.setdefault(target.item["_id"], _unchanged(target.item))
-            segments = split_segments(content)
+            segments = lines.split_segments(content)
             _read_done(ctx, item_text, target, segments[0], number)
             _read_comments(item_text.log, segments[1:], number)
             item_text.targets.append(target)
@@ -112,14 +104,14 @@ def _split_line(number: int, line: str, named: Sequence[NamedWork]) -> tuple[str
 
     A letter before the name is a label, unless it is part of the name of something in the workout.
     """
-    short_id = ITEM_ID.match(line)
+    short_id = lines.ITEM_ID.match(line)
     content = (line[short_id.end() :] if short_id else line).removeprefix("- ")
-    label = LABEL.match(content)
-    parts = split_name(content)
+    label = lines.LABEL.match(content)
+    parts = lines.split_name(content)
     if label and (parts is None or not any(normalize(each.name) == normalize(parts[0]) for each in named)):
-        parts = split_name(content[label.end() :])
+        parts = lines.split_name(content[label.end() :])
     if parts is None:
-        raise error_in_line(_PATH, number, f"expected NAME: SETS, as in: {_EXAMPLE}")
+        raise lines.error_in_line(_PATH, number, f"expected NAME: SETS, as in: {_EXAMPLE}")
     return short_id[1] if short_id else "", parts[0], parts[2]
 
 
@@ -153,9 +145,9 @@ def _find(
             return matching[0]
         if matching:
             message = "several items have this name; write # and the identifier of the item before it"
-            raise error_in_line(_PATH, number, message)
+            raise lines.error_in_line(_PATH, number, message)
     known = ", ".join(typed(each.name) for each in named) or "none"
-    raise error_in_line(_PATH, number, f"the workout has no such item; its items: {known}")
+    raise lines.error_in_line(_PATH, number, f"the workout has no such item; its items: {known}")
 
 
 def _unchanged(item: WorkItem) -> ItemText:
@@ -172,7 +164,7 @@ def _read_done(ctx: Context, item_text: ItemText, target: NamedWork, text: str, 
     log, item = item_text.log, target.item
     if word in ("done", "skipped") and target.entry is not None:
         message = f"expected its sets, as in: 10, 10, - skipped; {word} alone is only for all of {typed(name_of(item))}"
-        raise error_in_line(_PATH, number, message)
+        raise lines.error_in_line(_PATH, number, message)
     if word in ("done", "skipped"):
         log["isCompleted"] = word == "done"
         log["skipped"] = None if log["isCompleted"] else {"reason": None}
@@ -186,14 +178,14 @@ def _read_done(ctx: Context, item_text: ItemText, target: NamedWork, text: str, 
         others = [each for each in log["customerSets"] if each["exerciseId"] != exercise_id]
         log["customerSets"] = [*others, *store_loads(done, ctx)]
     else:
-        raise error_in_line(_PATH, number, "expected done or skipped: this item has no sets")
+        raise lines.error_in_line(_PATH, number, "expected done or skipped: this item has no sets")
 
 
 def _parse_sets(text: str, number: int, parse: Callable[[str], list[CustomerSet]]) -> list[CustomerSet]:
     try:
         return parse(text[len("done:") :] if text.lower().startswith("done:") else text)
     except SetTextError as error:
-        raise error_in_line(_PATH, number, f"in the sets, {error}") from None
+        raise lines.error_in_line(_PATH, number, f"in the sets, {error}") from None
 
 
 def _read_comments(log: ItemLog, segments: Sequence[str], number: int) -> None:
@@ -202,7 +194,7 @@ def _read_comments(log: ItemLog, segments: Sequence[str], number: int) -> None:
         is_reason = not kind and skip is not None
         longest = PAIN_LENGTH if kind == "pain" else REASON_LENGTH if is_reason else _MAX_COMMENT
         if len(text) > longest:
-            raise error_in_line(_PATH, number, f"expected at most {longest} characters after |")
+            raise lines.error_in_line(_PATH, number, f"expected at most {longest} characters after |")
         if kind == "pain":
             log["pain"] = text or None
         elif is_reason:
@@ -214,10 +206,10 @@ def _read_comments(log: ItemLog, segments: Sequence[str], number: int) -> None:
 def _read_segment(segment: str) -> tuple[str, str]:
     """Return what a text after `|` is: `pain`, `comment` (in results, of a skipped item) or nothing, and its text."""
     if segment.lower().startswith(("pain ", "pain:")):
-        return "pain", unmark(segment[len("pain ") :])
+        return "pain", lines.unmark(segment[len("pain ") :])
     if segment.startswith("comment «"):
-        return "comment", unmark(segment.removeprefix("comment "))
-    return "", unmark(segment)
+        return "comment", lines.unmark(segment.removeprefix("comment "))
+    return "", lines.unmark(segment)
 
 
 def describe_logged(ctx: Context, item_text: ItemText, stored: WorkItem) -> list[str]:

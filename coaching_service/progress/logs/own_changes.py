@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.items.models import ExerciseItem, ItemLog, MetricValue, Skip, Swap, WorkItem
+from coaching_service.training.workouts.items import models as item_models
 from coaching_service.training.workouts.sets import CustomerSet
 
 
@@ -16,18 +16,18 @@ class LogFields(TypedDict, total=False):
     isCompleted: bool
     comment: str | None
     pain: str | None
-    skipped: Skip | None
-    swappedFor: Swap | None
-    values: list[MetricValue]
+    skipped: item_models.Skip | None
+    swappedFor: item_models.Swap | None
+    values: list[item_models.MetricValue]
 
 
-def merge_change(item: WorkItem, change: LogFields) -> ItemLog:
+def merge_change(item: item_models.WorkItem, change: LogFields) -> item_models.ItemLog:
     """Return the log of an item with a change.
 
     A skipped item is not completed, and a completed one not skipped. Raises Conflict if completed sets belong to the
     exercise that was done until now, and would belong to none.
     """
-    log: ItemLog = {**stored_log(item), **change}
+    log: item_models.ItemLog = {**stored_log(item), **change}
     if change.get("skipped") is not None:
         log["isCompleted"] = False
     elif log["isCompleted"]:
@@ -37,9 +37,9 @@ def merge_change(item: WorkItem, change: LogFields) -> ItemLog:
     return log
 
 
-def stored_log(item: WorkItem) -> ItemLog:
+def stored_log(item: item_models.WorkItem) -> item_models.ItemLog:
     """Return the log of an item as it is stored."""
-    log: ItemLog = {
+    log: item_models.ItemLog = {
         "isCompleted": item["isCompleted"],
         "comment": item["comment"],
         "pain": item.get("pain"),
@@ -55,7 +55,7 @@ def stored_log(item: WorkItem) -> ItemLog:
     return log
 
 
-def _keep_sets(item: ExerciseItem, swap: Swap | None) -> list[CustomerSet]:
+def _keep_sets(item: item_models.ExerciseItem, swap: item_models.Swap | None) -> list[CustomerSet]:
     """Return the logged sets with their exercises, without sets that were taken back and whose exercise is done no
     more.
 

@@ -8,10 +8,10 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 from marshmallow import ValidationError, fields, post_load, validates_schema
 
+from coaching_service.core import validation
 from coaching_service.core.field_schemas import ChangeByStoredType, input_of
 from coaching_service.core.fields import Default, Description
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import TEXT_LENGTH, Boolean, Input, Integer, ListOf, Text, Version
 from coaching_service.progress.logs._client_sets import MAX_CIRCUIT_SETS, MAX_EXERCISE_SETS
 from coaching_service.training.workouts.blocks.models import SessionFields
 from coaching_service.training.workouts.items.models import FormAnswer, MetricValue, SentSwap, Skip
@@ -22,7 +22,7 @@ class _SentNumber(TypedDict):
     index: NotRequired[
         Annotated[
             int,
-            Integer(minimum=1, maximum=1000),
+            validation.Integer(minimum=1, maximum=1000),
             Description("Number of the set from 1, in a circuit within exercise and round; default: its position."),
         ]
     ]
@@ -32,7 +32,7 @@ class NewCircuitCustomerSet(_SentNumber, PerformedSet):
     """A set of a circuit that the client did."""
 
     exerciseId: ObjectId
-    round: Annotated[int, Integer(minimum=1, maximum=1000), Default(1)]
+    round: Annotated[int, validation.Integer(minimum=1, maximum=1000), Default(1)]
 
 
 class NewExerciseCustomerSet(_SentNumber, PerformedSet):
@@ -49,7 +49,7 @@ class NewExerciseCustomerSet(_SentNumber, PerformedSet):
 SET_LOG = input_of(CustomerSet, name="SetLog", description="One set that the client did.")
 
 
-class CustomerSets(ListOf):
+class CustomerSets(validation.ListOf):
     """Logged sets; each index is unique within an exercise and round."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
@@ -70,10 +70,10 @@ NewSkip = input_of(Skip, name="NewSkip", description="Why the client skipped an 
 NewSwap = input_of(SentSwap, name="NewSwap")
 
 
-class TaskItemLog(Input):
+class TaskItemLog(validation.Input):
     """The log of a task: whether it was completed."""
 
-    isCompleted = Boolean(
+    isCompleted = validation.Boolean(
         metadata={"description": "false marks the item as not completed. Default: true, and false with `skipped`."}
     )
     skipped = fields.Nested(
@@ -84,9 +84,9 @@ class TaskItemLog(Input):
             "value, unless the item is completed."
         },
     )
-    comment = Text(max_length=TEXT_LENGTH, allow_blank=True, allow_none=True, load_default=None)
-    pain = Text(max_length=PAIN_LENGTH, allow_blank=True, allow_none=True, load_default=None)
-    version = Version()
+    comment = validation.Text(max_length=validation.TEXT_LENGTH, allow_blank=True, allow_none=True, load_default=None)
+    pain = validation.Text(max_length=PAIN_LENGTH, allow_blank=True, allow_none=True, load_default=None)
+    version = validation.Version()
 
     @validates_schema
     def skipped_is_not_completed(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -135,10 +135,10 @@ _VALUE = input_of(MetricValue, name="NewMetricValue", description="The value of 
 class FormItemLog(TaskItemLog):
     """The log of a form: its answers."""
 
-    answers = ListOf(fields.Nested(_ANSWER), allow_none=True, load_default=list)
+    answers = validation.ListOf(fields.Nested(_ANSWER), allow_none=True, load_default=list)
 
 
-class MetricValues(ListOf):
+class MetricValues(validation.ListOf):
     """Values of metrics; each metric is unique."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
@@ -169,7 +169,7 @@ ITEM_LOG = ChangeByStoredType(
 class _SessionLog(SessionFields):
     """The log of a session."""
 
-    version: NotRequired[Annotated[int, Version()]]
+    version: NotRequired[Annotated[int, validation.Version()]]
 
 
 WorkoutBlockLog = input_of(_SessionLog, name="WorkoutBlockLog")

@@ -34,9 +34,9 @@ from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workout_text.writing import name_of
 from coaching_service.training.workouts.blocks import items as block_items
+from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service as block_logs
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.models import Block, BlockLog, LoggedBlock, LogTexts, StoredBlock
 from coaching_service.training.workouts.blocks.service import ClientCalendar, block_not_found
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import ItemLog, WorkItem
@@ -202,7 +202,7 @@ async def _require_usable_swap(ctx: Context, item: WorkItem, log: ItemLog) -> No
 
 
 async def _update_item_activity(
-    ctx: Context, customer_id: ObjectId, block: StoredBlock, item: WorkItem, previous: WorkItem
+    ctx: Context, customer_id: ObjectId, block: block_models.StoredBlock, item: WorkItem, previous: WorkItem
 ) -> None:
     """Record the values or answers of an item and its entry in the activity feed, which completed items have.
 
@@ -228,18 +228,18 @@ async def _update_item_activity(
         await activity.delete_events(ctx, customer_id, item_id, activity_type)
 
 
-def _item_data(block: StoredBlock | Block, item: WorkItem) -> dict[str, object]:
+def _item_data(block: block_models.StoredBlock | block_models.Block, item: WorkItem) -> dict[str, object]:
     """Return what an entry of the activity feed says about an item; its name has at most 200 characters."""
     about = {"witemId": item["_id"], "itemType": item["type"], "itemName": name_of(item)[:NAME_LENGTH]}
     return {**_block_data(block), **about}
 
 
-def _block_data(block: StoredBlock | Block) -> WorkoutEventData:
+def _block_data(block: block_models.StoredBlock | block_models.Block) -> WorkoutEventData:
     return {"wblockId": block["_id"], "blockName": block["name"], "day": str(block["date"])}
 
 
 @transactional
-async def create_logged_blocks(ctx: Context, customer_id: ObjectId, blocks: Sequence[LoggedBlock]) -> None:
+async def create_logged_blocks(ctx: Context, customer_id: ObjectId, blocks: Sequence[block_models.LoggedBlock]) -> None:
     """Add blocks with their logs to the calendar of a client who has none, with records, responses and activity.
 
     The activity feed has the times of the logs. For sample data: access and references are not checked.
@@ -262,7 +262,7 @@ async def create_logged_blocks(ctx: Context, customer_id: ObjectId, blocks: Sequ
 
 
 async def _add_log_of_block(
-    ctx: Context, customer_id: ObjectId, block: Block, logged_at: datetime, actor: Actor
+    ctx: Context, customer_id: ObjectId, block: block_models.Block, logged_at: datetime, actor: Actor
 ) -> list[ImportedEvent]:
     """Store the responses to the forms of a block, and return its entries of the activity feed."""
 
@@ -290,7 +290,9 @@ async def _add_log_of_block(
 
 
 @transactional
-async def log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, log: BlockLog) -> Block:
+async def log_block(
+    ctx: Context, customer_id: ObjectId, block_id: ObjectId, log: block_models.BlockLog
+) -> block_models.Block:
     """Replace the log of a session (duration in minutes, RPE from 0 to 10, comment) and return the block.
 
     A comment that the client wrote stays as it is in a coach's log. Raises NotFound if the client or block does not
@@ -307,7 +309,7 @@ async def log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, log
     return await block_logs.log_block(ctx, calendar, block_id, merged)
 
 
-async def get_client_texts(ctx: Context, customer_id: ObjectId, block_id: ObjectId) -> LogTexts:
+async def get_client_texts(ctx: Context, customer_id: ObjectId, block_id: ObjectId) -> block_models.LogTexts:
     """Return which texts of the logs of a block its client wrote: a coach cannot change these.
 
     Raises NotFound if the client or block does not exist, Forbidden if the client is outside the caller's scope.
@@ -316,14 +318,14 @@ async def get_client_texts(ctx: Context, customer_id: ObjectId, block_id: Object
     return await block_logs.read_texts(ctx, ClientCalendar(customer_id), block_id)
 
 
-async def list_own_blocks(ctx: Context, start_date: str, end_date: str) -> list[Block]:
+async def list_own_blocks(ctx: Context, start_date: str, end_date: str) -> list[block_models.Block]:
     """Return the blocks of the caller, a client, between two dates on the days that are visible to them."""
     visible = await visibility.get_visibility(ctx, ctx.caller.id, start_date, end_date)
     blocks = await workouts.list_blocks(ctx, ClientCalendar(ctx.caller.id), start_date, end_date)
     return [block for block in blocks if visible.allows(day=block["date"])]
 
 
-async def get_own_block(ctx: Context, block_id: ObjectId) -> Block:
+async def get_own_block(ctx: Context, block_id: ObjectId) -> block_models.Block:
     """Return a block of the caller, a client. Raises NotFound, also if its day is hidden from the client."""
     block = await workouts.get(ctx, ClientCalendar(ctx.caller.id), block_id)
     date = str(block["date"])
@@ -346,7 +348,7 @@ async def _require_shown_day(ctx: Context, customer_id: ObjectId, date: str | No
 _Key = tuple[ObjectId, str, float | None]
 
 
-async def read_own_workout(ctx: Context, block_id: ObjectId) -> Block:
+async def read_own_workout(ctx: Context, block_id: ObjectId) -> block_models.Block:
     """Return a workout of the caller, a client, with `lastTime` of each exercise; days hidden from them are left out.
 
     Raises NotFound if there is no such workout, or its day is hidden.
@@ -365,7 +367,7 @@ async def read_own_workout(ctx: Context, block_id: ObjectId) -> Block:
 
 async def log_set(
     ctx: Context, block_id: ObjectId, item_id: ObjectId, done: CustomerSet
-) -> tuple[Block, list[PersonalRecord]]:
+) -> tuple[block_models.Block, list[PersonalRecord]]:
     """Log one set of the caller as `log_own_set` does; return the workout, and the records that the set improved.
 
     A first record of an exercise that was never done before the day of the workout improves nothing.
@@ -385,7 +387,7 @@ async def log_set(
     return block, improved
 
 
-async def list_records_of(ctx: Context, customer_id: ObjectId, block: Block) -> list[PersonalRecord]:
+async def list_records_of(ctx: Context, customer_id: ObjectId, block: block_models.Block) -> list[PersonalRecord]:
     """Return the personal records that a client set in a workout whose items have `lastTime`.
 
     Without records of exercises that were never done before, and those that are not as good as a record entered by a
@@ -394,7 +396,7 @@ async def list_records_of(ctx: Context, customer_id: ObjectId, block: Block) -> 
     return _records_of(block, await personal_records.list_records(ctx, customer_id))
 
 
-def _records_of(block: Block, records: Sequence[PersonalRecord]) -> list[PersonalRecord]:
+def _records_of(block: block_models.Block, records: Sequence[PersonalRecord]) -> list[PersonalRecord]:
     bests = _best_values(records)
     known = _exercises_done_before(block)
     item_ids = {item["_id"] for item in block["items"]}
@@ -405,7 +407,7 @@ def _records_of(block: Block, records: Sequence[PersonalRecord]) -> list[Persona
     ]
 
 
-def _exercises_done_before(block: Block) -> Collection[ObjectId]:
+def _exercises_done_before(block: block_models.Block) -> Collection[ObjectId]:
     return {item["exerciseId"] for item in block["items"] if item["type"] == "EXERCISE" and item.get("lastTime")}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from coaching_service.core import validation
 from coaching_service.core.auth import METRICS, coach, customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
@@ -9,18 +10,8 @@ from coaching_service.core.errors import Conflict, LegacyFailure, NotFound
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import (
-    CustomerArgument,
-    OpenDates,
-    PageOfLines,
-    ToolPage,
-    format_figure,
-    list_answer,
-    paged,
-)
-from coaching_service.core.mcp.results import Answer, Reason, Written, find_reasons, typed
+from coaching_service.core.mcp import arguments, results
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import CalendarDate, DryRun, Identifier, Number, SearchedDate
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.metrics import models, service
 from coaching_service.progress.metrics.models import Measurement, MeasurementSet
@@ -31,7 +22,7 @@ value_routes = Routes("/coach/customers/{customerId}/metric-values", tag="Metric
 own_routes = Routes("/customer/metrics-sets", tag="The client's own")
 
 _ENTRY = {"metricId": "66f0c0ffee0000000000abcd", "date": "2026-03-02", "value": 72.5}
-_DATE = {"date": SearchedDate(metadata={"pattern": r"^\d{4}-\d{2}-\d{2}$"})}
+_DATE = {"date": validation.SearchedDate(metadata={"pattern": r"^\d{4}-\d{2}-\d{2}$"})}
 _LEGACY = ("METRICS_SET_MISSING",)
 
 
@@ -157,7 +148,7 @@ async def delete_own_metric_value(ctx: Context, metrics_set_id: ObjectId, metric
 @value_routes.post(
     "",
     access=coach(METRICS.EDIT),
-    body=input_of(models.NewMetricValues, DryRun)(),
+    body=input_of(models.NewMetricValues, validation.DryRun)(),
     rolls_back=True,
     errors=(NotFound, Conflict),
     example={"values": [_ENTRY]},
@@ -180,44 +171,49 @@ async def record_metric_values(
 tools = Tools()
 
 
-class MetricArgument(CustomerArgument):
+class MetricArgument(arguments.CustomerArgument):
     """A metric of a client."""
 
-    metricsSetId = Identifier(required=True, metadata={"description": "From list_metric_sets."})
-    metricId = Identifier(required=True, metadata={"description": "From list_metric_sets."})
+    metricsSetId = validation.Identifier(required=True, metadata={"description": "From list_metric_sets."})
+    metricId = validation.Identifier(required=True, metadata={"description": "From list_metric_sets."})
 
 
-class MetricHistory(MetricArgument, OpenDates, ToolPage):
+class MetricHistory(MetricArgument, arguments.OpenDates, arguments.ToolPage):
     """The metric, the dates, and the page of its history."""
 
 
 class RecordMetric(MetricArgument):
     """A value to record."""
 
-    date = CalendarDate(required=True, metadata={"description": "The day it was measured."})
-    value = Number(
+    date = validation.CalendarDate(required=True, metadata={"description": "The day it was measured."})
+    value = validation.Number(
         minimum=-1e9, maximum=1e9, required=True, metadata={"description": "The value, in the metric's unit."}
     )
 
 
-@tools.tool("List a client's metrics", access=coach(METRICS.VIEW), takes=CustomerArgument(), returns=PageOfLines)
-async def list_metric_sets(ctx: Context, customer_id: ObjectId) -> Answer:
+@tools.tool(
+    "List a client's metrics",
+    access=coach(METRICS.VIEW),
+    takes=arguments.CustomerArgument(),
+    returns=arguments.PageOfLines,
+)
+async def list_metric_sets(ctx: Context, customer_id: ObjectId) -> results.Answer:
     """List the metric sets a client is assigned, such as body weight or girths: each metric with its _id, first and
     latest value."""
     customer, sets = await gather_reads(
         ctx, customers.get_visible_reference(ctx, customer_id), service.list_measurements(ctx, customer_id)
     )
-    page, ids = paged(sets, 1, max(1, len(sets))), [each["_id"] for each in sets]
-    return list_answer(
-        f"Metric sets of {typed(customer['name'])}", page, [_describe_set(each) for each in sets], ids=ids
+    page, ids = arguments.paged(sets, 1, max(1, len(sets))), [each["_id"] for each in sets]
+    return arguments.list_answer(
+        f"Metric sets of {results.typed(customer['name'])}", page, [_describe_set(each) for each in sets], ids=ids
     )
 
 
 def _describe_set(metric_set: MeasurementSet) -> str:
-    lines = [f"{typed(metric_set['name'])} [{metric_set['_id']}]"]
+    lines = [f"{results.typed(metric_set['name'])} [{metric_set['_id']}]"]
     for each in metric_set["measurements"]:
         metric = each["metric"]
-        lines.append(f"  {typed(metric['name'])} [{metric['_id']}]: {_describe_values(each)}")
+        lines.append(f"  {results.typed(metric['name'])} [{metric['_id']}]: {_describe_values(each)}")
     return "\n".join(lines)
 
 
@@ -226,10 +222,10 @@ def _describe_values(measured: Measurement) -> str:
     if first is None or latest is None:
         return f"no value, in {unit}"
     entries = [first, latest] if first["date"] != latest["date"] else [latest]
-    return " -> ".join(f"{format_figure(each['value'])} {unit} on {each['date']}" for each in entries)
+    return " -> ".join(f"{arguments.format_figure(each['value'])} {unit} on {each['date']}" for each in entries)
 
 
-@tools.tool("Read a metric's history", access=coach(METRICS.VIEW), takes=MetricHistory(), returns=PageOfLines)
+@tools.tool("Read a metric's history", access=coach(METRICS.VIEW), takes=MetricHistory(), returns=arguments.PageOfLines)
 async def get_metric_history(
     ctx: Context,
     customer_id: ObjectId,
@@ -239,7 +235,7 @@ async def get_metric_history(
     page_size: int,
     start_date: str | None,
     end_date: str | None,
-) -> Answer:
+) -> results.Answer:
     """Read the values of one metric of a client, newest first, and the difference from the oldest to the newest."""
     customer, metric, entries = await gather_reads(
         ctx,
@@ -252,13 +248,13 @@ async def get_metric_history(
         for entry in entries
         if (start_date is None or entry["date"] >= start_date) and (end_date is None or entry["date"] <= end_date)
     ]
-    history, unit = paged(between[::-1], page, page_size), metric["metricUnit"]["shortName"]
-    title = f"{typed(metric['name'])} in {unit} of {typed(customer['name'])}"
+    history, unit = arguments.paged(between[::-1], page, page_size), metric["metricUnit"]["shortName"]
+    title = f"{results.typed(metric['name'])} in {unit} of {results.typed(customer['name'])}"
     if len(between) > 1:
         difference = round(between[-1]["value"] - between[0]["value"], 4)
         title += f", {difference:+.15g} from {between[0]['date']} to {between[-1]['date']}"
-    lines = [f"{entry['date']}: {format_figure(entry['value'])}" for entry in history["docs"]]
-    return list_answer(title, history, lines)
+    lines = [f"{entry['date']}: {arguments.format_figure(entry['value'])}" for entry in history["docs"]]
+    return arguments.list_answer(title, history, lines)
 
 
 @tools.tool(
@@ -269,11 +265,11 @@ async def get_metric_history(
     locks="customer",
     destructive=True,
     idempotent=True,
-    confirms=(Reason.FAR_DATE, Reason.FAR_VALUE),
+    confirms=(results.Reason.FAR_DATE, results.Reason.FAR_VALUE),
 )
 async def record_metric(
     ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, metric_id: ObjectId, date: str, value: float
-) -> Written:
+) -> results.Written:
     """Record a value of one of a client's assigned metrics on a date, today at the latest. An existing value of that
     date is replaced."""
     previous_value = await service.find_value(ctx, customer_id, metric_id, date)
@@ -286,11 +282,12 @@ async def record_metric(
     last = f" The last value, of {entry['date']}, is {_write(entry['value'])}." if (entry := far.get(metric_id)) else ""
     unit = metric["metricUnit"]["shortName"]
     after = f"{_write(value)} {unit}"
-    line = f"Recorded {typed(metric['name'])} {before}{after} on {date} for {typed(customer['name'])}.{last}"
-    return Written(
+    about = f"for {results.typed(customer['name'])}"
+    line = f"Recorded {results.typed(metric['name'])} {before}{after} on {date} {about}.{last}"
+    return results.Written(
         line,
         {"customerId": customer_id, "metricId": metric_id},
-        find_reasons(today=ctx.caller.today(), dates=(date,), far_values=bool(far)),
+        results.find_reasons(today=ctx.caller.today(), dates=(date,), far_values=bool(far)),
         details={"value": value, "previousValue": previous_value},
     )
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, cast
 
+from coaching_service.core import errors
 from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
@@ -14,15 +15,6 @@ from coaching_service.core.database.documents import Documents, Filter, now
 from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import (
-    Conflict,
-    InvalidFields,
-    LegacyFailure,
-    NotFound,
-    invalid_field,
-    require_by_id,
-    require_found,
-)
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.library import metric_sets
@@ -32,19 +24,7 @@ from coaching_service.people.activity.service import MeasuredValue
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomersCreated
-from coaching_service.progress.metrics.models import (
-    AssignedMetricsSet,
-    Measurement,
-    MeasurementSet,
-    MetricEntry,
-    MetricHistoryEntry,
-    MetricRange,
-    NewEntry,
-    NewMetricEntry,
-    StoredAssignment,
-    StoredEntry,
-    TrackedMetric,
-)
+from coaching_service.progress.metrics import models as metric_models
 from coaching_service.training import body_weights
 from coaching_service.training.body_weights import BodyWeight
 from coaching_service.training.workouts.blocks import service as block_logs
@@ -61,14 +41,16 @@ def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> Even
     return {"type": "metrics_set.assigned" if is_assigned else "metrics_set.unassigned", "data": data}
 
 
-_assignments = Documents[StoredAssignment](
+_assignments = Documents[metric_models.StoredAssignment](
     "metricAssignments",
     (Index(("customerId", "metricsSetId"), unique=True), Index(("customerId", "unassignedAt", "createdAt"))),
     client_field="customerId",
     history=History("metrics_assignment", _event, ("metricsSetId", "unassignedAt")),
-    transfer=Portable(StoredAssignment, RECORDS, references={"customerId": "customers", "metricsSetId": "metricSets"}),
+    transfer=Portable(
+        metric_models.StoredAssignment, RECORDS, references={"customerId": "customers", "metricsSetId": "metricSets"}
+    ),
 )
-_entries = Documents[StoredEntry](
+_entries = Documents[metric_models.StoredEntry](
     "metricEntries",
     (
         Index(("customerId", "metricId", "date"), unique=True),
@@ -77,19 +59,21 @@ _entries = Documents[StoredEntry](
     client_field="customerId",
     history=History("metric_value"),
     transfer=Portable(
-        StoredEntry,
+        metric_models.StoredEntry,
         RECORDS,
         references={"customerId": "customers", "metricsSetId": "metricSets"},
     ),
 )
 
 
-async def list_assignments(ctx: Context, customer_id: ObjectId) -> list[StoredAssignment]:
+async def list_assignments(ctx: Context, customer_id: ObjectId) -> list[metric_models.StoredAssignment]:
     """Return the current assignments of a client, oldest first."""
     return await _assignments.find(ctx, {"customerId": customer_id, "unassignedAt": None}, sort=("createdAt", "_id"))
 
 
-async def find_assignment(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> StoredAssignment | None:
+async def find_assignment(
+    ctx: Context, customer_id: ObjectId, set_id: ObjectId
+) -> metric_models.StoredAssignment | None:
     """Return the current or former assignment of a set to a client, or None."""
     return await _assignments.find_one(ctx, {"customerId": customer_id, "metricsSetId": set_id})
 
@@ -107,14 +91,14 @@ async def _assign_many(ctx: Context, customer_ids: Sequence[ObjectId], set_id: O
     await _assignments.upsert_many(ctx, ("customerId", "metricsSetId"), new)
 
 
-async def _insert(ctx: Context, new_entries: Sequence[NewEntry]) -> list[StoredEntry]:
+async def _insert(ctx: Context, new_entries: Sequence[metric_models.NewEntry]) -> list[metric_models.StoredEntry]:
     """Store values of metrics, each another metric or date, replacing existing ones; returns them in the same order."""
     return await _entries.upsert_many(ctx, ("customerId", "metricId", "date"), new_entries)
 
 
 async def find_last_until(
     ctx: Context, customer_id: ObjectId, metric_ids: Sequence[ObjectId], date: str
-) -> dict[ObjectId, MetricHistoryEntry]:
+) -> dict[ObjectId, metric_models.MetricHistoryEntry]:
     """Return the latest value until a date of each metric that has one."""
     where: Filter = {"customerId": customer_id, "metricId": {"$in": list(metric_ids)}, "date": {"$lte": date}}
     latest = {"date": {"$last": "$date"}, "value": {"$last": "$value"}}
@@ -123,7 +107,9 @@ async def find_last_until(
     return {each["_id"]: {"date": each["date"], "value": each["value"]} for each in latest_entries}
 
 
-async def _list_history(ctx: Context, customer_id: ObjectId, metric_id: ObjectId) -> list[MetricHistoryEntry]:
+async def _list_history(
+    ctx: Context, customer_id: ObjectId, metric_id: ObjectId
+) -> list[metric_models.MetricHistoryEntry]:
     """Return the values of a metric by date."""
     where = {"customerId": customer_id, "metricId": metric_id}
     stored = await _entries.find(ctx, where, sort=("date",), fields=("date", "value"))
@@ -132,7 +118,7 @@ async def _list_history(ctx: Context, customer_id: ObjectId, metric_id: ObjectId
 
 async def find_ranges(
     ctx: Context, customer_id: ObjectId, metric_ids: Sequence[ObjectId], last_date: str | None = None
-) -> list[MetricRange]:
+) -> list[metric_models.MetricRange]:
     """Return the earliest and latest value by date of each metric that has one, those after `last_date` left out."""
     where: Filter = {"customerId": customer_id, "metricId": {"$in": list(metric_ids)}}
     if last_date is not None:
@@ -172,7 +158,7 @@ def is_body_weight(metric: Metric) -> bool:
     return metric["metricUnit"]["shortName"] in ("kg", "lb") and _NAME.fullmatch(name) is not None
 
 
-async def copy_body_weights(ctx: Context, customer_id: ObjectId, changed: Iterable[StoredEntry]) -> None:
+async def copy_body_weights(ctx: Context, customer_id: ObjectId, changed: Iterable[metric_models.StoredEntry]) -> None:
     """Copy the body weights among values that were recorded or deleted, in the caller's transaction."""
     entries = list(changed)
     units = await _find_units(ctx, {each["metricsSetId"] for each in entries})
@@ -198,7 +184,7 @@ async def copy_all(ctx: Context, customer_id: ObjectId) -> None:
 async def copy_restored_body_weights(ctx: Context, event: DocumentsRestored) -> None:
     """Copy the body weights among values that an undo has restored."""
     states = [each for document in event.of_kind("metric_value") for each in (document.before, document.after) if each]
-    entries = [cast("StoredEntry", each) for each in states]
+    entries = [cast("metric_models.StoredEntry", each) for each in states]
     for customer_id in {each["customerId"] for each in entries}:
         await copy_body_weights(ctx, customer_id, [each for each in entries if each["customerId"] == customer_id])
 
@@ -213,7 +199,7 @@ def _units_of(metrics: Iterable[Metric]) -> dict[ObjectId, str]:
     return {each["_id"]: each["metricUnit"]["shortName"] for each in metrics if is_body_weight(each)}
 
 
-def _copy(entries: Sequence[StoredEntry], units: dict[ObjectId, str]) -> list[BodyWeight]:
+def _copy(entries: Sequence[metric_models.StoredEntry], units: dict[ObjectId, str]) -> list[BodyWeight]:
     return [
         {
             "metricId": each["metricId"],
@@ -247,18 +233,20 @@ async def require_past_dates(ctx: Context, customer_id: ObjectId, dates: Iterabl
     future = [field for field, date in dates if date > today]
     if future:
         message = "must not be after today"
-        raise InvalidFields([{"field": field, "code": "IN_THE_FUTURE", "message": message} for field in future])
+        raise errors.InvalidFields([{"field": field, "code": "IN_THE_FUTURE", "message": message} for field in future])
 
 
 def require_possible(metric: Metric, value: float, field: str) -> None:
     """Raise InvalidFields, naming `field`, for a value that the unit of a metric does not allow."""
     if value < 0 and (unit := metric["metricUnit"]["shortName"]) not in _SIGNED:
-        raise invalid_field(field, f"must not be negative: {metric['name']} is measured in {unit}", code="OUT_OF_RANGE")
+        raise errors.invalid_field(
+            field, f"must not be negative: {metric['name']} is measured in {unit}", code="OUT_OF_RANGE"
+        )
 
 
 async def find_far_values(
     ctx: Context, customer_id: ObjectId, date: str, values: Mapping[ObjectId, float]
-) -> dict[ObjectId, MetricHistoryEntry]:
+) -> dict[ObjectId, metric_models.MetricHistoryEntry]:
     """Return the last values until a date, by metric, where the new value is far from it.
 
     Far: of another sign, zero, or 20 % more or less than a value of the last 30 days; more than five times as much
@@ -283,7 +271,7 @@ def _is_far(value: float, last: float, *, is_recent: bool) -> bool:
     return not 1 / FAR_FACTOR <= value / last <= FAR_FACTOR
 
 
-async def list_assigned(ctx: Context, customer_id: ObjectId) -> list[AssignedMetricsSet]:
+async def list_assigned(ctx: Context, customer_id: ObjectId) -> list[metric_models.AssignedMetricsSet]:
     """Return the metric sets a client is assigned, each metric with its earliest and latest value by date.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
@@ -294,7 +282,9 @@ async def list_assigned(ctx: Context, customer_id: ObjectId) -> list[AssignedMet
 
 async def _load_assigned(
     ctx: Context, customer_id: ObjectId, last_date: str | None = None
-) -> tuple[list[tuple[StoredAssignment, MetricSetWithArchived]], dict[ObjectId, MetricRange]]:
+) -> tuple[
+    list[tuple[metric_models.StoredAssignment, MetricSetWithArchived]], dict[ObjectId, metric_models.MetricRange]
+]:
     """Return the assignments of a client with their sets, and the values of each metric up to `last_date`, if any."""
     await customers.get_visible(ctx, customer_id)
     assignments = await list_assignments(ctx, customer_id)
@@ -305,8 +295,10 @@ async def _load_assigned(
 
 
 def _present(
-    assignment: StoredAssignment, metric_set: MetricSetWithArchived, ranges: Mapping[ObjectId, MetricRange]
-) -> AssignedMetricsSet:
+    assignment: metric_models.StoredAssignment,
+    metric_set: MetricSetWithArchived,
+    ranges: Mapping[ObjectId, metric_models.MetricRange],
+) -> metric_models.AssignedMetricsSet:
     return {
         "_id": assignment["_id"],
         "customerId": assignment["customerId"],
@@ -318,7 +310,7 @@ def _present(
     }
 
 
-def _track(metric: Metric, values: MetricRange | None) -> TrackedMetric:
+def _track(metric: Metric, values: metric_models.MetricRange | None) -> metric_models.TrackedMetric:
     return {
         "metric": metric,
         "initialValue": values["first"] if values else None,
@@ -326,7 +318,9 @@ def _track(metric: Metric, values: MetricRange | None) -> TrackedMetric:
     }
 
 
-async def list_measurements(ctx: Context, customer_id: ObjectId, last_date: str | None = None) -> list[MeasurementSet]:
+async def list_measurements(
+    ctx: Context, customer_id: ObjectId, last_date: str | None = None
+) -> list[metric_models.MeasurementSet]:
     """Return the metric sets a client is assigned, each metric with its first and latest value (up to `last_date`).
 
     Raises what `list_assigned` raises.
@@ -342,7 +336,7 @@ async def list_measurements(ctx: Context, customer_id: ObjectId, last_date: str 
     ]
 
 
-def _measure(metric: Metric, values: MetricRange | None) -> Measurement:
+def _measure(metric: Metric, values: metric_models.MetricRange | None) -> metric_models.Measurement:
     return {
         "metric": metric,
         "first": {"date": values["firstDate"], "value": values["first"]} if values else None,
@@ -351,7 +345,7 @@ def _measure(metric: Metric, values: MetricRange | None) -> Measurement:
 
 
 @transactional
-async def assign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> AssignedMetricsSet:
+async def assign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> metric_models.AssignedMetricsSet:
     """Assign a metric set to a client and return it with the earlier history. Repeating is harmless.
 
     Raises LegacyFailure if the set does not exist, and what `list_assigned` raises.
@@ -392,13 +386,13 @@ async def unassign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> Non
     await customers.get_visible(ctx, customer_id)
     await _load_set(ctx, set_id, include_deleted=True)
     where = {"customerId": customer_id, "metricsSetId": set_id, "unassignedAt": None}
-    require_found(await _assignments.update(ctx, where, {"$set": {"unassignedAt": now()}}), "assignment")
+    errors.require_found(await _assignments.update(ctx, where, {"$set": {"unassignedAt": now()}}), "assignment")
 
 
 @transactional
 async def record(
     ctx: Context, customer_id: ObjectId, set_id: ObjectId, metric_id: ObjectId, date: str, value: float
-) -> MetricEntry:
+) -> metric_models.MetricEntry:
     """Record the value of a metric on a date (`YYYY-MM-DD`, the client's), replacing an existing one.
 
     Raises InvalidFields for a date after the client's today, and for a value that the unit does not allow,
@@ -421,7 +415,7 @@ async def record(
 
 def _new_entries(
     customer_id: ObjectId, set_id: ObjectId, date: str, values: Iterable[MetricValue], item_id: ObjectId | None = None
-) -> list[NewEntry]:
+) -> list[metric_models.NewEntry]:
     return [
         {"customerId": customer_id, "metricsSetId": set_id, "date": date, "witemId": item_id, **take(MetricValue, each)}
         for each in values
@@ -429,7 +423,9 @@ def _new_entries(
 
 
 @transactional
-async def record_many(ctx: Context, customer_id: ObjectId, values: Sequence[NewMetricEntry]) -> list[MetricEntry]:
+async def record_many(
+    ctx: Context, customer_id: ObjectId, values: Sequence[metric_models.NewMetricEntry]
+) -> list[metric_models.MetricEntry]:
     """Record values of metrics of any sets that a client is assigned, as `record` does: all or none.
 
     Returns the entries in the order of `values`.
@@ -444,18 +440,18 @@ async def record_many(ctx: Context, customer_id: ObjectId, values: Sequence[NewM
     assigned_ids = {assignment["metricsSetId"] for assignment in await list_assignments(ctx, customer_id)}
     set_of = {metric["_id"]: each for each in sets for metric in (*each["metrics"], *each["archivedMetrics"])}
     _refuse_repeated(values)
-    new_entries: list[NewEntry] = []
+    new_entries: list[metric_models.NewEntry] = []
     metrics: list[Metric] = []
     for index, value in enumerate(values):
         path, metric_set = f"values.{index}.metricId", set_of.get(value["metricId"])
         if metric_set is None:
-            raise NotFound("metric", f"{path}: Metric not found")
+            raise errors.NotFound("metric", f"{path}: Metric not found")
         try:
             if metric_set["_id"] not in assigned_ids:
                 raise _not_assigned(ctx)
             metrics.append(_find_active(metric_set, value["metricId"]))
-        except Conflict as error:
-            raise Conflict(f"{path}: {error.message}", code=error.code) from None
+        except errors.Conflict as error:
+            raise errors.Conflict(f"{path}: {error.message}", code=error.code) from None
         require_possible(metrics[-1], value["value"], f"values.{index}.value")
         new_entries.append({**value, "customerId": customer_id, "metricsSetId": metric_set["_id"], "witemId": None})
     return await _record(ctx, new_entries, metrics)
@@ -507,22 +503,24 @@ async def remove_unused_assignments(ctx: Context, ids: Collection[ObjectId]) -> 
             await _assignments.delete(ctx, {"customerId": each["customerId"], "_id": each["_id"]})
 
 
-def _refuse_repeated(values: Sequence[NewMetricEntry]) -> None:
+def _refuse_repeated(values: Sequence[metric_models.NewMetricEntry]) -> None:
     seen: set[tuple[ObjectId, str]] = set()
     for index, value in enumerate(values):
         if (value["metricId"], value["date"]) in seen:
-            raise invalid_field(f"values.{index}", "must not repeat a metric and date", code="DUPLICATE")
+            raise errors.invalid_field(f"values.{index}", "must not repeat a metric and date", code="DUPLICATE")
         seen.add((value["metricId"], value["date"]))
 
 
-async def _record(ctx: Context, new_entries: Sequence[NewEntry], metrics: Sequence[Metric]) -> list[MetricEntry]:
+async def _record(
+    ctx: Context, new_entries: Sequence[metric_models.NewEntry], metrics: Sequence[Metric]
+) -> list[metric_models.MetricEntry]:
     """Store values, each with its metric, and report them in the activity feed."""
     entries = await _insert(ctx, new_entries)
     for entry, metric in zip(entries, metrics, strict=True):
         data = {"metricId": metric["_id"], "day": entry["date"], **_measured(metric, entry["value"])}
         await activity.record_event(ctx, "metric_recorded", entry["customerId"], entry["_id"], **data)
     await copy_body_weights(ctx, new_entries[0]["customerId"], entries)
-    return [take(MetricEntry, entry) for entry in entries]
+    return [take(metric_models.MetricEntry, entry) for entry in entries]
 
 
 async def find_value(ctx: Context, customer_id: ObjectId, metric_id: ObjectId, date: str) -> float | None:
@@ -568,7 +566,7 @@ async def record_logged_values(
         changed += await _insert(ctx, _new_entries(customer_id, set_id, date, new, item_id))
     await copy_body_weights(ctx, customer_id, changed)
     known = (*metric_set["metrics"], *metric_set["archivedMetrics"])
-    return [_measured(require_by_id(known, logged["metricId"], "metric"), logged["value"]) for logged in values]
+    return [_measured(errors.require_by_id(known, logged["metricId"], "metric"), logged["value"]) for logged in values]
 
 
 async def move_values(ctx: Context, event: RecordedItemsRescheduled) -> None:
@@ -580,13 +578,13 @@ async def move_values(ctx: Context, event: RecordedItemsRescheduled) -> None:
     for entry in recorded:
         if entry["date"] != date:
             await _entries.delete(ctx, {"customerId": customer_id, "_id": entry["_id"]})
-            moved = await _insert(ctx, [{**take(NewEntry, entry), "date": date}])
+            moved = await _insert(ctx, [{**take(metric_models.NewEntry, entry), "date": date}])
             await copy_body_weights(ctx, customer_id, [entry, *moved])
 
 
 async def list_history(
     ctx: Context, customer_id: ObjectId, set_id: ObjectId, metric_id: ObjectId
-) -> list[MetricHistoryEntry]:
+) -> list[metric_models.MetricHistoryEntry]:
     """Return the values of a metric by date, also after its set was unassigned or deleted.
 
     Raises LegacyFailure if the set never existed, NotFound if the metric was never in it, and what `list_assigned`
@@ -609,7 +607,7 @@ async def delete_value(ctx: Context, customer_id: ObjectId, set_id: ObjectId, me
     await find_metric(ctx, set_id, metric_id)
     await customers.lock_and_mark_figures(ctx, customer_id)
     where = {"customerId": customer_id, "metricId": metric_id, "date": date}
-    entry = require_found(await _entries.delete(ctx, where), "value")
+    entry = errors.require_found(await _entries.delete(ctx, where), "value")
     await copy_body_weights(ctx, customer_id, [entry])
     await activity.delete_events(ctx, customer_id, entry["_id"], "metric_recorded")
     if entry["witemId"] is not None:
@@ -619,22 +617,22 @@ async def delete_value(ctx: Context, customer_id: ObjectId, set_id: ObjectId, me
 async def find_metric(ctx: Context, set_id: ObjectId, metric_id: ObjectId) -> Metric:
     """Return a metric that is or was in a set, deleted or not. Raises LegacyFailure and NotFound as `list_history`."""
     metric_set = await _load_set(ctx, set_id, include_deleted=True)
-    return require_by_id((*metric_set["metrics"], *metric_set["archivedMetrics"]), metric_id, "metric")
+    return errors.require_by_id((*metric_set["metrics"], *metric_set["archivedMetrics"]), metric_id, "metric")
 
 
 async def _load_set(ctx: Context, set_id: ObjectId, *, include_deleted: bool = False) -> MetricSetWithArchived:
     try:
         return await metric_sets.get_with_archived(ctx, set_id, include_deleted=include_deleted)
-    except NotFound:
+    except errors.NotFound:
         if not ctx.caller.is_coach:
             raise
-        raise LegacyFailure("METRICS_SET_MISSING", "The metrics set does not exist") from None
+        raise errors.LegacyFailure("METRICS_SET_MISSING", "The metrics set does not exist") from None
 
 
 async def _require_known_to_client(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> None:
     """Raise NotFound if the caller is a client who was never assigned the set."""
     if not ctx.caller.is_coach and await find_assignment(ctx, customer_id, set_id) is None:
-        raise NotFound("metrics set")
+        raise errors.NotFound("metrics set")
 
 
 async def _is_assigned(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> bool:
@@ -647,16 +645,18 @@ def _find_active(metric_set: MetricSetWithArchived, metric_id: ObjectId) -> Metr
         if metric["_id"] == metric_id:
             return metric
     if any(metric["_id"] == metric_id for metric in metric_set["archivedMetrics"]):
-        raise Conflict("This metric was removed from its set: new values are not recorded", code="METRIC_ARCHIVED")
-    raise NotFound("metric")
+        raise errors.Conflict(
+            "This metric was removed from its set: new values are not recorded", code="METRIC_ARCHIVED"
+        )
+    raise errors.NotFound("metric")
 
 
 def _measured(metric: Metric, value: float) -> MeasuredValue:
     return {"metricName": metric["name"], "unit": metric["metricUnit"]["shortName"], "value": value}
 
 
-def _not_assigned(ctx: Context) -> Conflict:
+def _not_assigned(ctx: Context) -> errors.Conflict:
     message = "This metric set is not assigned to the client; assign it on the client's Progress page first"
     if not ctx.caller.is_coach:
         message = "This metric set is no longer assigned to you"
-    return Conflict(message, code="METRICS_SET_NOT_ASSIGNED")
+    return errors.Conflict(message, code="METRICS_SET_NOT_ASSIGNED")

@@ -9,16 +9,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.field_schemas import argument_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import (
-    CustomerArgument,
-    PageOfLines,
-    ToolPage,
-    format_time,
-    join_facts,
-    list_answer,
-    paged,
-    typed_line,
-)
+from coaching_service.core.mcp import arguments
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Text
@@ -30,11 +21,11 @@ tools = Tools()
 _LONGEST_IN_LIST, _LONGEST_IN_LINE = 1_500, 200
 
 
-class ListNotes(CustomerArgument, ToolPage):
+class ListNotes(arguments.CustomerArgument, arguments.ToolPage):
     """The client, and the page of notes."""
 
 
-class AddNote(CustomerArgument):
+class AddNote(arguments.CustomerArgument):
     """The client, and the new note."""
 
     text = Text(max_length=10_000, required=True, metadata={"description": "Plain text."})
@@ -42,26 +33,26 @@ class AddNote(CustomerArgument):
     isPinned = argument_of(NewNote, "isPinned")
 
 
-@tools.tool("List notes", access=coach(CUSTOMERS.VIEW), takes=ListNotes(), returns=PageOfLines)
+@tools.tool("List notes", access=coach(CUSTOMERS.VIEW), takes=ListNotes(), returns=arguments.PageOfLines)
 async def list_notes(ctx: Context, customer_id: ObjectId, page: int, page_size: int) -> Answer:
     """List the coaches' notes on a client, newest first; clients do not see them."""
     customer, notes = await gather_reads(
         ctx, customers.get_visible_reference(ctx, customer_id), service.list_notes(ctx, customer_id)
     )
-    listed = paged(notes, page, page_size)
+    listed = arguments.paged(notes, page, page_size)
     lines = [_describe_note(note) for note in listed["docs"]]
-    return list_answer(f"Notes on {typed(customer['name'])}", listed, lines)
+    return arguments.list_answer(f"Notes on {typed(customer['name'])}", listed, lines)
 
 
 def _describe_note(note: Note) -> str:
     author = note["author"]
-    facts = join_facts(
-        format_time(note["createdAt"]),
+    facts = arguments.join_facts(
+        arguments.format_time(note["createdAt"]),
         author and f"by {typed(author['name'])}",
         note["isHealth"] and "health",
         note["isPinned"] and "pinned",
     )
-    return f"{facts}: {typed_line(plain_text(note['content']), _LONGEST_IN_LIST)}"
+    return f"{facts}: {arguments.typed_line(plain_text(note['content']), _LONGEST_IN_LIST)}"
 
 
 @tools.tool("Add a note", access=coach(CUSTOMERS.EDIT), takes=AddNote(), writes=True, locks="customer")
@@ -72,6 +63,6 @@ async def add_note(ctx: Context, customer_id: ObjectId, text: str, *, is_health:
     customer = await customers.get_visible_reference(ctx, customer_id)
     kind = "health note" if is_health else "note"
     return Written(
-        f"Added a {kind} on {typed(customer['name'])}: {typed_line(text, _LONGEST_IN_LINE)}.",
+        f"Added a {kind} on {typed(customer['name'])}: {arguments.typed_line(text, _LONGEST_IN_LINE)}.",
         {"customerId": customer_id, "noteId": note["_id"]},
     )

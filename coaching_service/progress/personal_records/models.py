@@ -7,16 +7,16 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypeAlias, 
 
 from marshmallow import ValidationError, validates_schema
 
+from coaching_service.core import fields as core_fields
+from coaching_service.core import validation
 from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.field_schemas import input_of, output_of
-from coaching_service.core.fields import Change, Description, Optional, Partial, Private
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import CalendarDate, Choice, Input, Integer, Number
 from coaching_service.people.activity.models import FASTEST, RecordType
 from coaching_service.training.workouts.sets import MAX_METERS, RECORD_UNITS, Best, RecordKey
 
 MAX_VALUE = 1_000_000
-_TYPES = Description(
+_TYPES = core_fields.Description(
     "`estimated_1rm`: Epley up to 12 reps, with the reps in reserve of RIR or RPE added first, the load itself for 1; "
     "of the whole weight, with the body's, where `loadType` is `added`. "
     "`longest_time` and `fastest` are in seconds, `farthest_distance` in meters. `least_assistance`: the least help, "
@@ -27,9 +27,9 @@ _TYPES = Description(
 class RecordDetails(TypedDict):
     """The fields of a record that can be changed."""
 
-    value: Annotated[float, Number(minimum=0, maximum=MAX_VALUE)]
-    reps: Annotated[int | None, Integer(minimum=0, maximum=100_000)]
-    date: Annotated[str, CalendarDate()]
+    value: Annotated[float, validation.Number(minimum=0, maximum=MAX_VALUE)]
+    reps: Annotated[int | None, validation.Integer(minimum=0, maximum=100_000)]
+    date: Annotated[str, validation.CalendarDate()]
 
 
 class NewPersonalRecord(RecordDetails):
@@ -39,12 +39,12 @@ class NewPersonalRecord(RecordDetails):
     type: Annotated[RecordType, _TYPES]
     meters: Annotated[
         float | None,
-        Number(minimum=0, maximum=MAX_METERS),
-        Description("The distance; required for `fastest`, and only for it."),
+        validation.Number(minimum=0, maximum=MAX_METERS),
+        core_fields.Description("The distance; required for `fastest`, and only for it."),
     ]
 
 
-class _DistanceOfFastest(Input):
+class _DistanceOfFastest(validation.Input):
     @validates_schema
     def has_the_distance_of_a_fastest_time(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require a distance for the fastest time, and none otherwise."""
@@ -55,8 +55,8 @@ class _DistanceOfFastest(Input):
 
 
 NEW_PERSONAL_RECORD = input_of(NewPersonalRecord, _DistanceOfFastest)
-RecordChange: TypeAlias = Change[RecordDetails]
-RecordFields: TypeAlias = Partial[RecordDetails]
+RecordChange: TypeAlias = core_fields.Change[RecordDetails]
+RecordFields: TypeAlias = core_fields.Partial[RecordDetails]
 
 
 class _Record(Stored):
@@ -65,31 +65,31 @@ class _Record(Stored):
     `reps` are the reps of the set. Only the fastest time over a distance has `meters`.
     """
 
-    customerId: Annotated[ObjectId, Private]
+    customerId: Annotated[ObjectId, core_fields.Private]
     exerciseId: ObjectId
     type: Annotated[RecordType, _TYPES]
     value: float
-    unit: Annotated[str, Choice(*RECORD_UNITS)]
+    unit: Annotated[str, validation.Choice(*RECORD_UNITS)]
     reps: int | None
     meters: NotRequired[
         Annotated[
             float,
-            Optional,
-            Description(
+            core_fields.Optional,
+            core_fields.Description(
                 "The distance, only of `fastest`. From 1,000 m on, derived records are of the distance in whole steps "
                 "of 100 m that was covered."
             ),
         ]
     ]
-    date: Annotated[str, CalendarDate()]
+    date: Annotated[str, validation.CalendarDate()]
 
 
 class StoredRecord(_Record):
     """A stored record: entered by a coach (`manual`), or derived from the log of the item `witemId`."""
 
     source: Literal["manual", "log"]
-    witemId: Annotated[ObjectId | None, Description("The item whose log it is derived from.")]
-    isImported: NotRequired[Annotated[bool, Private]]
+    witemId: Annotated[ObjectId | None, core_fields.Description("The item whose log it is derived from.")]
+    isImported: NotRequired[Annotated[bool, core_fields.Private]]
 
 
 class LoggedRecord(_Record):

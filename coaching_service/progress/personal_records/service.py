@@ -20,28 +20,19 @@ from coaching_service.people.activity.models import ESTIMATED_ONE_REP_MAX, FASTE
 from coaching_service.people.activity.service import RecordEventData
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.personal_records import _estimates, store
-from coaching_service.progress.personal_records.models import (
-    MAX_VALUE,
-    LoggedRecord,
-    NewPersonalRecord,
-    PersonalRecord,
-    RecordChange,
-    RecordFields,
-    RecordToStore,
-    StoredRecord,
-)
+from coaching_service.progress.personal_records import models as personal_record_models
 from coaching_service.progress.personal_records.store import IS_LOAD, records
 from coaching_service.training.visibility import service as visibility
+from coaching_service.training.workouts import sets
 from coaching_service.training.workouts.blocks.models import CompletedWorkChanged
 from coaching_service.training.workouts.items.models import DatedItem
 from coaching_service.training.workouts.items.totals import best_by_exercise
 from coaching_service.training.workouts.reports import exercises as exercise_queries
-from coaching_service.training.workouts.sets import Best, RecordKey, is_better, rank_best, unit_of
 
 _EVENT: Final = "personal_record"
 
 
-async def list_records(ctx: Context, customer_id: ObjectId) -> list[PersonalRecord]:
+async def list_records(ctx: Context, customer_id: ObjectId) -> list[personal_record_models.PersonalRecord]:
     """Return a client's records by name of exercise and type, newest first.
 
     Those that were logged on a day that is hidden from a client are left out of what this client reads. Raises NotFound
@@ -58,18 +49,20 @@ async def list_records(ctx: Context, customer_id: ObjectId) -> list[PersonalReco
     return sorted(named, key=lambda record: record["exerciseName"].casefold())
 
 
-async def get(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> PersonalRecord:
+async def get(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> personal_record_models.PersonalRecord:
     """Return a record of a client. Raises NotFound if the client has no such record, and what `list_records` raises."""
     return await _add_name(ctx, await _load(ctx, customer_id, record_id))
 
 
-async def _load(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> StoredRecord:
+async def _load(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> personal_record_models.StoredRecord:
     await customers.get_visible(ctx, customer_id)
     return require_found(await records.find_one(ctx, {"customerId": customer_id, "_id": record_id}), "personal record")
 
 
 @transactional
-async def create(ctx: Context, customer_id: ObjectId, record: NewPersonalRecord) -> PersonalRecord:
+async def create(
+    ctx: Context, customer_id: ObjectId, record: personal_record_models.NewPersonalRecord
+) -> personal_record_models.PersonalRecord:
     """Enter a record and return it.
 
     Raises NotFound if the exercise does not exist, InvalidFields if `most_reps` is not a whole number, and what
@@ -89,7 +82,9 @@ async def create(ctx: Context, customer_id: ObjectId, record: NewPersonalRecord)
 
 
 @transactional
-async def update(ctx: Context, customer_id: ObjectId, record_id: ObjectId, change: RecordChange) -> PersonalRecord:
+async def update(
+    ctx: Context, customer_id: ObjectId, record_id: ObjectId, change: personal_record_models.RecordChange
+) -> personal_record_models.PersonalRecord:
     """Change an entered record and return it.
 
     Raises NotFound if the client has no such record, Conflict if it is derived from a log or has changed since
@@ -99,7 +94,7 @@ async def update(ctx: Context, customer_id: ObjectId, record_id: ObjectId, chang
     if "value" in change:
         _require_whole_reps(record["type"], change["value"])
     await customers.lock_and_mark_figures(ctx, customer_id)
-    where, fields = {"customerId": customer_id, "_id": record_id}, take(RecordFields, change)
+    where, fields = {"customerId": customer_id, "_id": record_id}, take(personal_record_models.RecordFields, change)
     updated = require_found(
         await records.rewrite(ctx, where, lambda _: fields, version=change.get("version")), "personal record"
     )
@@ -141,7 +136,9 @@ def _spell(record_type: str) -> str:
     return record_type.replace("_", " ").replace("1rm", "1RM")
 
 
-async def list_achieved(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[PersonalRecord]:
+async def list_achieved(
+    ctx: Context, customer_id: ObjectId, first: str, last: str
+) -> list[personal_record_models.PersonalRecord]:
     """Return the records of a client that `count_by_date` counts. Raises what `list_records` raises."""
     await customers.get_visible(ctx, customer_id)
     return await _add_names(ctx, await store.list_achieved(ctx, customer_id, first, last))
@@ -157,8 +154,8 @@ async def update_records(ctx: Context, event: CompletedWorkChanged) -> None:
     exercise_ids = {exercise_id for item in event.items for exercise_id in item["doneExerciseIds"]}
     stored_by_exercise = await store.find_logged(ctx, customer_id, list(exercise_ids))
     new_by_exercise = best_by_exercise(await _find_changed_items(ctx, event, item_ids))
-    lost: list[LoggedRecord] = []
-    better: list[RecordToStore] = []
+    lost: list[personal_record_models.LoggedRecord] = []
+    better: list[personal_record_models.RecordToStore] = []
     changed_estimates: list[ObjectId] = []
     for exercise_id in exercise_ids:
         stored = stored_by_exercise.get(exercise_id, {})
@@ -211,37 +208,49 @@ async def _find_changed_items(
 
 
 def _list_better(
-    exercise_id: ObjectId, bests: Mapping[RecordKey, Best], stored: Mapping[RecordKey, LoggedRecord]
-) -> list[RecordToStore]:
+    exercise_id: ObjectId,
+    bests: Mapping[sets.RecordKey, sets.Best],
+    stored: Mapping[sets.RecordKey, personal_record_models.LoggedRecord],
+) -> list[personal_record_models.RecordToStore]:
     """Return the best sets of an exercise that are not stored as they are, in the order of the types."""
     return [
-        RecordToStore(exercise_id, key, bests[key], stored.get(key))
+        personal_record_models.RecordToStore(exercise_id, key, bests[key], stored.get(key))
         for key in sorted(bests, key=lambda each: each.order)
         if not _is_same(stored.get(key), bests[key])
     ]
 
 
-def _value_of(records: Mapping[RecordKey, Best] | Mapping[RecordKey, LoggedRecord]) -> float | None:
+def _value_of(
+    records: Mapping[sets.RecordKey, sets.Best] | Mapping[sets.RecordKey, personal_record_models.LoggedRecord],
+) -> float | None:
     """Return the estimated one-repetition maximum among records of an exercise."""
-    record = records.get(RecordKey(ESTIMATED_ONE_REP_MAX))
+    record = records.get(sets.RecordKey(ESTIMATED_ONE_REP_MAX))
     return record["value"] if record else None
 
 
-def _better_of(new: Mapping[RecordKey, Best], stored: Mapping[RecordKey, LoggedRecord]) -> dict[RecordKey, Best]:
+def _better_of(
+    new: Mapping[sets.RecordKey, sets.Best], stored: Mapping[sets.RecordKey, personal_record_models.LoggedRecord]
+) -> dict[sets.RecordKey, sets.Best]:
     """Return the better of the new and the stored best of each record."""
-    bests: dict[RecordKey, Best] = {}
+    bests: dict[sets.RecordKey, sets.Best] = {}
     for key in new.keys() | stored.keys():
-        candidates: list[Best] = [best for best in (new.get(key), stored.get(key)) if best]
-        bests[key] = min(candidates, key=partial(rank_best, key.type))
+        candidates: list[sets.Best] = [best for best in (new.get(key), stored.get(key)) if best]
+        bests[key] = min(candidates, key=partial(sets.rank_best, key.type))
     return bests
 
 
-def _may_have_lost(key: RecordKey, record: LoggedRecord, new: Best | None, changed_ids: set[ObjectId]) -> bool:
+def _may_have_lost(
+    key: sets.RecordKey, record: personal_record_models.LoggedRecord, new: sets.Best | None, changed_ids: set[ObjectId]
+) -> bool:
     """Return whether the item that holds a record changed for the worse, so that another item may be the best now."""
-    return record["witemId"] in changed_ids and (new is None or rank_best(key.type, new) > rank_best(key.type, record))
+    return record["witemId"] in changed_ids and (
+        new is None or sets.rank_best(key.type, new) > sets.rank_best(key.type, record)
+    )
 
 
-async def _delete_lost(ctx: Context, customer_id: ObjectId, lost: Sequence[LoggedRecord]) -> None:
+async def _delete_lost(
+    ctx: Context, customer_id: ObjectId, lost: Sequence[personal_record_models.LoggedRecord]
+) -> None:
     """Delete records that no logged set holds any more, with their entries in the activity feed."""
     if lost:
         where = {"customerId": customer_id, "_id": {"$in": [record["_id"] for record in lost]}}
@@ -251,7 +260,7 @@ async def _delete_lost(ctx: Context, customer_id: ObjectId, lost: Sequence[Logge
 
 
 async def _store_better(
-    ctx: Context, customer_id: ObjectId, better: Sequence[RecordToStore], *, reports: bool = True
+    ctx: Context, customer_id: ObjectId, better: Sequence[personal_record_models.RecordToStore], *, reports: bool = True
 ) -> None:
     """Store the records that changed, in a few round trips for any number, and report them if `reports`."""
     if not better:
@@ -273,7 +282,9 @@ async def _store_better(
 
 
 async def _find_first_results(
-    ctx: Context, customer_id: ObjectId, stored: Sequence[tuple[RecordToStore, PersonalRecord]]
+    ctx: Context,
+    customer_id: ObjectId,
+    stored: Sequence[tuple[personal_record_models.RecordToStore, personal_record_models.PersonalRecord]],
 ) -> set[ObjectId]:
     """Return which of some records derived from logs have an exercise that the client did for the first time."""
     unsure = [new["_id"] for old, new in stored if old.previous is None or old.previous["date"] >= new["date"]]
@@ -282,14 +293,14 @@ async def _find_first_results(
     return await store.find_first_results(ctx, customer_id, unsure)
 
 
-def _is_event(change: RecordToStore) -> bool:
+def _is_event(change: personal_record_models.RecordToStore) -> bool:
     """Return whether a better set is an event of the feed; the first time over a distance is not."""
     if change.previous is None:
         return change.key.type != FASTEST
-    return is_better(change.key.type, change.best["value"], change.previous["value"])
+    return sets.is_better(change.key.type, change.best["value"], change.previous["value"])
 
 
-def _is_same(record: LoggedRecord | None, best: Best) -> bool:
+def _is_same(record: personal_record_models.LoggedRecord | None, best: sets.Best) -> bool:
     return record is not None and (record["value"], record["reps"], record["date"], record["witemId"]) == (
         best["value"],
         best["reps"],
@@ -298,18 +309,20 @@ def _is_same(record: LoggedRecord | None, best: Best) -> bool:
     )
 
 
-async def _add_name(ctx: Context, record: StoredRecord) -> PersonalRecord:
+async def _add_name(ctx: Context, record: personal_record_models.StoredRecord) -> personal_record_models.PersonalRecord:
     [named] = await _add_names(ctx, [record])
     return named
 
 
-async def _add_names(ctx: Context, records: Sequence[StoredRecord]) -> list[PersonalRecord]:
+async def _add_names(
+    ctx: Context, records: Sequence[personal_record_models.StoredRecord]
+) -> list[personal_record_models.PersonalRecord]:
     """Add the names of the exercises, deleted ones included."""
     names = await exercises.get_names(ctx, {record["exerciseId"] for record in records})
     return [{**record, "exerciseName": names[record["exerciseId"]]["name"]} for record in records]
 
 
-def _feed_data(record: PersonalRecord, *, is_first: bool = False) -> RecordEventData:
+def _feed_data(record: personal_record_models.PersonalRecord, *, is_first: bool = False) -> RecordEventData:
     data: RecordEventData = {
         "exerciseId": record["exerciseId"],
         "exerciseName": record["exerciseName"],
@@ -325,13 +338,15 @@ def _feed_data(record: PersonalRecord, *, is_first: bool = False) -> RecordEvent
 
 async def _unit_of(ctx: Context, record_type: RecordType) -> str:
     """Return the unit of a type of record; the company's load unit is locked once a record has it."""
-    if (unit := unit_of(record_type)) is not None:
+    if (unit := sets.unit_of(record_type)) is not None:
         return unit
     await account.lock_load_unit(ctx)
     return ctx.caller.company.load_unit
 
 
-async def _load_entered(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> StoredRecord:
+async def _load_entered(
+    ctx: Context, customer_id: ObjectId, record_id: ObjectId
+) -> personal_record_models.StoredRecord:
     record = await _load(ctx, customer_id, record_id)
     if record["source"] == "log":
         raise Conflict("This record is derived from a log; change the log instead", code="RECORD_DERIVED_FROM_LOG")
@@ -364,19 +379,23 @@ async def convert_client(
         ({"_id": each}, {"$set": {**fields, "value": value}, "$inc": {"version": 1}}) for each, value in values.items()
     ]
     await records.set_derived_each(ctx, writes)  # a change, but not one of the history
-    converted: list[StoredRecord] = [{**record, "value": values[record["_id"]]} for record in loads]
+    converted: list[personal_record_models.StoredRecord] = [
+        {**record, "value": values[record["_id"]]} for record in loads
+    ]
     return count, await _estimates.find_highest(ctx, customer_id, converted, conversion.load_unit)
 
 
 async def _find_values(
-    ctx: Context, customer_id: ObjectId, loads: Sequence[StoredRecord], conversion: Conversion
+    ctx: Context, customer_id: ObjectId, loads: Sequence[personal_record_models.StoredRecord], conversion: Conversion
 ) -> dict[ObjectId, float]:
-    values = {record["_id"]: min(conversion.convert(record["value"]), MAX_VALUE) for record in loads}
+    values = {
+        record["_id"]: min(conversion.convert(record["value"]), personal_record_models.MAX_VALUE) for record in loads
+    }
     logged = [record for record in loads if record["source"] == "log"]
     for exercise_id in {record["exerciseId"] for record in logged}:
         bests = await exercise_queries.find_best_sets(ctx, customer_id, exercise_id)
         for record in logged:
-            if record["exerciseId"] == exercise_id and (best := bests.get(RecordKey(record["type"]))):
+            if record["exerciseId"] == exercise_id and (best := bests.get(sets.RecordKey(record["type"]))):
                 values[record["_id"]] = best["value"]
     return values
 

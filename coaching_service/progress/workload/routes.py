@@ -8,7 +8,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.field_schemas import query_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import CustomerArgument, Dates, Lines, describe_list, format_figure, join_facts
+from coaching_service.core.mcp import arguments
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.query import SearchedRange
@@ -38,13 +38,13 @@ async def get_workload(ctx: Context, customer_id: ObjectId, query: WorkloadQuery
 tools = Tools()
 
 
-class TrainingLoad(Dates, CustomerArgument):
+class TrainingLoad(arguments.Dates, arguments.CustomerArgument):
     """The client, the date range, and how its days are grouped."""
 
     groupBy = Choice(*("day", "week", "month"), load_default="week", metadata={"description": "Weeks begin on Monday."})
 
 
-@tools.tool("Read training load", access=coach(CUSTOMERS.VIEW), takes=TrainingLoad(), returns=Lines)
+@tools.tool("Read training load", access=coach(CUSTOMERS.VIEW), takes=TrainingLoad(), returns=arguments.Lines)
 async def get_training_load(
     ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, group_by: GroupBy
 ) -> Answer:
@@ -60,17 +60,17 @@ async def get_training_load(
     first = f"Training load of {typed(customer['name'])} by {group_by}, loads in {load_unit}"
     lines = [_describe(period) for period in workload["periods"] if period["sessions"] or group_by != "day"]
     docs = [{"line": line} for line in lines]
-    return Answer("\n".join([first, *lines]), {**describe_list(first, {}), "docs": docs})
+    return Answer("\n".join([first, *lines]), {**arguments.describe_list(first, {}), "docs": docs})
 
 
 def _describe(period: WorkloadPeriod) -> str:
     ratio = period["acuteChronicRatio"]
-    facts = join_facts(
+    facts = arguments.join_facts(
         f"{period['sessions']} sessions",
         f"{period['sets']} sets",
         f"{period['reps']} reps",
-        f"volume load {format_figure(period['volumeLoad'])}",
-        period["sessionLoad"] is not None and f"session load {format_figure(period['sessionLoad'])}",
-        ratio is not None and f"ratio {format_figure(ratio)} of {period['ratioOf']}",
+        f"volume load {arguments.format_figure(period['volumeLoad'])}",
+        period["sessionLoad"] is not None and f"session load {arguments.format_figure(period['sessionLoad'])}",
+        ratio is not None and f"ratio {arguments.format_figure(ratio)} of {period['ratioOf']}",
     )
     return f"{period['date']}: {facts}"

@@ -9,13 +9,6 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import DryRun
 from coaching_service.training.assignments import service
-from coaching_service.training.assignments.service import (
-    ClientProgram,
-    ProgramAssignment,
-    ProgramAssignmentResult,
-    ProgramEnd,
-    ProgramEndResult,
-)
 
 routes = Routes("/coach/customers/{customerId}/programs", tag="Programs", locks="customer")
 program_routes = Routes("/coach/programs/{programId}", tag="Programs", locks="customer")
@@ -24,10 +17,12 @@ program_routes = Routes("/coach/programs/{programId}", tag="Programs", locks="cu
 @program_routes.post(
     "/assign",
     access=coach(CUSTOMERS.EDIT),
-    body=input_of(ProgramAssignment, DryRun)(),
+    body=input_of(service.ProgramAssignment, DryRun)(),
     example={"customerId": "66f0c0ffee0000000000abcd", "startDate": "2026-03-02"},
 )
-async def assign_program(ctx: Context, program_id: ObjectId, body: ProgramAssignment) -> ProgramAssignmentResult:
+async def assign_program(
+    ctx: Context, program_id: ObjectId, body: service.ProgramAssignment
+) -> service.ProgramAssignmentResult:
     """Assign a program to a client.
 
     Every block is copied to the calendar, day 1 on `startDate` or the days with work on `weekdays`: all or none. The
@@ -45,7 +40,7 @@ async def assign_program(ctx: Context, program_id: ObjectId, body: ProgramAssign
 
 
 @routes.get("", access=coach(CUSTOMERS.VIEW))
-async def list_customer_programs(ctx: Context, customer_id: ObjectId) -> list[ClientProgram]:
+async def list_customer_programs(ctx: Context, customer_id: ObjectId) -> list[service.ClientProgram]:
     """List the programs assigned to a client, latest start first."""
     return await service.list_programs(ctx, customer_id)
 
@@ -58,8 +53,8 @@ async def list_customer_programs(ctx: Context, customer_id: ObjectId) -> list[Cl
     example={"removeUpcoming": True},
 )
 async def end_customer_program(
-    ctx: Context, customer_id: ObjectId, assignment_id: ObjectId, body: ProgramEnd
-) -> ProgramEndResult:
+    ctx: Context, customer_id: ObjectId, assignment_id: ObjectId, body: service.ProgramEnd
+) -> service.ProgramEndResult:
     """End a program of a client.
 
     Its completed blocks stay on the calendar, the others too unless `removeUpcoming`. Repeating is harmless.

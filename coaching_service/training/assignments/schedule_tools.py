@@ -9,28 +9,21 @@ from typing import Any, TypeVar, cast
 
 from marshmallow import ValidationError, validates_schema
 
+from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.dates import name_days, name_period
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.field_schemas import argument_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import UNLISTED, Arguments, Dates, optional, require_range
-from coaching_service.core.mcp.results import Identifiers, RaisedLoad, Reason, Written, count_span, find_reasons, typed
+from coaching_service.core.mcp import arguments
+from coaching_service.core.mcp import results as mcp_results
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Date, Identifier, ListOf, Number, Text
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import ASSISTANCE
 from coaching_service.people.account.service import convert_stored_load
+from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.bulk import (
-    MAX_CLIENTS,
-    ClientsArgument,
-    choose_clients,
-    identify_clients,
-    keep_resolved,
-    name_chosen,
-)
 from coaching_service.people.customers.models import NamedCustomer
 from coaching_service.training.assignments import sync
 from coaching_service.training.schedule import models, service
@@ -51,7 +44,6 @@ from coaching_service.training.schedule.models import (
     SkipReason,
     on_conflict,
 )
-from coaching_service.training.schedule.service import Outcome, days_between, describe_conflicts, join_some, last_day_of
 from coaching_service.training.workout_text.argument_checks import check_names
 from coaching_service.training.workout_text.finding import describe_readings, resolve_exercises
 from coaching_service.training.workout_text.tools import identify_workouts
@@ -70,29 +62,31 @@ _CHANGES = ("addLoad", "addPercent", "addReps", "addSets", "setsPercent")
 _LOAD_CHANGES = ("addLoad", "addPercent")
 
 
-_UNLISTED: dict[str, Any] = {"load_default": None, "allow_none": True, "metadata": UNLISTED}
+_UNLISTED: dict[str, Any] = {"load_default": None, "allow_none": True, "metadata": arguments.UNLISTED}
 
 
-class CalendarsArgument(ClientsArgument):
+class CalendarsArgument(bulk.ClientsArgument):
     """The clients whose calendars change: also everyone a program runs for.
 
     All tools accept each choice; `tools/list` has the usual ones, as each costs every assistant context.
     """
 
-    choices = (*ClientsArgument.choices, "assignedProgramId")
-    customerIds = ListOf(Identifier(), minimum=1, maximum=MAX_CLIENTS, **_UNLISTED)
-    groups = ListOf(Text(max_length=100), minimum=1, maximum=MAX_CLIENTS, **_UNLISTED)
-    assignedProgramId = Identifier(**_UNLISTED)
+    choices = (*bulk.ClientsArgument.choices, "assignedProgramId")
+    customerIds = validation.ListOf(validation.Identifier(), minimum=1, maximum=bulk.MAX_CLIENTS, **_UNLISTED)
+    groups = validation.ListOf(validation.Text(max_length=100), minimum=1, maximum=bulk.MAX_CLIENTS, **_UNLISTED)
+    assignedProgramId = validation.Identifier(**_UNLISTED)
 
 
 class SeveralCalendarsArgument(CalendarsArgument):
     """The same, with the choices for several clients listed."""
 
-    customerIds = ListOf(Identifier(), minimum=1, maximum=MAX_CLIENTS, **optional("Instead: several."))
-    assignedProgramId = Identifier(**optional("Or all on it: a program's _id from list_programs."))
+    customerIds = validation.ListOf(
+        validation.Identifier(), minimum=1, maximum=bulk.MAX_CLIENTS, **arguments.optional("Instead: several.")
+    )
+    assignedProgramId = validation.Identifier(**arguments.optional("Or all on it: a program's _id from list_programs."))
 
 
-class ProgressionArguments(Arguments):
+class ProgressionArguments(arguments.Arguments):
     """How the sets of exercises change."""
 
     addLoad = argument_of(LoadProgression, "add")
@@ -100,12 +94,14 @@ class ProgressionArguments(Arguments):
     addReps = argument_of(RepsProgression, "add", may_be_absent=True)
     addSets = argument_of(SetsProgression, "add")
     setsPercent = argument_of(SetsProgression, "percent")
-    rounding = Number(
+    rounding = validation.Number(
         minimum=0,
         maximum=1_000,
-        **optional("Step of loads, default 2.5 kg or 5 lb; smaller changes and 0: exact."),
+        **arguments.optional("Step of loads, default 2.5 kg or 5 lb; smaller changes and 0: exact."),
     )
-    exercises = ListOf(Text(), minimum=1, maximum=_MAX_EXERCISES, **optional("Only these: names or _ids."))
+    exercises = validation.ListOf(
+        validation.Text(), minimum=1, maximum=_MAX_EXERCISES, **arguments.optional("Only these: names or _ids.")
+    )
 
     @validates_schema(skip_on_field_errors=False)
     def changes_each_once(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -127,24 +123,24 @@ class ProgressionArguments(Arguments):
             raise ValidationError(errors)
 
 
-class ScheduleCopy(ProgressionArguments, Dates, CalendarsArgument):
+class ScheduleCopy(ProgressionArguments, arguments.Dates, CalendarsArgument):
     """The days to copy, and where; what is rare is listed with adjust_schedule only."""
 
-    addSets = argument_of(SetsProgression, "add", **UNLISTED)
-    setsPercent = argument_of(SetsProgression, "percent", **UNLISTED)
-    rounding = Number(minimum=0, maximum=1_000, **_UNLISTED)
-    exercises = ListOf(
-        Text(),
+    addSets = argument_of(SetsProgression, "add", **arguments.UNLISTED)
+    setsPercent = argument_of(SetsProgression, "percent", **arguments.UNLISTED)
+    rounding = validation.Number(minimum=0, maximum=1_000, **_UNLISTED)
+    exercises = validation.ListOf(
+        validation.Text(),
         minimum=1,
         maximum=_MAX_EXERCISES,
-        **optional("All is copied; only these (names or _ids) get more."),
+        **arguments.optional("All is copied; only these (names or _ids) get more."),
     )
     targetDate = argument_of(models.ScheduleCopy, "targetDate")
     repeat = argument_of(models.ScheduleCopy, "repeat")
     onConflict = on_conflict(about="As in assign_program.")
 
 
-class ScheduleAdjustment(ProgressionArguments, Dates, SeveralCalendarsArgument):
+class ScheduleAdjustment(ProgressionArguments, arguments.Dates, SeveralCalendarsArgument):
     """The days whose sets change, and how."""
 
     @validates_schema(skip_on_field_errors=False)
@@ -154,19 +150,21 @@ class ScheduleAdjustment(ProgressionArguments, Dates, SeveralCalendarsArgument):
             raise ValidationError("is required, or addPercent, addReps, addSets or setsPercent", "addLoad")
 
 
-class ScheduleClearing(Dates, CalendarsArgument):
+class ScheduleClearing(arguments.Dates, CalendarsArgument):
     """The days to clear."""
 
-    customerIds = ListOf(Identifier(), minimum=1, maximum=MAX_CLIENTS, **optional("Instead: several."))
+    customerIds = validation.ListOf(
+        validation.Identifier(), minimum=1, maximum=bulk.MAX_CLIENTS, **arguments.optional("Instead: several.")
+    )
 
 
 class ExerciseReplacement(SeveralCalendarsArgument):
     """The exercise to replace, the one that takes its place, and the days."""
 
-    exercise = Text(required=True, metadata={"description": "Its name or _id."})
-    withExercise = Text(required=True, metadata={"description": "Name or _id of the new one."})
-    startDate = Date(required=True)
-    endDate = Date(**optional("Last day. Default: no end."))
+    exercise = validation.Text(required=True, metadata={"description": "Its name or _id."})
+    withExercise = validation.Text(required=True, metadata={"description": "Name or _id of the new one."})
+    startDate = validation.Date(required=True)
+    endDate = validation.Date(**arguments.optional("Last day. Default: no end."))
     load = ReplacedLoadField(  # type: ignore[assignment]  # marshmallow removes fields from the class, which keeps its load()
         load_default=None,
         allow_none=True,
@@ -180,7 +178,7 @@ class ExerciseReplacement(SeveralCalendarsArgument):
     @validates_schema(skip_on_field_errors=False)
     def dates_in_order(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require the end not to be before the start, and at most 366 days."""
-        require_range(data.get("startDate"), data.get("endDate"), _MAX_DAYS)
+        arguments.require_range(data.get("startDate"), data.get("endDate"), _MAX_DAYS)
 
 
 tools = Tools()
@@ -191,7 +189,7 @@ _change = partial(
     locks="customer",
     check=check_names,
     destructive=True,
-    confirms=(Reason.MANY_DAYS, Reason.FAR_DATE, Reason.MANY_CLIENTS),
+    confirms=(mcp_results.Reason.MANY_DAYS, mcp_results.Reason.FAR_DATE, mcp_results.Reason.MANY_CLIENTS),
 )
 R = TypeVar("R", bound=ScheduleResult)
 _MAX_NAMED, _MAX_LISTED = 10, 30
@@ -213,13 +211,13 @@ async def copy_schedule(
     repeat: int,
     on_conflict: OnConflict,
     **sent: Any,
-) -> Written:
+) -> mcp_results.Written:
     """Copy days of a client's calendar, such as last week, with nothing done; each copy may add load or repetitions."""
     clients = await _choose(ctx, sent)
     progression, named, read_as = await _read_progression(ctx, clients, sent)
     request = CopyRequest(start_date, end_date, target_date, repeat, progression, on_conflict)
-    days = (days_between(start_date, end_date) + 1) * repeat
-    last = str(last_day_of(target_date, days))
+    days = (service.days_between(start_date, end_date) + 1) * repeat
+    last = str(service.last_day_of(target_date, days))
     copied = [await batches.read_calendar(ctx, client["_id"], start_date, end_date) for client in clients]
     outcomes = await _for_each(clients, lambda calendar: service.copy_accessible(ctx, calendar, request, dry_run=False))
     results = [outcome.result for outcome in outcomes]
@@ -227,9 +225,9 @@ async def copy_schedule(
     removed = sum(len(result["removed"]) for result in results)
     replaced = f", replacing {_count(removed, 'workout')}" if removed else ""
     today = await customers.resolve_today(ctx, clients[0]["_id"])
-    conflicts = describe_conflicts(results[0]["conflicts"], on_conflict, today) if len(clients) == 1 else ""
+    conflicts = service.describe_conflicts(results[0]["conflicts"], on_conflict, today) if len(clients) == 1 else ""
     past = " All of these days are in the past." if last < today else ""
-    return Written(
+    return mcp_results.Written(
         f"Copied {name_period(start_date, end_date, today)} of {_name(clients)}: "
         f"{_count(len(created), 'new workout')}, {_name_changed(created, target_date, last, today)}"
         f"{_describe(sent, named)}{replaced}"
@@ -240,7 +238,7 @@ async def copy_schedule(
         depends_on=[[block["date"], block["name"]] for block in created],
         sources=copied,
         raised=[
-            RaisedLoad(client["_id"], change["exerciseId"], change["before"], change["after"])
+            mcp_results.RaisedLoad(client["_id"], change["exerciseId"], change["before"], change["after"])
             for client, result in zip(clients, results, strict=True)
             for change in result["loadChanges"]
         ],
@@ -248,7 +246,7 @@ async def copy_schedule(
 
 
 @_change("Adjust loads, repetitions and sets", takes=ScheduleAdjustment())
-async def adjust_schedule(ctx: Context, start_date: str, end_date: str, **sent: Any) -> Written:
+async def adjust_schedule(ctx: Context, start_date: str, end_date: str, **sent: Any) -> mcp_results.Written:
     """Change the planned loads, repetitions or number of sets on days of a client's calendar, of all exercises or some.
     Items with something done stay."""
     clients = await _choose(ctx, sent)
@@ -260,13 +258,13 @@ async def adjust_schedule(ctx: Context, start_date: str, end_date: str, **sent: 
     )
     today, changed = await customers.resolve_today(ctx, clients[0]["_id"]), _list_changed(outcomes)
     planned = "" if changed else await _name_planned(ctx, clients[0]["_id"], start_date, end_date)
-    return Written(
+    return mcp_results.Written(
         f"Adjusted {_count_changed(outcomes)} of {_name(clients)}, "
         f"{_name_changed(changed, start_date, end_date, today)}{_describe(sent, named)}"
         f"{_describe_each(clients, outcomes)}{await _describe_changes(ctx, outcomes)}.{read_as}{planned}"
         f"{_note_unchanged(ctx)}",
         {**identify_workouts(changed), **_identify(clients)},
-        await _find_reasons(ctx, clients, (start_date, end_date), days_between(start_date, end_date) + 1),
+        await _find_reasons(ctx, clients, (start_date, end_date), service.days_between(start_date, end_date) + 1),
     )
 
 
@@ -279,7 +277,7 @@ async def replace_exercise(
     end_date: str | None,
     load: ReplacedLoad | None,
     **sent: Any,
-) -> Written:
+) -> mcp_results.Written:
     """Replace an exercise with another on a client's calendar from startDate on; sets stay, and so do items with
     something done."""
     clients = await _choose(ctx, sent)
@@ -295,8 +293,9 @@ async def replace_exercise(
     today, changed = await customers.resolve_today(ctx, clients[0]["_id"]), _list_changed(outcomes)
     planned = "" if changed else await _name_planned(ctx, clients[0]["_id"], start_date, end_date)
     dates = [str(block["date"]) for block in changed] or [start_date]
-    return Written(
-        f"Replaced {typed(names[0])} by {typed(names[1])} in {_count_changed(outcomes)} of {_name(clients)}, "
+    return mcp_results.Written(
+        f"Replaced {mcp_results.typed(names[0])} by {mcp_results.typed(names[1])} "
+        f"in {_count_changed(outcomes)} of {_name(clients)}, "
         f"{_name_changed(changed, start_date, end_date, today)}{_describe_each(clients, outcomes)}"
         f"{f'; {_describe_loads(chosen)}' if changed else ''}."
         f"{describe_readings(texts.values(), names)}{planned}{_note_unchanged(ctx)}",
@@ -305,13 +304,13 @@ async def replace_exercise(
             ctx,
             clients,
             (*dates, start_date, *([end_date] if end_date else [])),
-            count_span(dates) if end_date is None else days_between(start_date, end_date) + 1,
+            mcp_results.count_span(dates) if end_date is None else service.days_between(start_date, end_date) + 1,
         ),
     )
 
 
 @_change("Clear days of a calendar", takes=ScheduleClearing(), deletes=True)
-async def clear_schedule(ctx: Context, start_date: str, end_date: str, **sent: Any) -> Written:
+async def clear_schedule(ctx: Context, start_date: str, end_date: str, **sent: Any) -> mcp_results.Written:
     """Remove every workout from days of a client's calendar. Those with something done stay, and so do check-ins."""
     clients = await _choose(ctx, sent)
     days = start_date, end_date
@@ -325,10 +324,10 @@ async def clear_schedule(ctx: Context, start_date: str, end_date: str, **sent: A
         line += _name_blocks(affected, today)
         if kept := outcomes[0].skipped:
             line += f"; kept {_count(len(kept), 'workout')} with something done{_name_blocks(kept, today)}"
-    return Written(
+    return mcp_results.Written(
         f"{line}{_describe_each(clients, outcomes)}.{_note_unchanged(ctx)}",
         {"workoutIds": removed if len(removed) <= _MAX_NAMED else [], **_identify(clients)},
-        await _find_reasons(ctx, clients, (start_date, end_date), days_between(start_date, end_date) + 1),
+        await _find_reasons(ctx, clients, (start_date, end_date), service.days_between(start_date, end_date) + 1),
     )
 
 
@@ -338,16 +337,16 @@ async def clear_schedule(ctx: Context, start_date: str, end_date: str, **sent: A
 async def _choose(ctx: Context, sent: Mapping[str, Any]) -> list[NamedCustomer]:
     """Return the chosen clients. Raises what `choose_clients` raises, and NotFound for the program."""
     if (program_id := sent["assigned_program_id"]) is not None:
-        ids = await keep_resolved(ctx, f"program {program_id}", await sync.list_running_clients(ctx, program_id))
-        return await name_chosen(ctx, ids, "assignedProgramId")
-    return await choose_clients(ctx, sent["customer_id"], sent["customer_ids"], sent["groups"])
+        ids = await bulk.keep_resolved(ctx, f"program {program_id}", await sync.list_running_clients(ctx, program_id))
+        return await bulk.name_chosen(ctx, ids, "assignedProgramId")
+    return await bulk.choose_clients(ctx, sent["customer_id"], sent["customer_ids"], sent["groups"])
 
 
 async def _for_each(
-    clients: Sequence[NamedCustomer], change: Callable[[ClientCalendar], Awaitable[Outcome[R]]]
-) -> list[Outcome[R]]:
+    clients: Sequence[NamedCustomer], change: Callable[[ClientCalendar], Awaitable[service.Outcome[R]]]
+) -> list[service.Outcome[R]]:
     """Return the outcome for each client. Raises InvalidFields if they are too many workouts for one transaction."""
-    outcomes: list[Outcome[R]] = []
+    outcomes: list[service.Outcome[R]] = []
     for client in clients:
         outcomes.append(await change(ClientCalendar(client["_id"])))
         if sum(len(outcome.affected) for outcome in outcomes) > _MAX_WORKOUTS:
@@ -363,7 +362,7 @@ def _note_unchanged(ctx: Context) -> str:
 
 async def _find_reasons(
     ctx: Context, clients: Sequence[NamedCustomer], dates: Sequence[str], days: int
-) -> tuple[Reason, ...]:
+) -> tuple[mcp_results.Reason, ...]:
     """Return why a change of the calendars of clients on some dates, over a number of days, has to be confirmed.
 
     What changes nothing needs no confirmation.
@@ -371,20 +370,22 @@ async def _find_reasons(
     if ctx.changes.is_empty:
         return ()
     today = await customers.get_local_date(ctx, clients[0]["_id"])
-    return find_reasons(today=today, dates=dates, days=days, clients=len(clients))
+    return mcp_results.find_reasons(today=today, dates=dates, days=days, clients=len(clients))
 
 
-def _list_changed(outcomes: Sequence[Outcome[ChangedItems]] | Sequence[Outcome[AdjustedSchedule]]) -> list[Block]:
+def _list_changed(
+    outcomes: Sequence[service.Outcome[ChangedItems]] | Sequence[service.Outcome[AdjustedSchedule]],
+) -> list[Block]:
     return [block for outcome in outcomes for block in outcome.result["changed"]]
 
 
 def _name(clients: Sequence[NamedCustomer]) -> str:
-    return typed(clients[0]["name"]) if len(clients) == 1 else f"{len(clients)} clients"
+    return mcp_results.typed(clients[0]["name"]) if len(clients) == 1 else f"{len(clients)} clients"
 
 
-def _identify(clients: Sequence[NamedCustomer]) -> Identifiers:
+def _identify(clients: Sequence[NamedCustomer]) -> mcp_results.Identifiers:
     """Return the identifiers of several clients; nothing for one client, whom the call has named."""
-    return identify_clients(clients) if len(clients) > 1 else {}
+    return bulk.identify_clients(clients) if len(clients) > 1 else {}
 
 
 def _describe_loads(load: ReplacedLoad) -> str:
@@ -394,7 +395,7 @@ def _describe_loads(load: ReplacedLoad) -> str:
     return f"planned loads are {load['percent']:g} % of before"
 
 
-def _describe_each(clients: Sequence[NamedCustomer], outcomes: Sequence[Outcome[R]]) -> str:
+def _describe_each(clients: Sequence[NamedCustomer], outcomes: Sequence[service.Outcome[R]]) -> str:
     """Return what happens to each of several clients: `: «Ana» 3 workouts, 1 left because it is done; «Bo» 2 workouts`.
 
     Empty for one client.
@@ -404,13 +405,13 @@ def _describe_each(clients: Sequence[NamedCustomer], outcomes: Sequence[Outcome[
     return f": {'; '.join(map(_describe_one, clients, outcomes))}"
 
 
-def _describe_one(client: NamedCustomer, outcome: Outcome[R]) -> str:
+def _describe_one(client: NamedCustomer, outcome: service.Outcome[R]) -> str:
     left = [
         f", {sum(block['code'] == code for block in outcome.skipped)} {words}"
         for code, words in _LEFT.items()
         if any(block["code"] == code for block in outcome.skipped)
     ]
-    return f"{typed(client['name'])} {_count(len(outcome.affected), 'workout')}{''.join(left)}"
+    return f"{mcp_results.typed(client['name'])} {_count(len(outcome.affected), 'workout')}{''.join(left)}"
 
 
 # --- sentences -------------------------------------------------------------------------------------------------------
@@ -418,8 +419,8 @@ def _describe_one(client: NamedCustomer, outcome: Outcome[R]) -> str:
 
 def _name_blocks(blocks: Sequence[PlacedBlock], today: str) -> str:
     """Return the names and days of workouts: `: «Legs» on 2 Dec`; empty without any."""
-    named = [f"{typed(block['name'])} on {name_days([str(block['day'])], today)}" for block in blocks]
-    return f": {join_some(named, _MAX_NAMED)}" if named else ""
+    named = [f"{mcp_results.typed(block['name'])} on {name_days([str(block['day'])], today)}" for block in blocks]
+    return f": {service.join_some(named, _MAX_NAMED)}" if named else ""
 
 
 def _name_changed(blocks: Sequence[Block], first: str, last: str | None, today: str) -> str:
@@ -429,7 +430,9 @@ def _name_changed(blocks: Sequence[Block], first: str, last: str | None, today: 
     return name_period(first, last, today) if last else f"from {name_days([first], today)} on"
 
 
-def _count_changed(outcomes: Sequence[Outcome[ChangedItems]] | Sequence[Outcome[AdjustedSchedule]]) -> str:
+def _count_changed(
+    outcomes: Sequence[service.Outcome[ChangedItems]] | Sequence[service.Outcome[AdjustedSchedule]],
+) -> str:
     """Return how many workouts are changed, and how many of their items if these are more."""
     workouts, items = len(_list_changed(outcomes)), sum(outcome.result["items"] for outcome in outcomes)
     return _count(workouts, "workout") + (f" ({_count(items, 'item')})" if items > workouts else "")
@@ -442,7 +445,7 @@ async def _name_planned(ctx: Context, customer_id: ObjectId, first: str, last: s
     open_items = [item for block in blocks for item in block["items"] if not is_recorded(item)]
     ids = list(dict.fromkeys(each for item in open_items for each in planned_exercise_ids(item)))
     names = await exercises.get_names(ctx, ids)
-    listed = join_some([typed(names[each]["name"]) for each in ids], _MAX_LISTED)
+    listed = service.join_some([mcp_results.typed(names[each]["name"]) for each in ids], _MAX_LISTED)
     return f" Planned there, with nothing done: {listed or 'no exercise'}."
 
 
@@ -491,12 +494,12 @@ def _describe(sent: Mapping[str, Any], named: Sequence[str]) -> str:
         "sets_percent": "sets {:+g}%",
     }
     changes = [text.format(sent[name]) for name, text in words.items() if sent[name] is not None]
-    of = f" of {', '.join(map(typed, named))}" if named else ""
+    of = f" of {', '.join(map(mcp_results.typed, named))}" if named else ""
     return f", {', '.join(changes)}{of}" if changes else ""
 
 
 async def _describe_changes(
-    ctx: Context, outcomes: Sequence[Outcome[CopiedSchedule] | Outcome[AdjustedSchedule]]
+    ctx: Context, outcomes: Sequence[service.Outcome[CopiedSchedule] | service.Outcome[AdjustedSchedule]]
 ) -> str:
     """Return the loads, repetitions and numbers of sets that changed, of all clients each once, or nothing.
 
@@ -515,8 +518,11 @@ async def _describe_changes(
         by_exercise[names[rep_change.exercise_id]["name"]][f"{rep_change.before} → {rep_change.after} reps"] = None
     for count in (each for outcome in outcomes for each in outcome.result["setChanges"]):
         by_exercise[count["exerciseName"]][f"{count['before']} → {_count(count['after'], 'set')}"] = None
-    shown = [f"{typed(name)} {join_some(list(changes), _MAX_NAMED)}" for name, changes in by_exercise.items()]
-    return f"; {join_some(shown, _MAX_NAMED)}" if shown else ""
+    shown = [
+        f"{mcp_results.typed(name)} {service.join_some(list(changes), _MAX_NAMED)}"
+        for name, changes in by_exercise.items()
+    ]
+    return f"; {service.join_some(shown, _MAX_NAMED)}" if shown else ""
 
 
 def _count(number: int, noun: str) -> str:

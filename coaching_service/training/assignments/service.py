@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, c
 
 from marshmallow import fields
 
+from coaching_service.core import validation
 from coaching_service.core.changes.models import NamedDocument
 from coaching_service.core.changes.undo import DocumentsMoved, RestorationPlanned
 from coaching_service.core.database.connection import Index
@@ -23,7 +24,6 @@ from coaching_service.core.events import EventValue
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Default, Description, Partial
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import CalendarDate, Date, DryRunField, Integer, ListOf, Text
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
@@ -50,7 +50,7 @@ class Shift(TypedDict):
     `first` is a date as the shifts before have moved it.
     """
 
-    first: Annotated[str, Date()]
+    first: Annotated[str, validation.Date()]
     days: int
 
 
@@ -66,13 +66,15 @@ class AssignmentContent(TypedDict):
 
     customerId: ObjectId
     programId: ObjectId
-    programName: Annotated[str, Text()]
-    startDate: Annotated[str, CalendarDate()]
-    endDate: Annotated[str, CalendarDate()]
-    endedDate: Annotated[str | None, Date()]
-    weekdays: NotRequired[Annotated[list[int] | None, ListOf(Integer(minimum=1, maximum=7), maximum=7)]]
+    programName: Annotated[str, validation.Text()]
+    startDate: Annotated[str, validation.CalendarDate()]
+    endDate: Annotated[str, validation.CalendarDate()]
+    endedDate: Annotated[str | None, validation.Date()]
+    weekdays: NotRequired[
+        Annotated[list[int] | None, validation.ListOf(validation.Integer(minimum=1, maximum=7), maximum=7)]
+    ]
     programBlockIds: NotRequired[list[ObjectId]]
-    groupName: NotRequired[Annotated[str | None, Text(max_length=100)]]
+    groupName: NotRequired[Annotated[str | None, validation.Text(max_length=100)]]
     shifts: NotRequired[list[Shift]]
 
 
@@ -97,15 +99,15 @@ class AssignmentsEnd(TypedDict):
     lastBlock: list[_Dated]
 
 
-class ProgramAssignment(DryRunField):
+class ProgramAssignment(validation.DryRunField):
     """The client that a program is assigned to, and the dates."""
 
     customerId: ObjectId
-    startDate: Annotated[str, CalendarDate(), Description(argument="Date of day 1, YYYY-MM-DD.")]
+    startDate: Annotated[str, validation.CalendarDate(), Description(argument="Date of day 1, YYYY-MM-DD.")]
     weekdays: NotRequired[
         Annotated[
             list[int],
-            ListOf(Integer(minimum=1, maximum=7), minimum=1, maximum=7),
+            validation.ListOf(validation.Integer(minimum=1, maximum=7), minimum=1, maximum=7),
             Description(
                 request="Weekdays from 1 (Monday) to 7 (Sunday): the days with work go onto the next dates of these "
                 "weekdays, in order, and rest days are left out. Default: day 1 on `startDate`, day 8 a week later.",
@@ -119,7 +121,7 @@ class ProgramAssignment(DryRunField):
 class AssignmentConflict(TypedDict):
     """A block that was on the calendar before."""
 
-    date: Annotated[str, Date()]
+    date: Annotated[str, validation.Date()]
     wblockId: ObjectId
     name: str
 
@@ -129,7 +131,9 @@ class ProgramAssignmentResult(TypedDict):
 
     blocks: Annotated[int, Description("The number of blocks that were added.")]
     assignmentId: Annotated[ObjectId | None, Description("The identifier of the assignment; null in a dry run.")]
-    dates: Annotated[list[str], ListOf(Date()), Description("The date of each block that was added, in order.")]
+    dates: Annotated[
+        list[str], validation.ListOf(validation.Date()), Description("The date of each block that was added, in order.")
+    ]
     conflicts: Annotated[
         list[ScheduleConflict],
         fields.List(fields.Nested(output_of(AssignmentConflict))),
@@ -148,9 +152,9 @@ class ClientProgram(TypedDict):
     _id: Annotated[ObjectId, Description("The identifier of the assignment.")]
     programId: ObjectId
     name: Annotated[str, Description("The name of the program when it was assigned.")]
-    startDate: Annotated[str, Date(), Description("The date of day 1.")]
+    startDate: Annotated[str, validation.Date(), Description("The date of day 1.")]
     endDate: Annotated[
-        str, Date(), Description("The date of its last block, or on which it was ended, if that is before.")
+        str, validation.Date(), Description("The date of its last block, or on which it was ended, if that is before.")
     ]
     blocks: Annotated[int, Description("The number of its blocks that are on the calendar.")]
     completedBlocks: Annotated[int, Description("The number of them that are completed.")]

@@ -27,25 +27,9 @@ from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import ProgramName
 from coaching_service.training.programs.service import ProgramPlan, date_blocks
 from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.batches import Batch
-from coaching_service.training.workouts.blocks.models import (
-    BlockFields,
-    BlockPlan,
-    DayBlock,
-    PlannedBlock,
-    StoredBlock,
-    plan_of,
-)
-from coaching_service.training.workouts.blocks.service import (
-    ClientCalendar,
-    find_program_date,
-    has_nothing_done,
-    renew_items,
-    shift_date,
-    summarize_copy,
-    summarize_plan,
-)
 from coaching_service.training.workouts.reports import blocks as queries
 
 # --- What a program as it is now would change on the calendars of the clients who are on it ---------------------------
@@ -155,13 +139,13 @@ class ProgramNow:
     """A program with its blocks, by day, and the summary of what is planned in each."""
 
     program: ProgramName
-    blocks: list[StoredBlock]
+    blocks: list[block_models.StoredBlock]
     summaries: Mapping[ObjectId, str]
 
     @staticmethod
-    def of(program: ProgramName, blocks: list[StoredBlock]) -> ProgramNow:
+    def of(program: ProgramName, blocks: list[block_models.StoredBlock]) -> ProgramNow:
         """Return a program with the summaries of its blocks."""
-        return ProgramNow(program, blocks, {block["_id"]: summarize_plan(block) for block in blocks})
+        return ProgramNow(program, blocks, {block["_id"]: workouts.summarize_plan(block) for block in blocks})
 
 
 @dataclass(frozen=True)
@@ -173,8 +157,8 @@ class Comparison:
     """
 
     state: SyncState
-    source: StoredBlock | None
-    copy: StoredBlock | None
+    source: block_models.StoredBlock | None
+    copy: block_models.StoredBlock | None
     program_date: str
     date: str
     new_date: str
@@ -188,7 +172,7 @@ class Comparison:
     def name(self) -> str:
         """The name that the program has for it now, or of what no longer changes its own."""
         own = self.copy if self.source is None or self.state in ("done", "past") else None
-        return (own or cast("StoredBlock", self.source or self.copy))["name"]
+        return (own or cast("block_models.StoredBlock", self.source or self.copy))["name"]
 
     def is_from(self, first: str) -> bool:
         """Return whether it is on the date `first` or later, and would stay so."""
@@ -196,7 +180,7 @@ class Comparison:
 
 
 def compare(
-    program: ProgramNow, assignment: StoredAssignment, copies: Sequence[StoredBlock], today: str
+    program: ProgramNow, assignment: StoredAssignment, copies: Sequence[block_models.StoredBlock], today: str
 ) -> list[Comparison]:
     """Return the blocks of an assignment compared with the program, by date; `today` is the client's local date."""
     dates = date_blocks(program.blocks, assignment["startDate"], find_weekdays(program, assignment, copies))
@@ -216,8 +200,8 @@ def compare(
 
 def _compare_block(
     program: ProgramNow,
-    source: StoredBlock,
-    copy: StoredBlock | None,
+    source: block_models.StoredBlock,
+    copy: block_models.StoredBlock | None,
     days: tuple[str, str, str],
     known: Collection[ObjectId],
 ) -> Comparison:
@@ -227,10 +211,10 @@ def _compare_block(
     if copy is None:
         state: SyncState = "past" if day < today else "customised" if source["_id"] in known else "new"
         return Comparison(state, source, copy, program_date, day, day)
-    is_moved, current = find_program_date(copy) != program_date, summarize_plan(copy)
+    is_moved, current = workouts.find_program_date(copy) != program_date, workouts.summarize_plan(copy)
     new_date = day if is_moved else str(copy["date"])
     day = day if is_moved else str(copy.get("plannedDate") or copy["date"])
-    if not has_nothing_done(copy):
+    if not workouts.has_nothing_done(copy):
         state = "done"
     elif str(copy["date"]) < today:
         state = "past"
@@ -243,13 +227,13 @@ def _compare_block(
     return Comparison(state, source, copy, program_date, day, new_date)
 
 
-def _compare_removed(copy: StoredBlock, today: str) -> Comparison:
+def _compare_removed(copy: block_models.StoredBlock, today: str) -> Comparison:
     state: SyncState = "removed"
-    if not has_nothing_done(copy):
+    if not workouts.has_nothing_done(copy):
         state = "done"
     elif str(copy["date"]) < today:
         state = "past"
-    elif copy.get("programBlockId") is None or _is_customised(copy, summarize_plan(copy)):
+    elif copy.get("programBlockId") is None or _is_customised(copy, workouts.summarize_plan(copy)):
         state = "customised"
     day = str(copy["date"])
     return Comparison(state, None, copy, day, day, day)
@@ -259,11 +243,11 @@ def _shift(day: str, shifts: Sequence[Shift]) -> str:
     """Return where the shifts of an assignment have moved a date of the program."""
     for shift in shifts:
         if day >= shift["first"]:
-            day = shift_date(day, shift["days"], "startDate")
+            day = workouts.shift_date(day, shift["days"], "startDate")
     return day
 
 
-def _is_customised(copy: StoredBlock, plan: str) -> bool:
+def _is_customised(copy: block_models.StoredBlock, plan: str) -> bool:
     """Return whether a copy was changed since it was made; `plan` is the summary of what is planned in it.
 
     Of a copy that is older than the summaries, this is certain only while it has never been changed.
@@ -271,7 +255,7 @@ def _is_customised(copy: StoredBlock, plan: str) -> bool:
     summary = copy.get("programCopy")
     if summary is None:
         return copy["version"] > 0
-    return summary != summarize_copy(copy, plan)
+    return summary != workouts.summarize_copy(copy, plan)
 
 
 def taken_over(program: ProgramNow, assignment: StoredAssignment) -> set[ObjectId]:
@@ -284,7 +268,9 @@ def taken_over(program: ProgramNow, assignment: StoredAssignment) -> set[ObjectI
     return {block["_id"] for block in program.blocks if block["createdAt"] <= assignment["createdAt"]}
 
 
-def find_weekdays(program: ProgramNow, assignment: StoredAssignment, copies: Sequence[StoredBlock]) -> list[int] | None:
+def find_weekdays(
+    program: ProgramNow, assignment: StoredAssignment, copies: Sequence[block_models.StoredBlock]
+) -> list[int] | None:
     """Return the weekdays that a program was assigned to; None for all days.
 
     For an assignment that is older than this field, those on which most of its blocks have the dates that they have.
@@ -293,18 +279,18 @@ def find_weekdays(program: ProgramNow, assignment: StoredAssignment, copies: Seq
         return assignment.get("weekdays")
     start = assignment["startDate"]
     untouched = [copy for copy in copies if copy["version"] == 0] or copies
-    used = sorted({date.fromisoformat(find_program_date(copy)).isoweekday() for copy in untouched})
+    used = sorted({date.fromisoformat(workouts.find_program_date(copy)).isoweekday() for copy in untouched})
     choices: list[list[int] | None] = [None, used]
 
     def count_right(weekdays: list[int] | None) -> int:
         dates = date_blocks(program.blocks, start, weekdays)
         by_day = {block["day"]: dates[block["_id"]] for block in program.blocks if block["_id"] in dates}
-        return sum(by_day.get(copy["day"]) == find_program_date(copy) for copy in copies)
+        return sum(by_day.get(copy["day"]) == workouts.find_program_date(copy) for copy in copies)
 
     return max(choices, key=count_right)
 
 
-def _match(program: ProgramNow, copies: Sequence[StoredBlock]) -> dict[ObjectId, StoredBlock]:
+def _match(program: ProgramNow, copies: Sequence[block_models.StoredBlock]) -> dict[ObjectId, block_models.StoredBlock]:
     """Return the copy of each block of a program that has one, by identifier of the block.
 
     Copies that are older than their reference to the program's block belong to a block of the same day: with the same
@@ -319,9 +305,9 @@ def _match(program: ProgramNow, copies: Sequence[StoredBlock]) -> dict[ObjectId,
     for day, of_day in _by_day(older).items():
         left = sources.get(day, [])
         remaining = Counter(program.summaries[source["_id"]] for source in left)
-        rest: list[StoredBlock] = []
+        rest: list[block_models.StoredBlock] = []
         for copy in of_day:
-            summary = summarize_plan(copy)
+            summary = workouts.summarize_plan(copy)
             if remaining[summary] > 0:
                 remaining[summary] -= 1
                 source = next(each for each in left if program.summaries[each["_id"]] == summary)
@@ -334,8 +320,8 @@ def _match(program: ProgramNow, copies: Sequence[StoredBlock]) -> dict[ObjectId,
     return matched
 
 
-def _by_day(blocks: Iterable[StoredBlock]) -> defaultdict[int | None, list[StoredBlock]]:
-    by_day: defaultdict[int | None, list[StoredBlock]] = defaultdict(list)
+def _by_day(blocks: Iterable[block_models.StoredBlock]) -> defaultdict[int | None, list[block_models.StoredBlock]]:
+    by_day: defaultdict[int | None, list[block_models.StoredBlock]] = defaultdict(list)
     for block in blocks:
         by_day[block["day"]].append(block)
     return by_day
@@ -471,9 +457,9 @@ def _running(ctx: Context, assignment: StoredAssignment, client: Customer, last:
 
 async def _read_copies(
     ctx: Context, program_id: ObjectId, assignments: Sequence[StoredAssignment]
-) -> defaultdict[ObjectId, list[StoredBlock]]:
+) -> defaultdict[ObjectId, list[block_models.StoredBlock]]:
     """Return the blocks of assignments of a program, by assignment."""
-    by_assignment: defaultdict[ObjectId, list[StoredBlock]] = defaultdict(list)
+    by_assignment: defaultdict[ObjectId, list[block_models.StoredBlock]] = defaultdict(list)
     if assignments:
         for copy in await queries.find_assigned(ctx, program_id, [each["_id"] for each in assignments]):
             by_assignment[cast("ObjectId", copy["assignmentId"])].append(copy)
@@ -512,19 +498,21 @@ async def sync_client(
             unchanged=len(compared) - len(chosen),
         )
         if chosen and not dry_run:
-            await block_batches.write(ctx, ClientCalendar(customer_id), batch, cast("list[DayBlock]", own))
+            await block_batches.write(
+                ctx, workouts.ClientCalendar(customer_id), batch, cast("list[block_models.DayBlock]", own)
+            )
             await _store_result(ctx, program, assignment, own, chosen)
     return counts
 
 
 def _plan(assignment: StoredAssignment, chosen: Sequence[Comparison]) -> Batch:
     """Return what brings the chosen workouts up to date."""
-    created: list[BlockPlan] = []
-    rewritten: list[tuple[StoredBlock, BlockFields]] = []
+    created: list[block_models.BlockPlan] = []
+    rewritten: list[tuple[block_models.StoredBlock, block_models.BlockFields]] = []
     removed: list[ObjectId] = []
     for each in chosen:
         if each.source is None:
-            removed.append(cast("StoredBlock", each.copy)["_id"])
+            removed.append(cast("block_models.StoredBlock", each.copy)["_id"])
         elif each.copy is None:
             created.append(_plan_copy(assignment, each.source, each))
         else:
@@ -532,9 +520,11 @@ def _plan(assignment: StoredAssignment, chosen: Sequence[Comparison]) -> Batch:
     return Batch(created=created, rewritten=rewritten, removed=removed, is_copy=True)
 
 
-def _plan_copy(assignment: StoredAssignment, source: StoredBlock, compared: Comparison) -> BlockPlan:
+def _plan_copy(
+    assignment: StoredAssignment, source: block_models.StoredBlock, compared: Comparison
+) -> block_models.BlockPlan:
     return {
-        **plan_of(source, source["items"]),
+        **block_models.plan_of(source, source["items"]),
         **programs.copy_of(source),
         "shiftedDays": compared.shifted_days,
         "date": compared.date,
@@ -544,22 +534,24 @@ def _plan_copy(assignment: StoredAssignment, source: StoredBlock, compared: Comp
     }
 
 
-def _rewrite(source: StoredBlock, copy: StoredBlock, compared: Comparison) -> BlockFields:
+def _rewrite(
+    source: block_models.StoredBlock, copy: block_models.StoredBlock, compared: Comparison
+) -> block_models.BlockFields:
     """Return the fields of a copy that is brought up to date; a client's move stays if the program has not moved."""
-    items = renew_items(copy["items"], source["items"])
-    fields = {**take(PlannedBlock, source), **programs.copy_of(source), "items": items}
+    items = workouts.renew_items(copy["items"], source["items"])
+    fields = {**take(block_models.PlannedBlock, source), **programs.copy_of(source), "items": items}
     if copy.get("plannedDate") is not None and compared.new_date == compared.date:
         fields["plannedDate"] = None
-    summary = summarize_copy({**source, "date": compared.program_date})
+    summary = workouts.summarize_copy({**source, "date": compared.program_date})
     day = {"day": source["day"], "date": compared.new_date, "shiftedDays": compared.shifted_days}
-    return cast("BlockFields", {**fields, **day, "programCopy": summary})
+    return cast("block_models.BlockFields", {**fields, **day, "programCopy": summary})
 
 
 async def _store_result(
     ctx: Context,
     program: ProgramNow,
     assignment: StoredAssignment,
-    copies: Sequence[StoredBlock],
+    copies: Sequence[block_models.StoredBlock],
     chosen: Sequence[Comparison],
 ) -> None:
     """Store with an assignment which blocks of the program it has taken over, and its last date, if they differ."""

@@ -5,21 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
+from coaching_service.core import fields as core_fields
+from coaching_service.core import validation
 from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
-from coaching_service.core.fields import Change, Default, Description, Part, Partial
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import RecordQuery
 from coaching_service.core.query import QueryInteger
-from coaching_service.core.validation import TEXT_LENGTH, Integer, StringList, Text, Version
-from coaching_service.training.workouts.blocks.models import (
-    BlockFilters,
-    BlockItems,
-    BlockName,
-    BlockPlan,
-    BlockSettings,
-)
+from coaching_service.training.workouts.blocks import models as block_models
 
 LAST_DAY = 3_660
 
@@ -27,23 +21,27 @@ LAST_DAY = 3_660
 class ProgramBlockCopy(TypedDict):
     """The day of a copy."""
 
-    day: Annotated[int, Integer(minimum=1, maximum=LAST_DAY), Description(argument="The day, from 1.")]
+    day: Annotated[
+        int, validation.Integer(minimum=1, maximum=LAST_DAY), core_fields.Description(argument="The day, from 1.")
+    ]
 
 
-class ProgramBlockFields(BlockName, ProgramBlockCopy, BlockSettings):
+class ProgramBlockFields(block_models.BlockName, ProgramBlockCopy, block_models.BlockSettings):
     """The fields of a workout block of a program."""
 
 
-class NewProgramBlock(ProgramBlockFields, BlockItems):
+class NewProgramBlock(ProgramBlockFields, block_models.BlockItems):
     """A workout block with items for a program, created all or nothing."""
 
 
 class _Details(TypedDict):
-    name: Annotated[str, Text()]
+    name: Annotated[str, validation.Text()]
     description: Annotated[
-        str | None, Text(max_length=TEXT_LENGTH, allow_blank=True), Description(argument="What it is for.")
+        str | None,
+        validation.Text(max_length=validation.TEXT_LENGTH, allow_blank=True),
+        core_fields.Description(argument="What it is for."),
     ]
-    tags: Annotated[list[str], StringList(), Default(list)]
+    tags: Annotated[list[str], validation.StringList(), core_fields.Default(list)]
 
 
 class ProgramInput(_Details, IdentityInput):
@@ -64,7 +62,7 @@ class StoredProgram(_ProgramFields, Stored):
 
 class _Days(TypedDict):
     numberOfDaysWithWorkouts: Annotated[
-        int, Description("The number of days with a block that is not rest and has an item.")
+        int, core_fields.Description("The number of days with a block that is not rest and has an item.")
     ]
 
 
@@ -76,10 +74,10 @@ class ProgramQuery(RecordQuery):
     """The filters of the program list."""
 
     archived: bool
-    keywords: NotRequired[Annotated[str, Description("Every word must occur in name, description or tag.")]]
+    keywords: NotRequired[Annotated[str, core_fields.Description("Every word must occur in name, description or tag.")]]
 
 
-class ProgramDayRange(BlockFilters):
+class ProgramDayRange(block_models.BlockFilters):
     """`startDay` and `endDay`, both included; days count from 1, a start of 0 is accepted."""
 
     startDay: Annotated[int, QueryInteger(minimum=0)]
@@ -89,15 +87,15 @@ class ProgramDayRange(BlockFilters):
 class VersionReference(TypedDict):
     """The version that a change without other content is based on."""
 
-    version: NotRequired[Annotated[int, Version()]]
+    version: NotRequired[Annotated[int, validation.Version()]]
 
 
 # The fields of a program to change, and the version the change is based on; those of a stored program to set.
-ProgramChange: TypeAlias = Change[ProgramInput]
-ProgramFields: TypeAlias = Partial[_ProgramFields]
+ProgramChange: TypeAlias = core_fields.Change[ProgramInput]
+ProgramFields: TypeAlias = core_fields.Partial[_ProgramFields]
 
 # A program as assistants read it in a list.
-ProgramName: TypeAlias = Part[StoredProgram, Literal["_id", "name"]]
+ProgramName: TypeAlias = core_fields.Part[StoredProgram, Literal["_id", "name"]]
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,7 @@ class DatedProgram:
 
     program: ProgramName
     start: str
-    blocks: list[BlockPlan]
+    blocks: list[block_models.BlockPlan]
     weekdays: list[int] | None = None
     days: int = 0
 

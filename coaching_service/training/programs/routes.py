@@ -11,22 +11,17 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import Page, page_of, part_of
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
 from coaching_service.training.programs import models, service
+from coaching_service.training.programs import schemas as program_schemas
 from coaching_service.training.programs.models import ProgramBlockFields
-from coaching_service.training.programs.schemas import (
-    DayRange,
-    NewProgram,
-    NewProgramBlock,
-    Program,
-    ProgramBlockCopy,
-    ProgramQuery,
-)
 from coaching_service.training.workouts.blocks.models import BlockPosition
 from coaching_service.training.workouts.shared_routes import BlockRoutes
 
 routes = Routes("/coach/programs", tag="Programs")
 
 
-@routes.get("", access=coach(PROGRAMS.VIEW), query=ProgramQuery(), returns=page_of(Program))
+@routes.get(
+    "", access=coach(PROGRAMS.VIEW), query=program_schemas.ProgramQuery(), returns=page_of(program_schemas.Program)
+)
 async def list_programs(ctx: Context, query: models.ProgramQuery) -> Page[models.Program]:
     """List programs by name."""
     return await service.list_page(
@@ -41,8 +36,8 @@ async def list_programs(ctx: Context, query: models.ProgramQuery) -> Page[models
 @routes.post(
     "",
     access=coach(PROGRAMS.CREATE),
-    body=NewProgram(),
-    returns=Program,
+    body=program_schemas.NewProgram(),
+    returns=program_schemas.Program,
     example={"name": "First twelve weeks", "description": "Three days a week", "tags": ["beginner"]},
 )
 async def create_program(ctx: Context, body: models.ProgramInput) -> models.Program:
@@ -54,8 +49,8 @@ async def create_program(ctx: Context, body: models.ProgramInput) -> models.Prog
     "/by-external-id/{externalId}",
     access=coach_with_any(PROGRAMS.CREATE, PROGRAMS.EDIT),
     path_fields={"externalId": ExternalId()},
-    body=upsert_of(NewProgram, name="ProgramUpsert"),
-    returns=Program,
+    body=upsert_of(program_schemas.NewProgram, name="ProgramUpsert"),
+    returns=program_schemas.Program,
     rolls_back=True,
     example={"name": "First twelve weeks", "tags": ["beginner"]},
 )
@@ -65,10 +60,12 @@ async def upsert_program(ctx: Context, external_id: str, body: models.ProgramCha
     201 if it is new; otherwise 200, as changed by PATCH, and unchanged if it has all of it already. It needs the
     permission of what it does.
     """
-    return await service.upsert_external(ctx, external_id, body, lambda: complete_upsert(NewProgram(), body))
+    return await service.upsert_external(
+        ctx, external_id, body, lambda: complete_upsert(program_schemas.NewProgram(), body)
+    )
 
 
-@routes.get("/{programId}", access=coach(PROGRAMS.VIEW), returns=Program)
+@routes.get("/{programId}", access=coach(PROGRAMS.VIEW), returns=program_schemas.Program)
 async def get_program(ctx: Context, program_id: ObjectId) -> models.Program:
     """Read a program."""
     return await service.get(ctx, program_id)
@@ -78,8 +75,8 @@ async def get_program(ctx: Context, program_id: ObjectId) -> models.Program:
     "/{programId}",
     access=coach(PROGRAMS.EDIT),
     locks="program",
-    body=patch_of(NewProgram, name="ProgramChange"),
-    returns=Program,
+    body=patch_of(program_schemas.NewProgram, name="ProgramChange"),
+    returns=program_schemas.Program,
     example={"tags": ["strength"], "version": 0},
 )
 async def update_program(ctx: Context, program_id: ObjectId, body: models.ProgramChange) -> models.Program:
@@ -101,7 +98,7 @@ async def delete_program(ctx: Context, program_id: ObjectId) -> None:
     access=coach(PROGRAMS.EDIT),
     locks="program",
     body_optional=True,
-    returns=Program,
+    returns=program_schemas.Program,
     example={},
 )
 async def archive_program(ctx: Context, program_id: ObjectId, body: models.VersionReference) -> models.Program:
@@ -117,7 +114,7 @@ async def archive_program(ctx: Context, program_id: ObjectId, body: models.Versi
     access=coach(PROGRAMS.EDIT),
     locks="program",
     body_optional=True,
-    returns=Program,
+    returns=program_schemas.Program,
     example={},
 )
 async def unarchive_program(ctx: Context, program_id: ObjectId, body: models.VersionReference) -> models.Program:
@@ -136,12 +133,12 @@ BlockRoutes(
     owner_parameter="program_id",
     view=coach(PROGRAMS.VIEW),
     edit=coach(PROGRAMS.EDIT),
-    range_query=DayRange(),
+    range_query=program_schemas.DayRange(),
     range_names=("startDay", "endDay"),
-    new_block=NewProgramBlock(),
+    new_block=program_schemas.NewProgramBlock(),
     block_change=patch_of(
         input_of(ProgramBlockFields, IdentityFields), input_of(BlockPosition), name="ProgramBlockChange"
     ),
-    copy_target=ProgramBlockCopy(),
+    copy_target=program_schemas.ProgramBlockCopy(),
     block_example={"name": "Full body A", "day": 1},
 ).declare()

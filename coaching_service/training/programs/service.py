@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, cast
 
+from coaching_service.core import external_identity, list_selection
 from coaching_service.core.auth import PROGRAMS
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
@@ -16,31 +17,12 @@ from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound
 from coaching_service.core.events import EventType
-from coaching_service.core.external_identity import (
-    BY_EXTERNAL_ID,
-    IDENTITY_CHECKS,
-    Upserted,
-    find_differences,
-    present_identity,
-    stored_fields,
-    upsert,
-)
 from coaching_service.core.field_schemas import checks_of
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import ALL_ENTRIES, BY_UPDATE, UPDATED, ListPart, ListSelection, Page
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
 from coaching_service.core.validation import NAME_LENGTH
-from coaching_service.training.programs.models import (
-    DatedProgram,
-    Program,
-    ProgramChange,
-    ProgramDeleted,
-    ProgramFields,
-    ProgramInput,
-    ProgramName,
-    StoredProgram,
-)
+from coaching_service.training.programs import models as program_models
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import BlockPlan, ProgramCopy, StoredBlock, plan_of
@@ -60,21 +42,21 @@ def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> Even
     return {"type": _EVENT_TYPES[action], "data": {"programId": known["_id"]}}
 
 
-_programs = Documents[StoredProgram](
+_programs = Documents[program_models.StoredProgram](
     "programs",
     (
         Index(("isArchived", "sortName", "_id")),
         Index(("isArchived", "suf")),
         Index(("_id",)),
-        BY_EXTERNAL_ID,
-        Index(("isArchived", *BY_UPDATE)),
+        external_identity.BY_EXTERNAL_ID,
+        Index(("isArchived", *list_selection.BY_UPDATE)),
     ),
     private=("companyId", "sortName", "search", "suf", "scheduleChanges"),
     history=History("program", _event),
     transfer=Portable(
-        StoredProgram,
+        program_models.StoredProgram,
         LIBRARY,
-        checks={**IDENTITY_CHECKS, **checks_of(ProgramInput)},
+        checks={**external_identity.IDENTITY_CHECKS, **checks_of(program_models.ProgramInput)},
         complete=lambda program: {**program, **search_fields(program)},
     ),
 )
@@ -83,12 +65,12 @@ _BY_NAME = _programs.index_name("isArchived", *ORDER)
 _BY_SUFFIX = _programs.index_name("isArchived", "suf")
 BY_ID = _programs.index_name("_id")
 _BY_EXTERNAL_ID = _programs.index_name("externalId")
-_BY_UPDATE = _programs.index_name("isArchived", *BY_UPDATE)
+_BY_UPDATE = _programs.index_name("isArchived", *list_selection.BY_UPDATE)
 
 
 async def find_page(
-    ctx: Context, where: Filter, list_part: ListPart, *, keywords: str
-) -> tuple[list[StoredProgram], int]:
+    ctx: Context, where: Filter, list_part: list_selection.ListPart, *, keywords: str
+) -> tuple[list[program_models.StoredProgram], int]:
     """Return the programs of `where` for one part of the list with their sort fields, and their total number."""
     if "\0" in keywords:
         return [], 0
@@ -97,9 +79,9 @@ async def find_page(
     return await list_part.read(ctx, _programs, condition, hint=hint)
 
 
-def _list_index(where: Filter, list_part: ListPart, keywords: str) -> str:
+def _list_index(where: Filter, list_part: list_selection.ListPart, keywords: str) -> str:
     """Return the index that serves a list of programs: one that has few of them, if there is one."""
-    for field, index in (("externalId", _BY_EXTERNAL_ID), ("_id", BY_ID), (UPDATED, _BY_UPDATE)):
+    for field, index in (("externalId", _BY_EXTERNAL_ID), ("_id", BY_ID), (list_selection.UPDATED, _BY_UPDATE)):
         if field in where:
             return index
     if keywords:
@@ -115,11 +97,14 @@ async def find_id_by_external_id(ctx: Context, external_id: str) -> ObjectId | N
 
 
 async def rewrite(
-    ctx: Context, program_id: ObjectId, changed_fields: Callable[[StoredProgram], ProgramFields], version: int | None
-) -> StoredProgram | None:
+    ctx: Context,
+    program_id: ObjectId,
+    changed_fields: Callable[[program_models.StoredProgram], program_models.ProgramFields],
+    version: int | None,
+) -> program_models.StoredProgram | None:
     """Set the fields that `changed_fields` returns for the stored program. Returns None if there is no such program."""
 
-    def mutate(stored: StoredProgram) -> Mapping[str, Any]:
+    def mutate(stored: program_models.StoredProgram) -> Mapping[str, Any]:
         fields = changed_fields(stored)
         return {**fields, **search_fields({**stored, **fields})} if fields else fields
 
@@ -165,9 +150,9 @@ async def list_page(
     size: int,
     keywords: str = "",
     external_id: str | None = None,
-    selection: ListSelection = ALL_ENTRIES,
+    selection: list_selection.ListSelection = list_selection.ALL_ENTRIES,
     after: str | None = None,
-) -> Page[Program]:
+) -> list_selection.Page[program_models.Program]:
     """Return one page of programs, sorted by name, or those after a cursor.
 
     `external_id` is the identifier in another system.
@@ -175,7 +160,9 @@ async def list_page(
     keywords = normalize(keywords)
     filters = {"archived": archived, "keywords": keywords, "externalId": external_id, **selection.for_cursor()}
     order = selection.order(ORDER)
-    list_part = ListPart(ctx, "programs", filters, order, page=page, size=size, after=after, private=PRIVATE_ORDER)
+    list_part = list_selection.ListPart(
+        ctx, "programs", filters, order, page=page, size=size, after=after, private=PRIVATE_ORDER
+    )
     where = {"isArchived": archived, **selection.filter()}
     if external_id is not None:
         where["externalId"] = external_id
@@ -187,7 +174,7 @@ async def list_page(
 list_ids_after = _programs.list_ids_after
 
 
-async def require(ctx: Context, program_id: ObjectId) -> ProgramName:
+async def require(ctx: Context, program_id: ObjectId) -> program_models.ProgramName:
     """Return the name of a program. Raises NotFound."""
     if (program := await _programs.find_one(ctx, {"_id": program_id}, ("name",))) is None:
         raise NotFound("program")
@@ -200,24 +187,24 @@ async def get_names(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, str
     return {program["_id"]: program["name"] for program in named}
 
 
-async def get(ctx: Context, program_id: ObjectId) -> Program:
+async def get(ctx: Context, program_id: ObjectId) -> program_models.Program:
     """Return a program. Raises NotFound."""
     return await _present_one(ctx, await _programs.find_one(ctx, {"_id": program_id}))
 
 
-async def create(ctx: Context, program: ProgramInput) -> Program:
+async def create(ctx: Context, program: program_models.ProgramInput) -> program_models.Program:
     """Create a program without blocks."""
-    new = {**stored_fields(program), **search_fields(program), "isArchived": False}
+    new = {**external_identity.stored_fields(program), **search_fields(program), "isArchived": False}
     stored = await _programs.insert(ctx, new)
-    return {**stored, **present_identity(stored), "numberOfDaysWithWorkouts": 0}
+    return {**stored, **external_identity.present_identity(stored), "numberOfDaysWithWorkouts": 0}
 
 
 @transactional
-async def duplicate(ctx: Context, program_id: ObjectId) -> Program:
+async def duplicate(ctx: Context, program_id: ObjectId) -> program_models.Program:
     """Create a copy of a program with all its blocks. Raises NotFound."""
     source = await get(ctx, program_id)
     name = f"{source['name'][: NAME_LENGTH - len(_COPY)]}{_COPY}"
-    details: ProgramInput = {"name": name, "description": source["description"], "tags": source["tags"]}
+    details: program_models.ProgramInput = {"name": name, "description": source["description"], "tags": source["tags"]}
     copy = await create(ctx, details)
     blocks = await workouts.list_stored_blocks(ctx, ProgramPlan(program_id))
     plans: list[BlockPlan] = [{**plan_of(block, block["items"]), "day": block["day"]} for block in blocks]
@@ -226,28 +213,37 @@ async def duplicate(ctx: Context, program_id: ObjectId) -> Program:
 
 
 async def update(
-    ctx: Context, program_id: ObjectId, change: ProgramChange, *, only_differences: bool = False
-) -> Program:
+    ctx: Context, program_id: ObjectId, change: program_models.ProgramChange, *, only_differences: bool = False
+) -> program_models.Program:
     """Change the fields of a program that are sent. Raises NotFound, and Conflict if it has changed since `version`.
 
     With `only_differences`, fields that have these values already are not changes.
     """
-    fields = cast("ProgramFields", stored_fields(take(ProgramInput, change)))
+    fields = cast(
+        "program_models.ProgramFields", external_identity.stored_fields(take(program_models.ProgramInput, change))
+    )
 
-    def changed_fields(stored: StoredProgram) -> ProgramFields:
-        return cast("ProgramFields", find_differences(stored, fields)) if only_differences else fields
+    def changed_fields(stored: program_models.StoredProgram) -> program_models.ProgramFields:
+        return (
+            cast("program_models.ProgramFields", external_identity.find_differences(stored, fields))
+            if only_differences
+            else fields
+        )
 
     return await _present_one(ctx, await rewrite(ctx, program_id, changed_fields, change.get("version")))
 
 
 async def upsert_external(
-    ctx: Context, external_id: str, sent: ProgramChange, complete: Callable[[], ProgramInput]
-) -> Upserted:
+    ctx: Context,
+    external_id: str,
+    sent: program_models.ProgramChange,
+    complete: Callable[[], program_models.ProgramInput],
+) -> external_identity.Upserted:
     """Change the program with this identifier in another system, or create one of what `complete` returns.
 
     What is stored already is not a change. Raises what `change` and core's `upsert` raise.
     """
-    return await upsert(
+    return await external_identity.upsert(
         ctx,
         lambda tx: find_id_by_external_id(tx, external_id),
         lambda tx, program_id: update(tx, program_id, sent, only_differences=True),
@@ -256,13 +252,15 @@ async def upsert_external(
     )
 
 
-async def set_archived(ctx: Context, program_id: ObjectId, *, archived: bool, version: int | None = None) -> Program:
+async def set_archived(
+    ctx: Context, program_id: ObjectId, *, archived: bool, version: int | None = None
+) -> program_models.Program:
     """Archive or restore a program; repeating is harmless.
 
     Raises NotFound, and Conflict if the program has changed since `version`.
     """
 
-    def changed_fields(stored: StoredProgram) -> ProgramFields:
+    def changed_fields(stored: program_models.StoredProgram) -> program_models.ProgramFields:
         return {} if stored["isArchived"] == archived else {"isArchived": archived}
 
     return await _present_one(ctx, await rewrite(ctx, program_id, changed_fields, version))
@@ -280,7 +278,7 @@ async def is_assigned(ctx: Context, program_id: ObjectId, customer_id: ObjectId,
 
 async def get_dated(
     ctx: Context, program_id: ObjectId, start: str, weekdays: Collection[int] | None = None
-) -> DatedProgram:
+) -> program_models.DatedProgram:
     """Return a program with dates: day 1 on `start`.
 
     With `weekdays` (1 Monday to 7 Sunday) only its days with work, one after another on the next dates of these
@@ -292,7 +290,7 @@ async def get_dated(
     dated = [_dated_block(block, dates[block["_id"]]) for block in blocks if block["_id"] in dates]
     days = [block["day"] or 1 for block in blocks if block["_id"] in dates]
     span = max(days) - min(days) + 1 if days else 0
-    return DatedProgram(program, start, dated, sorted(weekdays) if weekdays else None, span)
+    return program_models.DatedProgram(program, start, dated, sorted(weekdays) if weekdays else None, span)
 
 
 def date_blocks(blocks: Sequence[StoredBlock], start: str, weekdays: Collection[int] | None) -> dict[ObjectId, str]:
@@ -338,18 +336,22 @@ async def delete(ctx: Context, program_id: ObjectId) -> None:
     if await _programs.delete(ctx, {"_id": program_id}) is None:
         raise NotFound("program")
     await workouts.delete_all(ctx, ProgramPlan(program_id))
-    await ctx.publish(ProgramDeleted(program_id))
+    await ctx.publish(program_models.ProgramDeleted(program_id))
 
 
-async def _present_one(ctx: Context, program: StoredProgram | None) -> Program:
+async def _present_one(ctx: Context, program: program_models.StoredProgram | None) -> program_models.Program:
     if program is None:
         raise NotFound("program")
     return (await _present(ctx, [program]))[0]
 
 
-async def _present(ctx: Context, programs: Sequence[StoredProgram]) -> list[Program]:
+async def _present(ctx: Context, programs: Sequence[program_models.StoredProgram]) -> list[program_models.Program]:
     counts = await workouts.count_program_workout_days(ctx, [program["_id"] for program in programs])
     return [
-        {**program, **present_identity(program), "numberOfDaysWithWorkouts": counts.get(program["_id"], 0)}
+        {
+            **program,
+            **external_identity.present_identity(program),
+            "numberOfDaysWithWorkouts": counts.get(program["_id"], 0),
+        }
         for program in programs
     ]

@@ -6,7 +6,7 @@ from coaching_service.core.auth import PROGRAMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import PageOfLines, ToolPage, join_facts, list_answer, paged, typed_line
+from coaching_service.core.mcp import arguments
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Choice, Identifier, Text
@@ -21,7 +21,7 @@ from coaching_service.training.workouts.blocks import service as workouts
 tools = Tools()
 
 
-class ListPrograms(ToolPage):
+class ListPrograms(arguments.ToolPage):
     """A filter of the programs, and a page."""
 
     search = Text(
@@ -39,20 +39,20 @@ class ProgramPage(WorkoutPage):
     detail = Choice(*DETAILS, load_default="plan", metadata={"description": "As in get_workouts."})
 
 
-@tools.tool("List programs", access=coach(PROGRAMS.VIEW), takes=ListPrograms(), returns=PageOfLines)
+@tools.tool("List programs", access=coach(PROGRAMS.VIEW), takes=ListPrograms(), returns=arguments.PageOfLines)
 async def list_programs(ctx: Context, page: int, page_size: int, search: str, *, is_archived: bool) -> Answer:
     """List training programs (workouts by day that can be assigned to a client) by name."""
     programs = await service.list_page(ctx, archived=is_archived, page=page, size=page_size, keywords=search)
     lines, ids = [_describe(program) for program in programs["docs"]], [each["_id"] for each in programs["docs"]]
-    return list_answer("Archived programs" if is_archived else "Programs", programs, lines, ids=ids)
+    return arguments.list_answer("Archived programs" if is_archived else "Programs", programs, lines, ids=ids)
 
 
 def _describe(program: Program) -> str:
     days = program["numberOfDaysWithWorkouts"]
-    facts = join_facts(
+    facts = arguments.join_facts(
         f"{days} day with workouts" if days == 1 else f"{days} days with workouts",
         program["tags"] and f"tags {', '.join(map(typed, program['tags']))}",
-        program["description"] and typed_line(program["description"]),
+        program["description"] and arguments.typed_line(program["description"]),
     )
     return f"{typed(program['name'])} [{program['_id']}]: {facts}"
 
@@ -65,4 +65,4 @@ async def get_program(ctx: Context, program_id: ObjectId, page: int, page_size: 
     )
     load_unit = ctx.caller.company.load_unit
     title = f"Program {typed(program['name'])}, loads in {load_unit}, workouts"
-    return answer_workouts(title, paged(blocks, page, page_size), load_unit, detail)
+    return answer_workouts(title, arguments.paged(blocks, page, page_size), load_unit, detail)

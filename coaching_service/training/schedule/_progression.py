@@ -13,25 +13,9 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import LOAD
 from coaching_service.people.account.service import convert_entered_load, convert_stored_load
-from coaching_service.training.schedule.models import (
-    LoadChange,
-    LoadProgression,
-    Progression,
-    ProgressionChanges,
-    ReplacedLoad,
-    SetCountChange,
-    SetsProgression,
-)
+from coaching_service.training.schedule import models as schedule_models
+from coaching_service.training.workouts import sets as workout_sets
 from coaching_service.training.workouts.items.models import ItemChange, ItemInput, WorkItem
-from coaching_service.training.workouts.sets import (
-    MAX_LOAD,
-    MAX_PERCENT,
-    MAX_REPS,
-    MAX_SETS,
-    STEPS,
-    PlannedSet,
-    round_to_step,
-)
 
 _REPS = ("minPlannedReps", "maxPlannedReps")
 
@@ -43,21 +27,21 @@ class SetChange:
     `exercise_ids` None means all. Loads are changed in `load_unit`, and stored in `stored_unit`.
     """
 
-    load: LoadProgression | None
+    load: schedule_models.LoadProgression | None
     add_reps: int
-    sets: SetsProgression | None
+    sets: schedule_models.SetsProgression | None
     rounding: Decimal | None
     exercise_ids: Collection[ObjectId] | None
     load_unit: str
     stored_unit: str
 
     @classmethod
-    def of(cls, progression: Progression, stored_unit: str) -> SetChange:
+    def of(cls, progression: schedule_models.Progression, stored_unit: str) -> SetChange:
         """Return the change that a progression means for a company with this unit of load (`kg` or `lb`)."""
         load_unit = progression.get("loadUnit", stored_unit)
         reps = progression.get("reps")
         ids = progression.get("exerciseIds")
-        rounding = progression.get("rounding", STEPS[load_unit])
+        rounding = progression.get("rounding", workout_sets.STEPS[load_unit])
         return cls(
             progression.get("load"),
             reps["add"] if reps else 0,
@@ -81,11 +65,11 @@ class SetChange:
             return cast("ItemChange", {"circuitExercises": entries} if entries != item["circuitExercises"] else {})
         return {}
 
-    def _change_sets(self, planned: Sequence[PlannedSet]) -> list[PlannedSet]:
+    def _change_sets(self, planned: Sequence[workout_sets.PlannedSet]) -> list[workout_sets.PlannedSet]:
         changed = [self.change_set(each) for each in planned]
         return changed if self.sets is None else change_set_count(changed, self.sets)
 
-    def change_set(self, planned: PlannedSet) -> PlannedSet:
+    def change_set(self, planned: workout_sets.PlannedSet) -> workout_sets.PlannedSet:
         """Return a planned set after the change; one without a load remains without."""
         fields = dict(planned)
         load = planned.get("load")
@@ -94,10 +78,10 @@ class SetChange:
         for name in _REPS:
             reps = planned.get(name)
             if self.add_reps and isinstance(reps, int):
-                fields[name] = min(max(reps + self.add_reps, 1), MAX_REPS)
-        return cast("PlannedSet", fields)
+                fields[name] = min(max(reps + self.add_reps, 1), workout_sets.MAX_REPS)
+        return cast("workout_sets.PlannedSet", fields)
 
-    def _change_load(self, load: float, change: LoadProgression) -> float:
+    def _change_load(self, load: float, change: schedule_models.LoadProgression) -> float:
         if self.load_unit == self.stored_unit:
             return change_load(load, change, self.rounding)
         shown = convert_stored_load(load, self.stored_unit, self.load_unit)
@@ -109,7 +93,7 @@ class SetChange:
         return self.exercise_ids is None or exercise_id in self.exercise_ids
 
 
-def change_load(load: float, change: LoadProgression, rounding: Decimal | None) -> float:
+def change_load(load: float, change: schedule_models.LoadProgression, rounding: Decimal | None) -> float:
     """Return a load after a change, rounded half up to the nearest multiple of `rounding`, not below 0.
 
     A change smaller than `rounding` is exact, so that the load of a dumbbell between two multiples never moves against
@@ -120,32 +104,36 @@ def change_load(load: float, change: LoadProgression, rounding: Decimal | None) 
     difference = Decimal(str(change["add"])) if "add" in change else exact * Decimal(str(change["percent"])) / 100
     changed = max(exact + difference, Decimal(0))
     if rounding is not None and abs(difference) >= rounding:
-        changed = round_to_step(changed, rounding)
-    changed = min(changed, Decimal(MAX_LOAD))
+        changed = workout_sets.round_to_step(changed, rounding)
+    changed = min(changed, Decimal(workout_sets.MAX_LOAD))
     return int(changed) if changed == changed.to_integral_value() else float(changed)
 
 
-def replace_loads(sets: Sequence[PlannedSet], load: ReplacedLoad, unit: str, stored: str) -> list[PlannedSet]:
+def replace_loads(
+    sets: Sequence[workout_sets.PlannedSet], load: schedule_models.ReplacedLoad, unit: str, stored: str
+) -> list[workout_sets.PlannedSet]:
     """Return planned sets for another exercise, with what becomes of their loads; a percentage is of them in `unit`."""
     if load == "keep":
         return [*sets]
     if load == "clear":
-        return [cast("PlannedSet", {**each, **_without_loads(each)}) for each in sets]
+        return [cast("workout_sets.PlannedSet", {**each, **_without_loads(each)}) for each in sets]
     percent = cast("dict[str, float]", load)["percent"]
     change = SetChange.of({"load": {"percent": percent - 100}, "loadUnit": unit}, stored)
     changed = [change.change_set(each) for each in sets]
     for each in changed:
         if (of_maximum := each.get("loadPercent")) is not None:
             exact = Decimal(str(of_maximum)) * Decimal(str(percent)) / 100
-            each["loadPercent"] = min(int(exact.quantize(Decimal(1), ROUND_HALF_UP)), MAX_PERCENT)
+            each["loadPercent"] = min(int(exact.quantize(Decimal(1), ROUND_HALF_UP)), workout_sets.MAX_PERCENT)
     return changed
 
 
-def _without_loads(planned: PlannedSet) -> dict[str, None]:
+def _without_loads(planned: workout_sets.PlannedSet) -> dict[str, None]:
     return {name: None for name in ("load", "loadPercent") if planned.get(name) is not None}
 
 
-def change_set_count(sets: Sequence[PlannedSet], change: SetsProgression) -> list[PlannedSet]:
+def change_set_count(
+    sets: Sequence[workout_sets.PlannedSet], change: schedule_models.SetsProgression
+) -> list[workout_sets.PlannedSet]:
     """Return planned sets with more or fewer working sets, numbered again; warm-up sets stay.
 
     New ones repeat the last working set and follow it; the last ones are removed, but not the first. A percentage is
@@ -156,7 +144,7 @@ def change_set_count(sets: Sequence[PlannedSet], change: SetsProgression) -> lis
         return [*sets]
     count = len(working)
     wanted = count + change["add"] if "add" in change else _add_percent(count, change["percent"])
-    wanted = min(max(wanted, 1), MAX_SETS - (len(sets) - count))
+    wanted = min(max(wanted, 1), workout_sets.MAX_SETS - (len(sets) - count))
     if wanted == count:
         return [*sets]
     removed = {*working[wanted:]}
@@ -164,7 +152,7 @@ def change_set_count(sets: Sequence[PlannedSet], change: SetsProgression) -> lis
     if wanted > count:
         after = working[-1] + 1
         changed[after:after] = [sets[working[-1]]] * (wanted - count)
-    return [cast("PlannedSet", {**planned, "index": index}) for index, planned in enumerate(changed, 1)]
+    return [cast("workout_sets.PlannedSet", {**planned, "index": index}) for index, planned in enumerate(changed, 1)]
 
 
 def _add_percent(count: int, percent: float) -> int:
@@ -191,13 +179,13 @@ class RepChange(NamedTuple):
     after: str
 
 
-async def list_changes(ctx: Context, pairs: Iterable[tuple[Item, Item]]) -> ProgressionChanges:
+async def list_changes(ctx: Context, pairs: Iterable[tuple[Item, Item]]) -> schedule_models.ProgressionChanges:
     """Return how loads and numbers of sets have changed, by exercise; `pairs` are items before and after."""
     compared = list(_compare_exercises(pairs))
     loads = Counter(change for each in compared for change in _find_load_changes(*each))
     counts = Counter((each, len(old), len(new)) for each, old, new in compared if len(old) != len(new))
     names = await exercises.get_names(ctx, {exercise_id for exercise_id, _, _ in (*loads, *counts)})
-    load_changes: list[LoadChange] = [
+    load_changes: list[schedule_models.LoadChange] = [
         {
             "exerciseId": exercise_id,
             "exerciseName": names[exercise_id]["name"],
@@ -208,7 +196,7 @@ async def list_changes(ctx: Context, pairs: Iterable[tuple[Item, Item]]) -> Prog
         }
         for (exercise_id, before, after), count in loads.items()
     ]
-    set_changes: list[SetCountChange] = [
+    set_changes: list[schedule_models.SetCountChange] = [
         {
             "exerciseId": exercise_id,
             "exerciseName": names[exercise_id]["name"],
@@ -235,7 +223,7 @@ def list_rep_changes(pairs: Iterable[tuple[Item, Item]]) -> list[RepChange]:
 
 
 def _find_load_changes(
-    exercise_id: ObjectId, old_sets: Sequence[PlannedSet], new_sets: Sequence[PlannedSet]
+    exercise_id: ObjectId, old_sets: Sequence[workout_sets.PlannedSet], new_sets: Sequence[workout_sets.PlannedSet]
 ) -> Iterator[tuple[ObjectId, float, float]]:
     """Yield exercise, old and new load of each set whose load is different; added and removed sets have none."""
     for old, new in _compare_sets(old_sets, new_sets):
@@ -244,21 +232,21 @@ def _find_load_changes(
             yield exercise_id, before, after
 
 
-def _describe_reps(planned: PlannedSet) -> str:
+def _describe_reps(planned: workout_sets.PlannedSet) -> str:
     ends = (planned.get("minPlannedReps"), planned.get("maxPlannedReps"))
     return "-".join(dict.fromkeys(str(reps) for reps in ends if reps is not None))
 
 
 def _compare_exercises(
     pairs: Iterable[tuple[Item, Item]],
-) -> Iterator[tuple[ObjectId, list[PlannedSet], list[PlannedSet]]]:
+) -> Iterator[tuple[ObjectId, list[workout_sets.PlannedSet], list[workout_sets.PlannedSet]]]:
     """Yield the exercises of items with their planned sets before and after."""
     for before, after in pairs:
         for (exercise_id, old), (_, new) in zip(_sets_by_exercise(before), _sets_by_exercise(after), strict=True):
             yield exercise_id, old, new
 
 
-def _sets_by_exercise(item: Item) -> list[tuple[ObjectId, list[PlannedSet]]]:
+def _sets_by_exercise(item: Item) -> list[tuple[ObjectId, list[workout_sets.PlannedSet]]]:
     """Return the planned sets of an item for each of its exercises in order, of a circuit in one round."""
     if item["type"] == "EXERCISE":
         return [(item["exerciseId"], item["exerciseSets"])]
@@ -268,8 +256,8 @@ def _sets_by_exercise(item: Item) -> list[tuple[ObjectId, list[PlannedSet]]]:
 
 
 def _compare_sets(
-    old_sets: Sequence[PlannedSet], new_sets: Sequence[PlannedSet]
-) -> Iterator[tuple[PlannedSet, PlannedSet]]:
+    old_sets: Sequence[workout_sets.PlannedSet], new_sets: Sequence[workout_sets.PlannedSet]
+) -> Iterator[tuple[workout_sets.PlannedSet, workout_sets.PlannedSet]]:
     """Yield sets before and after with those of their kind, since working sets may be added before warm-up sets."""
     for is_warmup in (True, False):
         old, new = ([each for each in sets if each["isWarmup"] is is_warmup] for sets in (old_sets, new_sets))

@@ -9,24 +9,11 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, c
 
 from marshmallow import ValidationError, fields, validates_schema
 
+from coaching_service.core import validation
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, Description, Optional
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import Period
-from coaching_service.core.validation import (
-    CalendarDate,
-    Choice,
-    Date,
-    DryRunField,
-    Identifier,
-    Input,
-    Integer,
-    ListOf,
-    Message,
-    Number,
-    Text,
-    invalid,
-)
 from coaching_service.library.exercises.models import LoadType
 from coaching_service.training.programs.models import LAST_DAY
 from coaching_service.training.workouts.blocks.models import NewBlock, ScheduleChange
@@ -46,20 +33,20 @@ _ON_CONFLICT = (
 )
 
 
-def on_conflict(default: OnConflict = "add", about: str = _ON_CONFLICT) -> Choice:
+def on_conflict(default: OnConflict = "add", about: str = _ON_CONFLICT) -> validation.Choice:
     """Return the field that states what happens on days that have blocks."""
-    return Choice(*get_args(OnConflict), load_default=default, metadata={"description": about})
+    return validation.Choice(*get_args(OnConflict), load_default=default, metadata={"description": about})
 
 
 # --- progressions ----------------------------------------------------------------------------------------------------
 
 
-class _OneChange(Input):
+class _OneChange(validation.Input):
     @validates_schema
     def is_one_change(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require exactly one of `add` and `percent`."""
         if len(data) != 1:
-            raise invalid("must have either add or percent", "INVALID")
+            raise validation.invalid("must have either add or percent", "INVALID")
 
 
 class LoadProgression(TypedDict, total=False):
@@ -67,7 +54,7 @@ class LoadProgression(TypedDict, total=False):
 
     add: Annotated[
         float,
-        Number(minimum=-MAX_LOAD, maximum=MAX_LOAD),
+        validation.Number(minimum=-MAX_LOAD, maximum=MAX_LOAD),
         Description(
             request="In the company's unit; negative lowers loads, which makes an exercise whose `loadType` is "
             "`assistance` harder.",
@@ -76,7 +63,7 @@ class LoadProgression(TypedDict, total=False):
     ]
     percent: Annotated[
         float,
-        Number(minimum=-100, maximum=1_000),
+        validation.Number(minimum=-100, maximum=1_000),
         Description(
             request="Percent of the load; negative lowers it.", argument="Percent of the load, instead of addLoad."
         ),
@@ -88,7 +75,7 @@ class RepsProgression(TypedDict):
 
     add: Annotated[
         int,
-        Integer(minimum=-MAX_REPS, maximum=MAX_REPS),
+        validation.Integer(minimum=-MAX_REPS, maximum=MAX_REPS),
         Description(
             request="Added to minimum and maximum, which do not fall below 1.", argument="Added to repetitions."
         ),
@@ -100,7 +87,7 @@ class SetsProgression(TypedDict, total=False):
 
     add: Annotated[
         int,
-        Integer(minimum=-MAX_SETS, maximum=MAX_SETS),
+        validation.Integer(minimum=-MAX_SETS, maximum=MAX_SETS),
         Description(
             request="Sets to add, like the last one; negative removes the last ones.",
             argument="Working sets added; at least one stays.",
@@ -108,7 +95,7 @@ class SetsProgression(TypedDict, total=False):
     ]
     percent: Annotated[
         float,
-        Number(minimum=-100, maximum=1_000),
+        validation.Number(minimum=-100, maximum=1_000),
         Description(
             request="Percent of the sets, rounded half up to whole sets.",
             argument="Instead of addSets, relative: -33 takes off a third, rounded; at least one stays.",
@@ -137,7 +124,7 @@ class SentProgression(TypedDict):
     rounding: NotRequired[
         Annotated[
             float | None,
-            Number(minimum=0.01, maximum=1_000),
+            validation.Number(minimum=0.01, maximum=1_000),
             Description(
                 "Changed loads are rounded half up to its nearest multiple, in the company's unit; a change smaller "
                 "than it is exact. Null: every change is exact. Default: 2.5 kg or 5 lb."
@@ -147,7 +134,7 @@ class SentProgression(TypedDict):
     exerciseIds: NotRequired[
         Annotated[
             list[ObjectId],
-            ListOf(Identifier(), minimum=1),
+            validation.ListOf(validation.Identifier(), minimum=1),
             Description("The exercises whose sets change. Default: all."),
         ]
     ]
@@ -159,12 +146,12 @@ class Progression(SentProgression):
     loadUnit: NotRequired[str]
 
 
-class _SomeChange(Input):
+class _SomeChange(validation.Input):
     @validates_schema
     def changes_something(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require a change of loads, repetitions or sets."""
         if all(data.get(name) is None for name in ("load", "reps", "sets")):
-            raise invalid("must change load, reps or sets", "REQUIRED")
+            raise validation.invalid("must change load, reps or sets", "REQUIRED")
 
 
 _PROGRESSION = fields.Nested(input_of(SentProgression, _SomeChange, name="Progression"))
@@ -177,7 +164,7 @@ class Repetition(TypedDict):
 
     repeat: Annotated[
         int,
-        Integer(minimum=1, maximum=12),
+        validation.Integer(minimum=1, maximum=12),
         Default(1),
         Description(
             request="How many copies, one after another; copy k applies the progression k times.",
@@ -196,32 +183,32 @@ class TargetDate(TypedDict):
 
     targetDate: Annotated[
         str,
-        CalendarDate(),
+        validation.CalendarDate(),
         Description(request="The date on which the first copy begins.", argument="First day of the copy."),
     ]
 
 
-class ScheduleCopy(DryRunField, Period, TargetDate, _CopyOptions):
+class ScheduleCopy(validation.DryRunField, Period, TargetDate, _CopyOptions):
     """The days of a calendar to copy, and the date on which the first copy begins."""
 
 
 class ProgramDays(TypedDict):
     """The days of a program to copy, both included, and the day on which the first copy begins."""
 
-    startDay: Annotated[int, Integer(minimum=1, maximum=LAST_DAY)]
-    endDay: Annotated[int, Integer(minimum=1, maximum=LAST_DAY)]
+    startDay: Annotated[int, validation.Integer(minimum=1, maximum=LAST_DAY)]
+    endDay: Annotated[int, validation.Integer(minimum=1, maximum=LAST_DAY)]
     targetDay: Annotated[
         int,
-        Integer(minimum=1, maximum=LAST_DAY),
+        validation.Integer(minimum=1, maximum=LAST_DAY),
         Description("The day of the program on which the first copy begins."),
     ]
 
 
-class ProgramDaysCopy(DryRunField, ProgramDays, _CopyOptions):
+class ProgramDaysCopy(validation.DryRunField, ProgramDays, _CopyOptions):
     """The days of a program to copy, and the day on which the first copy begins."""
 
 
-class ScheduleAdjustment(DryRunField, Period):
+class ScheduleAdjustment(validation.DryRunField, Period):
     """The days of a calendar whose items change, and how."""
 
     progression: Annotated[Progression, _PROGRESSION, Description("How the sets of the items change.")]
@@ -239,7 +226,9 @@ class ReplacedLoadField(fields.Field[ReplacedLoad]):
             percent = float(number) if _PERCENT.fullmatch(number) else None
         if isinstance(percent, int | float) and not isinstance(percent, bool) and 1 <= percent <= 200:
             return {"percent": percent}
-        raise ValidationError([Message("must be keep, clear or a percentage from 1 to 200", "INVALID_CHOICE")])
+        raise ValidationError(
+            [validation.Message("must be keep, clear or a percentage from 1 to 200", "INVALID_CHOICE")]
+        )
 
 
 _PERCENT = re.compile(r"\d{1,3}(\.\d{1,2})?")
@@ -256,13 +245,13 @@ REPLACED_LOAD: dict[str, Any] = {
 }
 
 
-class ExerciseReplacement(DryRunField):
+class ExerciseReplacement(validation.DryRunField):
     """The exercise to replace, the one that takes its place, and the days."""
 
     exerciseId: ObjectId
     withExerciseId: Annotated[ObjectId, Description("The exercise that takes its place.")]
-    startDate: Annotated[str, Date()]
-    endDate: Annotated[str | None, Date(), Description("The last date. Default: no end.")]
+    startDate: Annotated[str, validation.Date()]
+    endDate: Annotated[str | None, validation.Date(), Description("The last date. Default: no end.")]
     load: Annotated[
         ReplacedLoad,
         ReplacedLoadField(metadata=REPLACED_LOAD),
@@ -274,16 +263,16 @@ class ExerciseReplacement(DryRunField):
     ]
 
 
-class ScheduleClearing(DryRunField, Period):
+class ScheduleClearing(validation.DryRunField, Period):
     """The days of a calendar to clear."""
 
 
-class WorkoutBlockBatch(DryRunField):
+class WorkoutBlockBatch(validation.DryRunField):
     """Workout blocks with items for a client's calendar, created all or nothing."""
 
     blocks: Annotated[
         list[NewBlock],
-        ListOf(fields.Nested(ScheduledWorkoutBlock), minimum=1, maximum=100),
+        validation.ListOf(fields.Nested(ScheduledWorkoutBlock), minimum=1, maximum=100),
         Description("The blocks; blocks of one day are in order."),
     ]
 
@@ -292,7 +281,7 @@ class ProgramFromCalendar(Period):
     """The days of a client's calendar that become a program, and its name; the first day is day 1."""
 
     customerId: ObjectId
-    name: Annotated[str, Text()]
+    name: Annotated[str, validation.Text()]
 
 
 # --- operations ------------------------------------------------------------------------------------------------------
@@ -341,7 +330,7 @@ class SkippedBlock(PlacedBlock):
 class ScheduleConflict(TypedDict):
     """A block that was on a target day."""
 
-    date: NotRequired[Annotated[str, Date(), Description("Its date on a calendar."), Optional]]
+    date: NotRequired[Annotated[str, validation.Date(), Description("Its date on a calendar."), Optional]]
     day: NotRequired[Annotated[int, Description("Its day in a program, from 1."), Optional]]
     wblockId: ObjectId
     name: str

@@ -20,8 +20,8 @@ from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import split_lines
 from coaching_service.core.validation import Date, Identifier, ListOf, Text
 from coaching_service.people.customers import service as customers
+from coaching_service.training.programs import models as program_models
 from coaching_service.training.programs import service as programs
-from coaching_service.training.programs.models import LAST_DAY, Program, ProgramBlockCopy, ProgramChange, ProgramInput
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule import service
 from coaching_service.training.schedule.service import join_some
@@ -31,8 +31,8 @@ from coaching_service.training.workout_text.lines import Problem, Problems, erro
 from coaching_service.training.workout_text.tool_schemas import BlockArguments, workout_text
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks.batches import Batch
-from coaching_service.training.workouts.blocks.models import BlockPlan, DayBlock, NewBlock, PlannedBlock, plan_of
 from coaching_service.training.workouts.items.service import resolve_items
 
 tools = Tools()
@@ -45,7 +45,7 @@ _CALENDAR = ("customerId", "startDate", "endDate")
 class ProgramDay(BlockArguments):
     """A workout of a day of a program, as text."""
 
-    day = argument_of(ProgramBlockCopy, "day")
+    day = argument_of(program_models.ProgramBlockCopy, "day")
     name = Text(required=True, metadata={"description": "Name of the workout."})
     text = workout_text("Lines as in create_workout.", load_default="", allow_blank=True)
 
@@ -55,7 +55,7 @@ class SaveProgram(Arguments):
 
     programId = Identifier(**optional("A program to change: its workouts on the days given are replaced."))
     name = Text(**optional("Required for a new program."))
-    description = argument_of(ProgramInput, "description")
+    description = argument_of(program_models.ProgramInput, "description")
     days = ListOf(fields.Nested(ProgramDay), minimum=1, maximum=_MAX_WORKOUTS, **optional("Its workouts."))
     customerId = Identifier(**optional("Instead of days: the client whose calendar becomes the program."))
     startDate = Date(**optional("First day of that calendar."))
@@ -80,7 +80,7 @@ class SaveProgram(Arguments):
         require_range(data.get("startDate"), data.get("endDate"), _MAX_DAYS)
 
 
-class _Day(PlannedBlock):
+class _Day(block_models.PlannedBlock):
     """The validated arguments of ProgramDay."""
 
     day: int
@@ -91,7 +91,7 @@ class _Replaced(NamedTuple):
     """How many workouts of a program are new, which were removed, and how names were read, in words."""
 
     written: int
-    removed: Sequence[DayBlock]
+    removed: Sequence[block_models.DayBlock]
     remarks: str
 
 
@@ -130,12 +130,12 @@ async def save_program(
             {"programId": program["_id"]},
             sources=[await batches.read_calendar(ctx, customer_id, start_date, end_date)],
         )
-    before: Program | None = None
+    before: program_models.Program | None = None
     if program_id is None:
         created = await programs.create(ctx, {"name": str(name), "description": description, "tags": []})
         program_id = created["_id"]
     else:
-        change: ProgramChange = {}
+        change: program_models.ProgramChange = {}
         if name is not None:
             change["name"] = name
         if description is not None:
@@ -155,7 +155,7 @@ async def save_program(
     return Written(line, {"programId": program_id}, find_reasons(program_days=bool(replaced.removed)))
 
 
-def _name(before: Program | None, program: Program) -> str:
+def _name(before: program_models.Program | None, program: program_models.Program) -> str:
     """Return what is done with a program, with its name, and the one that it had before."""
     if before is None:
         return f"Created the program {typed(program['name'])}"
@@ -163,7 +163,7 @@ def _name(before: Program | None, program: Program) -> str:
     return f"Changed the program {was}{typed(program['name'])}"
 
 
-def _describe_description(before: Program | None, program: Program) -> list[str]:
+def _describe_description(before: program_models.Program | None, program: program_models.Program) -> list[str]:
     """Return the description of a program before and after, if it has changed."""
     if before is None or before["description"] == program["description"]:
         return []
@@ -177,8 +177,8 @@ async def _replace_days(ctx: Context, owner: ProgramPlan, days: Sequence[_Day]) 
     """Replace the workouts of some days."""
     read = await read_texts(ctx, [(f"days.{index}.text", day["text"]) for index, day in enumerate(days)])
     items = {f"days.{index}.items": each for index, each in enumerate(read.items)}
-    plans: list[BlockPlan] = [
-        {**plan_of(day, resolved), "day": day["day"]}
+    plans: list[block_models.BlockPlan] = [
+        {**block_models.plan_of(day, resolved), "day": day["day"]}
         for day, resolved in zip(days, await resolve_items(ctx, items), strict=True)
     ]
     existing = await block_batches.read_days(ctx, owner, {"$in": sorted({day["day"] for day in days})})
@@ -219,7 +219,7 @@ class _ProgramDay:
         return self.name.casefold() == _REST and not any(line.strip() for line in self.lines)
 
 
-async def read_program_text(ctx: Context, text: str, path: str) -> tuple[list[NewBlock], str]:
+async def read_program_text(ctx: Context, text: str, path: str) -> tuple[list[block_models.NewBlock], str]:
     """Return the workouts of a program that a text describes, and remarks on how it was read (see ReadTexts).
 
     A day named Rest without lines is a day of rest. `path` is the field of the request that has the text. Raises
@@ -227,7 +227,7 @@ async def read_program_text(ctx: Context, text: str, path: str) -> tuple[list[Ne
     """
     days, problems = _split(text, path)
     read = await read_texts(ctx, [(path, day.text) for day in days], problems)
-    blocks: list[NewBlock] = [
+    blocks: list[block_models.NewBlock] = [
         {"name": day.name, "day": day.day, "isRest": day.is_rest, "items": day_items}
         for day, day_items in zip(days, read.items, strict=True)
     ]
@@ -244,8 +244,8 @@ def _split(text: str, path: str) -> tuple[Sequence[_ProgramDay], Sequence[Proble
             day = int(heading[1])
             name = heading[2].strip() or f"Day {day}"
             with problems.collect():
-                if not 1 <= day <= LAST_DAY:
-                    raise error_in_line(path, number, f"expected a day from 1 to {LAST_DAY}")
+                if not 1 <= day <= program_models.LAST_DAY:
+                    raise error_in_line(path, number, f"expected a day from 1 to {program_models.LAST_DAY}")
                 require_name(path, number, name)
             days.append(_ProgramDay(day, name, number))
         elif days:

@@ -25,44 +25,12 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import LAST_DAY, Program
 from coaching_service.training.programs.service import ProgramPlan
-from coaching_service.training.schedule._progression import (
-    RepChange,
-    SetChange,
-    list_changes,
-    list_rep_changes,
-    progress_items,
-    replace_loads,
-)
-from coaching_service.training.schedule.models import (
-    AdjustedSchedule,
-    ChangedItems,
-    ClearedSchedule,
-    CopiedSchedule,
-    CopyRequest,
-    Day,
-    NamedExercise,
-    OnConflict,
-    PlacedBlock,
-    Progression,
-    ProgressionChanges,
-    ReplacedExercise,
-    ReplacedLoad,
-    ScheduleConflict,
-    ScheduleResult,
-    SkippedBlock,
-    SkipReason,
-)
+from coaching_service.training.schedule import _progression
+from coaching_service.training.schedule import models as schedule_models
 from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service as blocks
 from coaching_service.training.workouts.blocks.batches import Batch
-from coaching_service.training.workouts.blocks.models import (
-    BlockPlan,
-    DayBlock,
-    NewBlock,
-    ScheduleChange,
-    StoredBlock,
-    plan_of,
-)
 from coaching_service.training.workouts.blocks.service import (
     ClientCalendar,
     ScheduleOwner,
@@ -81,7 +49,10 @@ OUTCOMES = {"add": "the new ones follow them", "skip": "left as they are", "repl
 
 
 def resolve_conflicts(
-    owner: ScheduleOwner, plans: Sequence[BlockPlan], days: Sequence[DayBlock], on_conflict: OnConflict
+    owner: ScheduleOwner,
+    plans: Sequence[block_models.BlockPlan],
+    days: Sequence[block_models.DayBlock],
+    on_conflict: schedule_models.OnConflict,
 ) -> Batch:
     """Return what to create and remove when the target range has the blocks `days`."""
     regular = regular_blocks(days)
@@ -94,13 +65,16 @@ def resolve_conflicts(
 
 
 def find_conflicts(
-    owner: ScheduleOwner, plans: Sequence[BlockPlan], days: Sequence[DayBlock], on_conflict: OnConflict
-) -> list[ScheduleConflict]:
+    owner: ScheduleOwner,
+    plans: Sequence[block_models.BlockPlan],
+    days: Sequence[block_models.DayBlock],
+    on_conflict: schedule_models.OnConflict,
+) -> list[schedule_models.ScheduleConflict]:
     """Return the blocks among `days` that are on days of the plans; with `replace`, on every day of the range."""
     targets = {plan[owner.day_field] for plan in plans}
     return [
         cast(
-            "ScheduleConflict",
+            "schedule_models.ScheduleConflict",
             {owner.day_field: block[owner.day_field], "wblockId": block["_id"], "name": block["name"]},
         )
         for block in regular_blocks(days)
@@ -108,7 +82,9 @@ def find_conflicts(
     ]
 
 
-def describe_conflicts(conflicts: Sequence[ScheduleConflict], on_conflict: OnConflict, today: str) -> str:
+def describe_conflicts(
+    conflicts: Sequence[schedule_models.ScheduleConflict], on_conflict: schedule_models.OnConflict, today: str
+) -> str:
     """Return the blocks that target days of a calendar had, for the sentence of a tool; empty without any."""
     if not conflicts:
         return ""
@@ -119,7 +95,7 @@ def describe_conflicts(conflicts: Sequence[ScheduleConflict], on_conflict: OnCon
     return f"; these days had workouts, {OUTCOMES[on_conflict]}: {join_some(days, _NAMED_DAYS)}"
 
 
-def day_name(conflict: ScheduleConflict) -> str:
+def day_name(conflict: schedule_models.ScheduleConflict) -> str:
     """Return the date of a conflict, or the day of the program."""
     return conflict["date"] if "date" in conflict else f"day {conflict['day']}"
 
@@ -133,14 +109,14 @@ def join_some(texts: Sequence[str], limit: int) -> str:
 # --- The days of a schedule: dates of a calendar, or numbers of a program ---------------------------------------------
 
 
-def days_between(first: Day, last: Day) -> int:
+def days_between(first: schedule_models.Day, last: schedule_models.Day) -> int:
     """Return how many days `last` is after `first`."""
     if isinstance(first, int) or isinstance(last, int):
         return int(last) - int(first)
     return (date.fromisoformat(last) - date.fromisoformat(first)).days
 
 
-def add_days(day: Day, count: int, field: str) -> Day:
+def add_days(day: schedule_models.Day, count: int, field: str) -> schedule_models.Day:
     """Return the day that is `count` later. Raises InvalidFields, naming `field`, if there is no such day."""
     if isinstance(day, str):
         return shift_date(day, count, field)
@@ -149,7 +125,7 @@ def add_days(day: Day, count: int, field: str) -> Day:
     return day + count
 
 
-def last_day_of(first: Day, length: int) -> Day:
+def last_day_of(first: schedule_models.Day, length: int) -> schedule_models.Day:
     """Return the last of `length` days from `first` on, or the last day there is."""
     if isinstance(first, int):
         return min(first + length - 1, LAST_DAY)
@@ -161,7 +137,7 @@ MAX_BLOCKS = 500
 _MAX_READ = 10 * MAX_BLOCKS
 
 T = TypeVar("T")
-R = TypeVar("R", bound=ScheduleResult)
+R = TypeVar("R", bound=schedule_models.ScheduleResult)
 
 
 class Outcome(NamedTuple, Generic[R]):
@@ -171,15 +147,15 @@ class Outcome(NamedTuple, Generic[R]):
     """
 
     result: R
-    affected: list[PlacedBlock]
-    skipped: list[SkippedBlock]
-    rep_changes: Sequence[RepChange] = ()
+    affected: list[schedule_models.PlacedBlock]
+    skipped: list[schedule_models.SkippedBlock]
+    rep_changes: Sequence[_progression.RepChange] = ()
 
 
 @transactional
 async def create_blocks(
-    ctx: Context, owner: ScheduleOwner, blocks: Sequence[NewBlock], *, dry_run: bool = False
-) -> ScheduleResult:
+    ctx: Context, owner: ScheduleOwner, blocks: Sequence[block_models.NewBlock], *, dry_run: bool = False
+) -> schedule_models.ScheduleResult:
     """Create blocks with items: all or nothing.
 
     Raises NotFound and Forbidden for the owner, and NotFound for documents that items refer to, naming the entry.
@@ -189,8 +165,8 @@ async def create_blocks(
 
 @on_worker_thread
 async def copy_days(
-    ctx: Context, owner: ScheduleOwner, request: CopyRequest, *, dry_run: bool = False
-) -> CopiedSchedule:
+    ctx: Context, owner: ScheduleOwner, request: schedule_models.CopyRequest, *, dry_run: bool = False
+) -> schedule_models.CopiedSchedule:
     """Copy days of a schedule, with items of every type, rest days and order, and nothing done.
 
     Copy k (from 1) applies the progression k times. Raises NotFound, Forbidden, and InvalidFields if there are more
@@ -202,11 +178,11 @@ async def copy_days(
 
 @transactional
 async def copy_accessible(
-    ctx: Context, owner: ScheduleOwner, request: CopyRequest, *, dry_run: bool
-) -> Outcome[CopiedSchedule]:
+    ctx: Context, owner: ScheduleOwner, request: schedule_models.CopyRequest, *, dry_run: bool
+) -> Outcome[schedule_models.CopiedSchedule]:
     """Copy days of the schedule of an owner whose access has been checked; see `copy_days`."""
     change = await _set_change(ctx, request.progression) if request.progression else None
-    source: list[StoredBlock] = [
+    source: list[block_models.StoredBlock] = [
         {**block, "items": [items.with_planned_sets(item) for item in block["items"]]}
         for block in await get_regular_blocks(ctx, owner, request.first, request.last)
     ]
@@ -225,10 +201,10 @@ async def copy_accessible(
         if plan[owner.day_field] in created_days
         for pair in zip(block["items"], plan["items"], strict=True)
     ]
-    copied: CopiedSchedule = {
+    copied: schedule_models.CopiedSchedule = {
         **_result(ctx, result, dry_run=dry_run),
         "conflicts": find_conflicts(owner, plans, days, request.on_conflict),
-        **await list_changes(ctx, pairs),
+        **await _progression.list_changes(ctx, pairs),
     }
     left_out = {
         block["_id"]: block
@@ -240,29 +216,40 @@ async def copy_accessible(
         skipped += [_skip(owner, day, "DONE") for day in regular_blocks(days) if not has_nothing_done(day)]
     removed = set(batch.removed)
     affected = _place(owner, [day for day in days if day["_id"] in removed]) + _place(owner, batch.created)
-    return Outcome(copied, affected, skipped, list_rep_changes(pairs))
+    return Outcome(copied, affected, skipped, _progression.list_rep_changes(pairs))
 
 
 def _plan_copies(
-    owner: ScheduleOwner, source: Sequence[StoredBlock], request: CopyRequest, change: SetChange | None
-) -> list[BlockPlan]:
+    owner: ScheduleOwner,
+    source: Sequence[block_models.StoredBlock],
+    request: schedule_models.CopyRequest,
+    change: _progression.SetChange | None,
+) -> list[block_models.BlockPlan]:
     length = days_between(request.first, request.last) + 1
     field = "targetDate" if owner.day_field == "date" else "targetDay"
-    plans: list[BlockPlan] = []
+    plans: list[block_models.BlockPlan] = []
     planned_items: list[list[ItemInput | WorkItem]] = [list(block["items"]) for block in source]
     for number in range(request.repeat):
         if change is not None:
-            planned_items = [progress_items(each, change) for each in planned_items]
+            planned_items = [_progression.progress_items(each, change) for each in planned_items]
         for block, block_items in zip(source, planned_items, strict=True):
-            offset = number * length + days_between(request.first, cast("Day", block[owner.day_field]))
+            offset = number * length + days_between(request.first, cast("schedule_models.Day", block[owner.day_field]))
             day = add_days(request.target, offset, field)
-            plans.append(cast("BlockPlan", {**plan_of(block, block_items), owner.day_field: day}))
+            plans.append(
+                cast("block_models.BlockPlan", {**block_models.plan_of(block, block_items), owner.day_field: day})
+            )
     return plans
 
 
 async def adjust(
-    ctx: Context, owner: ScheduleOwner, first: Day, last: Day, progression: Progression, *, dry_run: bool = False
-) -> AdjustedSchedule:
+    ctx: Context,
+    owner: ScheduleOwner,
+    first: schedule_models.Day,
+    last: schedule_models.Day,
+    progression: schedule_models.Progression,
+    *,
+    dry_run: bool = False,
+) -> schedule_models.AdjustedSchedule:
     """Apply a progression to the items with nothing done.
 
     Raises NotFound, Forbidden, and InvalidFields if there are more than 500 blocks.
@@ -273,16 +260,24 @@ async def adjust(
 
 @transactional
 async def adjust_accessible(
-    ctx: Context, owner: ScheduleOwner, first: Day, last: Day, progression: Progression, *, dry_run: bool
-) -> Outcome[AdjustedSchedule]:
+    ctx: Context,
+    owner: ScheduleOwner,
+    first: schedule_models.Day,
+    last: schedule_models.Day,
+    progression: schedule_models.Progression,
+    *,
+    dry_run: bool,
+) -> Outcome[schedule_models.AdjustedSchedule]:
     """Apply a progression to the schedule of an owner whose access has been checked; see `adjust`."""
     change = await _set_change(ctx, progression)
     blocks = await get_regular_blocks(ctx, owner, first, last)
     changed, skipped = _change_items(owner, blocks, change.change_item)
     pairs = [pair for block, new_items in changed for pair in zip(block["items"], new_items, strict=True)]
     result = await _apply_changes(ctx, owner, changed, dry_run=dry_run)
-    adjusted: AdjustedSchedule = {**result, **await list_changes(ctx, pairs)}
-    return Outcome(adjusted, _place(owner, [block for block, _ in changed]), skipped, list_rep_changes(pairs))
+    adjusted: schedule_models.AdjustedSchedule = {**result, **await _progression.list_changes(ctx, pairs)}
+    return Outcome(
+        adjusted, _place(owner, [block for block, _ in changed]), skipped, _progression.list_rep_changes(pairs)
+    )
 
 
 async def replace_exercise(
@@ -290,12 +285,12 @@ async def replace_exercise(
     owner: ScheduleOwner,
     exercise_id: ObjectId,
     with_exercise_id: ObjectId,
-    first: Day,
-    last: Day | None = None,
+    first: schedule_models.Day,
+    last: schedule_models.Day | None = None,
     *,
-    load: ReplacedLoad | None = "keep",
+    load: schedule_models.ReplacedLoad | None = "keep",
     dry_run: bool = False,
-) -> ReplacedExercise:
+) -> schedule_models.ReplacedExercise:
     """Replace an exercise with another in the items and circuits with nothing done; the sets stay.
 
     `load` says what becomes of planned loads; None: kept if both exercises have the same movement and equipment, else
@@ -307,7 +302,7 @@ async def replace_exercise(
     days, ids = (first, last), (exercise_id, with_exercise_id)
     result = (await replace_accessible(ctx, owner, *ids, *days, load, dry_run=dry_run)).result
     found = await exercises.get_names(ctx, ids)
-    named: list[NamedExercise] = [{"_id": each, "name": found[each]["name"]} for each in ids]
+    named: list[schedule_models.NamedExercise] = [{"_id": each, "name": found[each]["name"]} for each in ids]
     return {**result, "exercise": named[0], "withExercise": named[1]}
 
 
@@ -317,7 +312,7 @@ def require_another(exercise_id: ObjectId, with_exercise_id: ObjectId) -> None:
         raise invalid_field("withExerciseId", "must be another exercise", code="SAME_EXERCISE")
 
 
-async def choose_load(ctx: Context, exercise_id: ObjectId, with_exercise_id: ObjectId) -> ReplacedLoad:
+async def choose_load(ctx: Context, exercise_id: ObjectId, with_exercise_id: ObjectId) -> schedule_models.ReplacedLoad:
     """Return what becomes of loads by default: kept only if both exercises have the same movement and equipment."""
     kinds = {await service.find_movement(ctx, each) for each in (exercise_id, with_exercise_id)}
     return "keep" if len(kinds) == 1 and None not in kinds else "clear"
@@ -329,18 +324,20 @@ async def replace_accessible(
     owner: ScheduleOwner,
     exercise_id: ObjectId,
     with_exercise_id: ObjectId,
-    first: Day,
-    last: Day | None,
-    load: ReplacedLoad | None,
+    first: schedule_models.Day,
+    last: schedule_models.Day | None,
+    load: schedule_models.ReplacedLoad | None,
     *,
     dry_run: bool,
-) -> Outcome[ChangedItems]:
+) -> Outcome[schedule_models.ChangedItems]:
     """Replace an exercise on the schedule of an owner whose access has been checked; see `replace_exercise`."""
     require_another(exercise_id, with_exercise_id)
     await exercises.require(ctx, [with_exercise_id])
     if load is None:
         load = await choose_load(ctx, exercise_id, with_exercise_id)
-    change_sets = partial(replace_loads, load=load, unit=ctx.caller.load_unit, stored=ctx.caller.company.load_unit)
+    change_sets = partial(
+        _progression.replace_loads, load=load, unit=ctx.caller.load_unit, stored=ctx.caller.company.load_unit
+    )
 
     def put_in(item: WorkItem) -> ItemChange:
         if item["type"] == "EXERCISE" and item["exerciseId"] == exercise_id:
@@ -363,14 +360,14 @@ async def replace_accessible(
 
 
 def _change_items(
-    owner: ScheduleOwner, blocks: Sequence[StoredBlock], change: Callable[[WorkItem], ItemChange]
-) -> tuple[list[tuple[StoredBlock, list[WorkItem]]], list[SkippedBlock]]:
+    owner: ScheduleOwner, blocks: Sequence[block_models.StoredBlock], change: Callable[[WorkItem], ItemChange]
+) -> tuple[list[tuple[block_models.StoredBlock, list[WorkItem]]], list[schedule_models.SkippedBlock]]:
     """Return the blocks with items that change, with their new items, and those in which what was done stays as it is.
 
     `change` returns the new fields of an item, or none.
     """
-    changed: list[tuple[StoredBlock, list[WorkItem]]] = []
-    skipped: list[SkippedBlock] = []
+    changed: list[tuple[block_models.StoredBlock, list[WorkItem]]] = []
+    skipped: list[schedule_models.SkippedBlock] = []
     for block in blocks:
         new_items = [
             item if items.is_recorded(item) else items.change_item(item, change(item)) for item in block["items"]
@@ -384,8 +381,8 @@ def _change_items(
 
 
 async def _apply_changes(
-    ctx: Context, owner: ScheduleOwner, changed: list[tuple[StoredBlock, list[WorkItem]]], *, dry_run: bool
-) -> ChangedItems:
+    ctx: Context, owner: ScheduleOwner, changed: list[tuple[block_models.StoredBlock, list[WorkItem]]], *, dry_run: bool
+) -> schedule_models.ChangedItems:
     dates = {block[owner.day_field] for block, _ in changed}
     days = await block_batches.read_days(ctx, owner, {"$in": list(dates)}) if dates else []
     result = await block_batches.apply(ctx, owner, Batch(changed=changed), days, dry_run=dry_run)
@@ -395,7 +392,9 @@ async def _apply_changes(
     return {**_result(ctx, result, dry_run=dry_run), "items": count}
 
 
-async def clear(ctx: Context, owner: ScheduleOwner, first: Day, last: Day, *, dry_run: bool = False) -> ClearedSchedule:
+async def clear(
+    ctx: Context, owner: ScheduleOwner, first: schedule_models.Day, last: schedule_models.Day, *, dry_run: bool = False
+) -> schedule_models.ClearedSchedule:
     """Remove the blocks with nothing done.
 
     Raises NotFound, Forbidden, and InvalidFields if there are more than 500 blocks.
@@ -406,8 +405,14 @@ async def clear(ctx: Context, owner: ScheduleOwner, first: Day, last: Day, *, dr
 
 @transactional
 async def clear_accessible(
-    ctx: Context, owner: ScheduleOwner, first: Day, last: Day, *, dry_run: bool, field: str = "endDate"
-) -> Outcome[ClearedSchedule]:
+    ctx: Context,
+    owner: ScheduleOwner,
+    first: schedule_models.Day,
+    last: schedule_models.Day,
+    *,
+    dry_run: bool,
+    field: str = "endDate",
+) -> Outcome[schedule_models.ClearedSchedule]:
     """Remove the blocks with nothing done of an owner whose access has been checked.
 
     Raises InvalidFields, naming `field`, if there are more than 500 blocks.
@@ -417,7 +422,10 @@ async def clear_accessible(
     removed = [block for block in blocks if has_nothing_done(block)]
     batch = Batch(removed=[block["_id"] for block in removed])
     result = await block_batches.apply(ctx, owner, batch, days, dry_run=dry_run)
-    cleared: ClearedSchedule = {**_result(ctx, result, dry_run=dry_run), "kept": len(blocks) - len(removed)}
+    cleared: schedule_models.ClearedSchedule = {
+        **_result(ctx, result, dry_run=dry_run),
+        "kept": len(blocks) - len(removed),
+    }
     skipped = [_skip(owner, block, "DONE") for block in blocks if not has_nothing_done(block)]
     return Outcome(cleared, _place(owner, removed), skipped)
 
@@ -433,8 +441,9 @@ async def create_program(ctx: Context, customer_id: ObjectId, first: str, last: 
     source = await get_regular_blocks(ctx, calendar, first, last)
     program = await programs.create(ctx, {"name": name, "description": None, "tags": []})
     owner = ProgramPlan(program["_id"])
-    plans: list[BlockPlan] = [
-        {**plan_of(block, block["items"]), "day": days_between(first, str(block["date"])) + 1} for block in source
+    plans: list[block_models.BlockPlan] = [
+        {**block_models.plan_of(block, block["items"]), "day": days_between(first, str(block["date"])) + 1}
+        for block in source
     ]
     await block_batches.write(ctx, owner, Batch(created=plans, is_copy=True), [])
     return await programs.get(ctx, program["_id"])
@@ -444,8 +453,8 @@ async def create_program(ctx: Context, customer_id: ObjectId, first: str, last: 
 
 
 async def get_regular_blocks(
-    ctx: Context, owner: ScheduleOwner, first: Day, last: Day, field: str = ""
-) -> list[StoredBlock]:
+    ctx: Context, owner: ScheduleOwner, first: schedule_models.Day, last: schedule_models.Day, field: str = ""
+) -> list[block_models.StoredBlock]:
     """Return the blocks of days, without check-ins, of an owner whose access has been checked, in order.
 
     Raises InvalidFields, naming `field`, if there are more than 500; by default the field of the last day.
@@ -454,7 +463,9 @@ async def get_regular_blocks(
     return _require_few(blocks, field or ("endDate" if owner.day_field == "date" else "endDay"))
 
 
-async def get_target_days(ctx: Context, owner: ScheduleOwner, first: Day, last: Day, field: str = "") -> list[DayBlock]:
+async def get_target_days(
+    ctx: Context, owner: ScheduleOwner, first: schedule_models.Day, last: schedule_models.Day, field: str = ""
+) -> list[block_models.DayBlock]:
     """Return the blocks on the days that an operation writes to, of an owner whose access has been checked, in order.
 
     Raises InvalidFields, naming `field`, if there are more than 500 without check-ins; by default the field of the
@@ -466,7 +477,7 @@ async def get_target_days(ctx: Context, owner: ScheduleOwner, first: Day, last: 
     return days
 
 
-async def require_exercises(ctx: Context, progression: Progression) -> None:
+async def require_exercises(ctx: Context, progression: schedule_models.Progression) -> None:
     """Raise NotFound, naming the entry, for an unknown exercise of a progression."""
     ids = progression.get("exerciseIds") or []
     known = await exercises.get_names(ctx, ids)
@@ -475,19 +486,28 @@ async def require_exercises(ctx: Context, progression: Progression) -> None:
             raise NotFound("exercise", f"progression.exerciseIds.{index}: Exercise not found")
 
 
-async def _set_change(ctx: Context, progression: Progression) -> SetChange:
+async def _set_change(ctx: Context, progression: schedule_models.Progression) -> _progression.SetChange:
     """Return the change that a progression means. Raises as `require_exercises`."""
     await require_exercises(ctx, progression)
-    return SetChange.of(progression, ctx.caller.company.load_unit)
+    return _progression.SetChange.of(progression, ctx.caller.company.load_unit)
 
 
-def _place(owner: ScheduleOwner, blocks: Sequence[StoredBlock | DayBlock | BlockPlan]) -> list[PlacedBlock]:
-    return [{"day": cast("Day", block[owner.day_field]), "name": block["name"]} for block in blocks]
+def _place(
+    owner: ScheduleOwner, blocks: Sequence[block_models.StoredBlock | block_models.DayBlock | block_models.BlockPlan]
+) -> list[schedule_models.PlacedBlock]:
+    return [{"day": cast("schedule_models.Day", block[owner.day_field]), "name": block["name"]} for block in blocks]
 
 
-def _skip(owner: ScheduleOwner, block: StoredBlock | DayBlock, code: SkipReason) -> SkippedBlock:
+def _skip(
+    owner: ScheduleOwner, block: block_models.StoredBlock | block_models.DayBlock, code: schedule_models.SkipReason
+) -> schedule_models.SkippedBlock:
     """Return a block that an operation leaves alone, or in which it leaves what was done alone."""
-    return {"wblockId": block["_id"], "day": cast("Day", block[owner.day_field]), "name": block["name"], "code": code}
+    return {
+        "wblockId": block["_id"],
+        "day": cast("schedule_models.Day", block[owner.day_field]),
+        "name": block["name"],
+        "code": code,
+    }
 
 
 def _require_few(blocks: list[T], field: str) -> list[T]:
@@ -497,7 +517,7 @@ def _require_few(blocks: list[T], field: str) -> list[T]:
     return blocks
 
 
-def _result(ctx: Context, change: ScheduleChange, *, dry_run: bool) -> ScheduleResult:
+def _result(ctx: Context, change: block_models.ScheduleChange, *, dry_run: bool) -> schedule_models.ScheduleResult:
     """Return the result of an operation, in its transaction."""
     return {"dryRun": dry_run, "changeId": None if dry_run else ctx.change_id, **change}
 
@@ -514,9 +534,9 @@ Fields = Mapping[str, Any]
 class Effect:
     """The blocks that an operation changes on a calendar, those it leaves alone, and what a progression changes."""
 
-    changed: list[PlacedBlock]
-    skipped: list[SkippedBlock]
-    progression: ProgressionChanges | None = None
+    changed: list[schedule_models.PlacedBlock]
+    skipped: list[schedule_models.SkippedBlock]
+    progression: schedule_models.ProgressionChanges | None = None
 
 
 async def apply(
@@ -555,8 +575,8 @@ async def _clear(ctx: Context, calendar: ClientCalendar, fields: Fields, dry_run
 
 async def _shift(ctx: Context, calendar: ClientCalendar, fields: Fields, dry_run: bool) -> Effect:
     moved, stay = await blocks.shift_accessible(ctx, calendar, fields["from"], fields["days"], dry_run=dry_run)
-    changed: list[PlacedBlock] = [{"day": str(block["date"]), "name": block["name"]} for block in moved]
-    skipped: list[SkippedBlock] = [
+    changed: list[schedule_models.PlacedBlock] = [{"day": str(block["date"]), "name": block["name"]} for block in moved]
+    skipped: list[schedule_models.SkippedBlock] = [
         {"day": str(block["date"]), "name": block["name"], "wblockId": block["_id"], "code": "DONE"} for block in stay
     ]
     return Effect(changed, skipped)
@@ -564,7 +584,7 @@ async def _shift(ctx: Context, calendar: ClientCalendar, fields: Fields, dry_run
 
 async def _copy(ctx: Context, calendar: ClientCalendar, fields: Fields, dry_run: bool) -> Effect:
     days = fields["startDate"], fields["endDate"], fields["targetDate"]
-    request = CopyRequest(*days, fields["repeat"], fields["progression"], fields["onConflict"])
+    request = schedule_models.CopyRequest(*days, fields["repeat"], fields["progression"], fields["onConflict"])
     outcome = await copy_accessible(ctx, calendar, request, dry_run=dry_run)
     return Effect(outcome.affected, outcome.skipped, outcome.result)
 

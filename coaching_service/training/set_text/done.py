@@ -10,28 +10,14 @@ from itertools import groupby
 from typing import Any, cast
 
 from coaching_service.core.ids import ObjectId
+from coaching_service.training.set_text import scanner as set_text_scanner
 from coaching_service.training.set_text.planned import MAX_INDEX
-from coaching_service.training.set_text.scanner import (
-    KINDS,
-    TIMES,
-    Scanner,
-    meters_of,
-    require_load,
-    seconds_of,
-    take_distance_unit,
-    take_stated,
-    take_time_unit,
-    write_efforts,
-    write_kind,
-    write_load,
-    write_number,
-)
 from coaching_service.training.workouts.sets import MAX_REPS, MAX_SETS, CustomerSet, PlannedSet
 
 EXAMPLE = "8, 8, 7 @60kg"
 MAX_DONE_SETS = 200
 _SLASHES = re.compile(r"^\s*\d{1,6}(?:\s?/\s?\d{1,6}){2,}(?=\s|@|$)", re.ASCII)
-_WORDS = {**KINDS, "skipped": ("isCompleted", False)}
+_WORDS = {**set_text_scanner.KINDS, "skipped": ("isCompleted", False)}
 _QUANTITY = "repetitions (8), a time (30s), a distance (400m) or -"
 _OPTIONS = "a comma, or one of @LOAD, RPE, RIR, round and skipped"
 
@@ -54,7 +40,7 @@ def parse_done(
     circuit. `sets_per_round`: how many sets each round has, so that sets without `round` are of round 1, then 2.
     `8/8/7` is `8, 8, 7`; two numbers such as `8/8` are not accepted, as they may mean two sides. Raises SetTextError.
     """
-    scanner = Scanner(text, EXAMPLE)
+    scanner = set_text_scanner.Scanner(text, EXAMPLE)
     slashes = _SLASHES.match(scanner.text)
     end_of_slashes = slashes.end() if slashes else 0
     entries: list[_Entry] = []
@@ -77,7 +63,10 @@ def parse_done(
 
 
 def _number_sets(
-    scanner: Scanner, entries: Sequence[_Entry], exercise_id: ObjectId | None, sets_per_round: int | None
+    scanner: set_text_scanner.Scanner,
+    entries: Sequence[_Entry],
+    exercise_id: ObjectId | None,
+    sets_per_round: int | None,
 ) -> list[CustomerSet]:
     sets: list[CustomerSet] = []
     counts: Counter[int | None] = Counter()
@@ -102,7 +91,7 @@ def _expected_round(position: int, sets_per_round: int | None) -> int | None:
     return None if sets_per_round is None else position // sets_per_round + 1
 
 
-def _parse_entry(scanner: Scanner, load_unit: str) -> _Entry:
+def _parse_entry(scanner: set_text_scanner.Scanner, load_unit: str) -> _Entry:
     entry = _Entry()
     if scanner.take_text("#"):
         entry.index = scanner.require_integer(f"the number of a set, 1 to {MAX_INDEX}", 1, MAX_INDEX)
@@ -113,20 +102,20 @@ def _parse_entry(scanner: Scanner, load_unit: str) -> _Entry:
     return entry
 
 
-def _parse_quantity(scanner: Scanner, entry: _Entry) -> bool:
+def _parse_quantity(scanner: set_text_scanner.Scanner, entry: _Entry) -> bool:
     start = scanner.start
     number = scanner.take_number()
     if number is None:
         return False
-    if not entry.fields and scanner.take(TIMES):
+    if not entry.fields and scanner.take(set_text_scanner.TIMES):
         if number != number.to_integral_value() or not 1 <= number <= MAX_SETS:
             raise scanner.error(f"how many sets, 1 to {MAX_SETS}", start)
         entry.count = int(number)
         return scanner.take_text("-") or _parse_quantity(scanner, entry)
-    if (factor := take_time_unit(scanner)) is not None:
-        _set_once(scanner, entry, "seconds", seconds_of(scanner, number, factor, start), start)
-    elif (factor := take_distance_unit(scanner)) is not None:
-        _set_once(scanner, entry, "meters", meters_of(scanner, number, factor, start), start)
+    if (factor := set_text_scanner.take_time_unit(scanner)) is not None:
+        _set_once(scanner, entry, "seconds", set_text_scanner.seconds_of(scanner, number, factor, start), start)
+    elif (factor := set_text_scanner.take_distance_unit(scanner)) is not None:
+        _set_once(scanner, entry, "meters", set_text_scanner.meters_of(scanner, number, factor, start), start)
     elif number != number.to_integral_value() or number > MAX_REPS:
         raise scanner.error(f"a whole number of repetitions, at most {MAX_REPS}", start)
     else:
@@ -134,29 +123,29 @@ def _parse_quantity(scanner: Scanner, entry: _Entry) -> bool:
     return True
 
 
-def _parse_option(scanner: Scanner, entry: _Entry, load_unit: str) -> bool:
+def _parse_option(scanner: set_text_scanner.Scanner, entry: _Entry, load_unit: str) -> bool:
     start = scanner.start
     if scanner.take_text("@"):
         _set_once(scanner, entry, "load", _parse_load(scanner, load_unit, start), start)
     elif scanner.take_word("round"):
         _set_once(scanner, entry, "round", scanner.require_integer("the number of a round", 1, 1000), start)
-    elif (stated := take_stated(scanner, _WORDS)) is not None:
+    elif (stated := set_text_scanner.take_stated(scanner, _WORDS)) is not None:
         _set_once(scanner, entry, *stated, start)
     else:
         return False
     return True
 
 
-def _parse_load(scanner: Scanner, load_unit: str, start: int) -> float | None:
+def _parse_load(scanner: set_text_scanner.Scanner, load_unit: str, start: int) -> float | None:
     if scanner.take_text("?"):
         return None
     number = scanner.take_number()
     if number is None:
         raise scanner.error("a load (60kg, 135lb) or ?")
-    return require_load(scanner, number, load_unit, start)
+    return set_text_scanner.require_load(scanner, number, load_unit, start)
 
 
-def _set_once(scanner: Scanner, entry: _Entry, name: str, value: object, start: int) -> None:
+def _set_once(scanner: set_text_scanner.Scanner, entry: _Entry, name: str, value: object, start: int) -> None:
     if name in entry.fields:
         raise scanner.error(f"{name} only once", start)
     entry.fields[name] = value
@@ -182,7 +171,7 @@ def write_done(sets: Sequence[CustomerSet], load_unit: str, sets_per_round: int 
     for at, (count, prefix, quantity, flags, load) in enumerate(entries):
         ends_run = at + 1 == len(entries) or entries[at + 1][4] != load
         states_load = at <= last_loaded and ends_run
-        options = [write_load(load, load_unit)] if states_load else []
+        options = [set_text_scanner.write_load(load, load_unit)] if states_load else []
         counted = f"{count}x{quantity}" if count > 1 else quantity
         words.append(" ".join([prefix + counted, *options, *flags]))
     return ", ".join(words)
@@ -215,14 +204,18 @@ def _write_quantity(logged: CustomerSet) -> str:
     if logged["reps"] is not None:
         words.append(str(logged["reps"]))
     if logged["seconds"] is not None:
-        words.append(f"{write_number(logged['seconds'])}s")
+        words.append(f"{set_text_scanner.write_number(logged['seconds'])}s")
     if logged["meters"] is not None:
-        words.append(f"{write_number(logged['meters'])}m")
+        words.append(f"{set_text_scanner.write_number(logged['meters'])}m")
     return " ".join(words) or "-"
 
 
 def _write_flags(logged: CustomerSet) -> list[str]:
-    return [*write_efforts(logged), *write_kind(logged), *([] if logged["isCompleted"] else ["skipped"])]
+    return [
+        *set_text_scanner.write_efforts(logged),
+        *set_text_scanner.write_kind(logged),
+        *([] if logged["isCompleted"] else ["skipped"]),
+    ]
 
 
 def read_done_sets(text: str, load_unit: str, planned: Sequence[PlannedSet]) -> list[CustomerSet]:

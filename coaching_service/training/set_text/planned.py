@@ -9,30 +9,15 @@ from decimal import Decimal
 from itertools import groupby
 from typing import Any, cast
 
-from coaching_service.training.set_text.scanner import (
-    KINDS,
-    TIMES,
-    Scanner,
-    meters_of,
-    require_load,
-    seconds_of,
-    take_distance_unit,
-    take_stated,
-    take_time_unit,
-    to_number,
-    write_efforts,
-    write_kind,
-    write_load,
-    write_number,
-)
-from coaching_service.training.workouts.sets import MAX_PERCENT, MAX_REPS, MAX_SECONDS, MAX_SETS, PlannedSet
+from coaching_service.training.set_text import scanner as set_text_scanner
+from coaching_service.training.workouts import sets as workout_sets
 
 EXAMPLE = "4x8-10 @60kg rest 90s RPE8"
 MAX_INDEX = 1000
 _FLAGS = "a comma, or one of @LOAD, rest, RPE, RIR, tempo, warmup, drop, failure and AMRAP"
 _QUANTITY = "repetitions (8 or 8-10), a time (30s), a distance (400m) or AMRAP"
 _LABELS = {"setKind": "drop or failure", "isAmrap": "AMRAP", "isWarmup": "warmup"}
-_WORDS = {**KINDS, "amrap": ("isAmrap", True)}
+_WORDS = {**set_text_scanner.KINDS, "amrap": ("isAmrap", True)}
 _CLOCK = re.compile(r"(\d{1,4}):([0-5]\d)(?!\d)", re.ASCII)
 _DASH = re.compile(r"[-–]")
 _SIDE = re.compile(r"/\s*side\b|\bper side\b|\beach side\b", re.IGNORECASE)
@@ -45,7 +30,7 @@ _LONGEST_TEMPO = 20
 class _Group:
     """Equal sets while they are read: `fields` are the fields of each set, but its index."""
 
-    scanner: Scanner
+    scanner: set_text_scanner.Scanner
     load_unit: str
     fields: dict[str, Any] = field(default_factory=dict)
     quantity: str = "reps"
@@ -58,29 +43,31 @@ class _Group:
         self.fields[name] = value
 
 
-def parse_planned(text: str, load_unit: str) -> list[PlannedSet]:
+def parse_planned(text: str, load_unit: str) -> list[workout_sets.PlannedSet]:
     """Return the planned sets of a text, in the fields in which they are stored.
 
     `load_unit` (`kg` or `lb`) is the unit of loads without one, and of the result: other loads are converted. Raises
     SetTextError.
     """
-    scanner = Scanner(text, EXAMPLE)
-    sets: list[PlannedSet] = []
+    scanner = set_text_scanner.Scanner(text, EXAMPLE)
+    sets: list[workout_sets.PlannedSet] = []
     used: set[int] = set()
     index = 1
     while True:
         start = scanner.start
         if scanner.take_text("#"):
             index = scanner.require_integer(f"the number of a set, 1 to {MAX_INDEX}", 1, MAX_INDEX)
-        count = scanner.require_integer(f"how many sets, 1 to {MAX_SETS}, then x", 1, MAX_SETS)
-        if not scanner.take(TIMES):
+        count = scanner.require_integer(
+            f"how many sets, 1 to {workout_sets.MAX_SETS}, then x", 1, workout_sets.MAX_SETS
+        )
+        if not scanner.take(set_text_scanner.TIMES):
             raise scanner.error("x after the number of sets")
         group = _parse_group(scanner, load_unit)
         indexes = range(index, index + count)
-        if len(sets) + count > MAX_SETS or indexes[-1] > MAX_INDEX or not used.isdisjoint(indexes):
-            raise scanner.error(f"at most {MAX_SETS} sets in all, each number once", start)
+        if len(sets) + count > workout_sets.MAX_SETS or indexes[-1] > MAX_INDEX or not used.isdisjoint(indexes):
+            raise scanner.error(f"at most {workout_sets.MAX_SETS} sets in all, each number once", start)
         used.update(indexes)
-        sets += [cast("PlannedSet", {"index": each, **group}) for each in indexes]
+        sets += [cast("workout_sets.PlannedSet", {"index": each, **group}) for each in indexes]
         index += count
         if scanner.is_at_end:
             return sorted(sets, key=lambda planned: planned["index"])
@@ -88,7 +75,7 @@ def parse_planned(text: str, load_unit: str) -> list[PlannedSet]:
             raise scanner.error(_FLAGS)
 
 
-def _parse_group(scanner: Scanner, load_unit: str) -> dict[str, Any]:
+def _parse_group(scanner: set_text_scanner.Scanner, load_unit: str) -> dict[str, Any]:
     group = _Group(scanner, load_unit)
     _parse_quantity(group)
     while _parse_option(group):
@@ -112,7 +99,7 @@ def _parse_quantity(group: _Group) -> None:
         group.set_once("isAmrap", value=True, start=start)
         _set_reps(group, None, None, start)
     elif clock := scanner.take(_CLOCK):
-        seconds = seconds_of(scanner, Decimal(clock[1]) * 60 + Decimal(clock[2]), 1, start)
+        seconds = set_text_scanner.seconds_of(scanner, Decimal(clock[1]) * 60 + Decimal(clock[2]), 1, start)
         _set_seconds(group, seconds, seconds)
     else:
         _parse_range(group, start)
@@ -126,21 +113,23 @@ def _parse_range(group: _Group, start: int) -> None:
     high = _parse_end(scanner) if scanner.take(_DASH) else low
     if low is not None and high is not None and low > high:
         raise scanner.error("the smaller number first", start)
-    if (factor := take_time_unit(scanner)) is not None:
-        ends = [None if end is None else seconds_of(scanner, end, factor, start) for end in (low, high)]
+    if (factor := set_text_scanner.take_time_unit(scanner)) is not None:
+        ends = [
+            None if end is None else set_text_scanner.seconds_of(scanner, end, factor, start) for end in (low, high)
+        ]
         _set_seconds(group, ends[0], ends[1])
-    elif (factor := take_distance_unit(scanner)) is not None:
+    elif (factor := set_text_scanner.take_distance_unit(scanner)) is not None:
         if low != high:
             raise scanner.error("one distance, not a range", start)
         group.quantity = "distance"
-        group.fields["plannedMeters"] = None if low is None else meters_of(scanner, low, factor, start)
+        group.fields["plannedMeters"] = None if low is None else set_text_scanner.meters_of(scanner, low, factor, start)
     else:
         _set_reps(group, low, high, start)
         if scanner.take_text("+"):
             group.set_once("isAmrap", value=True, start=start)
 
 
-def _parse_end(scanner: Scanner) -> Decimal | None:
+def _parse_end(scanner: set_text_scanner.Scanner) -> Decimal | None:
     """Read one end of a range; None for `?`, which leaves it open."""
     if scanner.take_text("?"):
         return None
@@ -157,8 +146,8 @@ def _set_seconds(group: _Group, low: float | None, high: float | None) -> None:
 
 def _set_reps(group: _Group, low: Decimal | None, high: Decimal | None, start: int) -> None:
     for end in (low, high):
-        if end is not None and (end != end.to_integral_value() or end > MAX_REPS):
-            raise group.scanner.error(f"a whole number of repetitions, at most {MAX_REPS}", start)
+        if end is not None and (end != end.to_integral_value() or end > workout_sets.MAX_REPS):
+            raise group.scanner.error(f"a whole number of repetitions, at most {workout_sets.MAX_REPS}", start)
     ends = [None if end is None else int(end) for end in (low, high)]
     group.fields |= {"minPlannedReps": ends[0], "maxPlannedReps": ends[1]}
 
@@ -176,7 +165,7 @@ def _parse_option(group: _Group) -> bool:
         _parse_rest(group, start)
     elif scanner.take_word("tempo"):
         _parse_tempo(group, start)
-    elif (stated := take_stated(scanner, _WORDS)) is not None:
+    elif (stated := set_text_scanner.take_stated(scanner, _WORDS)) is not None:
         group.set_once(*stated, start)
     else:
         return False
@@ -193,21 +182,21 @@ def _parse_load(group: _Group, start: int) -> None:
     if number is None:
         raise scanner.error("a load (60kg, 135lb), a percentage (70%) or ?")
     if not scanner.take_text("%"):
-        group.set_once("load", require_load(scanner, number, group.load_unit, start), start)
+        group.set_once("load", set_text_scanner.require_load(scanner, number, group.load_unit, start), start)
         return
-    if number > MAX_PERCENT:
-        raise scanner.error(f"at most {MAX_PERCENT}%", start)
+    if number > workout_sets.MAX_PERCENT:
+        raise scanner.error(f"at most {workout_sets.MAX_PERCENT}%", start)
     group.set_once("load", None, start)
-    group.fields["loadPercent"] = to_number(number)
+    group.fields["loadPercent"] = set_text_scanner.to_number(number)
 
 
 def _parse_rest(group: _Group, start: int) -> None:
     scanner = group.scanner
     if clock := scanner.take(_CLOCK):
-        seconds = seconds_of(scanner, Decimal(clock[1]) * 60 + Decimal(clock[2]), 1, start)
+        seconds = set_text_scanner.seconds_of(scanner, Decimal(clock[1]) * 60 + Decimal(clock[2]), 1, start)
     else:
-        number = scanner.require_number("a time, such as 90s", 0, MAX_SECONDS)
-        seconds = seconds_of(scanner, number, take_time_unit(scanner) or 1, start)
+        number = scanner.require_number("a time, such as 90s", 0, workout_sets.MAX_SECONDS)
+        seconds = set_text_scanner.seconds_of(scanner, number, set_text_scanner.take_time_unit(scanner) or 1, start)
     group.set_once("rest", seconds, start)
 
 
@@ -223,7 +212,7 @@ _PLAIN_TEMPO = re.compile(r'[^\s,"|«»]+')  # the others have a meaning in the 
 _ESCAPE = re.compile(r'["\\]')
 
 
-def write_planned(sets: Sequence[PlannedSet], load_unit: str) -> str:
+def write_planned(sets: Sequence[workout_sets.PlannedSet], load_unit: str) -> str:
     """Return planned sets, whose loads are in `load_unit`, as text: successive equal sets are one group."""
     groups = []
     expected = 1
@@ -239,24 +228,24 @@ def write_planned(sets: Sequence[PlannedSet], load_unit: str) -> str:
     return ", ".join(groups)
 
 
-def _write_set(planned: PlannedSet, load_unit: str) -> str:
+def _write_set(planned: workout_sets.PlannedSet, load_unit: str) -> str:
     words = [_write_quantity(planned)]
     if planned.get("loadPercent") is not None:
-        words.append(f"@{write_number(cast('float', planned['loadPercent']))}%")
+        words.append(f"@{set_text_scanner.write_number(cast('float', planned['loadPercent']))}%")
     elif planned["type"].endswith("_load"):
-        words.append(write_load(planned.get("load"), load_unit))
+        words.append(set_text_scanner.write_load(planned.get("load"), load_unit))
     return " ".join([*words, *_write_flags(planned)])
 
 
-def _write_flags(planned: PlannedSet) -> list[str]:
-    rest = [] if planned["rest"] is None else [f"rest {write_number(planned['rest'])}s"]
+def _write_flags(planned: workout_sets.PlannedSet) -> list[str]:
+    rest = [] if planned["rest"] is None else [f"rest {set_text_scanner.write_number(planned['rest'])}s"]
     tempo = [] if planned["tempo"] is None else [f"tempo {_write_tempo(planned['tempo'])}"]
     is_amrap = planned.get("isAmrap") and not planned["type"].startswith("reps")
     amrap = ["AMRAP"] if is_amrap else []
-    return [*rest, *write_efforts(planned), *tempo, *write_kind(planned), *amrap]
+    return [*rest, *set_text_scanner.write_efforts(planned), *tempo, *set_text_scanner.write_kind(planned), *amrap]
 
 
-def _write_quantity(planned: PlannedSet) -> str:
+def _write_quantity(planned: workout_sets.PlannedSet) -> str:
     side = "/side" if planned.get("perSide") else ""
     if planned["type"].startswith("distance"):
         return f"{_write_end(planned.get('plannedMeters'))}m{side}"
@@ -273,7 +262,7 @@ def _write_range(low: float | None, high: float | None) -> str:
 
 
 def _write_end(number: float | None) -> str:
-    return "?" if number is None else write_number(number)
+    return "?" if number is None else set_text_scanner.write_number(number)
 
 
 def _write_tempo(tempo: str) -> str:

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from coaching_service.core.text import without_separators
 from coaching_service.people.account.service import convert_load
-from coaching_service.training.workouts.sets import MAX_LOAD, MAX_METERS, MAX_SECONDS, CustomerSet, PlannedSet
+from coaching_service.training.workouts import sets
 
 _SPACE = re.compile(r"\s*")
 _NUMBER = re.compile(r"(\d+)(?:([.,])(\d+))?", re.ASCII)
@@ -180,12 +180,12 @@ def take_stated(scanner: Scanner, words: Words) -> tuple[str, object] | None:
 
 def seconds_of(scanner: Scanner, number: Decimal, factor: int, start: int) -> float:
     """Return a time in seconds. Raises SetTextError if it is more than a day."""
-    return _bounded(scanner, number * factor, MAX_SECONDS, "a time of at most 24 hours", start)
+    return _bounded(scanner, number * factor, sets.MAX_SECONDS, "a time of at most 24 hours", start)
 
 
 def meters_of(scanner: Scanner, number: Decimal, factor: int, start: int) -> float:
     """Return a distance in meters. Raises SetTextError if it is too long."""
-    return _bounded(scanner, number * factor, MAX_METERS, f"at most {MAX_METERS} meters", start)
+    return _bounded(scanner, number * factor, sets.MAX_METERS, f"at most {sets.MAX_METERS} meters", start)
 
 
 def require_load(scanner: Scanner, number: Decimal, load_unit: str, start: int) -> float:
@@ -195,10 +195,10 @@ def require_load(scanner: Scanner, number: Decimal, load_unit: str, start: int) 
         unit = "kg"
     elif scanner.take_word("lb", "lbs"):
         unit = "lb"
-    expected = f"a load of at most {MAX_LOAD} {load_unit}"
-    _bounded(scanner, number, 10 * MAX_LOAD, expected, start)
+    expected = f"a load of at most {sets.MAX_LOAD} {load_unit}"
+    _bounded(scanner, number, 10 * sets.MAX_LOAD, expected, start)
     load = convert_load(number, unit, load_unit)
-    return _bounded(scanner, load, MAX_LOAD, expected, start)
+    return _bounded(scanner, load, sets.MAX_LOAD, expected, start)
 
 
 def _bounded(scanner: Scanner, number: Decimal, maximum: int, expected: str, start: int) -> float:
@@ -212,13 +212,13 @@ def write_load(load: float | None, load_unit: str) -> str:
     return "@?" if load is None else f"@{write_number(load)}{load_unit}"
 
 
-def write_efforts(each: PlannedSet | CustomerSet) -> list[str]:
+def write_efforts(each: sets.PlannedSet | sets.CustomerSet) -> list[str]:
     """Return the RPE and RIR of a set as text, those that it has."""
     rpe = [] if each["rpe"] is None else [f"RPE{write_number(each['rpe'])}"]
     return rpe if each["rir"] is None else [*rpe, f"RIR{write_number(each['rir'])}"]
 
 
-def write_kind(each: PlannedSet | CustomerSet) -> list[str]:
+def write_kind(each: sets.PlannedSet | sets.CustomerSet) -> list[str]:
     """Return the words for a warm-up set, drop set or set to failure."""
     kind = each.get("setKind", "normal")
     return [*(["warmup"] if each.get("isWarmup") else []), *([kind] if kind != "normal" else [])]

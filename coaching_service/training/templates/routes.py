@@ -10,13 +10,6 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
 from coaching_service.training.templates import service
-from coaching_service.training.templates.service import (
-    NewWorkoutTemplate,
-    TemplateApplication,
-    TemplateChange,
-    TemplateQuery,
-    WorkoutTemplate,
-)
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
 
@@ -28,7 +21,7 @@ routes = Routes(
 
 
 @routes.get("", access=coach(PROGRAMS.VIEW))
-async def list_workout_templates(ctx: Context, query: TemplateQuery) -> list[WorkoutTemplate]:
+async def list_workout_templates(ctx: Context, query: service.TemplateQuery) -> list[service.WorkoutTemplate]:
     """List workout templates by name."""
     return await service.search(
         ctx,
@@ -50,13 +43,13 @@ async def list_workout_templates(ctx: Context, query: TemplateQuery) -> list[Wor
         "items": [{"type": "TASK", "taskFields": {"title": "Walk for ten minutes"}}],
     },
 )
-async def create_workout_template(ctx: Context, body: NewWorkoutTemplate) -> WorkoutTemplate:
+async def create_workout_template(ctx: Context, body: service.NewWorkoutTemplate) -> service.WorkoutTemplate:
     """Create a workout template."""
     return await service.create(ctx, body)
 
 
 @routes.get("/{templateId}", access=coach(PROGRAMS.VIEW))
-async def get_workout_template(ctx: Context, template_id: ObjectId) -> WorkoutTemplate:
+async def get_workout_template(ctx: Context, template_id: ObjectId) -> service.WorkoutTemplate:
     """Read a workout template."""
     return await service.get(ctx, template_id)
 
@@ -65,10 +58,12 @@ async def get_workout_template(ctx: Context, template_id: ObjectId) -> WorkoutTe
     "/{templateId}",
     access=coach(PROGRAMS.EDIT),
     locks="template",
-    body=patch_of(input_of(NewWorkoutTemplate), name="WorkoutTemplateChange"),
+    body=patch_of(input_of(service.NewWorkoutTemplate), name="WorkoutTemplateChange"),
     example={"tags": ["short", "home"], "version": 0},
 )
-async def update_workout_template(ctx: Context, template_id: ObjectId, body: TemplateChange) -> WorkoutTemplate:
+async def update_workout_template(
+    ctx: Context, template_id: ObjectId, body: service.TemplateChange
+) -> service.WorkoutTemplate:
     """Change a workout template.
 
     `items` are replaced as a whole.
@@ -93,7 +88,7 @@ async def delete_workout_template(ctx: Context, template_id: ObjectId) -> None:
     errors=(Conflict,),
     example={"customerId": "66f0c0ffee0000000000abcd", "date": "2026-03-02"},
 )
-async def apply_workout_template(ctx: Context, template_id: ObjectId, body: TemplateApplication) -> Block:
+async def apply_workout_template(ctx: Context, template_id: ObjectId, body: service.TemplateApplication) -> Block:
     """Add a workout template to a client's calendar.
 
     The response is the new block. With `onConflict` skip, a day that has blocks is 409 and stays as it is.

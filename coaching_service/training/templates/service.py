@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, c
 
 from marshmallow import fields
 
+from coaching_service.core import fields as core_fields
+from coaching_service.core import list_selection
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter, now
@@ -17,26 +19,16 @@ from coaching_service.core.database.portable import TEMPLATES, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import gather_reads, transactional, version_conflict
 from coaching_service.core.errors import Conflict, NotFound, invalid_field
-from coaching_service.core.fields import Change, Default, Description, Part, Partial, nulls_of, take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import UPDATED, Page, UpdatedSince, page_document, skip_of
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
 from coaching_service.core.validation import CalendarDate, ListOf, StringList, Text
 from coaching_service.people.account.service import Conversion, LoadCount
 from coaching_service.training.schedule.models import OnConflict, on_conflict
 from coaching_service.training.schedule.service import find_conflicts, resolve_conflicts
 from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.load_conversion import convert_items
-from coaching_service.training.workouts.blocks.models import (
-    Block,
-    BlockPlan,
-    PlannedBlock,
-    StoredBlock,
-    WorkoutSettings,
-    no_session,
-    plan_of,
-)
 from coaching_service.training.workouts.blocks.service import ClientCalendar, ScheduleOwner
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.descriptions import COMPUTED_ITEM_FIELDS, ITEM_REFERENCES, complete_items
@@ -46,18 +38,18 @@ from coaching_service.training.workouts.items.service import MAX_ITEMS, create_i
 # --- Workout templates as they are sent, stored and read --------------------------------------------------------------
 
 
-class TemplateDetails(WorkoutSettings):
+class TemplateDetails(block_models.WorkoutSettings):
     """The fields of a template without its items."""
 
     name: Annotated[str, Text()]
-    type: Annotated[str | None, Text(), Description(request="Free text, such as strength or mobility.")]
-    tags: Annotated[list[str], StringList(), Default(list)]
+    type: Annotated[str | None, Text(), core_fields.Description(request="Free text, such as strength or mobility.")]
+    tags: Annotated[list[str], StringList(), core_fields.Default(list)]
 
 
 class NewWorkoutTemplate(TemplateDetails):
     """A template to create."""
 
-    items: Annotated[list[ItemInput], ListOf(NEW_ITEM, maximum=MAX_ITEMS), Default(list)]
+    items: Annotated[list[ItemInput], ListOf(NEW_ITEM, maximum=MAX_ITEMS), core_fields.Default(list)]
 
 
 class TemplateContent(TemplateDetails):
@@ -78,17 +70,17 @@ class TemplateApplication(TypedDict):
     onConflict: Annotated[OnConflict, on_conflict()]
 
 
-class TemplateQuery(UpdatedSince):
+class TemplateQuery(list_selection.UpdatedSince):
     """The filters of the template list."""
 
-    type: NotRequired[Annotated[str, Description("Exactly this type.")]]
-    tag: NotRequired[Annotated[str, Description("Exactly this tag.")]]
-    q: NotRequired[Annotated[str, Description("Every word must occur in name or tags.")]]
+    type: NotRequired[Annotated[str, core_fields.Description("Exactly this type.")]]
+    tag: NotRequired[Annotated[str, core_fields.Description("Exactly this tag.")]]
+    q: NotRequired[Annotated[str, core_fields.Description("Every word must occur in name or tags.")]]
 
 
-TemplateChange: TypeAlias = Change[NewWorkoutTemplate]
-TemplateName: TypeAlias = Part[WorkoutTemplate, Literal["_id", "name"]]
-TemplateFields: TypeAlias = Partial[TemplateContent]
+TemplateChange: TypeAlias = core_fields.Change[NewWorkoutTemplate]
+TemplateName: TypeAlias = core_fields.Part[WorkoutTemplate, Literal["_id", "name"]]
+TemplateFields: TypeAlias = core_fields.Partial[TemplateContent]
 
 
 # --- Workout templates in the database --------------------------------------------------------------------------------
@@ -105,7 +97,7 @@ _templates = Documents[WorkoutTemplate](
         Index(("suf",)),
         Index(("tags", "sortName", "_id")),
         Index(("_id",)),
-        Index((UPDATED,)),
+        Index((list_selection.UPDATED,)),
     ),
     private=("companyId", "sortName", "search", "suf"),
     history=History("template", _event, contact=list_contacts),
@@ -118,7 +110,7 @@ _templates = Documents[WorkoutTemplate](
     ),
 )
 ORDER = ("sortName", "_id")
-BY_UPDATE, BY_NAME = _templates.index_name(UPDATED), _templates.index_name(*ORDER)
+BY_UPDATE, BY_NAME = _templates.index_name(list_selection.UPDATED), _templates.index_name(*ORDER)
 BY_SUFFIX = _templates.index_name("suf")
 
 
@@ -148,7 +140,7 @@ def _search_fields(template: Mapping[str, Any]) -> dict[str, Any]:
     return {"sortName": normalize(template["name"]), **search_fields_of(template["name"], *template["tags"])}
 
 
-_NULLS = nulls_of(WorkoutTemplate)  # of fields that older templates do not have
+_NULLS = core_fields.nulls_of(WorkoutTemplate)  # of fields that older templates do not have
 
 
 async def search(
@@ -170,7 +162,7 @@ async def search(
     if keywords:
         condition |= keyword_filter(keywords)
     if updated_since is not None:
-        condition[UPDATED] = {"$gte": updated_since}
+        condition[list_selection.UPDATED] = {"$gte": updated_since}
     hint = None if updated_since is None else BY_UPDATE
     return await _present(ctx, await _templates.find(ctx, condition, sort=ORDER, hint=hint))
 
@@ -194,7 +186,7 @@ async def update(ctx: Context, template_id: ObjectId, change: TemplateChange) ->
 
     Raises NotFound, and Conflict if the template has changed since `version`.
     """
-    fields = cast("TemplateFields", take(TemplateDetails, change))
+    fields = cast("TemplateFields", core_fields.take(TemplateDetails, change))
     if "items" in change and (stored := await find_one(ctx, template_id)) is not None:
         fields["items"] = await create_items(ctx, dict(enumerate(change["items"])), stored["items"])
         await items.fix_load_unit(ctx, fields["items"])
@@ -207,20 +199,20 @@ async def delete(ctx: Context, template_id: ObjectId) -> None:
         raise NotFound("workout template")
 
 
-async def list_page(ctx: Context, *, page: int, size: int, keywords: str = "") -> Page[WorkoutTemplate]:
+async def list_page(ctx: Context, *, page: int, size: int, keywords: str = "") -> list_selection.Page[WorkoutTemplate]:
     """Return one page of templates, sorted by name; each keyword must occur in name or tags."""
     keywords = normalize(keywords)
     if "\0" in keywords:
-        return page_document([], 0, page, size)
+        return list_selection.page_document([], 0, page, size)
     condition: Filter = keyword_filter(keywords) if keywords else {}
     hint = BY_SUFFIX if keywords else BY_NAME
-    skip = skip_of(page, size)
+    skip = list_selection.skip_of(page, size)
     docs, total = await gather_reads(
         ctx,
         _templates.find(ctx, condition, sort=ORDER, skip=skip, limit=size, hint=hint),
         _templates.count(ctx, condition, hint=hint),
     )
-    return page_document(await _present(ctx, docs), total, page, size)
+    return list_selection.page_document(await _present(ctx, docs), total, page, size)
 
 
 async def list_names(ctx: Context, limit: int) -> list[TemplateName]:
@@ -235,13 +227,13 @@ async def create_from_block(
     """Create a template of what a block plans. Raises NotFound, Forbidden for the block and its owner."""
     plan = await workouts.get_plan(ctx, owner, block_id)
     await items.fix_load_unit(ctx, plan["items"])
-    return await _present_one(ctx, await _create(ctx, {**take(TemplateContent, plan), **details}))
+    return await _present_one(ctx, await _create(ctx, {**core_fields.take(TemplateContent, plan), **details}))
 
 
 @transactional
 async def apply(
     ctx: Context, template_id: ObjectId, customer_id: ObjectId, date: str, on_conflict: OnConflict = "add"
-) -> Block:
+) -> block_models.Block:
     """Add a template to a client's calendar and return the new block.
 
     Raises NotFound, Forbidden, and Conflict if the day has blocks and `on_conflict` is `skip`.
@@ -250,7 +242,7 @@ async def apply(
     await calendar.require_access(ctx)
     if (template := await find_one(ctx, template_id)) is None:
         raise NotFound("workout template")
-    plan: BlockPlan = {**plan_of(template, template["items"]), "date": date}
+    plan: block_models.BlockPlan = {**block_models.plan_of(template, template["items"]), "date": date}
     days = await block_batches.read_days(ctx, calendar, {"$eq": date})
     batch = resolve_conflicts(calendar, [plan], days, on_conflict)
     if not batch.created:
@@ -261,7 +253,7 @@ async def apply(
 
 async def apply_named(
     ctx: Context, template_name: str, owner: ScheduleOwner, day: str | int, instead: Mapping[str, object]
-) -> Block:
+) -> block_models.Block:
     """Add the template with a name, in any case, to a date of a client or a day of a program, and return the new block.
 
     What is planned in `instead`, and is not empty, replaces what the template has. Raises Forbidden and NotFound for
@@ -274,8 +266,12 @@ async def apply_named(
         raise invalid_field("template", "must be the name of a template", code="UNKNOWN_TEMPLATE")
     if len(named) > 1:
         raise invalid_field("template", "is the name of several templates: rename one", code="AMBIGUOUS_TEMPLATE")
-    given = {name: value for name, value in take(PlannedBlock, instead).items() if value not in (None, "")}
-    plan = cast("BlockPlan", {**plan_of(named[0], named[0]["items"]), **given})
+    given = {
+        name: value
+        for name, value in core_fields.take(block_models.PlannedBlock, instead).items()
+        if value not in (None, "")
+    }
+    plan = cast("block_models.BlockPlan", {**block_models.plan_of(named[0], named[0]["items"]), **given})
     return await block_batches.add_to_day(ctx, owner, plan, day)
 
 
@@ -342,7 +338,7 @@ class TemplatePlan(ScheduleOwner):
         if await find_one(ctx, self.template_id) is None:
             raise NotFound("workout template")
 
-    async def find_block(self, ctx: Context, block_id: ObjectId) -> StoredBlock | None:
+    async def find_block(self, ctx: Context, block_id: ObjectId) -> block_models.StoredBlock | None:
         """Return the template in the place of a block, or None."""
         template = await find_one(ctx, block_id)
         return None if template is None else _as_block(template)
@@ -352,14 +348,16 @@ class TemplatePlan(ScheduleOwner):
         template = await find_one(ctx, self.template_id)
         return template is not None and any(item["_id"] == item_id for item in template["items"])
 
-    async def push_item(self, ctx: Context, block_id: ObjectId, item: WorkItem) -> StoredBlock | None:
+    async def push_item(self, ctx: Context, block_id: ObjectId, item: WorkItem) -> block_models.StoredBlock | None:
         """Append an item to a template; None if there is no such template with room."""
         block = await self.find_block(ctx, block_id)
         if block is None or len(block["items"]) >= MAX_ITEMS:
             return None
         return await self.set_items(ctx, block, [*block["items"], item])
 
-    async def set_items(self, ctx: Context, block: StoredBlock, items: Sequence[WorkItem]) -> StoredBlock:
+    async def set_items(
+        self, ctx: Context, block: block_models.StoredBlock, items: Sequence[WorkItem]
+    ) -> block_models.StoredBlock:
         """Replace the items of a template. Raises Conflict if it has changed since it was read, or was deleted."""
         template = await rewrite(ctx, block["_id"], {"items": list(items)}, block["version"])
         if template is None:
@@ -370,12 +368,12 @@ class TemplatePlan(ScheduleOwner):
         """Do nothing: nothing depends on a template."""
 
 
-def _as_block(template: WorkoutTemplate) -> StoredBlock:
+def _as_block(template: WorkoutTemplate) -> block_models.StoredBlock:
     """Return a template as a block without an owner and a day."""
     block = {
-        **take(Returned, template),
+        **core_fields.take(Returned, template),
         **dict.fromkeys(("customerId", "programId", "assignmentId", "checkInId", "date", "day")),
-        **no_session(),
-        **plan_of(template, template["items"]),
+        **block_models.no_session(),
+        **block_models.plan_of(template, template["items"]),
     }
-    return cast("StoredBlock", block)
+    return cast("block_models.StoredBlock", block)

@@ -14,26 +14,9 @@ from coaching_service.core.field_schemas import DeferredChange
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import typed
 from coaching_service.people.customers import service as customers
+from coaching_service.training.workout_text import lines, writing
 from coaching_service.training.workout_text.finding import resolve_workouts
-from coaching_service.training.workout_text.lines import (
-    ParsedItem,
-    ParsedWorkout,
-    Problem,
-    Problems,
-    is_sets,
-    parse_items,
-    read_planned,
-    split_note,
-)
 from coaching_service.training.workout_text.tool_schemas import ItemEditArguments
-from coaching_service.training.workout_text.writing import (
-    find_item,
-    name_of,
-    name_with_sets,
-    notes_of,
-    quote,
-    superset_letters,
-)
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.load_conversion import show_loads, store_loads
@@ -79,12 +62,12 @@ async def apply_edits(
     """
     outcome, unit = Outcome(), ctx.caller.load_unit
     missing = _find_missing(await service.get(ctx, owner, block_id), dict(enumerate(edits)))
-    problems = Problems()
+    problems = lines.Problems()
     with problems.collect():
         outcome.remarks = await resolve_workouts(ctx, parse_texts(dict(enumerate(edits)), unit), owner.customer_id)
     if missing and not problems.entries:
         raise NotFound("workout item", "; ".join(f"{path}: Workout item not found" for path in missing))
-    problems.entries += [Problem(path, None, _ITEM_NOT_FOUND, _ITEM_NOT_FOUND) for path in missing]
+    problems.entries += [lines.Problem(path, None, _ITEM_NOT_FOUND, _ITEM_NOT_FOUND) for path in missing]
     problems.raise_any()
     for number, edit in enumerate(edits):
         block = await service.get(ctx, owner, block_id)
@@ -97,7 +80,7 @@ async def apply_edits(
             changed = await _change(ctx, owner, block, item, str(edit["text"]), f"{path}.text")
             before, after = (show_loads(each, ctx, unit) for each in (item, changed))
             if changed["updatedAt"] == item["updatedAt"]:
-                outcome.sentences.append(f"{name_with_sets(after, unit)} is so already")
+                outcome.sentences.append(f"{writing.name_with_sets(after, unit)} is so already")
                 continue
             outcome.changes_done_work |= is_recorded(item)
             labels = _label(block, before), _label(await service.get(ctx, owner, block_id), after)
@@ -111,7 +94,7 @@ async def apply_edits(
         else:
             await block_items.delete_item(ctx, owner, block_id, item["_id"])
             outcome.changes_done_work |= is_recorded(item)
-            outcome.sentences.append(f"removed {typed(name_of(item))}")
+            outcome.sentences.append(f"removed {typed(writing.name_of(item))}")
     return outcome
 
 
@@ -120,7 +103,7 @@ async def check_items(
 ) -> None:
     """Raise InvalidFields for the items that edits, by their positions, name and the workout does not have."""
     missing = _find_missing(await service.get(ctx, owner, block_id), edits)
-    Problems([Problem(path, None, _ITEM_NOT_FOUND, _ITEM_NOT_FOUND) for path in missing]).raise_any()
+    lines.Problems([lines.Problem(path, None, _ITEM_NOT_FOUND, _ITEM_NOT_FOUND) for path in missing]).raise_any()
 
 
 def _find_missing(block: Block, edits: Mapping[int, Mapping[str, Any]]) -> list[str]:
@@ -128,7 +111,7 @@ def _find_missing(block: Block, edits: Mapping[int, Mapping[str, Any]]) -> list[
     return [
         f"changes.{number}.itemId"
         for number, edit in edits.items()
-        if edit.get("action") != "add" and find_item(block["items"], str(edit["itemId"])) is None
+        if edit.get("action") != "add" and writing.find_item(block["items"], str(edit["itemId"])) is None
     ]
 
 
@@ -137,38 +120,40 @@ def _describe_change(before: WorkItem, after: WorkItem, unit: str) -> str:
 
     Notes are stated where they differ.
     """
-    notes = notes_of(before) != notes_of(after)
-    old, new = (name_with_sets(each, unit, notes=notes) for each in (before, after))
-    return new if old == new else f"{old} → {new.removeprefix(quote(name_of(before))).lstrip(', ') or new}"
+    notes = writing.notes_of(before) != writing.notes_of(after)
+    old, new = (writing.name_with_sets(each, unit, notes=notes) for each in (before, after))
+    return (
+        new if old == new else f"{old} → {new.removeprefix(writing.quote(writing.name_of(before))).lstrip(', ') or new}"
+    )
 
 
 def _label(block: Block, item: WorkItem) -> str | None:
     """Return the letter of the superset that an item is in, or None."""
     superset = item["supersetId"] if item["type"] == "EXERCISE" else None
-    return superset_letters(block["items"])[superset] if superset else None
+    return writing.superset_letters(block["items"])[superset] if superset else None
 
 
 def _describe_superset(before: str | None, after: str | None) -> str:
     return "" if before == after else f", superset {before or 'none'} → {after or 'none'}"
 
 
-def parse_texts(edits: Mapping[int, ItemEditArguments], load_unit: str) -> list[ParsedWorkout]:
+def parse_texts(edits: Mapping[int, ItemEditArguments], load_unit: str) -> list[lines.ParsedWorkout]:
     """Return what the texts of edits, by their positions, describe."""
     return [
         _check_sets(str(edit["text"]), load_unit, f"changes.{number}.text")
-        if edit["action"] == "change" and is_sets(str(edit["text"]))
-        else parse_items(str(edit["text"]), load_unit, f"changes.{number}.text")
+        if edit["action"] == "change" and lines.is_sets(str(edit["text"]))
+        else lines.parse_items(str(edit["text"]), load_unit, f"changes.{number}.text")
         for number, edit in edits.items()
         if edit["action"] in ("add", "change")
     ]
 
 
-def _check_sets(text: str, load_unit: str, path: str) -> ParsedWorkout:
+def _check_sets(text: str, load_unit: str, path: str) -> lines.ParsedWorkout:
     """Return no items, and the problem of a text of sets that cannot be read."""
-    problems = Problems()
+    problems = lines.Problems()
     with problems.collect():
-        read_planned(split_note(text)[0], load_unit, path)
-    return ParsedWorkout(problems=problems.entries)
+        lines.read_planned(lines.split_note(text)[0], load_unit, path)
+    return lines.ParsedWorkout(problems=problems.entries)
 
 
 async def _describe_move(
@@ -176,14 +161,14 @@ async def _describe_move(
 ) -> str:
     """Return in words where an item was moved; the workout is named if it is another one."""
     if target == source:
-        return f"moved {typed(name_of(item))}"
+        return f"moved {typed(writing.name_of(item))}"
     block = await service.get(ctx, owner, target)
     day = name_days([str(block["date"])], await customers.resolve_today(ctx, owner.customer_id))
-    return f"moved {typed(name_of(item))} to {typed(block['name'])} on {day}"
+    return f"moved {typed(writing.name_of(item))} to {typed(block['name'])} on {day}"
 
 
 def _require_item(block: Block, edit: ItemEditArguments, path: str) -> WorkItem:
-    item = find_item(block["items"], str(edit["itemId"]))
+    item = writing.find_item(block["items"], str(edit["itemId"]))
     if item is None:
         raise NotFound("workout item", f"{path}.itemId: Workout item not found")
     return item
@@ -193,7 +178,7 @@ async def _add(
     ctx: Context, owner: ClientCalendar, block: Block, edit: ItemEditArguments, path: str, outcome: Outcome
 ) -> None:
     unit = ctx.caller.load_unit
-    parsed = parse_items(str(edit["text"]), unit, f"{path}.text")
+    parsed = lines.parse_items(str(edit["text"]), unit, f"{path}.text")
     await resolve_workouts(ctx, [parsed], owner.customer_id)
     store_loads([each.item for each in parsed.items], ctx)
     for offset, new in enumerate(parsed.items):
@@ -204,7 +189,7 @@ async def _add(
         outcome.added.append(added["_id"])
         is_lone = new.superset not in (None, "-") and not new.item["supersetId"]
         note = f" (no superset: no other item has the letter {new.superset})" if is_lone else ""
-        outcome.sentences.append(f"added {name_with_sets(show_loads(added, ctx, unit), unit)}{note}")
+        outcome.sentences.append(f"added {writing.name_with_sets(show_loads(added, ctx, unit), unit)}{note}")
 
 
 async def _move(
@@ -216,10 +201,10 @@ async def _move(
 
 
 async def _change(ctx: Context, owner: ClientCalendar, block: Block, item: WorkItem, text: str, path: str) -> WorkItem:
-    if item["type"] == "EXERCISE" and is_sets(text):
+    if item["type"] == "EXERCISE" and lines.is_sets(text):
         change = store_loads(_read_sets_change(text, ctx.caller.load_unit, path), ctx)
     else:
-        parsed = parse_items(text, ctx.caller.load_unit, path)
+        parsed = lines.parse_items(text, ctx.caller.load_unit, path)
         await resolve_workouts(ctx, [parsed], owner.customer_id)
         store_loads([each.item for each in parsed.items], ctx)
         if len(parsed.items) != 1 or parsed.items[0].item["type"] != item["type"]:
@@ -231,12 +216,12 @@ async def _change(ctx: Context, owner: ClientCalendar, block: Block, item: WorkI
 
 
 def _read_sets_change(text: str, load_unit: str, path: str) -> ItemChange:
-    sets, note = split_note(text)
-    change: ItemChange = {"exerciseSets": read_planned(sets, load_unit, path)}
+    sets, note = lines.split_note(text)
+    change: ItemChange = {"exerciseSets": lines.read_planned(sets, load_unit, path)}
     return change if note is None else {**change, "exerciseInstructions": note or None}
 
 
-def _planned_change(block: Block, item: WorkItem, parsed: ParsedItem) -> ItemChange:
+def _planned_change(block: Block, item: WorkItem, parsed: lines.ParsedItem) -> ItemChange:
     """Return the fields that a text states: a missing note or label leaves the item's."""
     stated = {name: parsed.item[name] for name in PLANNED_FIELDS[item["type"]] if name in parsed.item}
     change = cast("ItemChange", stated)
@@ -251,9 +236,9 @@ def _planned_change(block: Block, item: WorkItem, parsed: ParsedItem) -> ItemCha
     return change
 
 
-def _join_superset(block: Block, parsed: ParsedItem) -> None:
+def _join_superset(block: Block, parsed: lines.ParsedItem) -> None:
     """Put a new exercise with a label into the superset of the workout that has this letter, or into a new one."""
-    is_known = parsed.superset in superset_letters(block["items"]).values()
+    is_known = parsed.superset in writing.superset_letters(block["items"]).values()
     if parsed.superset is not None and (is_known or parsed.item["supersetId"]):
         parsed.item["supersetId"] = _superset_of(block, parsed.superset)
 
@@ -263,7 +248,7 @@ def _superset_of(block: Block, letter: str) -> str:
 
     A letter names a superset by its place in the workout: the identifier may be another letter.
     """
-    letters = superset_letters(block["items"])
+    letters = writing.superset_letters(block["items"])
     by_letter = {known: superset for superset, known in letters.items()}
     names = chain([letter], (f"{letter}{number}" for number in count(2)))
     return by_letter.get(letter) or next(name for name in names if name not in letters)

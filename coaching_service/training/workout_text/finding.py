@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 from marshmallow import ValidationError, validates_schema
 from rapidfuzz import process
 
-from coaching_service.core.auth import CUSTOMERS, EXERCISES, FORMS, METRICS, Area, areas_of, coach
+from coaching_service.core import auth, validation
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import FieldError, InvalidFields, invalid_field
 from coaching_service.core.fields import take
@@ -20,7 +20,6 @@ from coaching_service.core.mcp.arguments import PageOfLines, ToolPage, describe_
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import normalize
-from coaching_service.core.validation import Choice, Date, Identifier, ListOf, Text
 from coaching_service.library import forms, metric_sets
 from coaching_service.library.exercises import name_resolution
 from coaching_service.library.exercises import service as listing
@@ -30,19 +29,8 @@ from coaching_service.library.exercises.name_resolution import KnownExercises
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.bulk import MAX_CLIENTS, choose_clients
+from coaching_service.training.workout_text import lines as workout_text_lines
 from coaching_service.training.workout_text import writing
-from coaching_service.training.workout_text.lines import (
-    Kind,
-    Mention,
-    ParsedWorkout,
-    Problem,
-    Problems,
-    describe_lone_labels,
-    error_in_line,
-    group_supersets,
-    parse_items,
-    read_planned,
-)
 from coaching_service.training.workout_text.tool_schemas import ToolExerciseArguments, ToolSetArguments
 from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.load_conversion import show_loads, store_loads
@@ -57,7 +45,11 @@ from coaching_service.training.workouts.sets import PlannedSet, SetOptions
 
 _MAX_NAMES = 200
 _NEAREST, _MIN_SCORE = 4, 60
-_AREAS: Mapping[Kind, Area] = {"exercise": EXERCISES, "form": FORMS, "metric set": METRICS}
+_AREAS: Mapping[workout_text_lines.Kind, auth.Area] = {
+    "exercise": auth.EXERCISES,
+    "form": auth.FORMS,
+    "metric set": auth.METRICS,
+}
 
 
 @dataclass(frozen=True)
@@ -75,7 +67,7 @@ class ReadTexts:
 async def read_texts(
     ctx: Context,
     texts: Sequence[tuple[str, str]],
-    earlier: Sequence[Problem] = (),
+    earlier: Sequence[workout_text_lines.Problem] = (),
     customer_id: ObjectId | None = None,
 ) -> ReadTexts:
     """Return the items of texts, each given with the field of the request that has it.
@@ -85,14 +77,18 @@ async def read_texts(
     Raises TextError for all lines that cannot be read or name nothing, with their numbers, and for `earlier` problems.
     """
     load_unit = ctx.caller.load_unit
-    parsed = [parse_items(text, load_unit, path) for path, text in texts]
-    read_as = await resolve_workouts(ctx, [ParsedWorkout(problems=list(earlier)), *parsed], customer_id)
+    parsed = [workout_text_lines.parse_items(text, load_unit, path) for path, text in texts]
+    read_as = await resolve_workouts(
+        ctx, [workout_text_lines.ParsedWorkout(problems=list(earlier)), *parsed], customer_id
+    )
     store_loads([item.item for workout in parsed for item in workout.items], ctx)
     items = [[item.details for item in workout.items] for workout in parsed]
-    return ReadTexts(items, read_as + describe_lone_labels(parsed))
+    return ReadTexts(items, read_as + workout_text_lines.describe_lone_labels(parsed))
 
 
-async def resolve_workouts(ctx: Context, workouts: Sequence[ParsedWorkout], customer_id: ObjectId | None = None) -> str:
+async def resolve_workouts(
+    ctx: Context, workouts: Sequence[workout_text_lines.ParsedWorkout], customer_id: ObjectId | None = None
+) -> str:
     """Put the identifiers of what workouts mention into their items.
 
     With a client, names of exercises mean first those on the client's calendar.
@@ -101,8 +97,12 @@ async def resolve_workouts(ctx: Context, workouts: Sequence[ParsedWorkout], cust
     Raises TextError for all lines that cannot be read, and all names that mean nothing or more than one document, with
     the nearest ones.
     """
-    problems = Problems([problem for workout in workouts for problem in workout.problems])
-    of_kind: dict[Kind, list[Mention]] = {"exercise": [], "form": [], "metric set": []}
+    problems = workout_text_lines.Problems([problem for workout in workouts for problem in workout.problems])
+    of_kind: dict[workout_text_lines.Kind, list[workout_text_lines.Mention]] = {
+        "exercise": [],
+        "form": [],
+        "metric set": [],
+    }
     for mention in (mention for workout in workouts for mention in workout.mentions):
         of_kind[mention.kind].append(mention)
     for kind in ("form", "metric set"):
@@ -125,9 +125,11 @@ async def resolve_document(ctx: Context, kind: Literal["form", "metric set"], pa
     """
     if (identifier := parse_id(text.strip().lower())) is not None:
         return identifier
-    mention = Mention(kind, path, 1, text, {}, "_id")
+    mention = workout_text_lines.Mention(kind, path, 1, text, {}, "_id")
     problems = _match_names(ctx, [mention], await _list_names(ctx, kind))
-    Problems([replace(each, line=None, message=f"is unknown: {each.message}") for each in problems]).raise_any()
+    workout_text_lines.Problems(
+        [replace(each, line=None, message=f"is unknown: {each.message}") for each in problems]
+    ).raise_any()
     return ObjectId(mention.target["_id"])
 
 
@@ -191,10 +193,14 @@ def describe_readings(texts: Iterable[str], names: Iterable[str]) -> str:
     return f" Read {', '.join(read_as)}." if read_as else ""
 
 
-async def _resolve_exercises(ctx: Context, mentions: Sequence[Mention], customer_id: ObjectId | None) -> str:
+async def _resolve_exercises(
+    ctx: Context, mentions: Sequence[workout_text_lines.Mention], customer_id: ObjectId | None
+) -> str:
     names = list(dict.fromkeys(name for mention in mentions for name in (mention.name, mention.whole) if name))
     if len(names) > _MAX_NAMES:
-        raise error_in_line(mentions[0].field, mentions[0].line, f"expected at most {_MAX_NAMES} different exercises")
+        raise workout_text_lines.error_in_line(
+            mentions[0].field, mentions[0].line, f"expected at most {_MAX_NAMES} different exercises"
+        )
     known = None if customer_id is None else exercises_of(customer_id)
     resolved = {about["name"]: about for about in await name_resolution.resolve_names(ctx, names, known)}
     for mention in mentions:
@@ -203,7 +209,7 @@ async def _resolve_exercises(ctx: Context, mentions: Sequence[Mention], customer
     resolved = {mention.name: resolved[mention.name] for mention in mentions}
     unknown = [name for name, about in resolved.items() if about["match"] is None]
     deleted_by_name = await name_resolution.find_deleted_names(ctx, unknown) if _may_list(ctx, "exercise") else {}
-    problems = Problems()
+    problems = workout_text_lines.Problems()
     for mention in mentions:
         about = resolved[mention.name]
         if about["match"] is not None:
@@ -224,22 +230,26 @@ def _is_name_with_letter(whole: ResolvedExerciseName, rest: ResolvedExerciseName
     return name_resolution.is_exact(whole) and whole["match"] != rest["match"]
 
 
-def _remove_letters_of_names(workouts: Sequence[ParsedWorkout], mentions: Sequence[Mention]) -> None:
+def _remove_letters_of_names(
+    workouts: Sequence[workout_text_lines.ParsedWorkout], mentions: Sequence[workout_text_lines.Mention]
+) -> None:
     """Take what is part of a name from the labels of supersets."""
     names = {id(mention.target) for mention in mentions if mention.whole == mention.name}
     for workout in workouts if names else ():
         for parsed in workout.items:
             if id(parsed.item) in names:
                 parsed.item["supersetId"] = parsed.superset = None
-        group_supersets(workout.items)
+        workout_text_lines.group_supersets(workout.items)
 
 
-def _may_list(ctx: Context, kind: Kind) -> bool:
+def _may_list(ctx: Context, kind: workout_text_lines.Kind) -> bool:
     """Return whether the caller may see which names there are."""
-    return areas_of(ctx.caller).allows(area=_AREAS[kind])
+    return auth.areas_of(ctx.caller).allows(area=_AREAS[kind])
 
 
-def _match_names(ctx: Context, mentions: Iterable[Mention], names: Mapping[ObjectId, str]) -> Iterator[Problem]:
+def _match_names(
+    ctx: Context, mentions: Iterable[workout_text_lines.Mention], names: Mapping[ObjectId, str]
+) -> Iterator[workout_text_lines.Problem]:
     """Put identifiers into mentions by exact names; yields the problems of the others."""
     for mention in mentions:
         wanted = normalize(mention.name)
@@ -256,8 +266,8 @@ def _match_names(ctx: Context, mentions: Iterable[Mention], names: Mapping[Objec
 
 
 def _unknown(
-    ctx: Context, mention: Mention, message: str, nearest: Sequence[str], deleted: Sequence[str] = ()
-) -> Problem:
+    ctx: Context, mention: workout_text_lines.Mention, message: str, nearest: Sequence[str], deleted: Sequence[str] = ()
+) -> workout_text_lines.Problem:
     """Return the problem of a name; only names that one document has can be written in its place."""
     counts = Counter(map(normalize, nearest))
     suggestions = [name for name in nearest if counts[normalize(name)] == 1]
@@ -265,7 +275,7 @@ def _unknown(
     description = _describe_problem(mention, is_shared, suggestions, deleted)
     if not _may_list(ctx, mention.kind):
         description = f"“{mention.name}” is not the name of exactly one {mention.kind}"
-    return Problem(
+    return workout_text_lines.Problem(
         mention.field,
         mention.line,
         message,
@@ -276,7 +286,9 @@ def _unknown(
     )
 
 
-def _describe_problem(mention: Mention, is_shared: bool, suggestions: Sequence[str], deleted: Sequence[str]) -> str:
+def _describe_problem(
+    mention: workout_text_lines.Mention, is_shared: bool, suggestions: Sequence[str], deleted: Sequence[str]
+) -> str:
     kind = f"{'an' if mention.kind == 'exercise' else 'a'} {mention.kind}"
     if is_shared:
         return f"“{mention.name}” is the name of more than one {mention.kind}. Rename the one you mean"
@@ -291,7 +303,7 @@ def _candidates_of(resolved: ResolvedExerciseName) -> list[tuple[str, ObjectId]]
     return [(each["name"], each["_id"]) for each in candidates]
 
 
-def _describe(ctx: Context, kind: Kind, candidates: Sequence[tuple[str, ObjectId]]) -> str:
+def _describe(ctx: Context, kind: workout_text_lines.Kind, candidates: Sequence[tuple[str, ObjectId]]) -> str:
     """Return what is wrong with a name that means nothing, or several documents, with the nearest that may be seen."""
     if not _may_list(ctx, kind):
         return f"the name does not mean exactly one {kind}; naming the nearest needs {_AREAS[kind].VIEW}"
@@ -309,14 +321,18 @@ _MUSCLES = {normalize(name): identifier for name, identifier in ID_OF.items()}
 class WorkoutSearch(ToolPage):
     """What the workouts have, whose they are and when, and a page."""
 
-    exercise = Text(**optional("A name, or _id."))
-    muscle = Text(max_length=40, **optional("Or: trained by an exercise."))
-    words = Text(max_length=100, **optional("Or: in names and notes."))
-    customerIds = ListOf(Identifier(), minimum=1, maximum=MAX_CLIENTS, **optional("Without: all active clients."))
-    groups = ListOf(Text(max_length=100), minimum=1, maximum=MAX_CLIENTS, **optional("Or: clients in these."))
-    locals()["from"] = Date(**optional("Without: 28 days ago."))
-    to = Date(**optional("Without: in 28 days."))
-    status = Choice("planned", "done", **optional("Only what is not done yet, or done."))
+    exercise = validation.Text(**optional("A name, or _id."))
+    muscle = validation.Text(max_length=40, **optional("Or: trained by an exercise."))
+    words = validation.Text(max_length=100, **optional("Or: in names and notes."))
+    customerIds = validation.ListOf(
+        validation.Identifier(), minimum=1, maximum=MAX_CLIENTS, **optional("Without: all active clients.")
+    )
+    groups = validation.ListOf(
+        validation.Text(max_length=100), minimum=1, maximum=MAX_CLIENTS, **optional("Or: clients in these.")
+    )
+    locals()["from"] = validation.Date(**optional("Without: 28 days ago."))
+    to = validation.Date(**optional("Without: in 28 days."))
+    status = validation.Choice("planned", "done", **optional("Only what is not done yet, or done."))
 
     @validates_schema(skip_on_field_errors=False)
     def chooses_once(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -328,7 +344,7 @@ class WorkoutSearch(ToolPage):
             raise ValidationError("must not be combined with customerIds", "groups")
 
 
-@tools.tool("Find workouts", access=coach(CUSTOMERS.VIEW), takes=WorkoutSearch(), returns=PageOfLines)
+@tools.tool("Find workouts", access=auth.coach(auth.CUSTOMERS.VIEW), takes=WorkoutSearch(), returns=PageOfLines)
 async def find_workouts(
     ctx: Context,
     exercise: str | None,
@@ -448,7 +464,7 @@ def _to_item(exercise: ToolExerciseArguments, exercise_id: ObjectId, sets: list[
 
 
 def _read_sets(sets: str | list[ToolSetArguments], load_unit: str, path: str) -> list[PlannedSet]:
-    return read_planned(sets, load_unit, path) if isinstance(sets, str) else _planned_sets(sets)
+    return workout_text_lines.read_planned(sets, load_unit, path) if isinstance(sets, str) else _planned_sets(sets)
 
 
 def _planned_sets(sets: Iterable[ToolSetArguments]) -> list[PlannedSet]:

@@ -8,43 +8,26 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from marshmallow import ValidationError, fields, validates_schema
 
+from coaching_service.core import validation
 from coaching_service.core.field_schemas import argument_of, arguments_of, input_of
 from coaching_service.core.fields import Default, Description, names_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import (
-    MAX_TOOL_PAGE,
-    UNLISTED,
-    Arguments,
-    CustomerArgument,
-    Dates,
-    ToolPage,
-    optional,
-)
-from coaching_service.core.validation import (
-    TEXT_LENGTH,
-    CalendarDate,
-    Choice,
-    Identifier,
-    Integer,
-    ListOf,
-    Number,
-    Text,
-)
+from coaching_service.core.mcp import arguments
 from coaching_service.training.workout_text.writing import DETAILS
+from coaching_service.training.workouts import sets as workout_sets
 from coaching_service.training.workouts.blocks.models import BlockSettings
-from coaching_service.training.workouts.sets import MAX_METERS, MAX_REPS, MAX_SECONDS, MAX_SETS, PlannedLoad, SetOptions
 
 _MAX_CALENDAR = 93
 MAX_DAYS, MAX_TEXT = 31, 20_000
-_SETS_TEXT = Text(max_length=2_000)
+_SETS_TEXT = validation.Text(max_length=2_000)
 _ITEM_ID = re.compile(r"#?[0-9a-fA-F]{6,24}", re.ASCII)
 
 
-class WorkoutPage(ToolPage):
+class WorkoutPage(arguments.ToolPage):
     """How much of each workout, and a page."""
 
-    pageSize = Integer(minimum=1, maximum=MAX_TOOL_PAGE, load_default=40)
-    detail = Choice(
+    pageSize = validation.Integer(minimum=1, maximum=arguments.MAX_TOOL_PAGE, load_default=40)
+    detail = validation.Choice(
         *DETAILS,
         load_default="plan",
         metadata={
@@ -54,13 +37,13 @@ class WorkoutPage(ToolPage):
     )
 
 
-class CalendarDates(Dates, WorkoutPage, CustomerArgument):
+class CalendarDates(arguments.Dates, WorkoutPage, arguments.CustomerArgument):
     """A client, a range of dates (at most three months), how much of each workout, and a page."""
 
     max_days = _MAX_CALENDAR
 
 
-class ItemIdentifier(Text):
+class ItemIdentifier(validation.Text):
     """The identifier of an item, or its last 6 characters or more."""
 
     def __init__(self, **options: Any) -> None:
@@ -75,19 +58,19 @@ class ItemIdentifier(Text):
 
 
 class _Quantity(TypedDict):
-    reps: Annotated[int | None, Integer(minimum=0, maximum=MAX_REPS)]
-    repsMax: Annotated[int | None, Integer(minimum=0, maximum=MAX_REPS)]
-    seconds: Annotated[float | None, Number(minimum=0, maximum=MAX_SECONDS)]
-    meters: Annotated[float | None, Number(minimum=0, maximum=MAX_METERS)]
+    reps: Annotated[int | None, validation.Integer(minimum=0, maximum=workout_sets.MAX_REPS)]
+    repsMax: Annotated[int | None, validation.Integer(minimum=0, maximum=workout_sets.MAX_REPS)]
+    seconds: Annotated[float | None, validation.Number(minimum=0, maximum=workout_sets.MAX_SECONDS)]
+    meters: Annotated[float | None, validation.Number(minimum=0, maximum=workout_sets.MAX_METERS)]
 
 
-class ToolSetArguments(_Quantity, PlannedLoad, SetOptions):
+class ToolSetArguments(_Quantity, workout_sets.PlannedLoad, workout_sets.SetOptions):
     """A planned set: repetitions, seconds or meters, with a load or without; `count` such sets."""
 
-    count: Annotated[int, Integer(minimum=1, maximum=20), Default(1)]
+    count: Annotated[int, validation.Integer(minimum=1, maximum=20), Default(1)]
 
 
-class _Quantities(Arguments):
+class _Quantities(arguments.Arguments):
     @validates_schema
     def has_one_quantity(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require exactly one quantity, and a maximum that is not below the minimum."""
@@ -103,7 +86,7 @@ class _Quantities(Arguments):
 _ToolSet = input_of(ToolSetArguments, _Quantities, name="ToolSet")
 
 
-class ToolSets(ListOf):
+class ToolSets(validation.ListOf):
     """Sets as text or as an array: at most 100 in all, each counted `count` times."""
 
     def __init__(self, **options: Any) -> None:
@@ -121,11 +104,11 @@ class ToolExerciseArguments(TypedDict):
     exerciseId: ObjectId | None
     name: str | None
     sets: Annotated[str | list[ToolSetArguments], ToolSets()]
-    instructions: Annotated[str | None, Text(max_length=TEXT_LENGTH)]
-    superset: Annotated[str | None, Text(max_length=50)]
+    instructions: Annotated[str | None, validation.Text(max_length=validation.TEXT_LENGTH)]
+    superset: Annotated[str | None, validation.Text(max_length=50)]
 
 
-class _NamedExercise(Arguments):
+class _NamedExercise(arguments.Arguments):
     @validates_schema
     def names_one_exercise(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require an identifier or a name."""
@@ -135,22 +118,22 @@ class _NamedExercise(Arguments):
     @validates_schema
     def limit_sets(self, data: Mapping[str, Any], **_: Any) -> None:
         """Limit the number of sets."""
-        if not isinstance(data["sets"], str) and sum(each["count"] for each in data["sets"]) > MAX_SETS:
-            raise ValidationError(f"must not be more than {MAX_SETS} in all", "sets")
+        if not isinstance(data["sets"], str) and sum(each["count"] for each in data["sets"]) > workout_sets.MAX_SETS:
+            raise ValidationError(f"must not be more than {workout_sets.MAX_SETS} in all", "sets")
 
 
 _ToolExercise = input_of(ToolExerciseArguments, _NamedExercise, name="ToolExercise")
 
 
-def workout_text(description: str, **options: Any) -> Text:
+def workout_text(description: str, **options: Any) -> validation.Text:
     """Return the field of a text with a line for each item."""
-    return Text(max_length=MAX_TEXT, metadata={"description": description}, **options)
+    return validation.Text(max_length=MAX_TEXT, metadata={"description": description}, **options)
 
 
-class BlockArguments(Arguments):
+class BlockArguments(arguments.Arguments):
     """What is set for a workout with a `text`; a day of rest has none."""
 
-    class Meta(Arguments.Meta):
+    class Meta(arguments.Arguments.Meta):
         include = arguments_of(BlockSettings)
 
     @validates_schema
@@ -163,11 +146,11 @@ class BlockArguments(Arguments):
 class WorkoutDayArguments(BlockSettings):
     """A workout of a date, as text."""
 
-    date: Annotated[str, CalendarDate(), Description("YYYY-MM-DD, the client's local date.")]
+    date: Annotated[str, validation.CalendarDate(), Description("YYYY-MM-DD, the client's local date.")]
     name: Annotated[str, Description("Name of the workout, such as Lower body.")]
     text: Annotated[
         str,
-        Text(max_length=MAX_TEXT, allow_blank=True),
+        validation.Text(max_length=MAX_TEXT, allow_blank=True),
         Default(""),
         Description("A line for each item, in order."),
     ]
@@ -180,14 +163,21 @@ class WorkoutDay(BlockArguments):
         include = arguments_of(WorkoutDayArguments)
 
 
-class NewWorkouts(CustomerArgument):
+class NewWorkouts(arguments.CustomerArgument):
     """Workouts as text; or one with its exercises as an array."""
 
-    days = ListOf(fields.Nested(WorkoutDay), minimum=1, maximum=MAX_DAYS, **optional("The workouts."))
-    date = CalendarDate(load_default=None, allow_none=True, metadata=UNLISTED)
-    name = Text(load_default=None, allow_none=True, metadata=UNLISTED)
-    exercises = ListOf(
-        fields.Nested(_ToolExercise), minimum=1, maximum=50, load_default=None, allow_none=True, metadata=UNLISTED
+    days = validation.ListOf(
+        fields.Nested(WorkoutDay), minimum=1, maximum=MAX_DAYS, **arguments.optional("The workouts.")
+    )
+    date = validation.CalendarDate(load_default=None, allow_none=True, metadata=arguments.UNLISTED)
+    name = validation.Text(load_default=None, allow_none=True, metadata=arguments.UNLISTED)
+    exercises = validation.ListOf(
+        fields.Nested(_ToolExercise),
+        minimum=1,
+        maximum=50,
+        load_default=None,
+        allow_none=True,
+        metadata=arguments.UNLISTED,
     )
 
     @validates_schema
@@ -204,21 +194,21 @@ class NewWorkouts(CustomerArgument):
             raise ValidationError("must not be combined with date, name or exercises", "days")
 
 
-class WorkoutArgument(CustomerArgument):
+class WorkoutArgument(arguments.CustomerArgument):
     """A workout of a client."""
 
-    workoutId = Identifier(required=True, metadata={"description": "From get_workouts."})
+    workoutId = validation.Identifier(required=True, metadata={"description": "From get_workouts."})
 
 
 class WorkoutChange(WorkoutArgument):
     """A new name, date, position or other settings of a workout."""
 
-    class Meta(Arguments.Meta):
+    class Meta(arguments.Arguments.Meta):
         include = {name: argument_of(BlockSettings, name, may_be_absent=True) for name in names_of(BlockSettings)}
 
-    name = Text(**optional("A new name."))
-    date = CalendarDate(**optional("A new date, YYYY-MM-DD."))
-    order = Integer(minimum=0, maximum=1000, **optional("New position in the day, from 0."))
+    name = validation.Text(**arguments.optional("A new name."))
+    date = validation.CalendarDate(**arguments.optional("A new date, YYYY-MM-DD."))
+    order = validation.Integer(minimum=0, maximum=1000, **arguments.optional("New position in the day, from 0."))
 
     @validates_schema(skip_on_field_errors=False)
     def changes_something(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -237,21 +227,21 @@ class ItemEditArguments(TypedDict):
     ]
     text: Annotated[
         str | None,
-        Text(max_length=MAX_TEXT),
+        validation.Text(max_length=MAX_TEXT),
         Description("add: lines as in create_workout. change: one such item, or only its sets."),
     ]
     index: Annotated[
         int | None,
-        Integer(minimum=0, maximum=1000),
+        validation.Integer(minimum=0, maximum=1000),
         Description("add, move: new position from 0. Default: the end."),
     ]
     toWorkoutId: Annotated[ObjectId | None, Description("move: another workout of the client.")]
 
 
-class ItemEdit(Arguments):
+class ItemEdit(arguments.Arguments):
     """One change of a workout's items."""
 
-    class Meta(Arguments.Meta):
+    class Meta(arguments.Arguments.Meta):
         include = arguments_of(ItemEditArguments)
 
     @validates_schema
@@ -267,6 +257,6 @@ class ItemEdit(Arguments):
 class ItemEdits(WorkoutArgument):
     """Changes of a workout's items, in order."""
 
-    changes = ListOf(
+    changes = validation.ListOf(
         fields.Nested(ItemEdit), minimum=1, maximum=50, required=True, metadata={"description": "In order."}
     )

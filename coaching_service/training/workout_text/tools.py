@@ -13,45 +13,21 @@ from coaching_service.core.dates import name_days
 from coaching_service.core.fields import labels_of, names_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import Page
+from coaching_service.core.mcp import results
 from coaching_service.core.mcp.arguments import describe_list, paged
-from coaching_service.core.mcp.results import Answer, Identifiers, Reason, Written, find_reasons, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import snake_case
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.service import AvailabilityText, write_period
 from coaching_service.people.customers import service as customers
+from coaching_service.training.workout_text import tool_schemas, writing
 from coaching_service.training.workout_text._edits import apply_edits
 from coaching_service.training.workout_text.argument_checks import check_names
 from coaching_service.training.workout_text.finding import describe_readings, read_texts, to_exercise_items
-from coaching_service.training.workout_text.tool_schemas import (
-    CalendarDates,
-    ItemEditArguments,
-    ItemEdits,
-    NewWorkouts,
-    ToolExerciseArguments,
-    WorkoutArgument,
-    WorkoutChange,
-    WorkoutDayArguments,
-)
-from coaching_service.training.workout_text.writing import (
-    CalendarTexts,
-    Detail,
-    name_of,
-    write_block,
-    write_header,
-    write_session,
-)
 from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
-from coaching_service.training.workouts.blocks.models import (
-    Block,
-    BlockChange,
-    BlockSettings,
-    DayBlock,
-    NewBlock,
-    plan_of,
-)
 from coaching_service.training.workouts.blocks.service import ClientCalendar, has_nothing_done, regular_blocks
 
 tools = Tools()
@@ -60,13 +36,21 @@ _change = partial(tools.tool, access=coach(CUSTOMERS.EDIT), writes=True, locks="
 # Of planned sets, which assistants read only where they differ.
 _DEFAULTS: dict[str, Any] = {"isAmrap": False, "perSide": False, "setKind": "normal"}
 _LISTED_IDENTIFIERS, _NAMED_BLOCKS = 20, 10
-_SETTINGS = labels_of(BlockSettings)
+_SETTINGS = labels_of(block_models.BlockSettings)
 
 
-@tools.tool("Read workouts", access=coach(CUSTOMERS.VIEW), takes=CalendarDates(), returns=CalendarTexts)
+@tools.tool(
+    "Read workouts", access=coach(CUSTOMERS.VIEW), takes=tool_schemas.CalendarDates(), returns=writing.CalendarTexts
+)
 async def get_workouts(
-    ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, page: int, page_size: int, detail: Detail
-) -> Answer:
+    ctx: Context,
+    customer_id: ObjectId,
+    start_date: str,
+    end_date: str,
+    page: int,
+    page_size: int,
+    detail: writing.Detail,
+) -> results.Answer:
     """Read the workouts on a client's calendar as text, planned and done, of at most three months. A line for each
     item, as create_workout takes it, begins with # and the item's id; the workout's _id is in brackets."""
     customer, blocks, today = await gather_reads(
@@ -77,35 +61,41 @@ async def get_workouts(
     )
     period = await availability.find_present_or_next(ctx, customer_id, today)
     load_unit = ctx.caller.load_unit
-    title = f"Workouts of {typed(customer['name'])}, loads in {load_unit}"
+    title = f"Workouts of {results.typed(customer['name'])}, loads in {load_unit}"
     listed = paged(show_loads(blocks, ctx, load_unit), page, page_size)
     answer = answer_workouts(title, listed, load_unit, detail)
     if period is None:
         return answer
     text = f"Availability: {write_period(period)}\n{answer.text}"
-    return Answer(text, {**answer.data, "availability": take(AvailabilityText, period)})
+    return results.Answer(text, {**answer.data, "availability": take(AvailabilityText, period)})
 
 
-def answer_workouts(title: str, page: Page[Block], load_unit: str, detail: Detail) -> Answer:
+def answer_workouts(
+    title: str, page: Page[block_models.Block], load_unit: str, detail: writing.Detail
+) -> results.Answer:
     """Return a page of workouts as text and as data."""
     docs = [_describe_workout(block, load_unit, detail) for block in page["docs"]]
     more = f"; more on page {page['nextPage']} of {page['totalPages']}" if page["hasNextPage"] else ""
-    workouts = [f"{write_header(block)}\n{doc.get('lines', '')}" for block, doc in zip(page["docs"], docs, strict=True)]
+    workouts = [
+        f"{writing.write_header(block)}\n{doc.get('lines', '')}" for block, doc in zip(page["docs"], docs, strict=True)
+    ]
     text = "\n\n".join([f"{title}: {page['totalDocs']}{more}", *workouts])
-    return Answer(text, {**describe_list(title, page), "docs": docs})
+    return results.Answer(text, {**describe_list(title, page), "docs": docs})
 
 
-def _describe_workout(block: Block, load_unit: str, detail: Detail) -> dict[str, Any]:
+def _describe_workout(block: block_models.Block, load_unit: str, detail: writing.Detail) -> dict[str, Any]:
     """Return a workout as assistants read it; for `full` also its items as objects."""
-    settings = {name: value for name, value in take(BlockSettings, block).items() if value not in (None, False)}
+    settings = {
+        name: value for name, value in take(block_models.BlockSettings, block).items() if value not in (None, False)
+    }
     described: dict[str, Any] = {
         "_id": block["_id"],
         "date": block["date"],
         "day": block["day"],
         "name": block["name"],
         "settings": settings or None,
-        "session": write_session(block) or None,
-        "lines": write_block(block, load_unit, detail) or None,
+        "session": writing.write_session(block) or None,
+        "lines": writing.write_block(block, load_unit, detail) or None,
     }
     if detail == "full":
         described["items"] = [
@@ -131,20 +121,20 @@ def _without_unset(value: Any) -> Any:
 @tools.tool(
     "Create workouts",
     access=coach(CUSTOMERS.EDIT),
-    takes=NewWorkouts(),
+    takes=tool_schemas.NewWorkouts(),
     writes=True,
     locks="customer",
-    confirms=(Reason.MANY_DAYS, Reason.FAR_DATE),
+    confirms=(results.Reason.MANY_DAYS, results.Reason.FAR_DATE),
     check=check_names,
 )
 async def create_workout(
     ctx: Context,
     customer_id: ObjectId,
-    days: list[WorkoutDayArguments] | None,
+    days: list[tool_schemas.WorkoutDayArguments] | None,
     date: str | None,
     name: str | None,
-    exercises: list[ToolExerciseArguments] | None,
-) -> Written:
+    exercises: list[tool_schemas.ToolExerciseArguments] | None,
+) -> results.Written:
     """Schedule workouts on a client's calendar, all or nothing. text has a line for each item: `NAME: SETS | note`,
     NAME an exercise's name or [id]. SETS are groups separated by commas, each
     `COUNT x REPS[-REPS] [@LOAD[kg|lb] | @P%] [flags]`: 4x8-10 @60kg rest 90s RPE8; 3x30s; 2x400m; 3xAMRAP; 1x8+ (at
@@ -159,16 +149,16 @@ async def create_workout(
         created = (await block_batches.create_blocks(ctx, owner, blocks))["created"]
     else:
         items = await to_exercise_items(ctx, customer_id, exercises or [])
-        block: NewBlock = {"name": name or "", "date": date or "", "isRest": False, "items": items}
+        block: block_models.NewBlock = {"name": name or "", "date": date or "", "isRest": False, "items": items}
         created = [await block_batches.create_block(ctx, owner, block, items_field="exercises")]
         sent = [each["name"] or str(each["exerciseId"]) for each in exercises or []]
-        read_as = describe_readings(sent, [name_of(item) for item in created[0]["items"]])
+        read_as = describe_readings(sent, [writing.name_of(item) for item in created[0]["items"]])
     dates = {str(block["date"]) for block in created}
     today = await customers.resolve_today(ctx, customer_id)
-    return Written(
+    return results.Written(
         f"Created {await _name_workouts(ctx, customer_id, created)}{describe_taken_days(there, today)}.{read_as}",
         identify_workouts(created),
-        find_reasons(today=await customers.get_local_date(ctx, customer_id), dates=dates, days=len(dates)),
+        results.find_reasons(today=await customers.get_local_date(ctx, customer_id), dates=dates, days=len(dates)),
     )
 
 
@@ -177,39 +167,41 @@ def _describe_change(before: str, after: str) -> str:
 
 
 def _say(value: Any) -> str:
-    return ("yes" if value else "no") if isinstance(value, bool) else "-" if value is None else typed(str(value))
+    return (
+        ("yes" if value else "no") if isinstance(value, bool) else "-" if value is None else results.typed(str(value))
+    )
 
 
-async def read_taken_days(ctx: Context, owner: ClientCalendar, dates: Collection[str]) -> list[DayBlock]:
+async def read_taken_days(ctx: Context, owner: ClientCalendar, dates: Collection[str]) -> list[block_models.DayBlock]:
     """Return the workouts that days of a client have, without check-ins. Raises NotFound and Forbidden."""
     await owner.require_access(ctx)
     return regular_blocks(await block_batches.read_days(ctx, owner, {"$in": sorted(dates)}))
 
 
-def describe_taken_days(blocks: Sequence[DayBlock], today: str) -> str:
+def describe_taken_days(blocks: Sequence[block_models.DayBlock], today: str) -> str:
     """Return the workouts that days had before, for the sentence of a tool; empty without any."""
     if not blocks:
         return ""
     more = f" and {len(blocks) - _NAMED_BLOCKS} more" if len(blocks) > _NAMED_BLOCKS else ""
     some = blocks[:_NAMED_BLOCKS]
-    named = ", ".join(f"{typed(block['name'])} on {name_days([str(block['date'])], today)}" for block in some)
+    named = ", ".join(f"{results.typed(block['name'])} on {name_days([str(block['date'])], today)}" for block in some)
     return f"; there {'was' if len(blocks) == 1 else 'were'} already {named}{more}"
 
 
 async def _read_days(
-    ctx: Context, customer_id: ObjectId, days: Sequence[WorkoutDayArguments]
-) -> tuple[list[NewBlock], str]:
+    ctx: Context, customer_id: ObjectId, days: Sequence[tool_schemas.WorkoutDayArguments]
+) -> tuple[list[block_models.NewBlock], str]:
     """Return the blocks that texts describe, and how names were read. Raises InvalidFields, naming the line."""
     texts = [(f"days.{index}.text", day["text"]) for index, day in enumerate(days)]
     read = await read_texts(ctx, texts, customer_id=customer_id)
-    blocks: list[NewBlock] = [
-        cast("NewBlock", {**plan_of(day, items), "date": day["date"]})
+    blocks: list[block_models.NewBlock] = [
+        cast("block_models.NewBlock", {**block_models.plan_of(day, items), "date": day["date"]})
         for day, items in zip(days, read.items, strict=True)
     ]
     return blocks, read.remarks
 
 
-def identify_workouts(blocks: Sequence[Block]) -> Identifiers:
+def identify_workouts(blocks: Sequence[block_models.Block]) -> results.Identifiers:
     """Return the identifiers of workouts for the result of a tool, if there are not too many of them."""
     ids = [block["_id"] for block in blocks]
     if len(ids) == 1:
@@ -217,16 +209,20 @@ def identify_workouts(blocks: Sequence[Block]) -> Identifiers:
     return {"workoutIds": ids} if len(ids) <= _LISTED_IDENTIFIERS else {}
 
 
-async def _name_workouts(ctx: Context, customer_id: ObjectId, blocks: Sequence[Block]) -> str:
+async def _name_workouts(ctx: Context, customer_id: ObjectId, blocks: Sequence[block_models.Block]) -> str:
     customer = await customers.get_visible_reference(ctx, customer_id)
     today = await customers.resolve_today(ctx, customer_id)
     count = "1 workout" if len(blocks) == 1 else f"{len(blocks)} workouts"
     some = blocks[:_LISTED_IDENTIFIERS]
-    named = ", ".join(f"{typed(block['name'])} on {name_days([str(block['date'])], today)}" for block in some)
-    return f"{count} of {typed(customer['name'])}: {named}"
+    named = ", ".join(f"{results.typed(block['name'])} on {name_days([str(block['date'])], today)}" for block in some)
+    return f"{count} of {results.typed(customer['name'])}: {named}"
 
 
-@_change("Rename or move a workout", takes=WorkoutChange(), confirms=(Reason.DONE_WORK, Reason.FAR_DATE))
+@_change(
+    "Rename or move a workout",
+    takes=tool_schemas.WorkoutChange(),
+    confirms=(results.Reason.DONE_WORK, results.Reason.FAR_DATE),
+)
 async def update_workout(
     ctx: Context,
     customer_id: ObjectId,
@@ -235,13 +231,13 @@ async def update_workout(
     date: str | None,
     order: int | None,
     **settings: Any,
-) -> Written:
+) -> results.Written:
     """Change a workout's name, date, position in the day or other settings; what is done moves with it, after
     confirmation."""
     owner = ClientCalendar(customer_id)
     before = await service.get(ctx, owner, workout_id)
-    change: BlockChange = {}
-    there: list[DayBlock] = []
+    change: block_models.BlockChange = {}
+    there: list[block_models.DayBlock] = []
     if name is not None and name != before["name"]:
         change["name"] = name
     if date is not None and date != before["date"]:
@@ -249,11 +245,11 @@ async def update_workout(
         there = await read_taken_days(ctx, owner, {date})
     if order is not None:
         change["order"] = order
-    given = {each: settings[snake_case(each)] for each in names_of(BlockSettings)}
+    given = {each: settings[snake_case(each)] for each in names_of(block_models.BlockSettings)}
     changed = {each: value for each, value in given.items() if value not in (None, cast("Any", before)[each])}
-    block = await service.update(ctx, owner, workout_id, cast("BlockChange", {**change, **changed}))
+    block = await service.update(ctx, owner, workout_id, cast("block_models.BlockChange", {**change, **changed}))
     customer = await customers.get_visible_reference(ctx, customer_id)
-    named = _describe_change(typed(before["name"]), typed(block["name"]))
+    named = _describe_change(results.typed(before["name"]), results.typed(block["name"]))
     today = await customers.resolve_today(ctx, customer_id)
     moved = _describe_change(*(name_days([str(each["date"])], today) for each in (before, block)))
     place = _describe_change(str((block if "date" in change else before)["order"]), str(block["order"]))
@@ -262,13 +258,14 @@ async def update_workout(
         values = [_say(cast("Mapping[str, Any]", known)[each]) for known in (before, block)]
         position += f", {_SETTINGS.get(each, each).lower()} {_describe_change(*values)}"
     if ctx.change_id is None:
-        stays = f"Nothing changed: the workout {named} of {typed(customer['name'])} is already on {moved}{position}."
-        return Written(stays, {"workoutId": workout_id})
-    return Written(
-        f"Changed the workout {named} of {typed(customer['name'])}, {moved}{position}"
+        about = f"the workout {named} of {results.typed(customer['name'])}"
+        stays = f"Nothing changed: {about} is already on {moved}{position}."
+        return results.Written(stays, {"workoutId": workout_id})
+    return results.Written(
+        f"Changed the workout {named} of {results.typed(customer['name'])}, {moved}{position}"
         f"{describe_taken_days(there, today)}.",
         {"workoutId": workout_id},
-        find_reasons(
+        results.find_reasons(
             today=await customers.get_local_date(ctx, customer_id),
             dates=[change["date"]] if "date" in change else [],
             done_work="date" in change and not has_nothing_done(before),
@@ -276,31 +273,33 @@ async def update_workout(
     )
 
 
-@_change("Change a workout's items", takes=ItemEdits(), confirms=(Reason.DONE_WORK,), check=check_names)
+@_change(
+    "Change a workout's items", takes=tool_schemas.ItemEdits(), confirms=(results.Reason.DONE_WORK,), check=check_names
+)
 async def update_workout_items(
-    ctx: Context, customer_id: ObjectId, workout_id: ObjectId, changes: list[ItemEditArguments]
-) -> Written:
+    ctx: Context, customer_id: ObjectId, workout_id: ObjectId, changes: list[tool_schemas.ItemEditArguments]
+) -> results.Written:
     """Add, change, move and remove items of a workout, all or nothing. A changed exercise may have only new sets (`4x8
     @62.5kg`), or `NAME: SETS | note`; without a note it stays. A label A) puts it into a superset, -) takes it out."""
     owner = ClientCalendar(customer_id)
     outcome = await apply_edits(ctx, owner, workout_id, changes)
     named = await _name_workouts(ctx, customer_id, [await service.get(ctx, owner, workout_id)])
     verb = "Nothing changed in" if ctx.change_id is None else "Changed items of"
-    return Written(
+    return results.Written(
         f"{verb} {named}: {'; '.join(outcome.sentences)}.{outcome.remarks}",
         {"workoutId": workout_id, "itemIds": outcome.added},
-        find_reasons(done_work=outcome.changes_done_work),
+        results.find_reasons(done_work=outcome.changes_done_work),
     )
 
 
-@_change("Remove a workout", takes=WorkoutArgument(), deletes=True, confirms=(Reason.DONE_WORK,))
-async def remove_workout(ctx: Context, customer_id: ObjectId, workout_id: ObjectId) -> Written:
+@_change("Remove a workout", takes=tool_schemas.WorkoutArgument(), deletes=True, confirms=(results.Reason.DONE_WORK,))
+async def remove_workout(ctx: Context, customer_id: ObjectId, workout_id: ObjectId) -> results.Written:
     """Remove a workout with its items; with something done only after confirmation."""
     owner = ClientCalendar(customer_id)
     block = await service.get(ctx, owner, workout_id)
     await service.delete(ctx, owner, workout_id)
-    return Written(
+    return results.Written(
         f"Removed {await _name_workouts(ctx, customer_id, [block])}.",
         {"workoutId": workout_id},
-        find_reasons(done_work=not has_nothing_done(block)),
+        results.find_reasons(done_work=not has_nothing_done(block)),
     )

@@ -16,14 +16,7 @@ from coaching_service.training.set_text.planned import write_planned
 from coaching_service.training.set_text.scanner import write_number
 from coaching_service.training.workouts.blocks.models import Block, BlockSettings
 from coaching_service.training.workouts.blocks.service import describe_settings
-from coaching_service.training.workouts.items.models import (
-    CircuitExercise,
-    CircuitItem,
-    ExerciseItem,
-    FormItem,
-    MetricsItem,
-    WorkItem,
-)
+from coaching_service.training.workouts.items import models as item_models
 from coaching_service.training.workouts.sets import CustomerSet, PlannedSet
 
 Detail = Literal["summary", "plan", "full"]
@@ -106,7 +99,7 @@ def write_block(block: Block, load_unit: str, detail: Detail) -> str:
     return "\n".join(lines)
 
 
-def write_item(item: WorkItem, load_unit: str) -> list[str]:
+def write_item(item: item_models.WorkItem, load_unit: str) -> list[str]:
     """Return the lines that describe what is planned in an item, as `lines` reads them."""
     if item["type"] == "EXERCISE":
         return [_write_exercise(item["exercise"], item["exerciseSets"], item["exerciseInstructions"], load_unit)]
@@ -123,7 +116,7 @@ def write_item(item: WorkItem, load_unit: str) -> list[str]:
     return [f"metrics: {quote(item['metricsFields']['name'])}"]
 
 
-def name_of(item: WorkItem) -> str:
+def name_of(item: item_models.WorkItem) -> str:
     """Return the name of an item that has been presented."""
     if item["type"] == "EXERCISE":
         return item["exercise"]["name"]
@@ -138,7 +131,7 @@ def name_of(item: WorkItem) -> str:
     return item["reminderFields"]["message"]
 
 
-def name_with_sets(item: WorkItem, load_unit: str, *, notes: bool = False) -> str:
+def name_with_sets(item: item_models.WorkItem, load_unit: str, *, notes: bool = False) -> str:
     """Return the name of an item that has been presented, with its planned sets or time as text, and with its notes."""
 
     def write_sets(name: str, sets: Sequence[PlannedSet], note: str | None) -> str:
@@ -156,7 +149,7 @@ def name_with_sets(item: WorkItem, load_unit: str, *, notes: bool = False) -> st
     return f"{quote(name_of(item))}{_write_note(note)}"
 
 
-def notes_of(item: WorkItem) -> list[str | None]:
+def notes_of(item: item_models.WorkItem) -> list[str | None]:
     """Return the notes for the client in an item: of an exercise, a task, or the exercises of a circuit."""
     if item["type"] == "EXERCISE":
         return [item["exerciseInstructions"]]
@@ -170,27 +163,27 @@ _SHORTEST = 6
 _FULL = 24
 
 
-def shorten_ids(items: Sequence[WorkItem]) -> dict[ObjectId, str]:
+def shorten_ids(items: Sequence[item_models.WorkItem]) -> dict[ObjectId, str]:
     """Return the short form of each item's identifier; all have the same length."""
     ids = [str(item["_id"]) for item in items]
     length = next(size for size in range(_SHORTEST, _FULL + 1) if len({each[-size:] for each in ids}) == len(set(ids)))
     return {item["_id"]: str(item["_id"])[-length:] for item in items}
 
 
-def find_item(items: Sequence[WorkItem], short_id: str) -> WorkItem | None:
+def find_item(items: Sequence[item_models.WorkItem], short_id: str) -> item_models.WorkItem | None:
     """Return the item whose identifier ends with `short_id` (6 to 24 characters); None if none or several do."""
     wanted = short_id.lower().removeprefix("#")
     matching = [item for item in items if len(wanted) >= _SHORTEST and str(item["_id"]).endswith(wanted)]
     return matching[0] if len(matching) == 1 else None
 
 
-def superset_letters(items: Iterable[WorkItem]) -> dict[str, str]:
+def superset_letters(items: Iterable[item_models.WorkItem]) -> dict[str, str]:
     """Return the letter by which a text names each superset of a workout, by the superset's identifier."""
     ids = (item["supersetId"] for item in items if item["type"] == "EXERCISE" and item["supersetId"])
     return {superset: _letter(position) for position, superset in enumerate(dict.fromkeys(ids))}
 
 
-def label_supersets(items: Sequence[WorkItem]) -> dict[ObjectId, str]:
+def label_supersets(items: Sequence[item_models.WorkItem]) -> dict[ObjectId, str]:
     """Return the labels (`A1)`, `A2)`, `B1)`) of the exercises in supersets, by item."""
     letters = superset_letters(items)
     counts = dict.fromkeys(letters, 0)
@@ -214,7 +207,7 @@ def _write_note(note: str | None) -> str:
     return f" | {quote(note)}" if note else ""
 
 
-def _write_circuit(item: CircuitItem, load_unit: str) -> list[str]:
+def _write_circuit(item: item_models.CircuitItem, load_unit: str) -> list[str]:
     lines = [f"circuit {quote(item['circuitName'])}, {item['rounds']} rounds:"]
     for entry in item["circuitExercises"]:
         lines.append(f"- {_write_exercise(entry['exercise'], entry['sets'], entry['instructions'], load_unit)}")
@@ -223,20 +216,22 @@ def _write_circuit(item: CircuitItem, load_unit: str) -> list[str]:
     return lines
 
 
-def _sets_of(item: CircuitItem, entry: CircuitExercise) -> list[CustomerSet]:
+def _sets_of(item: item_models.CircuitItem, entry: item_models.CircuitExercise) -> list[CustomerSet]:
     """Return the done sets of an exercise of a circuit, round by round."""
     done = [each for each in item["customerSets"] if each["exerciseId"] == entry["exerciseId"]]
     return sorted(done, key=lambda each: (each["round"] or 0, each["index"]))
 
 
-def write_done_of(item: WorkItem, load_unit: str, entry: CircuitExercise | None = None) -> str:
+def write_done_of(item: item_models.WorkItem, load_unit: str, entry: item_models.CircuitExercise | None = None) -> str:
     """Return what was done for an item, with its comments, or of an exercise of a circuit; empty for nothing."""
     if entry is not None:
         return write_result_of(item, load_unit, entry)
     return "".join(write_log(item, load_unit)).strip().removeprefix("done: ")
 
 
-def write_result_of(item: WorkItem, load_unit: str, entry: CircuitExercise | None = None) -> str:
+def write_result_of(
+    item: item_models.WorkItem, load_unit: str, entry: item_models.CircuitExercise | None = None
+) -> str:
     """Return what was done for an item without its comments, or of an exercise of a circuit."""
     if item["type"] == "CIRCUIT" and entry is not None:
         done = _sets_of(item, entry)
@@ -244,7 +239,7 @@ def write_result_of(item: WorkItem, load_unit: str, entry: CircuitExercise | Non
     return " ".join(_write_result(item, load_unit)).removeprefix("done: ")
 
 
-def write_log(item: WorkItem, load_unit: str) -> list[str]:
+def write_log(item: item_models.WorkItem, load_unit: str) -> list[str]:
     """Return the line about what was done for an item, or none."""
     words = _write_result(item, load_unit)
     skip = item.get("skipped")
@@ -257,7 +252,7 @@ def write_log(item: WorkItem, load_unit: str) -> list[str]:
     return [f"  {' '.join(words)}"] if words else []
 
 
-def _write_result(item: WorkItem, load_unit: str) -> list[str]:
+def _write_result(item: item_models.WorkItem, load_unit: str) -> list[str]:
     """Return the words for the sets or values of an item, and whether it is completed or skipped."""
     words = []
     if item["type"] == "EXERCISE" and item["customerSets"]:
@@ -273,7 +268,7 @@ def _write_result(item: WorkItem, load_unit: str) -> list[str]:
     return words
 
 
-def _write_sets(item: ExerciseItem, load_unit: str) -> str:
+def _write_sets(item: item_models.ExerciseItem, load_unit: str) -> str:
     """Return the done sets of an exercise, and by name the sets of the exercise that was done in its place."""
     swap = item.get("swappedFor")
     own = [each for each in item["customerSets"] if each["exerciseId"] in (None, item["exerciseId"])]
@@ -285,7 +280,7 @@ def _write_sets(item: ExerciseItem, load_unit: str) -> str:
     return "; ".join(parts)
 
 
-def _write_values(item: MetricsItem) -> str:
+def _write_values(item: item_models.MetricsItem) -> str:
     names = {metric["_id"]: metric for metric in item["metricsFields"].get("metrics", [])}
     values = []
     for value in item["values"] or ():
@@ -296,7 +291,7 @@ def _write_values(item: MetricsItem) -> str:
     return ", ".join(values)
 
 
-def _write_more(item: WorkItem, load_unit: str) -> list[str]:
+def _write_more(item: item_models.WorkItem, load_unit: str) -> list[str]:
     """Return the lines that only `full` has: loads of percentages, answers, general instructions, and times."""
     lines = []
     if item["type"] == "EXERCISE":
@@ -310,7 +305,7 @@ def _write_more(item: WorkItem, load_unit: str) -> list[str]:
     return lines
 
 
-def _write_loads(item: ExerciseItem, load_unit: str) -> list[str]:
+def _write_loads(item: item_models.ExerciseItem, load_unit: str) -> list[str]:
     loads = [planned for planned in item["exerciseSets"] if planned.get("loadPercent") is not None]
     if not loads:
         return []
@@ -322,7 +317,7 @@ def _write_loads(item: ExerciseItem, load_unit: str) -> list[str]:
     return [f"  today {', '.join(dict.fromkeys(texts))}"]
 
 
-def _write_answers(item: FormItem) -> list[str]:
+def _write_answers(item: item_models.FormItem) -> list[str]:
     if item["answers"] is None:
         return []
     answers = {answer["questionId"]: answer["value"] for answer in item["answers"]}

@@ -11,14 +11,7 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
 from coaching_service.training.workouts.blocks import batches, models, service
-from coaching_service.training.workouts.blocks.schemas import (
-    CalendarQuery,
-    NewWorkoutBlock,
-    ScheduledWorkoutBlock,
-    WorkoutBlock,
-    WorkoutBlockCopy,
-    WorkoutBlockShift,
-)
+from coaching_service.training.workouts.blocks import schemas as block_schemas
 from coaching_service.training.workouts.blocks.service import ClientCalendar
 from coaching_service.training.workouts.shared_routes import BlockRoutes
 
@@ -30,13 +23,13 @@ BlockRoutes(
     owner_parameter="customer_id",
     view=coach(CUSTOMERS.VIEW),
     edit=coach(CUSTOMERS.EDIT),
-    range_query=CalendarQuery(),
+    range_query=block_schemas.CalendarQuery(),
     range_names=("startDate", "endDate"),
-    new_block=NewWorkoutBlock(),
+    new_block=block_schemas.NewWorkoutBlock(),
     block_change=patch_of(
         input_of(models.WorkoutBlockFields, IdentityFields), input_of(models.BlockPosition), name="WorkoutBlockChange"
     ),
-    copy_target=WorkoutBlockCopy(),
+    copy_target=block_schemas.WorkoutBlockCopy(),
     block_example={"name": "Lower body", "date": "2026-03-02"},
     block_query=models.WorkoutBlockQuery,
 ).declare()
@@ -46,7 +39,7 @@ BlockRoutes(
     "/wblocks/shift",
     access=coach(CUSTOMERS.EDIT),
     status=200,
-    body=WorkoutBlockShift(),
+    body=block_schemas.WorkoutBlockShift(),
     rolls_back=True,
     example={"from": "2026-03-02", "days": 7},
 )
@@ -64,8 +57,8 @@ async def shift_workout_blocks(
     "/wblocks/by-external-id/{externalId}",
     access=coach(CUSTOMERS.EDIT),
     path_fields={"externalId": ExternalId()},
-    body=upsert_of(NewWorkoutBlock, name="WorkoutBlockUpsert"),
-    returns=WorkoutBlock,
+    body=upsert_of(block_schemas.NewWorkoutBlock, name="WorkoutBlockUpsert"),
+    returns=block_schemas.WorkoutBlock,
     errors=(NotFound, Conflict),
     rolls_back=True,
     example={"name": "Lower body", "date": "2026-03-02"},
@@ -80,5 +73,5 @@ async def upsert_workout_block(
     """
     calendar = ClientCalendar(customer_id)
     return await batches.upsert_external(
-        ctx, calendar, external_id, body, lambda: complete_upsert(ScheduledWorkoutBlock(), body)
+        ctx, calendar, external_id, body, lambda: complete_upsert(block_schemas.ScheduledWorkoutBlock(), body)
     )

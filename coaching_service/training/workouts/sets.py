@@ -10,23 +10,12 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypeAlias, 
 
 from marshmallow import Schema, ValidationError, fields, validates_schema
 
+from coaching_service.core import validation
 from coaching_service.core.field_schemas import Variant, input_of, output_of
 from coaching_service.core.fields import UNSET, Default, Description, Optional
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import LoggedTime
-from coaching_service.core.validation import Choice, Input, Integer, ListOf, Number, Output, Text
-from coaching_service.people.activity.models import (
-    ESTIMATED_ONE_REP_MAX,
-    FARTHEST_DISTANCE,
-    FASTEST,
-    HEAVIEST_LOAD,
-    LEAST_ASSISTANCE,
-    LONGEST_TIME,
-    LOWER_IS_BETTER,
-    MOST_REPS,
-    RECORD_TYPES,
-    RecordType,
-)
+from coaching_service.people.activity import models as activity_models
 
 MAX_SETS = 100
 MAX_REPS, MAX_SECONDS, MAX_METERS, MAX_LOAD = 100_000, 86_400, 10_000_000, 100_000
@@ -59,15 +48,15 @@ class RangeValue(TypedDict):
 class SetVariable(TypedDict):
     """One planned quantity of a set with its unit."""
 
-    key: Annotated[str, Choice("reps", "load", "time", "distance", "rest", "rir", "rpe")]
-    unit: Annotated[str, Choice("count", "kg", "lb", "s", "m", "rpe")]
+    key: Annotated[str, validation.Choice("reps", "load", "time", "distance", "rest", "rir", "rpe")]
+    unit: Annotated[str, validation.Choice("count", "kg", "lb", "s", "m", "rpe")]
     value: ExactValue | RangeValue
 
 
 class _Position(TypedDict):
     index: Annotated[
         int,
-        Integer(minimum=1, maximum=1000),
+        validation.Integer(minimum=1, maximum=1000),
         Default(UNSET),
         Description("Position of the set, from 1. Default: its position in the list."),
     ]
@@ -76,10 +65,10 @@ class _Position(TypedDict):
 class SetOptions(TypedDict):
     """What is planned of sets of every type."""
 
-    rest: Annotated[float | None, Number(minimum=0, maximum=MAX_SECONDS), Description("Seconds.")]
-    rpe: Annotated[float | None, Number(minimum=1, maximum=10)]
-    rir: Annotated[float | None, Number(minimum=0, maximum=100), Description("Reps in reserve.")]
-    tempo: Annotated[str | None, Text(max_length=20, metadata={"example": "3-1-1-0"})]
+    rest: Annotated[float | None, validation.Number(minimum=0, maximum=MAX_SECONDS), Description("Seconds.")]
+    rpe: Annotated[float | None, validation.Number(minimum=1, maximum=10)]
+    rir: Annotated[float | None, validation.Number(minimum=0, maximum=100), Description("Reps in reserve.")]
+    tempo: Annotated[str | None, validation.Text(max_length=20, metadata={"example": "3-1-1-0"})]
     isWarmup: Annotated[bool, Default(False)]
     isAmrap: NotRequired[
         Annotated[
@@ -116,7 +105,7 @@ class PlannedLoad(TypedDict):
     load: NotRequired[
         Annotated[
             float | None,
-            Number(minimum=0, maximum=MAX_LOAD),
+            validation.Number(minimum=0, maximum=MAX_LOAD),
             Default(None),
             Description("In the company's unit. With `loadPercent` it is computed on read, and ignored in requests."),
         ]
@@ -124,7 +113,7 @@ class PlannedLoad(TypedDict):
     loadPercent: NotRequired[
         Annotated[
             float | None,
-            Number(minimum=0, maximum=MAX_PERCENT),
+            validation.Number(minimum=0, maximum=MAX_PERCENT),
             Default(None),
             Description(
                 "Percent of the client's training maximum for the exercise, else of the estimated 1RM (highest of the "
@@ -137,9 +126,9 @@ class PlannedLoad(TypedDict):
     ]
 
 
-_Reps: TypeAlias = Annotated[int | None, Integer(minimum=0, maximum=MAX_REPS), Default(None)]
-_Seconds: TypeAlias = Annotated[float | None, Number(minimum=0, maximum=MAX_SECONDS), Default(None)]
-_Meters: TypeAlias = Annotated[float | None, Number(minimum=0, maximum=MAX_METERS), Default(None)]
+_Reps: TypeAlias = Annotated[int | None, validation.Integer(minimum=0, maximum=MAX_REPS), Default(None)]
+_Seconds: TypeAlias = Annotated[float | None, validation.Number(minimum=0, maximum=MAX_SECONDS), Default(None)]
+_Meters: TypeAlias = Annotated[float | None, validation.Number(minimum=0, maximum=MAX_METERS), Default(None)]
 
 
 class PlannedReps(TypedDict):
@@ -181,12 +170,12 @@ class PlannedSet(AnySet, PlannedReps, PlannedLoad, PlannedTime, PlannedDistance)
 class PerformedSet(TypedDict):
     """What a client did in a set; sets stored before they had `isWarmup` and `setKind` get them on read."""
 
-    reps: Annotated[int | None, Integer(minimum=0, maximum=MAX_REPS)]
-    load: Annotated[float | None, Number(minimum=0, maximum=MAX_LOAD)]
-    seconds: Annotated[float | None, Number(minimum=0, maximum=MAX_SECONDS)]
-    meters: Annotated[float | None, Number(minimum=0, maximum=MAX_METERS)]
-    rpe: Annotated[float | None, Number(minimum=1, maximum=10)]
-    rir: Annotated[float | None, Number(minimum=0, maximum=100)]
+    reps: Annotated[int | None, validation.Integer(minimum=0, maximum=MAX_REPS)]
+    load: Annotated[float | None, validation.Number(minimum=0, maximum=MAX_LOAD)]
+    seconds: Annotated[float | None, validation.Number(minimum=0, maximum=MAX_SECONDS)]
+    meters: Annotated[float | None, validation.Number(minimum=0, maximum=MAX_METERS)]
+    rpe: Annotated[float | None, validation.Number(minimum=1, maximum=10)]
+    rir: Annotated[float | None, validation.Number(minimum=0, maximum=100)]
     isWarmup: NotRequired[
         Annotated[
             bool,
@@ -211,7 +200,7 @@ class PerformedSet(TypedDict):
 class _Number(TypedDict):
     index: Annotated[
         int,
-        Integer(minimum=1, maximum=1000),
+        validation.Integer(minimum=1, maximum=1000),
         Description(request="Number of the set from 1, in a circuit within exercise and round."),
     ]
 
@@ -229,7 +218,7 @@ class CustomerSet(_Number, PerformedSet):
     ]
     round: Annotated[
         int | None,
-        Integer(minimum=1, maximum=1000),
+        validation.Integer(minimum=1, maximum=1000),
         Description(
             request="In a circuit: the round, from 1. Default: 1.",
             response="In a circuit: the round of the set, from 1.",
@@ -288,7 +277,7 @@ class Best(TypedDict):
 class BlockBest(TypedDict):
     """The best set of a block for an exercise and a type of record; `meters` is the distance of the fastest one."""
 
-    kind: RecordType
+    kind: activity_models.RecordType
     meters: NotRequired[float]
     value: float
     reps: int | None
@@ -320,19 +309,24 @@ _HIGHEST_RPE = 10
 _KILOMETER, _COARSE_METERS = 1_000, 100
 _AMOUNTS = ("reps", "load", "seconds", "meters")
 RECORD_UNITS = ("kg", "lb", COUNT, "s", "m")
-_UNITS: dict[RecordType, str] = {MOST_REPS: COUNT, LONGEST_TIME: "s", FARTHEST_DISTANCE: "m", FASTEST: "s"}
+_UNITS: dict[activity_models.RecordType, str] = {
+    activity_models.MOST_REPS: COUNT,
+    activity_models.LONGEST_TIME: "s",
+    activity_models.FARTHEST_DISTANCE: "m",
+    activity_models.FASTEST: "s",
+}
 
 
 class RecordKey(NamedTuple):
     """What a record is of: its type, and for `fastest` the distance in meters."""
 
-    type: RecordType
+    type: activity_models.RecordType
     meters: float | None = None
 
     @property
     def order(self) -> tuple[int, float]:
         """The position among the records of an exercise."""
-        return RECORD_TYPES.index(self.type), self.meters or 0
+        return activity_models.RECORD_TYPES.index(self.type), self.meters or 0
 
 
 class Estimate(NamedTuple):
@@ -386,7 +380,7 @@ def _planned(index: int, done: CustomerSet) -> PlannedSet:
     return {**timed, "minPlannedSeconds": done["seconds"], "maxPlannedSeconds": done["seconds"]}
 
 
-def unit_of(record_type: RecordType) -> str | None:
+def unit_of(record_type: activity_models.RecordType) -> str | None:
     """Return the unit of a type of record; None for the company's unit of load."""
     return _UNITS.get(record_type)
 
@@ -458,19 +452,19 @@ def record_values(done: CustomerSet, meaning: LoadMeaning) -> dict[RecordKey, fl
     values: dict[RecordKey, float] = {}
     if load is not None and (reps or seconds or meters):
         if meaning.is_assistance:
-            values[RecordKey(LEAST_ASSISTANCE)] = load
+            values[RecordKey(activity_models.LEAST_ASSISTANCE)] = load
         elif load:
-            values[RecordKey(HEAVIEST_LOAD)] = load
+            values[RecordKey(activity_models.HEAVIEST_LOAD)] = load
     if reps:
-        values[RecordKey(MOST_REPS)] = reps
+        values[RecordKey(activity_models.MOST_REPS)] = reps
     if estimate := estimate_of_set(done, meaning):
-        values[RecordKey(ESTIMATED_ONE_REP_MAX)] = round(estimate.value, 2)
+        values[RecordKey(activity_models.ESTIMATED_ONE_REP_MAX)] = round(estimate.value, 2)
     if seconds and not meters and (reps or 0) <= 1:
-        values[RecordKey(LONGEST_TIME)] = seconds
+        values[RecordKey(activity_models.LONGEST_TIME)] = seconds
     if meters:
-        values[RecordKey(FARTHEST_DISTANCE)] = meters
+        values[RecordKey(activity_models.FARTHEST_DISTANCE)] = meters
         if seconds:
-            values[RecordKey(FASTEST, record_distance(meters))] = seconds
+            values[RecordKey(activity_models.FASTEST, record_distance(meters))] = seconds
     return values
 
 
@@ -482,14 +476,14 @@ def record_distance(meters: float) -> float:
     return meters if meters < _KILOMETER else meters // _COARSE_METERS * _COARSE_METERS
 
 
-def is_better(record_type: RecordType, value: float, than: float) -> bool:
+def is_better(record_type: activity_models.RecordType, value: float, than: float) -> bool:
     """Return whether a value is a better record of a type than another."""
-    return value < than if record_type in LOWER_IS_BETTER else value > than
+    return value < than if record_type in activity_models.LOWER_IS_BETTER else value > than
 
 
-def rank_best(record_type: RecordType, best: Best) -> tuple[Any, ...]:
+def rank_best(record_type: activity_models.RecordType, best: Best) -> tuple[Any, ...]:
     """Return a sort key of best sets of a type, best first: better value, earlier date, more reps, a stable order."""
-    value = best["value"] if record_type in LOWER_IS_BETTER else -best["value"]
+    value = best["value"] if record_type in activity_models.LOWER_IS_BETTER else -best["value"]
     return (value, best["date"], -(best["reps"] or 0), best["witemId"])
 
 
@@ -501,7 +495,7 @@ STEPS = {"kg": Decimal("2.5"), "lb": Decimal(5)}
 _ENDS = (("minPlannedReps", "maxPlannedReps"), ("minPlannedSeconds", "maxPlannedSeconds"))
 
 
-class _EndsInOrder(Input):
+class _EndsInOrder(validation.Input):
     @validates_schema
     def ends_in_order(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require each minimum to be at most its maximum."""
@@ -517,7 +511,7 @@ _LOADED = input_of(PlannedLoad, _ANY)
 
 def _schema_of(set_type: SetType, quantity: type, base: type[Schema], name: str, about: str) -> type[Schema]:
     """Return the schema of the sets of a type: a schema with what all of them have, and what is planned of them."""
-    typed = type(name, (base,), {"type": Choice(set_type, required=True)})
+    typed = type(name, (base,), {"type": validation.Choice(set_type, required=True)})
     return input_of(quantity, typed, name=name, description=about)
 
 
@@ -538,7 +532,7 @@ _SETS: tuple[tuple[SetType, type, type[Schema], str, str], ...] = (
 _BY_TYPE: dict[str, type[Schema]] = {each[0]: _schema_of(*each) for each in _SETS}
 
 
-class PlannedSets(ListOf):
+class PlannedSets(validation.ListOf):
     """At least one planned set; each index once."""
 
     def __init__(self, **options: Any) -> None:
@@ -560,7 +554,7 @@ def _without_computed(planned: dict[str, Any]) -> dict[str, Any]:
 def _response_schema(schema: type[Schema]) -> type[Schema]:
     """Return the schema of a planned set in a response: all its fields and the variables derived from them."""
     extra = {"variables": fields.List(fields.Nested(output_of(SetVariable)))}
-    built: type[Schema] = type(f"Planned{schema.__name__}", (Output, schema), extra)
+    built: type[Schema] = type(f"Planned{schema.__name__}", (validation.Output, schema), extra)
     return built
 
 

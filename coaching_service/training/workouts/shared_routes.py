@@ -19,19 +19,11 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import DryRunField
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import items as block_items
+from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service
-from coaching_service.training.workouts.blocks.models import (
-    Block,
-    BlockChange,
-    BlockFilters,
-    ItemMove,
-    NewBlock,
-    SentDay,
-    WorkoutBlockQuery,
-)
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
 from coaching_service.training.workouts.blocks.service import ClientCalendar, ScheduleOwner
-from coaching_service.training.workouts.items.models import ITEM_CHANGE, ITEM_RESPONSE, NEW_ITEM, ItemInput, WorkItem
+from coaching_service.training.workouts.items import models as item_models
 from coaching_service.training.workouts.reports.exercises import add_last_times
 
 ITEM_EXAMPLE = {
@@ -46,14 +38,14 @@ MOVE_EXAMPLE = {
 }
 
 
-class _BlocksQuery(BlockFilters, total=False):
+class _BlocksQuery(block_models.BlockFilters, total=False):
     startDate: str
     endDate: str
     startDay: int
     endDay: int
 
 
-class _SentBlock(NewBlock, DryRunField):
+class _SentBlock(block_models.NewBlock, DryRunField):
     pass
 
 
@@ -78,7 +70,7 @@ class BlockRoutes:
     block_change: Schema
     copy_target: Schema
     block_example: dict[str, Any]
-    block_query: type[WorkoutBlockQuery] | None = None
+    block_query: type[block_models.WorkoutBlockQuery] | None = None
 
     def declare(self) -> None:
         """Declare every operation."""
@@ -103,13 +95,18 @@ class BlockRoutes:
         post(f"{block}/copy", copy_block, client="copyWorkoutBlock", program="copyProgramBlock", **options)
 
         items, item = f"{block}/witems", f"{block}/witems/{{witemId}}"
-        options = edit | {"returns": ITEM_RESPONSE, "body": NEW_ITEM, "example": ITEM_EXAMPLE}
+        options = edit | {"returns": item_models.ITEM_RESPONSE, "body": item_models.NEW_ITEM, "example": ITEM_EXAMPLE}
         post(items, create_item, client="createWorkoutItem", program="createProgramItem", **options)
-        options |= {"body": ITEM_CHANGE, "example": CHANGE_EXAMPLE}
+        options |= {"body": item_models.ITEM_CHANGE, "example": CHANGE_EXAMPLE}
         patch(item, update_item, client="updateWorkoutItem", program="updateProgramItem", **options)
         delete(item, delete_item, client="deleteWorkoutItem", program="deleteProgramItem", access=self.edit)
         errors, codes = (Conflict, LegacyFailure), ("WITEM_MOVE_INCOMPLETE",)
-        options = edit | {"body": ItemMove, "errors": errors, "legacy_codes": codes, "example": MOVE_EXAMPLE}
+        options = edit | {
+            "body": block_models.ItemMove,
+            "errors": errors,
+            "legacy_codes": codes,
+            "example": MOVE_EXAMPLE,
+        }
         put("/witems/move", move_item, client="moveWorkoutItem", program="moveProgramItem", **options)
 
     def _declare(
@@ -135,7 +132,7 @@ class BlockRoutes:
         operation_id = client if self.owner is ClientCalendar else program
         method(path, operation_id=operation_id, **options)(handler)
 
-    async def list_blocks(self, ctx: Context, owner: ScheduleOwner, query: _BlocksQuery) -> list[Block]:
+    async def list_blocks(self, ctx: Context, owner: ScheduleOwner, query: _BlocksQuery) -> list[block_models.Block]:
         """Read the calendar.
 
         Every block from the first to the last day, both included, with its items, in order.
@@ -151,18 +148,18 @@ class BlockRoutes:
         )
 
 
-async def create_block(ctx: Context, owner: ScheduleOwner, body: _SentBlock) -> Block:
+async def create_block(ctx: Context, owner: ScheduleOwner, body: _SentBlock) -> block_models.Block:
     """Schedule a workout block with its items.
 
     All or nothing; a message about an item names it (`items.2.exerciseId`). Forms are copied as they are now. With
     `dryRun` the response is 200 and the block as it would be created, without identifiers.
     """
-    return await block_batches.create_block(ctx, owner, take(NewBlock, body), dry_run=body["dryRun"])
+    return await block_batches.create_block(ctx, owner, take(block_models.NewBlock, body), dry_run=body["dryRun"])
 
 
 async def get_block(
-    ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, query: WorkoutBlockQuery | None = None
-) -> Block:
+    ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, query: block_models.WorkoutBlockQuery | None = None
+) -> block_models.Block:
     """Read a workout block with its items."""
     block = await service.get(ctx, owner, wblock_id)
     if query and query.get("include") == "lastTime" and block["customerId"] is not None:
@@ -170,7 +167,9 @@ async def get_block(
     return block
 
 
-async def update_block(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, body: BlockChange) -> Block:
+async def update_block(
+    ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, body: block_models.BlockChange
+) -> block_models.Block:
     """Change a workout block.
 
     On another day it goes after the blocks that are already there, or to the position `order`.
@@ -183,7 +182,9 @@ async def delete_block(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId) 
     await service.delete(ctx, owner, wblock_id)
 
 
-async def copy_block(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, body: SentDay) -> Block:
+async def copy_block(
+    ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, body: block_models.SentDay
+) -> block_models.Block:
     """Copy a workout block to another day.
 
     The plan is the same, with nothing done.
@@ -191,7 +192,9 @@ async def copy_block(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, bo
     return await block_batches.copy(ctx, owner, wblock_id, body[owner.day_field])
 
 
-async def create_item(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, body: ItemInput) -> WorkItem:
+async def create_item(
+    ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, body: item_models.ItemInput
+) -> item_models.WorkItem:
     """Add an item to a workout block.
 
     It goes to the end; the response is the item. A form is copied as it is now.
@@ -201,7 +204,7 @@ async def create_item(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, b
 
 async def update_item(
     ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, witem_id: ObjectId, body: DeferredChange
-) -> WorkItem:
+) -> item_models.WorkItem:
     """Change a workout item.
 
     Its type cannot be changed; fields of other types are ignored. `version` is the block's.
@@ -214,7 +217,7 @@ async def delete_item(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, w
     await block_items.delete_item(ctx, owner, wblock_id, witem_id)
 
 
-async def move_item(ctx: Context, owner: ScheduleOwner, body: ItemMove) -> Block:
+async def move_item(ctx: Context, owner: ScheduleOwner, body: block_models.ItemMove) -> block_models.Block:
     """Move an item within a block or to another.
 
     The response is the target block, whose `version` may be sent. An item that is no longer in `source` is 409; without

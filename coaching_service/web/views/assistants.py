@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from aiohttp import hdrs, web
 
+from coaching_service.core import errors
 from coaching_service.core.auth import CUSTOMERS, check_access, coach, public, session_only
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import BadRequest, Conflict, Forbidden, NotFound, require_by_id
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import Reason, without_inner_marks
@@ -24,12 +24,12 @@ from coaching_service.people.assistants import service as assistants
 from coaching_service.people.assistants.service import Grant, Scope
 from coaching_service.people.changes.service import name_kind
 from coaching_service.people.team import service as team
+from coaching_service.web import pages as web_pages
 from coaching_service.web.browser_sessions import local_path
 from coaching_service.web.formatting import quantity
-from coaching_service.web.pages import ConfirmedAction, Pages, PartQuery, Redirect, ReturnTo, list_url
 from coaching_service.web.views.history import COMPANY_PATH, list_changes
 
-pages = Pages("")
+pages = web_pages.Pages("")
 
 _assistants = pages.below("/app/settings/assistants")
 _SCOPE_NAMES: dict[Scope, str] = {"read": "Read", "change": "Change", "outreach": "Contact people"}
@@ -48,7 +48,7 @@ async def assistants_page(ctx: Context) -> dict[str, Any]:
 
 
 @_assistants.get("/{assistantId}", access=session_only(CUSTOMERS.VIEW), template="settings/assistant.html")
-async def assistant_page(ctx: Context, assistant_id: ObjectId, query: PartQuery) -> dict[str, Any]:
+async def assistant_page(ctx: Context, assistant_id: ObjectId, query: web_pages.PartQuery) -> dict[str, Any]:
     """What an assistant may do and what it has changed, newest first, with Undo."""
     assistant = await _get_assistant(ctx, assistant_id)
     path = f"/app/settings/assistants/{assistant_id}"
@@ -63,15 +63,15 @@ async def assistant_page(ctx: Context, assistant_id: ObjectId, query: PartQuery)
 
 
 @_assistants.confirm("/{assistantId}/disconnect", access=session_only(), template="settings/disconnect_assistant.html")
-async def disconnect_assistant(ctx: Context, assistant_id: ObjectId) -> ConfirmedAction:
+async def disconnect_assistant(ctx: Context, assistant_id: ObjectId) -> web_pages.ConfirmedAction:
     """Disconnect an assistant: its next request is rejected."""
     assistant = await _get_assistant(ctx, assistant_id)
-    done = Redirect(_assistants.prefix, f"{assistant['clientName']} disconnected.")
-    return ConfirmedAction({"assistant": assistant}, partial(assistants.revoke, ctx, assistant_id), done)
+    done = web_pages.Redirect(_assistants.prefix, f"{assistant['clientName']} disconnected.")
+    return web_pages.ConfirmedAction({"assistant": assistant}, partial(assistants.revoke, ctx, assistant_id), done)
 
 
 async def _get_assistant(ctx: Context, assistant_id: ObjectId) -> Grant:
-    return require_by_id(await assistants.list_assistants(ctx), assistant_id, "assistant")
+    return errors.require_by_id(await assistants.list_assistants(ctx), assistant_id, "assistant")
 
 
 # --- The OAuth consent page: a coach allows or denies an application access to their data -----------------------------
@@ -109,7 +109,7 @@ async def decide(ctx: Context, request: web.Request, form: _Decision) -> web.Res
         return _redirect_to_client(endpoints.deny(ctx.services, authorization))
     scopes = [scope for scope in authorization.grant_request.offered if form[scope]]
     if not scopes:
-        raise BadRequest("Choose at least one kind of access, or deny")
+        raise errors.BadRequest("Choose at least one kind of access, or deny")
     location = await endpoints.approve(ctx, authorization, scopes, confirm_in_chat=form["confirmInChat"])
     return _redirect_to_client(location)
 
@@ -122,7 +122,7 @@ async def _read_authorization(ctx: Context, request: web.Request) -> endpoints.A
     try:
         authorization = await endpoints.parse_request(ctx.services, request.query, ctx.network_address)
     except endpoints.NotRedirectable as rejection:
-        raise BadRequest(str(rejection)) from None
+        raise errors.BadRequest(str(rejection)) from None
     check_access(coach(), ctx.principal, writes=True)
     return authorization
 
@@ -151,11 +151,11 @@ _STATUS_NAMES: dict[Status, str] = {
 }
 
 
-class _ProposalsQuery(PartQuery):
+class _ProposalsQuery(web_pages.PartQuery):
     status: Annotated[Status | None, Choice(*_STATUS_NAMES)]
 
 
-class _SeveralProposals(ReturnTo):
+class _SeveralProposals(web_pages.ReturnTo):
     """The proposals of one assistant that were shown: what it proposes later is not approved with them."""
 
     proposalId: Annotated[list[ObjectId], ListOf(Identifier(), minimum=1, maximum=_MOST_WAITING)]
@@ -184,7 +184,7 @@ async def proposals_page(ctx: Context, query: _ProposalsQuery) -> dict[str, Any]
     """What assistants have proposed to the coach, and to the owner all of the company, newest first."""
     status = query["status"]
     page = await service.list_proposals(ctx, limit=_PAGE_SIZE, after=query["after"], status=status)
-    filter_url = list_url(_PATH, {"status": status})
+    filter_url = web_pages.list_url(_PATH, {"status": status})
     names = await _load_coach_names(ctx)
     return {
         "proposals": [_describe(each, names) for each in page["docs"]],
@@ -206,47 +206,53 @@ async def proposal_page(ctx: Context, proposal_id: ObjectId) -> dict[str, Any]:
 _decide = partial(_proposals.post, access=session_only(), request_class="bulk", idempotent=True)
 
 
-@_decide("/{proposalId}/approve", form=ReturnTo, on=proposal_page)
-async def approve_proposal(ctx: Context, proposal_id: ObjectId, form: ReturnTo) -> Redirect:
+@_decide("/{proposalId}/approve", form=web_pages.ReturnTo, on=proposal_page)
+async def approve_proposal(ctx: Context, proposal_id: ObjectId, form: web_pages.ReturnTo) -> web_pages.Redirect:
     """Approve a proposal: what it proposes is done."""
     path = f"{_PATH}/{proposal_id}"
     try:
         await service.approve(ctx, proposal_id)
-    except Forbidden:  # the proposal has failed, and its page says why
-        return Redirect(path)
-    return Redirect(local_path(form["next"], path), "Approved and done.")
+    except errors.Forbidden:  # the proposal has failed, and its page says why
+        return web_pages.Redirect(path)
+    return web_pages.Redirect(local_path(form["next"], path), "Approved and done.")
 
 
-class _Rejection(ReturnTo, Rejection):
+class _Rejection(web_pages.ReturnTo, Rejection):
     """Where to return to, and what the assistant reads."""
 
 
 @_decide("/{proposalId}/reject", form=_Rejection, on=proposal_page)
-async def reject_proposal(ctx: Context, proposal_id: ObjectId, form: _Rejection) -> Redirect:
+async def reject_proposal(ctx: Context, proposal_id: ObjectId, form: _Rejection) -> web_pages.Redirect:
     """Reject a proposal: nothing is done."""
     await service.reject(ctx, proposal_id, form["note"])
-    return Redirect(local_path(form["next"], f"{_PATH}/{proposal_id}"), "Rejected. Nothing was changed.")
+    return web_pages.Redirect(local_path(form["next"], f"{_PATH}/{proposal_id}"), "Rejected. Nothing was changed.")
 
 
 @_decide("/approve-all", form=_SeveralProposals, on=proposals_page)
-async def approve_all_of_assistant(ctx: Context, form: _SeveralProposals) -> Redirect:
+async def approve_all_of_assistant(ctx: Context, form: _SeveralProposals) -> web_pages.Redirect:
     """Approve what was shown of one assistant, the oldest first."""
     done = 0
     for proposal_id in reversed(form["proposalId"]):
-        with suppress(Conflict, Forbidden, NotFound):  # it stays, or has failed; the others are done
+        with suppress(
+            errors.Conflict, errors.Forbidden, errors.NotFound
+        ):  # it stays, or has failed; the others are done
             await service.approve(ctx, proposal_id)
             done += 1
     if done == len(form["proposalId"]):
-        return Redirect(local_path(form["next"], _PATH), f"{quantity(done, 'proposal')} approved and done.")
+        return web_pages.Redirect(local_path(form["next"], _PATH), f"{quantity(done, 'proposal')} approved and done.")
     rest = quantity(len(form["proposalId"]) - done, "proposal")
-    return Redirect(_PATH, f"{quantity(done, 'proposal')} approved and done. {rest} could not be done: see below.")
+    return web_pages.Redirect(
+        _PATH, f"{quantity(done, 'proposal')} approved and done. {rest} could not be done: see below."
+    )
 
 
 @_decide("/reject-all", form=_SeveralProposals, on=proposals_page)
-async def reject_all_of_assistant(ctx: Context, form: _SeveralProposals) -> Redirect:
+async def reject_all_of_assistant(ctx: Context, form: _SeveralProposals) -> web_pages.Redirect:
     """Reject what was shown of one assistant."""
     done = await service.reject_many(ctx, form["proposalId"])
-    return Redirect(local_path(form["next"], _PATH), f"{quantity(done, 'proposal')} rejected. Nothing was changed.")
+    return web_pages.Redirect(
+        local_path(form["next"], _PATH), f"{quantity(done, 'proposal')} rejected. Nothing was changed."
+    )
 
 
 async def list_waiting_by_assistant(ctx: Context) -> list[ProposingGroup]:

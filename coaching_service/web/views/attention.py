@@ -41,8 +41,8 @@ from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.training.workouts.reports import blocks
 from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.training.workouts.reports.blocks import CalendarBlock
+from coaching_service.web import pages as web_pages
 from coaching_service.web.formatting import format_date, quantity
-from coaching_service.web.pages import FilterValues, Pages, PartQuery, Redirect, list_url
 from coaching_service.web.views.assistants import list_waiting_by_assistant
 from coaching_service.web.views.customer_layout import customer_path, describe_present, review_path, week_path
 from coaching_service.web.views.customers import parse_trainer_ids
@@ -272,7 +272,7 @@ _LOADERS: Mapping[ReasonType, tuple[str, _Loader]] = {
     "personal_record": (CUSTOMERS.VIEW, _load_records),
 }
 
-pages = Pages("/app/attention", locks="customer")
+pages = web_pages.Pages("/app/attention", locks="customer")
 _PATH = "/app/attention"
 _CLIENTS_PER_PAGE = 60
 
@@ -281,11 +281,11 @@ class _AttentionFilter(TypedDict):
     """The filters of the list, as in REST; they combine with AND."""
 
     reason: Annotated[list[ReasonType], ListOf(Choice(*WEIGHTS), maximum=len(WEIGHTS)), Default(list)]
-    assignedTo: FilterValues
-    groups: FilterValues
+    assignedTo: web_pages.FilterValues
+    groups: web_pages.FilterValues
 
 
-class _Part(_AttentionFilter, PartQuery):
+class _Part(_AttentionFilter, web_pages.PartQuery):
     """A part of the list."""
 
 
@@ -344,7 +344,7 @@ def _filters_of(query: _AttentionFilter) -> _Filters:
 
 def _filter_query(query: _AttentionFilter, **more: str | None) -> str:
     """Return the query string with the filters of a query, with its question mark; empty without one."""
-    return list_url("", take(_AttentionFilter, query))(**more)
+    return web_pages.list_url("", take(_AttentionFilter, query))(**more)
 
 
 def _path(query: _AttentionFilter, **more: str | None) -> str:
@@ -396,7 +396,9 @@ _post = partial(pages.post, query=_AttentionFilter, on=attention_entry_page)
 
 
 @_post("/{customerId}/dismiss", access=coach(CUSTOMERS.EDIT), form=_Dismissal)
-async def dismiss_attention(ctx: Context, customer_id: ObjectId, query: _AttentionFilter, form: _Dismissal) -> Redirect:
+async def dismiss_attention(
+    ctx: Context, customer_id: ObjectId, query: _AttentionFilter, form: _Dismissal
+) -> web_pages.Redirect:
     """Dismiss reasons for the whole company, until a date or until something new happens."""
     until = form["until"]
     try:
@@ -407,7 +409,9 @@ async def dismiss_attention(ctx: Context, customer_id: ObjectId, query: _Attenti
 
 
 @_post("/{customerId}/reply", access=coach(CUSTOMERS.EDIT), form=MessageText)
-async def reply_to_client(ctx: Context, customer_id: ObjectId, query: _AttentionFilter, form: MessageText) -> Redirect:
+async def reply_to_client(
+    ctx: Context, customer_id: ObjectId, query: _AttentionFilter, form: MessageText
+) -> web_pages.Redirect:
     """Answer a client's messages, which count as read."""
     await conversation.mark_read(ctx, customer_id)
     await conversation.create(ctx, customer_id, {"text": form["text"]})
@@ -416,7 +420,7 @@ async def reply_to_client(ctx: Context, customer_id: ObjectId, query: _Attention
 
 
 @_post("/{customerId}/read", access=coach(CUSTOMERS.EDIT), idempotent=True)
-async def mark_client_messages_read(ctx: Context, customer_id: ObjectId, query: _AttentionFilter) -> Redirect:
+async def mark_client_messages_read(ctx: Context, customer_id: ObjectId, query: _AttentionFilter) -> web_pages.Redirect:
     """Mark a client's messages as read, for the whole company."""
     await conversation.mark_read(ctx, customer_id)
     await attention.renew(ctx, customer_id)
@@ -426,15 +430,15 @@ async def mark_client_messages_read(ctx: Context, customer_id: ObjectId, query: 
 @_post("/{customerId}/responses/{responseId}/reviewed", access=coach(FORMS.EDIT), idempotent=True)
 async def mark_client_response_reviewed(
     ctx: Context, customer_id: ObjectId, response_id: ObjectId, query: _AttentionFilter
-) -> Redirect:
+) -> web_pages.Redirect:
     """Mark a response of a client as reviewed."""
     await form_responses.set_reviewed(ctx, response_id, reviewed=True)
     await attention.renew(ctx, customer_id)
     return _leave(customer_id, query, "Marked as reviewed.")
 
 
-def _leave(customer_id: ObjectId, query: _AttentionFilter, notice: str) -> Redirect:
-    return Redirect(_path(query), notice, part=f"{_PATH}/{customer_id}{_filter_query(query)}")
+def _leave(customer_id: ObjectId, query: _AttentionFilter, notice: str) -> web_pages.Redirect:
+    return web_pages.Redirect(_path(query), notice, part=f"{_PATH}/{customer_id}{_filter_query(query)}")
 
 
 _DAYS, _EVENTS, _SESSIONS = 7, 30, 12

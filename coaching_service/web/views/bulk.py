@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from marshmallow import Schema
 
+from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, PermissionMissing
@@ -18,7 +19,6 @@ from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import Period
-from coaching_service.core.validation import CalendarDate, Choice, Date, Identifier, Integer, ListOf, StringList, Text
 from coaching_service.library import metric_sets
 from coaching_service.library.exercises import service as exercises
 from coaching_service.lifecycle.customer_bulk import service
@@ -34,75 +34,52 @@ from coaching_service.training.schedule.models import SkipReason
 from coaching_service.training.schedule.schemas import ScheduleRange
 from coaching_service.training.schedule.service import Effect, Fields, Operation, join_some
 from coaching_service.training.workouts.reports import exercises as exercise_reports
+from coaching_service.web import pages as web_pages
 from coaching_service.web.formatting import format_date, name_options, quantity
-from coaching_service.web.pages import Handler, Pages, QueuedTask, Redirect, Render, StreamedTask
-from coaching_service.web.views.customer_calendar import (
-    ADJUST_FORM,
-    COPY_FORM,
-    OUTCOMES,
-    PREVIEW_SHOWN,
-    REPLACE_FORM,
-    AdjustForm,
-    ConflictChoice,
-    CopyForm,
-    ReplaceForm,
-    describe_loads,
-    describe_set_counts,
-    find_exercise,
-    list_taken_days,
-    to_progression,
-)
-from coaching_service.web.views.customers import (
-    ACTIONS,
-    Action,
-    CustomerFilter,
-    address_of,
-    find_customers,
-    parse_trainer_ids,
-)
+from coaching_service.web.views import customer_calendar, customers
 from coaching_service.web.views.history import start_operation
 
-pages = Pages("/app/customers/bulk")
+pages = web_pages.Pages("/app/customers/bulk")
 
 _MAX_NAMES, _MAX_HIDDEN_NAMES, _MAX_PROGRAMS, _MAX_PREVIEWED = 12, 250, 500, 100
 _EMPTY_SELECTION = "No client matches any more. The action may already have been completed."
 
 
-class ClientSelection(CustomerFilter):
+class ClientSelection(customers.CustomerFilter):
     """The selected clients: `ids`, or with `all` every match of the filter; `page` is the page of the list shown."""
 
-    ids: Annotated[list[ObjectId], ListOf(Identifier(), maximum=1000), Default(list)]
+    ids: Annotated[list[ObjectId], validation.ListOf(validation.Identifier(), maximum=1000), Default(list)]
     all: Annotated[bool, Default(False)]
-    action: Annotated[str, Choice(*ACTIONS), Default("groups-add")]
+    action: Annotated[str, validation.Choice(*customers.ACTIONS), Default("groups-add")]
     programId: ObjectId | None
 
 
 class ConfirmedClients(TypedDict):
     """The hash of the clients that the page has shown."""
 
-    selectionHash: Annotated[str, Text(allow_blank=True), Default("")]
+    selectionHash: Annotated[str, validation.Text(allow_blank=True), Default("")]
 
 
 class _ActionInput(ConfirmedClients):
-    groupNames: Annotated[list[str], StringList(), Default(list)]
-    coachId: Annotated[str, Text(allow_blank=True), Default("")]
+    groupNames: Annotated[list[str], validation.StringList(), Default(list)]
+    coachId: Annotated[str, validation.Text(allow_blank=True), Default("")]
     programId: ObjectId | None
-    startDate: Annotated[str | None, CalendarDate()]
-    onConflict: ConflictChoice
+    startDate: Annotated[str | None, validation.CalendarDate()]
+    onConflict: customer_calendar.ConflictChoice
     metricsSetId: ObjectId | None
     text: Annotated[str, MessageField(allow_blank=True), Default("")]
 
 
 @pages.get("", access=coach(CUSTOMERS.VIEW), template="customers/bulk.html")
-async def bulk_page(ctx: Context, query: ClientSelection) -> dict[str, Any] | Redirect:
+async def bulk_page(ctx: Context, query: ClientSelection) -> dict[str, Any] | web_pages.Redirect:
     """Confirmation of an action: the selected clients and the input it requires."""
     action = _get_action(ctx, query["action"])
     if action.page:
-        return Redirect(f"{action.page}?{urlencode(to_parameters(query), doseq=True)}")
+        return web_pages.Redirect(f"{action.page}?{urlencode(to_parameters(query), doseq=True)}")
     ids = await customer_bulk.list_selected(ctx, to_service_selection(query))
     if not ids:
-        return Redirect(list_url(query), _EMPTY_SELECTION if query["all"] else "Select at least one client.")
-    shown = {customer["_id"] for customer in (await find_customers(ctx, query))["docs"]}
+        return web_pages.Redirect(list_url(query), _EMPTY_SELECTION if query["all"] else "Select at least one client.")
+    shown = {customer["_id"] for customer in (await customers.find_customers(ctx, query))["docs"]}
     hidden = [customer_id for customer_id in ids if customer_id not in shown]
     visible = [customer_id for customer_id in ids if customer_id in shown]
     return {
@@ -121,7 +98,9 @@ async def bulk_page(ctx: Context, query: ClientSelection) -> dict[str, Any] | Re
 
 
 @pages.post("", access=coach(CUSTOMERS.VIEW), locks="program", on=bulk_page, request_class="bulk")
-async def bulk_change(ctx: Context, query: ClientSelection, form: _ActionInput) -> StreamedTask | QueuedTask:
+async def bulk_change(
+    ctx: Context, query: ClientSelection, form: _ActionInput
+) -> web_pages.StreamedTask | web_pages.QueuedTask:
     """Run an action on the clients that were confirmed, by a job if they are many.
 
     Raises Conflict if the selection has changed.
@@ -132,12 +111,12 @@ async def bulk_change(ctx: Context, query: ClientSelection, form: _ActionInput) 
     require_unchanged(ids, form["selectionHash"])
 
     if action.field == "coachId":
-        (arguments["coachId"],) = parse_trainer_ids([form["coachId"]])
+        (arguments["coachId"],) = customers.parse_trainer_ids([form["coachId"]])
     return start_operation(ctx, action.operation, ids, arguments, title=action.title, return_url=list_url(query))
 
 
 @pages.post("/preview", access=coach(CUSTOMERS.VIEW), on=bulk_page, preview_of=bulk_change, request_class="bulk")
-async def preview_bulk_assignment(ctx: Context, query: ClientSelection, form: _ActionInput) -> Render:
+async def preview_bulk_assignment(ctx: Context, query: ClientSelection, form: _ActionInput) -> web_pages.Render:
     """Show on which days of a program the first of the clients have workouts."""
     action = _get_action(ctx, "assign-program")
     arguments = action.read_arguments(form)
@@ -151,11 +130,13 @@ async def preview_bulk_assignment(ctx: Context, query: ClientSelection, form: _A
     names = await customers_by_id.load_names(ctx, shown)
     preview = {
         "checked": len(ids),
-        "outcome": OUTCOMES[form["onConflict"]],
+        "outcome": customer_calendar.OUTCOMES[form["onConflict"]],
         "count": len(by_client),
-        "clients": [(names[each], list_taken_days(by_client[each])) for each in shown if each in names],
+        "clients": [
+            (names[each], customer_calendar.list_taken_days(by_client[each])) for each in shown if each in names
+        ],
     }
-    return Render({"preview": preview}, PREVIEW_SHOWN)
+    return web_pages.Render({"preview": preview}, customer_calendar.PREVIEW_SHOWN)
 
 
 def require_unchanged(ids: list[ObjectId], confirmed: str) -> None:
@@ -167,8 +148,8 @@ def require_unchanged(ids: list[ObjectId], confirmed: str) -> None:
         )
 
 
-def _get_action(ctx: Context, name: str) -> Action:
-    action = ACTIONS[name]
+def _get_action(ctx: Context, name: str) -> customers.Action:
+    action = customers.ACTIONS[name]
     if permission := action.missing_permission(ctx.caller.permissions):
         raise PermissionMissing(permission)
     return action
@@ -195,7 +176,7 @@ def to_service_selection(query: ClientSelection) -> Selection:
     if query["groups"]:
         customer_filter["groups"] = query["groups"]
     if query["assignedTo"]:
-        customer_filter["assignedTo"] = parse_trainer_ids(query["assignedTo"])
+        customer_filter["assignedTo"] = customers.parse_trainer_ids(query["assignedTo"])
     return {"filter": customer_filter, "dryRun": False}
 
 
@@ -212,7 +193,7 @@ def selection_hash(ids: list[ObjectId]) -> str:
 
 def list_url(query: ClientSelection) -> str:
     """Return the address of the list in which the clients were selected."""
-    return address_of(take(CustomerFilter, query))()
+    return customers.address_of(take(customers.CustomerFilter, query))()
 
 
 # --- Changes to the schedules of many clients, each with a preview that says what changes for every client ------------
@@ -238,8 +219,8 @@ class _Query(ClientSelection):
 
 
 class _ShiftForm(TypedDict):
-    startDate: Annotated[str, Date()]
-    days: Annotated[int, Integer(minimum=-3_660, maximum=3_660)]
+    startDate: Annotated[str, validation.Date()]
+    days: Annotated[int, validation.Integer(minimum=-3_660, maximum=3_660)]
 
 
 class ClientPreview(TypedDict):
@@ -273,11 +254,11 @@ def _return_url(query: _Query) -> str:
 
 
 @_schedules.get("", access=_EDIT, template="customers/schedules.html")
-async def many_schedules_page(ctx: Context, query: _Query) -> dict[str, Any] | Redirect:
+async def many_schedules_page(ctx: Context, query: _Query) -> dict[str, Any] | web_pages.Redirect:
     """The selected clients, and the changes that their schedules can have."""
     ids = await _list_ids(ctx, query)
     if not ids:
-        return Redirect(_return_url(query), "No client is selected.")
+        return web_pages.Redirect(_return_url(query), "No client is selected.")
     today = ctx.caller.today()
     monday = today - timedelta(days=today.weekday())
     planned = await exercise_reports.find_planned_exercises(
@@ -307,7 +288,7 @@ async def many_schedules_page(ctx: Context, query: _Query) -> dict[str, Any] | R
 
 async def _render_preview(
     ctx: Context, operation: Operation, ids: list[ObjectId], result: service.Preview, done: str
-) -> Render:
+) -> web_pages.Render:
     """Return the page with what an operation would do to each client."""
     names, unit = await customers_by_id.load_names(ctx, ids), ctx.caller.company.load_unit
     clients = [_describe(names.get(each, ""), effect, done, unit) for each, effect in result.effects.items()]
@@ -319,7 +300,7 @@ async def _render_preview(
         "checked": len(clients),
         "clients": sorted(clients, key=lambda client: client["name"].casefold()),
     }
-    return Render({"preview": preview}, PREVIEW_SHOWN)
+    return web_pages.Render({"preview": preview}, customer_calendar.PREVIEW_SHOWN)
 
 
 def _describe(name: str, effect: Effect, done: str, unit: str) -> ClientPreview:
@@ -331,7 +312,10 @@ def _describe(name: str, effect: Effect, done: str, unit: str) -> ClientPreview:
         "workouts": join_some(workouts, _NAMED_WORKOUTS),
         "progression": []
         if changes is None
-        else [*describe_loads(changes["loadChanges"], unit), *describe_set_counts(changes["setChanges"])],
+        else [
+            *customer_calendar.describe_loads(changes["loadChanges"], unit),
+            *customer_calendar.describe_set_counts(changes["setChanges"]),
+        ],
         "skipped": [
             f"{block['name']} on {format_date(str(block['day']))}: {_LEFT[block['code']]}" for block in effect.skipped
         ],
@@ -351,7 +335,7 @@ _Read = Callable[[Context, Any], Awaitable[Fields]]
 
 def _operation(
     operation: Operation, operation_id: str, form: type[Schema], *, done: str, deletes: bool = False
-) -> Callable[[_Read], Handler]:
+) -> Callable[[_Read], web_pages.Handler]:
     """Declare the form of an operation, and its preview, with a function that returns the fields of the operation.
 
     The function has the name of the form and receives its values. `done`: what the operation does with workouts.
@@ -365,16 +349,18 @@ def _operation(
         "deletes": deletes,
     }
 
-    def declare(read: _Read) -> Handler:
+    def declare(read: _Read) -> web_pages.Handler:
         @_schedules.post(f"/{operation}", **options)
         @wraps(read)
-        async def change(ctx: Context, query: _Query, form: ConfirmedClients) -> StreamedTask | QueuedTask:
+        async def change(
+            ctx: Context, query: _Query, form: ConfirmedClients
+        ) -> web_pages.StreamedTask | web_pages.QueuedTask:
             ids = await _list_ids(ctx, query)
             require_unchanged(ids, form["selectionHash"])
             fields, return_url = await read(ctx, form), _return_url(query)
             return start_operation(ctx, operation_id, ids, fields, title=_TITLE, return_url=return_url)
 
-        async def preview(ctx: Context, query: _Query, form: ConfirmedClients) -> Render:
+        async def preview(ctx: Context, query: _Query, form: ConfirmedClients) -> web_pages.Render:
             ids = (await _list_ids(ctx, query))[:_MAX_PREVIEWED]
             result = await service.preview(ctx, ids, operation, await read(ctx, form))
             return await _render_preview(ctx, operation, ids, result, done)
@@ -385,16 +371,16 @@ def _operation(
     return declare
 
 
-@_operation("adjust", "bulkAdjustSchedule", ADJUST_FORM, done="changed")
-async def adjust_schedules(_: Context, form: AdjustForm) -> Fields:
+@_operation("adjust", "bulkAdjustSchedule", customer_calendar.ADJUST_FORM, done="changed")
+async def adjust_schedules(_: Context, form: customer_calendar.AdjustForm) -> Fields:
     """Change loads, repetitions and sets of what has not been done."""
-    return {**take(Period, form), "progression": to_progression(form) or {}}
+    return {**take(Period, form), "progression": customer_calendar.to_progression(form) or {}}
 
 
-@_operation("replace-exercise", "bulkReplaceScheduledExercise", REPLACE_FORM, done="changed")
-async def replace_exercise_of_many(ctx: Context, form: ReplaceForm) -> Fields:
+@_operation("replace-exercise", "bulkReplaceScheduledExercise", customer_calendar.REPLACE_FORM, done="changed")
+async def replace_exercise_of_many(ctx: Context, form: customer_calendar.ReplaceForm) -> Fields:
     """Replace an exercise where it has not been done; the sets stay."""
-    with_id, _ = await find_exercise(ctx, form["withExercise"])
+    with_id, _ = await customer_calendar.find_exercise(ctx, form["withExercise"])
     return {**take(Period, form), "exerciseId": form["exerciseId"], "withExerciseId": with_id, "load": form["load"]}
 
 
@@ -410,13 +396,13 @@ async def shift_schedules(_: Context, form: _ShiftForm) -> Fields:
     return {"from": form["startDate"], "days": form["days"]}
 
 
-@_operation("copy", "bulkCopySchedule", COPY_FORM, done="added or replaced")
-async def copy_schedules(_: Context, form: CopyForm) -> Fields:
+@_operation("copy", "bulkCopySchedule", customer_calendar.COPY_FORM, done="added or replaced")
+async def copy_schedules(_: Context, form: customer_calendar.CopyForm) -> Fields:
     """Copy days of each client to later or earlier ones of the same client."""
     return {
         **take(Period, form),
         "targetDate": form["targetDate"],
         "repeat": form["repeat"],
         "onConflict": form["onConflict"],
-        "progression": to_progression(form),
+        "progression": customer_calendar.to_progression(form),
     }

@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypedDict
 
 from marshmallow import fields
 
+from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, FORMS, METRICS, coach, customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
@@ -17,7 +18,6 @@ from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.list_selection import page_document, skip_of
-from coaching_service.core.validation import TEXT_LENGTH, CalendarDate, Choice, Date, Integer, ListOf, Number, Text
 from coaching_service.library import forms, metric_sets
 from coaching_service.library.forms import QuestionType
 from coaching_service.progress.check_ins import service as check_ins
@@ -32,14 +32,7 @@ from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import FormAnswer, FormItem, ItemLog
 from coaching_service.web.forms import parse_value
 from coaching_service.web.pages import PageQuery, Pages, Redirect, list_url
-from coaching_service.web.views.customer_layout import (
-    customer_path,
-    form_path,
-    is_session,
-    label_day,
-    load_header,
-    workout_path,
-)
+from coaching_service.web.views import customer_layout
 from coaching_service.web.views.results import describe_answer, describe_results
 
 pages = Pages("")
@@ -60,21 +53,21 @@ class CheckInChoice(TypedDict):
     """`content` is `task`, or `form-` or `metrics-` with an identifier; `title` is the title of a task."""
 
     content: Annotated[str, fields.String()]
-    title: Annotated[str, Text(allow_blank=True), Default("")]
-    rhythm: Annotated[str, Choice(*(value for value, _ in RHYTHMS))]
+    title: Annotated[str, validation.Text(allow_blank=True), Default("")]
+    rhythm: Annotated[str, validation.Choice(*(value for value, _ in RHYTHMS))]
 
 
 class CheckInForm(CheckInChoice):
     """A check-in to add, from its first day to its last one, if any."""
 
-    startDate: Annotated[str, CalendarDate()]
-    until: Annotated[str | None, Date()]
+    startDate: Annotated[str, validation.CalendarDate()]
+    until: Annotated[str | None, validation.Date()]
 
 
 @_coach.get("", access=coach(CUSTOMERS.VIEW), template="customer/check_ins.html")
 async def check_ins_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     """The recurring check-ins of a client, with a form to add one."""
-    customer = await load_header(ctx, customer_id)
+    customer = await customer_layout.load_header(ctx, customer_id)
     listed = await check_ins.list_check_ins(ctx, customer_id)
     return {
         "customer": customer,
@@ -140,7 +133,7 @@ async def end_check_in(ctx: Context, customer_id: ObjectId, check_in_id: ObjectI
 
 
 def _path(customer_id: ObjectId) -> str:
-    return customer_path(customer_id, "/check-ins")
+    return customer_layout.customer_path(customer_id, "/check-ins")
 
 
 class _ComparedAnswer(TypedDict):
@@ -167,7 +160,7 @@ class _ComparedResponse(TypedDict):
 async def responses_page(ctx: Context, customer_id: ObjectId, query: PageQuery) -> dict[str, Any]:
     """The responses of a client, the latest first."""
     customer, responses = await gather_reads(
-        ctx, load_header(ctx, customer_id), form_responses.list_between(ctx, customer_id, None, None)
+        ctx, customer_layout.load_header(ctx, customer_id), form_responses.list_between(ctx, customer_id, None, None)
     )
     first = skip_of(query["page"], _RESPONSES_PER_PAGE)
     compared = [_compare(responses, at) for at in range(first, min(first + _RESPONSES_PER_PAGE, len(responses)))]
@@ -218,7 +211,7 @@ async def review_response(ctx: Context, customer_id: ObjectId, response_id: Obje
 # --- The answers to a form as they are submitted, by a coach or by the client -----------------------------------------
 
 
-_NUMBER_FIELDS: dict[str, fields.Field[Any]] = {"number": Number(), "rating": Integer()}
+_NUMBER_FIELDS: dict[str, fields.Field[Any]] = {"number": validation.Number(), "rating": validation.Integer()}
 
 
 class AnswerRow(TypedDict):
@@ -227,8 +220,8 @@ class AnswerRow(TypedDict):
     questionId: ObjectId
     type: QuestionType
     required: Annotated[bool, Default(False)]
-    value: Annotated[str, Text(max_length=TEXT_LENGTH, allow_blank=True), Default("")]
-    chosen: Annotated[list[str], ListOf(Text(max_length=1_000)), Default(list)]
+    value: Annotated[str, validation.Text(max_length=validation.TEXT_LENGTH, allow_blank=True), Default("")]
+    chosen: Annotated[list[str], validation.ListOf(validation.Text(max_length=1_000)), Default(list)]
 
 
 class FormAnswers(TypedDict):
@@ -304,10 +297,10 @@ async def form_page(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, query
         "results": results,
         "shows_results": results is not None and item["isCompleted"] and not query["edit"],
         "comments": await _list_comments(ctx, wblock_id, witem_id) if item["isCompleted"] else [],
-        "page_path": form_path(wblock_id, witem_id),
+        "page_path": customer_layout.form_path(wblock_id, witem_id),
         "back": _back_path(block),
-        "back_name": block["name"] if is_session(block) else "Today",
-        "day": label_day(str(block["date"]), ctx.caller.today()),
+        "back_name": block["name"] if customer_layout.is_session(block) else "Today",
+        "day": customer_layout.label_day(str(block["date"]), ctx.caller.today()),
     }
 
 
@@ -331,7 +324,7 @@ async def _list_comments(ctx: Context, block_id: ObjectId, item_id: ObjectId) ->
 
 
 def _back_path(block: Block) -> str:
-    return workout_path(block["_id"]) if is_session(block) else "/train"
+    return customer_layout.workout_path(block["_id"]) if customer_layout.is_session(block) else "/train"
 
 
 @_client.post(_FORM, access=customer(), form=ANSWERS_FORM, on=form_page)
@@ -357,9 +350,9 @@ async def form_responses_page(ctx: Context, query: PageQuery) -> dict[str, Any]:
     places = await form_responses.locate_own(ctx, [response["_id"] for response in shown])
     return {
         "responses": shown,
-        "paths": {response_id: form_path(*place) for response_id, place in places.items()},
+        "paths": {response_id: customer_layout.form_path(*place) for response_id, place in places.items()},
         "page": page_document(shown, len(responses), query["page"], _PAGE_SIZE),
         "address": list_url("/train/form-responses", query),
         "describe_answer": describe_answer,
-        "label_day": partial(label_day, today=ctx.caller.today()),
+        "label_day": partial(customer_layout.label_day, today=ctx.caller.today()),
     }

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypeAlias, 
 
 from marshmallow import ValidationError, validates_schema
 
+from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
@@ -18,7 +19,6 @@ from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import Period
-from coaching_service.core.validation import AbsenceDate, CalendarDate, Date, Input, Integer, Number, SearchedDate
 from coaching_service.library.exercises import name_resolution
 from coaching_service.library.exercises.models import ASSISTANCE
 from coaching_service.people.availability import service as availability
@@ -55,24 +55,9 @@ from coaching_service.training.workouts.blocks.service import ClientCalendar
 from coaching_service.training.workouts.items.descriptions import ItemDescription, describe_item, format_number
 from coaching_service.training.workouts.reports import blocks as calendar_days
 from coaching_service.training.workouts.sets import MAX_LOAD, MAX_REPS, MAX_SETS
+from coaching_service.web import pages as web_pages
 from coaching_service.web.formatting import format_date, name_options, quantity
-from coaching_service.web.pages import Handler, MonthQuery, Pages, Redirect, Render
-from coaching_service.web.views.customer_layout import (
-    KINDS,
-    LENGTHS,
-    PERIOD_CHANGE,
-    USUAL_LENGTH,
-    AbsenceForm,
-    CustomerHeader,
-    customer_path,
-    describe_period,
-    describe_saved,
-    get_today,
-    list_bands,
-    load_header,
-    to_period,
-    week_path,
-)
+from coaching_service.web.views import customer_layout
 from coaching_service.web.views.workout import WorkoutOwnerPages, declare_workout_pages, log_pages
 from coaching_service.web.views.workout.cards import (
     NewWorkoutForm,
@@ -82,13 +67,13 @@ from coaching_service.web.views.workout.cards import (
 )
 from coaching_service.web.views.workout.workout_page import MoveForm, Place
 
-pages = Pages("/app/customers/{customerId}", locks="customer")
+pages = web_pages.Pages("/app/customers/{customerId}", locks="customer")
 
 
 class WeekQuery(TypedDict):
     """`week` is any date of the week to show; the current week if absent."""
 
-    week: Annotated[str | None, SearchedDate()]
+    week: Annotated[str | None, validation.SearchedDate()]
 
 
 class _MoveForm(MoveForm):
@@ -97,7 +82,7 @@ class _MoveForm(MoveForm):
 
 
 class _MoveWorkoutForm(Place):
-    date: Annotated[str, CalendarDate()]
+    date: Annotated[str, validation.CalendarDate()]
 
 
 class _NewWorkout(WorkoutBlockFields, NewWorkoutText):
@@ -107,7 +92,7 @@ class _NewWorkout(WorkoutBlockFields, NewWorkoutText):
 @pages.get("", access=coach(CUSTOMERS.VIEW), template="customer/week.html")
 async def week_page(ctx: Context, customer_id: ObjectId, query: WeekQuery) -> dict[str, Any]:
     """A week of the client's calendar."""
-    customer = await load_header(ctx, customer_id)
+    customer = await customer_layout.load_header(ctx, customer_id)
     today = ctx.caller.today(customer["timezone"])
     days = days_of_week(date.fromisoformat(query["week"]) if query["week"] else today)
     blocks, outline, template_names, periods_of, listed = await gather_reads(
@@ -140,11 +125,11 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: WeekQuery) -> di
             if not block["isRest"] and block.get("checkInId") is None
         ],
         "today": today,
-        "bands": list_bands(periods, days),
-        "periods": [describe_period(period, today) for period in periods],
-        "kinds": KINDS,
-        "lengths": LENGTHS,
-        "usual_length": USUAL_LENGTH,
+        "bands": customer_layout.list_bands(periods, days),
+        "periods": [customer_layout.describe_period(period, today) for period in periods],
+        "kinds": customer_layout.KINDS,
+        "lengths": customer_layout.LENGTHS,
+        "usual_length": customer_layout.USUAL_LENGTH,
         "exercises_of_week": _list_exercises(blocks),
         "unit": unit,
         "preview": None,
@@ -158,9 +143,9 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: WeekQuery) -> di
 
 
 @pages.get("/month", access=coach(CUSTOMERS.VIEW), template="customer/month.html")
-async def month_page(ctx: Context, customer_id: ObjectId, query: MonthQuery) -> dict[str, Any]:
+async def month_page(ctx: Context, customer_id: ObjectId, query: web_pages.MonthQuery) -> dict[str, Any]:
     """A month of the client's calendar, in weeks from Monday to Sunday."""
-    customer = await load_header(ctx, customer_id)
+    customer = await customer_layout.load_header(ctx, customer_id)
     today = ctx.caller.today(customer["timezone"])
     first = date.fromisoformat(f"{query['month'] or f'{today:%Y-%m}'}-01")
     last = first.replace(day=monthrange(first.year, first.month)[1])
@@ -173,7 +158,7 @@ async def month_page(ctx: Context, customer_id: ObjectId, query: MonthQuery) -> 
     )
     return {
         "customer": customer,
-        "bands": list_bands(periods_of[customer_id], [day["date"] for day in days]),
+        "bands": customer_layout.list_bands(periods_of[customer_id], [day["date"] for day in days]),
         "weeks": [days[at : at + 7] for at in range(0, len(days), 7)],
         "title": f"{first:%B} {first.year}",
         "month": f"{first:%Y-%m}",
@@ -210,19 +195,21 @@ def _add_days(day: date, days: int) -> date | None:
 
 
 @pages.post("/blocks", access=coach(CUSTOMERS.EDIT), form=input_of(_NewWorkout, NewWorkoutForm)(), on=week_page)
-async def add_block(ctx: Context, customer_id: ObjectId, form: _NewWorkout) -> Redirect:
+async def add_block(ctx: Context, customer_id: ObjectId, form: _NewWorkout) -> web_pages.Redirect:
     """Schedule a workout or a rest day."""
     block, remarks = await create_with_text(ctx, ClientCalendar(customer_id), form)
     if form["isRest"]:
-        return Redirect(week_path(customer_id, form["date"]), "Rest day added.")
+        return web_pages.Redirect(customer_layout.week_path(customer_id, form["date"]), "Rest day added.")
     if block["items"]:
-        return Redirect(week_path(customer_id, form["date"]), f"{block['name']} added.{remarks}")
-    path = customer_path(customer_id, f"/blocks/{block['_id']}")
-    return Redirect(path, f"{block['name']} added. Now add exercises to it.")
+        return web_pages.Redirect(
+            customer_layout.week_path(customer_id, form["date"]), f"{block['name']} added.{remarks}"
+        )
+    path = customer_layout.customer_path(customer_id, f"/blocks/{block['_id']}")
+    return web_pages.Redirect(path, f"{block['name']} added. Now add exercises to it.")
 
 
 @pages.post("/move", access=coach(CUSTOMERS.EDIT), on=week_page)
-async def move_item(ctx: Context, customer_id: ObjectId, form: _MoveForm) -> Redirect:
+async def move_item(ctx: Context, customer_id: ObjectId, form: _MoveForm) -> web_pages.Redirect:
     """Move an item to a position in this or another workout."""
     block = await block_items.move_item(
         ctx,
@@ -230,19 +217,23 @@ async def move_item(ctx: Context, customer_id: ObjectId, form: _MoveForm) -> Red
         {"wblockId": form["source"], "witemId": form["witemId"]},
         {"wblockId": form["target"], "index": form["place"] - 1},
     )
-    return Redirect(week_path(customer_id, str(block["date"])), f"Moved to {block['name']}.")
+    return web_pages.Redirect(customer_layout.week_path(customer_id, str(block["date"])), f"Moved to {block['name']}.")
 
 
 @pages.post("/blocks/{blockId}/move", access=coach(CUSTOMERS.EDIT), on=week_page)
-async def move_workout(ctx: Context, customer_id: ObjectId, block_id: ObjectId, form: _MoveWorkoutForm) -> Redirect:
+async def move_workout(
+    ctx: Context, customer_id: ObjectId, block_id: ObjectId, form: _MoveWorkoutForm
+) -> web_pages.Redirect:
     """Move a workout to a position of the same or another day."""
     calendar = ClientCalendar(customer_id)
     block = await workouts.update(ctx, calendar, block_id, {"date": form["date"], "order": form["place"] - 1})
-    return Redirect(week_path(customer_id, form["date"]), f"{block['name']} moved to {format_date(block['date'])}.")
+    return web_pages.Redirect(
+        customer_layout.week_path(customer_id, form["date"]), f"{block['name']} moved to {format_date(block['date'])}."
+    )
 
 
-async def _layout_variables(ctx: Context, customer_id: ObjectId) -> dict[str, CustomerHeader]:
-    return {"customer": await load_header(ctx, customer_id)}
+async def _layout_variables(ctx: Context, customer_id: ObjectId) -> dict[str, customer_layout.CustomerHeader]:
+    return {"customer": await customer_layout.load_header(ctx, customer_id)}
 
 
 def _week_of_block(block: Block) -> tuple[str, str]:
@@ -260,7 +251,7 @@ _CALENDAR = WorkoutOwnerPages(
     layout_variables=_layout_variables,
     place_form=WorkoutBlockCopy,
     move_range=_week_of_block,
-    overview_path=lambda customer_id, block: week_path(customer_id, str(block["date"])),
+    overview_path=lambda customer_id, block: customer_layout.week_path(customer_id, str(block["date"])),
     load_comments=log_pages.load_comments,
 )
 declare_workout_pages(_CALENDAR)
@@ -285,11 +276,11 @@ ConflictChoice: TypeAlias = Annotated[OnConflict, on_conflict("skip")]
 class ProgressionFields(TypedDict):
     """How planned loads, repetitions and sets change; each may be empty. An empty `rounding`: loads are not rounded."""
 
-    loadChange: Annotated[float | None, Number(minimum=-MAX_LOAD, maximum=MAX_LOAD)]
+    loadChange: Annotated[float | None, validation.Number(minimum=-MAX_LOAD, maximum=MAX_LOAD)]
     loadChangeIn: Annotated[Literal["unit", "percent"], Default("unit")]
-    rounding: NotRequired[Annotated[float | None, Number(minimum=0.01, maximum=1_000)]]
-    repsChange: Annotated[int | None, Integer(minimum=-MAX_REPS, maximum=MAX_REPS)]
-    setsChange: Annotated[int | None, Integer(minimum=-MAX_SETS, maximum=MAX_SETS)]
+    rounding: NotRequired[Annotated[float | None, validation.Number(minimum=0.01, maximum=1_000)]]
+    repsChange: Annotated[int | None, validation.Integer(minimum=-MAX_REPS, maximum=MAX_REPS)]
+    setsChange: Annotated[int | None, validation.Integer(minimum=-MAX_SETS, maximum=MAX_SETS)]
     setsChangeIn: Annotated[Literal["count", "percent"], Default("count")]
 
 
@@ -376,21 +367,23 @@ class Outcome(NamedTuple):
     customer_id: ObjectId | None = None
 
 
-def declare_operation(of: Pages, path: str, **options: Any) -> Callable[[Callable[..., Awaitable[Outcome]]], Handler]:
+def declare_operation(
+    of: web_pages.Pages, path: str, **options: Any
+) -> Callable[[Callable[..., Awaitable[Outcome]]], web_pages.Handler]:
     """Declare the form of an operation, and its preview, with the function that carries it out.
 
     The function has the name of the form, and receives the identifier in the path, the form and `dry_run`.
     """
 
-    def declare(run: Callable[..., Awaitable[Outcome]]) -> Handler:
+    def declare(run: Callable[..., Awaitable[Outcome]]) -> web_pages.Handler:
         @of.post(path, **options)
         @wraps(run)
-        async def change(ctx: Context, form: Any, **owner: ObjectId) -> Redirect:
+        async def change(ctx: Context, form: Any, **owner: ObjectId) -> web_pages.Redirect:
             outcome: Outcome = await run(ctx, *owner.values(), form, dry_run=False)
             notice = f"{outcome.notice or outcome.summary}."
-            return Redirect(outcome.location, notice, customer_id=outcome.customer_id)
+            return web_pages.Redirect(outcome.location, notice, customer_id=outcome.customer_id)
 
-        async def preview(ctx: Context, form: Any, **owner: ObjectId) -> Render:
+        async def preview(ctx: Context, form: Any, **owner: ObjectId) -> web_pages.Render:
             return _render_preview(ctx, run.__name__, await run(ctx, *owner.values(), form, dry_run=True))
 
         of.post(f"{path}/preview", preview_of=change, **options)(preview)
@@ -399,7 +392,7 @@ def declare_operation(of: Pages, path: str, **options: Any) -> Callable[[Callabl
     return declare
 
 
-def _render_preview(ctx: Context, operation: str, outcome: Outcome) -> Render:
+def _render_preview(ctx: Context, operation: str, outcome: Outcome) -> web_pages.Render:
     """Return the response to a preview of what the form named `operation` would do."""
     unit, changes = ctx.caller.company.load_unit, outcome.changes
     result: ScheduleChange = outcome.result or {"created": [], "changed": [], "removed": []}
@@ -415,7 +408,7 @@ def _render_preview(ctx: Context, operation: str, outcome: Outcome) -> Render:
         "sets": describe_set_counts(changes["setChanges"]) if changes else [],
         "taken": outcome.taken,
     }
-    return Render({"preview": preview}, PREVIEW_SHOWN)
+    return web_pages.Render({"preview": preview}, PREVIEW_SHOWN)
 
 
 def describe_taken_days(conflicts: Sequence[ScheduleConflict], on_conflict: OnConflict) -> TakenDays:
@@ -514,12 +507,12 @@ class ReplaceForm(TypedDict):
 
     exerciseId: ObjectId
     withExercise: str
-    startDate: Annotated[str, Date()]
-    endDate: Annotated[str | None, Date()]
+    startDate: Annotated[str, validation.Date()]
+    endDate: Annotated[str | None, validation.Date()]
     load: Annotated[ReplacedLoad | None, ReplacedLoadField(allow_none=True), Default(None)]
 
 
-class _OpenRange(Input):
+class _OpenRange(validation.Input):
     @validates_schema
     def require_order(self, data: Mapping[str, Any], **_: Any) -> None:
         """Raise ValidationError if the end is before the start, or more than 366 days after it."""
@@ -543,7 +536,7 @@ async def copy_schedule(ctx: Context, customer_id: ObjectId, form: CopyForm, *, 
     """Copy days to later or earlier ones, once or several times, with a progression."""
     request = to_copy_request(form["startDate"], form["endDate"], form["targetDate"], form)
     result = await schedule.copy_days(ctx, ClientCalendar(customer_id), request, dry_run=dry_run)
-    return describe_copy(result, form["onConflict"], week_path(customer_id, form["targetDate"]))
+    return describe_copy(result, form["onConflict"], customer_layout.week_path(customer_id, form["targetDate"]))
 
 
 @_operation("/adjust", form=ADJUST_FORM())
@@ -553,7 +546,10 @@ async def adjust_schedule(ctx: Context, customer_id: ObjectId, form: AdjustForm,
     result = await schedule.adjust(ctx, calendar, *days, to_progression(form) or {}, dry_run=dry_run)
     loads = describe_loads(result["loadChanges"], ctx.caller.company.load_unit)[:_NAMED_CHANGES]
     changes = "; ".join([*loads, *describe_set_counts(result["setChanges"])[:_NAMED_CHANGES]])
-    summary, location = f"{quantity(result['items'], 'exercise')} changed", week_path(customer_id, days[0])
+    summary, location = (
+        f"{quantity(result['items'], 'exercise')} changed",
+        customer_layout.week_path(customer_id, days[0]),
+    )
     return Outcome(result, summary, location, result, notice=f"{summary}: {changes}" if changes else "")
 
 
@@ -568,7 +564,7 @@ async def replace_scheduled_exercise(
         ctx, ClientCalendar(customer_id), *swap, *days, load=form["load"], dry_run=dry_run
     )
     summary = f"Replaced by {name} in {quantity(result['items'], 'place')}"
-    return Outcome(result, summary, week_path(customer_id, form["startDate"]))
+    return Outcome(result, summary, customer_layout.week_path(customer_id, form["startDate"]))
 
 
 async def find_exercise(ctx: Context, name: str, customer_id: ObjectId | None = None) -> tuple[ObjectId, str]:
@@ -590,7 +586,7 @@ async def clear_schedule(ctx: Context, customer_id: ObjectId, form: Period, *, d
     done = result["kept"]
     remaining = f", {done} kept because {'it was' if done == 1 else 'they were'} done" if done else ""
     summary = f"{quantity(len(result['removed']), 'workout')} removed{remaining}"
-    return Outcome(result, summary, week_path(customer_id, form["startDate"]))
+    return Outcome(result, summary, customer_layout.week_path(customer_id, form["startDate"]))
 
 
 # --- When a client cannot train as planned: entering it, changing it, and the return, with a preview ------------------
@@ -603,21 +599,21 @@ _PERIOD = "/{availabilityId}"
 
 # `from` is a keyword of Python, so this type has the functional form.
 _ResumeForm = TypedDict(
-    "_ResumeForm", {"from": Annotated[str, AbsenceDate()], "mode": Annotated[ResumeMode, Default("shift")]}
+    "_ResumeForm", {"from": Annotated[str, validation.AbsenceDate()], "mode": Annotated[ResumeMode, Default("shift")]}
 )
 
 
 @_availability.get("", access=coach(CUSTOMERS.VIEW), template="customer/availability.html")
 async def availability_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     """The periods in which a client cannot train as planned, the latest first, and the return from the last one."""
-    customer = await load_header(ctx, customer_id)
+    customer = await customer_layout.load_header(ctx, customer_id)
     today = ctx.caller.today(customer["timezone"])
     periods = await availability.list_availability(ctx, customer_id)
     return {
         "customer": customer,
         "today": today,
-        "kinds": KINDS,
-        "periods": [{**period, **describe_period(period, today)} for period in reversed(periods)],
+        "kinds": customer_layout.KINDS,
+        "periods": [{**period, **customer_layout.describe_period(period, today)} for period in reversed(periods)],
         "first_day_back": await _first_day_back(ctx, customer_id, today),
         "unit": ctx.caller.company.load_unit,
         "preview": None,
@@ -631,27 +627,29 @@ async def _first_day_back(ctx: Context, customer_id: ObjectId, today: date) -> d
 
 
 @_availability.post("", access=_EDIT, on=week_page)
-async def add_absence(ctx: Context, customer_id: ObjectId, query: WeekQuery, form: AbsenceForm) -> Redirect:
+async def add_absence(
+    ctx: Context, customer_id: ObjectId, query: WeekQuery, form: customer_layout.AbsenceForm
+) -> web_pages.Redirect:
     """Enter that a client is away, ill, injured or trains with limits."""
-    period = await availability.create(ctx, customer_id, to_period(form))
-    notice = describe_saved(period, await get_today(ctx, customer_id))
-    return Redirect(week_path(customer_id, query["week"] or period["from"]), notice)
+    period = await availability.create(ctx, customer_id, customer_layout.to_period(form))
+    notice = customer_layout.describe_saved(period, await customer_layout.get_today(ctx, customer_id))
+    return web_pages.Redirect(customer_layout.week_path(customer_id, query["week"] or period["from"]), notice)
 
 
-@_availability.post(_PERIOD, access=_EDIT, form=PERIOD_CHANGE, on=availability_page)
+@_availability.post(_PERIOD, access=_EDIT, form=customer_layout.PERIOD_CHANGE, on=availability_page)
 async def change_absence(
     ctx: Context, customer_id: ObjectId, availability_id: ObjectId, form: AvailabilityChange
-) -> Redirect:
+) -> web_pages.Redirect:
     """Change a period in which a client cannot train as planned."""
     await availability.update(ctx, customer_id, availability_id, form)
-    return Redirect(customer_path(customer_id, "/availability"), "Changes saved.")
+    return web_pages.Redirect(customer_layout.customer_path(customer_id, "/availability"), "Changes saved.")
 
 
 @_availability.post(f"{_PERIOD}/delete", access=_EDIT, on=availability_page, deletes=True)
-async def delete_absence(ctx: Context, customer_id: ObjectId, availability_id: ObjectId) -> Redirect:
+async def delete_absence(ctx: Context, customer_id: ObjectId, availability_id: ObjectId) -> web_pages.Redirect:
     """Delete a period in which a client cannot train as planned."""
     await availability.delete(ctx, customer_id, availability_id)
-    return Redirect(customer_path(customer_id, "/availability"), "Deleted.")
+    return web_pages.Redirect(customer_layout.customer_path(customer_id, "/availability"), "Deleted.")
 
 
 @declare_operation(_availability, "/resume", access=_EDIT, form=_ResumeForm, on=availability_page)
@@ -665,4 +663,4 @@ async def resume_training(ctx: Context, customer_id: ObjectId, form: _ResumeForm
         done = f"{quantity(len(result['removed']), 'workout')} removed"
     stay = f", {result['kept']} kept because of what is done" if result["kept"] else ""
     summary = f"Trains again from {format_date(form['from'])}: {done}{stay}"
-    return Outcome(result, summary, week_path(customer_id, form["from"]))
+    return Outcome(result, summary, customer_layout.week_path(customer_id, form["from"]))

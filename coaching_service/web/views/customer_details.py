@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypedDict
 
 from markupsafe import escape
 
+from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, METRICS, NUTRITION, coach
 from coaching_service.core.changes.models import FeedData
 from coaching_service.core.database.context import Context
@@ -23,7 +24,6 @@ from coaching_service.core.fields import Default, Part
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES, PDF
-from coaching_service.core.validation import TEXT_LENGTH, Input, SearchedDate, Text, patch_of
 from coaching_service.integrations import calendar_feed
 from coaching_service.people.activity import service as activity
 from coaching_service.people.activity.models import ActivityEvent
@@ -42,7 +42,7 @@ from coaching_service.progress.notes.service import NewNote, NoteChange, remove_
 from coaching_service.progress.progress_photos import ProgressPhoto
 from coaching_service.training.workouts.items import descriptions
 from coaching_service.training.workouts.reports import blocks as queries
-from coaching_service.web.formatting import format_date, format_number, format_record_value, record_name, relative_url
+from coaching_service.web import formatting
 from coaching_service.web.forms import ReceivedFiles
 from coaching_service.web.pages import ConfirmedAction, PageQuery, Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, get_today, load_header, review_path
@@ -60,7 +60,7 @@ _INDEXES: dict[Side, str] = {"front": "1", "side": "3", "back": "2"}
 class PhotosForm(TypedDict):
     """The date of photos."""
 
-    createdAt: Annotated[str, SearchedDate()]
+    createdAt: Annotated[str, validation.SearchedDate()]
 
 
 PHOTOS_FORM = MultipartBody("front", IMAGE_TYPES, PhotosForm, more_files=("side", "back"))
@@ -167,10 +167,10 @@ def _show(record: ProgressPhoto, side: Side, name: str, weights: Weights | None)
     full = links[f"{side}Url"]
     if full is None:
         return None
-    day = format_date(record["createdAt"])
+    day = formatting.format_date(record["createdAt"])
     return {
-        "src": relative_url(links[f"{side}ThumbnailUrl"] or full),
-        "full": relative_url(full),
+        "src": formatting.relative_url(links[f"{side}ThumbnailUrl"] or full),
+        "full": formatting.relative_url(full),
         "alt": f"{name}, {side}, {day}",
         "caption": day,
         "note": describe_weight(weights, record["createdAt"]),
@@ -182,8 +182,8 @@ def describe_weight(weights: Weights | None, day: str) -> str:
     entry = weight_at(weights, day)
     if weights is None or entry is None:
         return ""
-    weight = f"{weights['name']}: {format_number(entry['value'], weights['unit'])}"
-    return weight if entry["date"] == day else f"{weight}, on {format_date(entry['date'])}"
+    weight = f"{weights['name']}: {formatting.format_number(entry['value'], weights['unit'])}"
+    return weight if entry["date"] == day else f"{weight}, on {formatting.format_date(entry['date'])}"
 
 
 def compare_over_period(records: Sequence[ProgressPhoto], first: date, last: date) -> list[ProgressPhoto]:
@@ -205,7 +205,7 @@ def compare_over_period(records: Sequence[ProgressPhoto], first: date, last: dat
 pages = Pages("/app/customers/{customerId}", locks="customer")
 _MAX_PHOTO_DATES = 50
 _PLANS_PER_PAGE = 25
-_DETAILS_FORM = patch_of(input_of(WrittenDetails), name="CustomerForm")
+_DETAILS_FORM = validation.patch_of(input_of(WrittenDetails), name="CustomerForm")
 
 
 @pages.get("/details", access=coach(CUSTOMERS.VIEW), template="customer/details.html")
@@ -298,8 +298,8 @@ def _details_path(customer_id: ObjectId) -> str:
 class _CompareQuery(TypedDict):
     """The two dates to compare; the first and the latest if absent."""
 
-    left: Annotated[str, Text(allow_blank=True), Default("")]
-    right: Annotated[str, Text(allow_blank=True), Default("")]
+    left: Annotated[str, validation.Text(allow_blank=True), Default("")]
+    right: Annotated[str, validation.Text(allow_blank=True), Default("")]
 
 
 @pages.get("/photos", access=coach(CUSTOMERS.VIEW), template="customer/photos.html")
@@ -402,12 +402,12 @@ async def set_profile_photo(ctx: Context, customer_id: ObjectId, file: StoredFil
 _RECENT_EVENTS = 15
 
 
-class _PlainText(Input):
-    content = Text(max_length=TEXT_LENGTH, required=True)
+class _PlainText(validation.Input):
+    content = validation.Text(max_length=validation.TEXT_LENGTH, required=True)
 
 
 _NOTE_FORM = input_of(NewNote, _PlainText)
-_CHANGE_FORM = patch_of(_NOTE_FORM, name="NoteForm")
+_CHANGE_FORM = validation.patch_of(_NOTE_FORM, name="NoteForm")
 _Pin: TypeAlias = Part[NewNote, Literal["isPinned"]]
 
 
@@ -451,7 +451,7 @@ async def edit_note_page(ctx: Context, customer_id: ObjectId, note_id: ObjectId)
     variables: dict[str, Any] = await notes_page(ctx, customer_id)
     note = require_by_id(variables["notes"], note_id, "note")
     text = _to_text(note["content"])
-    is_long = len(text) > TEXT_LENGTH
+    is_long = len(text) > validation.TEXT_LENGTH
     edited = {"_id": note_id, "text": None if is_long else text, "is_formatted": _is_formatted(note["content"])}
     return variables | {"edited": edited, "version": note["version"]}
 
@@ -556,12 +556,12 @@ def _describe_event(event: ActivityEvent) -> str:
         "item": _describe_item(data),
         "amount": descriptions.format_number(value, "" if unit == "count" else unit),
         "workouts": f"{count} workout{'' if count == 1 else 's'}",
-        "planned": format_date(data.get("plannedDate")),
-        "date": format_date(data.get("day")),
+        "planned": formatting.format_date(data.get("plannedDate")),
+        "date": formatting.format_date(data.get("day")),
     }
     if kind == "personal_record":
-        values["amount"] = format_record_value(data["recordType"], data["value"], unit)
-        values["record"] = record_name({"type": data["recordType"], "meters": data.get("meters")})
+        values["amount"] = formatting.format_record_value(data["recordType"], data["value"], unit)
+        values["record"] = formatting.record_name({"type": data["recordType"], "meters": data.get("meters")})
     template = _FIRST_RESULT if data.get("isFirst") else _EVENTS.get(kind, kind)
     return str(template).format_map(data | values)
 

@@ -21,14 +21,7 @@ from coaching_service.core.validation import Choice, Number
 from coaching_service.library import metric_sets
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.metric_sets import Metric, MetricSet
-from coaching_service.people.activity.models import (
-    FARTHEST_DISTANCE,
-    FASTEST,
-    LEAST_ASSISTANCE,
-    LONGEST_TIME,
-    LOWER_IS_BETTER,
-    RECORD_NAMES,
-)
+from coaching_service.people.activity import models as activity_models
 from coaching_service.progress import progress_photos, volume
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.compliance.models import Compliance
@@ -49,26 +42,11 @@ from coaching_service.training.workouts.reports import blocks
 from coaching_service.training.workouts.reports.blocks import CalendarDay
 from coaching_service.training.workouts.reports.models import LiftResult
 from coaching_service.training.workouts.sets import MAX_LOAD, RecordKey, unit_of
-from coaching_service.web import charts
-from coaching_service.web.formatting import (
-    best_records,
-    format_date,
-    format_duration,
-    format_record_value,
-    name_options,
-    quantity,
-    record_name,
-)
-from coaching_service.web.pages import ConfirmedAction, Pages, Redirect, Search, list_url
+from coaching_service.web import charts, formatting
+from coaching_service.web import pages as web_pages
+from coaching_service.web.views import results as view_results
 from coaching_service.web.views.customer_details import compare_over_period, load_weights, pair_photos
 from coaching_service.web.views.customer_layout import customer_path, get_today, load_header
-from coaching_service.web.views.results import (
-    Confirmation,
-    ValueDate,
-    main_points,
-    require_confirmed_values,
-    require_past_date,
-)
 
 # --- A client's personal records and training maximums, and how the results in one exercise develop -------------------
 
@@ -92,9 +70,14 @@ def first_day(today: date, weeks: int) -> date:
     return today - timedelta(days=7 * weeks + 1)
 
 
-pages = Pages("/app/customers/{customerId}", locks="customer")
+pages = web_pages.Pages("/app/customers/{customerId}", locks="customer")
 
-_CHARTED = (LEAST_ASSISTANCE, LONGEST_TIME, FARTHEST_DISTANCE, FASTEST)
+_CHARTED = (
+    activity_models.LEAST_ASSISTANCE,
+    activity_models.LONGEST_TIME,
+    activity_models.FARTHEST_DISTANCE,
+    activity_models.FASTEST,
+)
 _DISTANCES, _LIFTS_PER_PAGE = 2, 24
 _TREND = timedelta(weeks=52)
 Point = tuple[str, float]
@@ -155,7 +138,12 @@ def _draw_charts(sessions: Sequence[ProgressPoint], unit: str) -> list[LiftChart
     values = [
         ("Estimated 1RM", unit, estimates, max),
         *(
-            (record_name(key._asdict()), unit_of(key.type) or unit, points, min if key.type in LOWER_IS_BETTER else max)
+            (
+                formatting.record_name(key._asdict()),
+                unit_of(key.type) or unit,
+                points,
+                min if key.type in activity_models.LOWER_IS_BETTER else max,
+            )
             for key, points in _other_bests(sessions).items()
         ),
         ("Most reps without load", "reps", reps, max),
@@ -182,7 +170,9 @@ def _other_bests(sessions: Sequence[ProgressPoint]) -> dict[RecordKey, list[Poin
             if best["type"] in _CHARTED:
                 key = RecordKey(best["type"], best["meters"])
                 points.setdefault(key, []).append((session["date"], best["value"]))
-    distances = sorted((key for key in points if key.type == FASTEST), key=lambda key: len(points[key]), reverse=True)
+    distances = sorted(
+        (key for key in points if key.type == activity_models.FASTEST), key=lambda key: len(points[key]), reverse=True
+    )
     return {key: points[key] for key in sorted(points.keys() - distances[_DISTANCES:], key=lambda each: each.order)}
 
 
@@ -190,10 +180,10 @@ def _describe(session: ProgressPoint, unit: str) -> SessionRow:
     best, estimate = session["bestSet"], session["estimatedOneRepMax"]
     parts: list[str] = []
     if best is not None:
-        parts += [quantity(best["reps"], "rep")] if best["reps"] else []
+        parts += [formatting.quantity(best["reps"], "rep")] if best["reps"] else []
         parts += [f"{format_number(best['load'])} {unit}"] if best["load"] else []
         parts += [format_number(best["meters"], "m")] if best["meters"] else []
-        parts += [format_duration(best["seconds"])] if best["seconds"] else []
+        parts += [formatting.format_duration(best["seconds"])] if best["seconds"] else []
     return {
         "date": session["date"],
         "best_set": " × ".join(parts),
@@ -204,7 +194,7 @@ def _describe(session: ProgressPoint, unit: str) -> SessionRow:
     }
 
 
-class _RecordsQuery(Search):
+class _RecordsQuery(web_pages.Search):
     exerciseId: ObjectId | None
 
 
@@ -218,7 +208,7 @@ class LiftCard(TypedDict):
     trend: Markup | None
 
 
-class _TrainingMaxForm(Confirmation):
+class _TrainingMaxForm(view_results.Confirmation):
     exerciseId: ObjectId
     value: Annotated[float | None, Number(minimum=0, maximum=MAX_LOAD)]
 
@@ -256,10 +246,10 @@ async def records_page(ctx: Context, customer_id: ObjectId, query: _RecordsQuery
     return {
         "customer": customer,
         "page": page_document(lifts, len(matching), query["page"], _LIFTS_PER_PAGE),
-        "page_url": list_url(customer_path(customer_id, "/records"), {"keywords": query["keywords"]}),
+        "page_url": web_pages.list_url(customer_path(customer_id, "/records"), {"keywords": query["keywords"]}),
         "keywords": query["keywords"],
         "maxes": sorted(named, key=lambda each: each["exerciseName"].casefold()),
-        "exercises": name_options(names),
+        "exercises": formatting.name_options(names),
         "chosen": str(query["exerciseId"] or ""),
         "unit": ctx.caller.company.load_unit,
     }
@@ -272,7 +262,7 @@ def _by_exercise(records: Sequence[PersonalRecord], keywords: str) -> list[list[
     for record in records:
         if all(word in straighten(normalize(record["exerciseName"])) for word in words):
             by_exercise.setdefault(record["exerciseId"], []).append(record)
-    return sorted(map(best_records, by_exercise.values()), key=_latest_date, reverse=True)
+    return sorted(map(formatting.best_records, by_exercise.values()), key=_latest_date, reverse=True)
 
 
 def _latest_date(lift: Sequence[PersonalRecord]) -> str:
@@ -291,14 +281,17 @@ def _describe_lift(records: list[PersonalRecord], results: Sequence[LiftResult],
 
 def _draw_trend(results: Sequence[LiftResult], unit: str) -> Markup | None:
     """Return a chart of the value that says most about an exercise, whose name has the first and the last value."""
-    record_type, points = main_points(results)
+    record_type, points = view_results.main_points(results)
     if len(points) < 2:
         return None
     first, last = (
-        f"{format_record_value(record_type, round(value, 1), unit_of(record_type) or unit)} on {format_date(date)}"
+        f"{formatting.format_record_value(record_type, round(value, 1), unit_of(record_type) or unit)} "
+        f"on {formatting.format_date(date)}"
         for date, value in (points[0], points[-1])
     )
-    return charts.sparkline(points, f"{RECORD_NAMES[record_type]} in the last year: from {first} to {last}")
+    return charts.sparkline(
+        points, f"{activity_models.RECORD_NAMES[record_type]} in the last year: from {first} to {last}"
+    )
 
 
 async def _load_names(
@@ -312,10 +305,10 @@ async def _load_names(
 
 
 @pages.post("/records", access=coach(CUSTOMERS.EDIT), on=records_page)
-async def set_training_max(ctx: Context, customer_id: ObjectId, form: _TrainingMaxForm) -> Redirect:
+async def set_training_max(ctx: Context, customer_id: ObjectId, form: _TrainingMaxForm) -> web_pages.Redirect:
     """Set or remove the training maximum of an exercise."""
     await training_maxes.set_training_max(ctx, customer_id, form["exerciseId"], form["value"])
-    return Redirect(customer_path(customer_id, "/records"), "Changes saved.")
+    return web_pages.Redirect(customer_path(customer_id, "/records"), "Changes saved.")
 
 
 # --- A client's progress in charts: compliance, workload, muscle volume and metrics -----------------------------------
@@ -334,7 +327,7 @@ _MAX_LIFTS = 24
 _MAX_PHOTO_DATES = 50
 
 
-class _ValueForm(MetricsSetReference, NewMetricEntry, Confirmation):
+class _ValueForm(MetricsSetReference, NewMetricEntry, view_results.Confirmation):
     """A value of a metric to record."""
 
 
@@ -528,13 +521,13 @@ def _summarize_compliance(result: Compliance, outline: Sequence[CalendarDay], to
 
 
 @pages.post("/progress", access=coach(METRICS.EDIT), on=progress_page)
-async def record_value(ctx: Context, customer_id: ObjectId, form: _ValueForm) -> Redirect:
+async def record_value(ctx: Context, customer_id: ObjectId, form: _ValueForm) -> web_pages.Redirect:
     """Record a value of a metric, replacing the value of the same date; one far from the last is asked about."""
-    require_past_date("date", form["date"], await get_today(ctx, customer_id))
+    view_results.require_past_date("date", form["date"], await get_today(ctx, customer_id))
     entered = {"value": (form["metricId"], form["value"])}
-    await require_confirmed_values(ctx, customer_id, form["date"], entered, confirmed=form["confirmed"])
+    await view_results.require_confirmed_values(ctx, customer_id, form["date"], entered, confirmed=form["confirmed"])
     await metrics.record(ctx, customer_id, form["metricsSetId"], form["metricId"], form["date"], form["value"])
-    return Redirect(_progress_path(customer_id), "Value saved.")
+    return web_pages.Redirect(_progress_path(customer_id), "Value saved.")
 
 
 @pages.get(
@@ -565,19 +558,19 @@ async def metric_page(
     "/progress/sets/{metricsSetId}/metrics/{metricId}/delete", access=coach(METRICS.EDIT), on=metric_page, deletes=True
 )
 async def delete_value(
-    ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, metric_id: ObjectId, form: ValueDate
-) -> Redirect:
+    ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, metric_id: ObjectId, form: view_results.ValueDate
+) -> web_pages.Redirect:
     """Delete the value of a metric on a date."""
     await metrics.delete_value(ctx, customer_id, metrics_set_id, metric_id, form["date"])
     path = f"{_progress_path(customer_id)}/sets/{metrics_set_id}/metrics/{metric_id}"
-    return Redirect(path, "Value deleted. You can undo this in the history.")
+    return web_pages.Redirect(path, "Value deleted. You can undo this in the history.")
 
 
 @pages.post("/progress/sets", access=coach(METRICS.EDIT), on=progress_page)
-async def assign_set(ctx: Context, customer_id: ObjectId, form: MetricsSetReference) -> Redirect:
+async def assign_set(ctx: Context, customer_id: ObjectId, form: MetricsSetReference) -> web_pages.Redirect:
     """Assign a metric set to a client."""
     assignment = await metrics.assign(ctx, customer_id, form["metricsSetId"])
-    return Redirect(_progress_path(customer_id), f"{assignment['metricsSet']['name']} assigned.")
+    return web_pages.Redirect(_progress_path(customer_id), f"{assignment['metricsSet']['name']} assigned.")
 
 
 @pages.confirm(
@@ -586,15 +579,15 @@ async def assign_set(ctx: Context, customer_id: ObjectId, form: MetricsSetRefere
     template="customer/unassign_metric_set.html",
     deletes=True,
 )
-async def unassign_set(ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId) -> ConfirmedAction:
+async def unassign_set(ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId) -> web_pages.ConfirmedAction:
     """Unassign a metric set; its values are stored and return when it is assigned again."""
     customer, assignments = await gather_reads(
         ctx, load_header(ctx, customer_id), metrics.list_assigned(ctx, customer_id)
     )
     sets = (assignment["metricsSet"] for assignment in assignments)
     shown = {"customer": customer, "metric_set": require_by_id(sets, metrics_set_id, "assignment")}
-    done = Redirect(_progress_path(customer_id), "Metric set unassigned. Recorded values are not deleted.")
-    return ConfirmedAction(shown, partial(metrics.unassign, ctx, customer_id, metrics_set_id), done)
+    done = web_pages.Redirect(_progress_path(customer_id), "Metric set unassigned. Recorded values are not deleted.")
+    return web_pages.ConfirmedAction(shown, partial(metrics.unassign, ctx, customer_id, metrics_set_id), done)
 
 
 def _progress_path(customer_id: ObjectId) -> str:

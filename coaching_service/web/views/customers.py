@@ -19,13 +19,7 @@ from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.list_selection import Page
 from coaching_service.core.validation import CalendarDate, Choice, Text
 from coaching_service.people.customers import batch, service
-from coaching_service.people.customers.models import (
-    CustomerDetails,
-    CustomerProfile,
-    SentCustomer,
-    SortFigure,
-    WrittenDetails,
-)
+from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers.trainer_filter import NO_TRAINER
 from coaching_service.people.team import service as team
 from coaching_service.progress.check_ins import service as check_ins
@@ -35,13 +29,13 @@ from coaching_service.training import group_programs
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.group_programs import JOIN_DAY, NEXT_MONDAY, GroupName, Leaving
 from coaching_service.training.workouts.reports.blocks import Status
+from coaching_service.web import pages as web_pages
 from coaching_service.web.formatting import document_options, quantity
-from coaching_service.web.pages import FilterValues, Pages, Redirect, Search, list_url
 from coaching_service.web.views.check_ins import RHYTHMS, CheckInChoice, list_check_in_kinds, to_check_in
 from coaching_service.web.views.customer_layout import customer_path, describe_present, week_path
 from coaching_service.web.views.programs import list_options
 
-pages = Pages("/app/customers")
+pages = web_pages.Pages("/app/customers")
 
 
 # --- The bulk actions on clients --------------------------------------------------------------------------------------
@@ -150,11 +144,11 @@ _SORT_NAMES = {
 }
 
 
-class CustomerFilter(Search):
+class CustomerFilter(web_pages.Search):
     """The filters of the client list, as sent in the query."""
 
-    groups: FilterValues
-    assignedTo: FilterValues
+    groups: web_pages.FilterValues
+    assignedTo: web_pages.FilterValues
     archived: Annotated[bool, Default(False)]
     sort: Annotated[str, Choice(*_SORT_NAMES), Default("name")]
 
@@ -167,13 +161,13 @@ def parse_trainer_ids(values: list[str]) -> list[ObjectId | None]:
     return [None if value == NO_TRAINER else parse_id(value) or ObjectId() for value in values]
 
 
-async def find_customers(ctx: Context, query: CustomerFilter) -> Page[CustomerProfile]:
+async def find_customers(ctx: Context, query: CustomerFilter) -> Page[customer_models.CustomerProfile]:
     """Find the page of the list that a query asks for."""
     sort, trainers = query["sort"], parse_trainer_ids(query["assignedTo"])
     if sort != "name" and not query["keywords"]:
         return await service.list_customers_by(
             ctx,
-            cast("SortFigure", sort.removeprefix("-")),
+            cast("customer_models.SortFigure", sort.removeprefix("-")),
             descending=sort.startswith("-"),
             archived=query["archived"],
             page=query["page"],
@@ -194,7 +188,7 @@ async def find_customers(ctx: Context, query: CustomerFilter) -> Page[CustomerPr
 
 def address_of(query: CustomerFilter) -> Callable[..., str]:
     """Return a function that returns the address of the list with some values of the filter changed."""
-    return list_url(pages.prefix, query, sort="name")
+    return web_pages.list_url(pages.prefix, query, sort="name")
 
 
 @pages.get("", access=coach(CUSTOMERS.VIEW), template="customers/list.html")
@@ -248,7 +242,7 @@ class CustomerRow(TypedDict):
     `portrait` is the address of a thumbnail, `absence` a present period of availability in words, or empty.
     """
 
-    customer: CustomerProfile
+    customer: customer_models.CustomerProfile
     name: str
     portrait: str | None
     days: list[DayDot]
@@ -256,7 +250,7 @@ class CustomerRow(TypedDict):
     absence: str
 
 
-async def describe_rows(ctx: Context, listed: Sequence[CustomerProfile]) -> list[CustomerRow]:
+async def describe_rows(ctx: Context, listed: Sequence[customer_models.CustomerProfile]) -> list[CustomerRow]:
     """Describe clients, in a few queries for any number of them."""
     today_of = {each["_id"]: ctx.caller.today(each["timezone"]) for each in listed}
     ids: list[ObjectId] = list(today_of)
@@ -296,7 +290,7 @@ class _Beginning(TypedDict):
     rhythm: Annotated[str, Choice(*(value for value, _ in RHYTHMS)), Default("weekday-7")]
 
 
-class _NewCustomer(SentCustomer, _Beginning):
+class _NewCustomer(customer_models.SentCustomer, _Beginning):
     """A client to create, with the program and the check-in to begin with, if any."""
 
 
@@ -328,10 +322,10 @@ def _sees_assigned_only(ctx: Context) -> bool:
 
 
 @pages.post("/new", access=coach(CUSTOMERS.CREATE), locks="program", on=new_customer_page)
-async def new_customer(ctx: Context, form: _NewCustomer) -> Redirect:
+async def new_customer(ctx: Context, form: _NewCustomer) -> web_pages.Redirect:
     """Add a client; send an invitation, assign a program and add a check-in if requested."""
     send_invitation = form["sendInvitation"]
-    details = cast("CustomerDetails", take(WrittenDetails, form))
+    details = cast("customer_models.CustomerDetails", take(customer_models.WrittenDetails, form))
     if _sees_assigned_only(ctx):
         details["assignedTo"] = ctx.caller.id
     customer = await batch.create_customer(ctx, details, send_invitation=send_invitation)
@@ -341,7 +335,7 @@ async def new_customer(ctx: Context, form: _NewCustomer) -> Redirect:
     elif send_invitation:
         notice += " No invitation was sent because the client has no email address."
     location, added = await _begin(ctx, customer["_id"], take(_Beginning, form))
-    return Redirect(location, notice + added, customer_id=customer["_id"])
+    return web_pages.Redirect(location, notice + added, customer_id=customer["_id"])
 
 
 async def _begin(ctx: Context, customer_id: ObjectId, beginning: _Beginning) -> tuple[str, str]:
@@ -407,10 +401,10 @@ _STARTS = {NEXT_MONDAY: "on the Monday after", JOIN_DAY: "on the day of joining"
 
 
 @_groups.get("/program", access=coach(CUSTOMERS.EDIT, PROGRAMS.VIEW), template="customers/group_program.html")
-async def group_program_page(ctx: Context, query: _Group) -> dict[str, Any] | Redirect:
+async def group_program_page(ctx: Context, query: _Group) -> dict[str, Any] | web_pages.Redirect:
     """The program that clients get when they join a group."""
     if not query["group"]:
-        return Redirect(_groups.prefix)
+        return web_pages.Redirect(_groups.prefix)
     listed, ruled = await gather_reads(ctx, list_options(ctx), group_programs.list_all(ctx))
     rule = next((rule for rule in ruled if rule["groupName"] == query["group"]), None)
     options = dict(listed)
@@ -422,7 +416,7 @@ async def group_program_page(ctx: Context, query: _Group) -> dict[str, Any] | Re
 @_groups.post(
     "/program", access=coach(CUSTOMERS.EDIT, PROGRAMS.VIEW), locks="program", on=group_program_page, idempotent=True
 )
-async def set_program_of_group(ctx: Context, query: _Group, form: _Rule) -> Redirect:
+async def set_program_of_group(ctx: Context, query: _Group, form: _Rule) -> web_pages.Redirect:
     """Set the program of a group."""
     start = form["startDate"] if form["startOn"] == "date" else form["startOn"]
     if start is None:
@@ -433,11 +427,11 @@ async def set_program_of_group(ctx: Context, query: _Group, form: _Rule) -> Redi
         {"programId": form["programId"], "startOn": start, "leave": form["leave"], "existing": form["existing"]},
     )
     given = f" {quantity(enrolled, 'client')} got it now." if form["existing"] else ""
-    return Redirect(_groups.prefix, f"{query['group']} has a program.{given}")
+    return web_pages.Redirect(_groups.prefix, f"{query['group']} has a program.{given}")
 
 
 @_groups.post("/program/remove", access=coach(CUSTOMERS.EDIT), on=group_program_page, idempotent=True, deletes=True)
-async def remove_program_of_group(ctx: Context, query: _Group) -> Redirect:
+async def remove_program_of_group(ctx: Context, query: _Group) -> web_pages.Redirect:
     """Leave a group without a program."""
     await group_programs.remove_program(ctx, query["group"])
-    return Redirect(_groups.prefix, f"{query['group']} has no program any more. Clients who have it keep it.")
+    return web_pages.Redirect(_groups.prefix, f"{query['group']} has no program any more. Clients who have it keep it.")

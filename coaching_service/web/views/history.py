@@ -33,12 +33,12 @@ from coaching_service.people.jobs import StoredJob
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.service import ClientCalendar
+from coaching_service.web import pages as web_pages
 from coaching_service.web.browser_sessions import local_path
 from coaching_service.web.formatting import quantity, record_name
-from coaching_service.web.pages import Pages, PartQuery, QueuedTask, Redirect, ReturnTo, StreamedTask, list_url
 from coaching_service.web.views.customer_layout import customer_path, load_header
 
-pages = Pages("/app")
+pages = web_pages.Pages("/app")
 
 
 # --- What an operation did, in words: the heading of a change in the history ------------------------------------------
@@ -194,15 +194,15 @@ _NOT_UNDOABLE = ("bulkDeleteCustomers", "bulkSendMessage")
 _jobs = pages.below("/jobs")
 
 
-def redirect_after_undo(result: UndoResult | Accepted, location: str) -> Redirect:
+def redirect_after_undo(result: UndoResult | Accepted, location: str) -> web_pages.Redirect:
     """Return the response to a form that undoes a batch: the page of its job, or `location` with what was restored."""
     if isinstance(result, Accepted):
-        return Redirect(job_path(result))
+        return web_pages.Redirect(job_path(result))
     if not result["failed"]:
-        return Redirect(location, "Undone. Undo again to redo.")
+        return web_pages.Redirect(location, "Undone. Undo again to redo.")
     failed = quantity(len(result["failed"]), "record")
     restored = quantity(result["ok"], "record")
-    return Redirect(location, f"{restored} restored; {failed} could not be, because of later changes.")
+    return web_pages.Redirect(location, f"{restored} restored; {failed} could not be, because of later changes.")
 
 
 def job_path(accepted: Accepted) -> str:
@@ -223,7 +223,7 @@ class _Changed(BulkResult):
 
 def start_operation(
     ctx: Context, operation: str, ids: list[ObjectId], arguments: Mapping[str, Any], *, title: str, return_url: str
-) -> StreamedTask | QueuedTask:
+) -> web_pages.StreamedTask | web_pages.QueuedTask:
     """Return the response to a form that changes clients: its progress, or if they are many the page of a job."""
     ctx = replace(ctx, operation=operation)
     if jobs.is_job(ctx, len(ids)):
@@ -231,7 +231,7 @@ def start_operation(
         async def begin(claim: Claim | None) -> str:
             return job_path(await customer_bulk_jobs.begin(ctx, ids, arguments, claim))
 
-        return QueuedTask(begin)
+        return web_pages.QueuedTask(begin)
 
     async def run(on_progress: OnProgress) -> _Changed:
         selection: Selection = {"ids": ids, "dryRun": False}
@@ -240,7 +240,7 @@ def start_operation(
         batch_id = None if operation in _NOT_UNDOABLE else next(iter(ctx.change_ids), None)
         return {**result, "failures": await _name_failures(ctx, result["failed"]), "batchId": batch_id}
 
-    return StreamedTask("customers/bulk_progress.html", {"title": title}, len(ids), run, return_url)
+    return web_pages.StreamedTask("customers/bulk_progress.html", {"title": title}, len(ids), run, return_url)
 
 
 @_jobs.get("", access=coach(CUSTOMERS.VIEW), template="customers/bulk_jobs.html")
@@ -289,15 +289,17 @@ def _describe_state(job: StoredJob) -> str:
 
 
 @_jobs.post("/{bulkJobId}/cancel", access=coach(CUSTOMERS.VIEW), on=bulk_job_page, idempotent=True)
-async def cancel_bulk_job(ctx: Context, bulk_job_id: ObjectId) -> Redirect:
+async def cancel_bulk_job(ctx: Context, bulk_job_id: ObjectId) -> web_pages.Redirect:
     """End a job before its next step."""
     await jobs.get_complete(ctx, bulk_job_id, batch=True)
     job = await background_jobs.cancel(ctx, bulk_job_id)
-    return Redirect(f"{_PATH}/{bulk_job_id}", "Cancelled." if job["status"] == "cancelled" else "It had ended already.")
+    return web_pages.Redirect(
+        f"{_PATH}/{bulk_job_id}", "Cancelled." if job["status"] == "cancelled" else "It had ended already."
+    )
 
 
 @_jobs.post("/{bulkJobId}/undo", access=coach(CUSTOMERS.VIEW), on=bulk_job_page, request_class="bulk", idempotent=True)
-async def undo_bulk_job(ctx: Context, bulk_job_id: ObjectId) -> Redirect:
+async def undo_bulk_job(ctx: Context, bulk_job_id: ObjectId) -> web_pages.Redirect:
     """Undo what a job has changed."""
     job = await jobs.get_complete(ctx, bulk_job_id, batch=True)
     result = await service.undo_or_begin_job(ctx, job["batchId"] if job["result"] else bulk_job_id)
@@ -307,7 +309,7 @@ async def undo_bulk_job(ctx: Context, bulk_job_id: ObjectId) -> Redirect:
 @_jobs.post(
     "/batches/{changeId}/undo", access=coach(CUSTOMERS.VIEW), on=bulk_jobs_page, request_class="bulk", idempotent=True
 )
-async def undo_batch(ctx: Context, change_id: ObjectId, form: ReturnTo) -> Redirect:
+async def undo_batch(ctx: Context, change_id: ObjectId, form: web_pages.ReturnTo) -> web_pages.Redirect:
     """Undo what an operation has changed of many clients."""
     result = await service.undo_or_begin_job(ctx, change_id)
     return redirect_after_undo(result, local_path(form["next"], "/app/customers"))
@@ -338,11 +340,11 @@ _REASONS = {
 _UNDONE_ALREADY = "This change has been undone already."
 
 
-class _HistoryQuery(PartQuery):
+class _HistoryQuery(web_pages.PartQuery):
     via: Interface | None
 
 
-class _UndoForm(ReturnTo):
+class _UndoForm(web_pages.ReturnTo):
     """`all`: every change of the bulk operation."""
 
     all: Annotated[bool, Default(False)]
@@ -389,20 +391,22 @@ _undo_form = partial(pages.post, access=coach(CUSTOMERS.VIEW), form=_UndoForm, r
 
 
 @_undo_form(f"{_OF_CLIENT}/{{changeId}}/undo", locks="customer", on=customer_change_page)
-async def undo_customer_change(ctx: Context, customer_id: ObjectId, change_id: ObjectId, form: _UndoForm) -> Redirect:
+async def undo_customer_change(
+    ctx: Context, customer_id: ObjectId, change_id: ObjectId, form: _UndoForm
+) -> web_pages.Redirect:
     """Undo a change of a client, or all changes of its bulk operation."""
     return await _undo(ctx, change_id, form, customer_path(customer_id, "/history"), customer_id)
 
 
 @_undo_form(f"{_OF_COMPANY}/{{changeId}}/undo", on=change_page)
-async def undo_change(ctx: Context, change_id: ObjectId, form: _UndoForm) -> Redirect:
+async def undo_change(ctx: Context, change_id: ObjectId, form: _UndoForm) -> web_pages.Redirect:
     """Undo a change, or all changes of its bulk operation."""
     return await _undo(ctx, change_id, form, COMPANY_PATH, None)
 
 
 async def _undo(
     ctx: Context, change_id: ObjectId, form: _UndoForm, history_path: str, customer_id: ObjectId | None
-) -> Redirect:
+) -> web_pages.Redirect:
     """Undo a change. Raises Conflict with the reason in words if it cannot be undone."""
     location = local_path(form["next"], history_path)
     if customer_id is None and await service.is_batch(ctx, change_id):  # the notice of an operation on several clients
@@ -413,15 +417,15 @@ async def _undo(
     if form["all"] and "batchId" in change:
         return redirect_after_undo(await service.undo_or_begin_job(ctx, change["batchId"]), location)
     if change["undoneBy"] is not None:
-        return Redirect(location, _UNDONE_ALREADY)
+        return web_pages.Redirect(location, _UNDONE_ALREADY)
     try:
         await service.undo_change(ctx, change_id)
     except Conflict as error:
         raise Conflict(_REASONS.get(error.code or "", str(error)), code=error.code) from None
-    return Redirect(location, "Undone. Undo again to redo.")
+    return web_pages.Redirect(location, "Undone. Undo again to redo.")
 
 
-async def list_changes(ctx: Context, path: str, query: PartQuery, **filters: Any) -> dict[str, Any]:
+async def list_changes(ctx: Context, path: str, query: web_pages.PartQuery, **filters: Any) -> dict[str, Any]:
     """Return the variables of a list of changes with its path and query; `filters` are as in changes.list_changes."""
     page = await changes.list_changes(ctx, limit=_PAGE_SIZE, after=query["after"], **filters)
     return {
@@ -430,7 +434,7 @@ async def list_changes(ctx: Context, path: str, query: PartQuery, **filters: Any
         "history_path": path,
         "interfaces": [("", "All"), *_VIA.items()],
         "is_first_part": query["after"] is None,
-        "next_url": list_url(path, {**query, "after": page["nextCursor"]})() if page["hasMore"] else None,
+        "next_url": web_pages.list_url(path, {**query, "after": page["nextCursor"]})() if page["hasMore"] else None,
     }
 
 

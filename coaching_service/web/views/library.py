@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypedDict, cast
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.core.auth import CUSTOMERS, EXERCISES, FORMS, METRICS, PROGRAMS, coach
+from coaching_service.core import auth, validation
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.database.files import StoredFile
@@ -17,77 +17,60 @@ from coaching_service.core.fields import Default, take
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import MEDIA_TYPES
-from coaching_service.core.validation import Choice, Identifier, Input, Integer, ListOf, Text, Version, patch_of
 from coaching_service.library import forms, metric_sets
+from coaching_service.library.exercises import models as exercise_models
 from coaching_service.library.exercises import service as customization
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises import service as listing
-from coaching_service.library.exercises.models import (
-    ADDED,
-    ASSISTANCE,
-    LEVELS,
-    LOAD,
-    MINE,
-    PUBLIC,
-    TYPES,
-    ExerciseChange,
-    ExerciseDetails,
-    ExerciseOverride,
-    NewExercise,
-)
-from coaching_service.library.forms import (
-    QUESTION_LENGTH,
-    WITH_OPTIONS,
-    Form,
-    FormName,
-    QuestionDetails,
-    QuestionInput,
-    QuestionType,
-)
 from coaching_service.library.metric_sets import MetricSet, MetricSetDetails, NewMetric
 from coaching_service.lifecycle.customer_bulk import service
 from coaching_service.training.templates import service as templates
 from coaching_service.training.templates.service import TemplateDetails, TemplatePlan
 from coaching_service.training.workouts.items.descriptions import describe_item
-from coaching_service.web.pages import ConfirmedAction, Pages, Redirect, Search, list_url
+from coaching_service.web import pages as web_pages
 from coaching_service.web.records import Records
 from coaching_service.web.views.workout import WorkoutOwnerPages, declare_workout_pages
 from coaching_service.web.views.workout.cards import ItemsText, add_text
 
-pages = Pages("/app")
+pages = web_pages.Pages("/app")
 
-_exercises = Records(pages, "/exercises", "exerciseId", "exercise", EXERCISES, exercises.get, folder="library")
+_exercises = Records(pages, "/exercises", "exerciseId", "exercise", auth.EXERCISES, exercises.get, folder="library")
 _PAGE_SIZE = 24
 _LOAD_TYPES = (
-    (LOAD, "Weight: more is better"),
-    (ASSISTANCE, "Assistance: less help is better"),
-    (ADDED, "Added to the body's weight, as in pull-ups and dips"),
+    (exercise_models.LOAD, "Weight: more is better"),
+    (exercise_models.ASSISTANCE, "Assistance: less help is better"),
+    (exercise_models.ADDED, "Added to the body's weight, as in pull-ups and dips"),
 )
 _TYPE_FILTERS = [
     ("", "All"),
-    (MINE, "My exercises"),
-    (PUBLIC, "Shared"),
-    *((name, name.capitalize()) for name in TYPES),
+    (exercise_models.MINE, "My exercises"),
+    (exercise_models.PUBLIC, "Shared"),
+    *((name, name.capitalize()) for name in exercise_models.TYPES),
 ]
 
 
-class _Search(Search):
-    type: Annotated[str | None, Choice(MINE, PUBLIC, *TYPES)]
+class _Search(web_pages.Search):
+    type: Annotated[str | None, validation.Choice(exercise_models.MINE, exercise_models.PUBLIC, *exercise_models.TYPES)]
 
 
-class _Exercise(ExerciseDetails):
+class _Exercise(exercise_models.ExerciseDetails):
     """An exercise; the muscles that it trains are in two lists."""
 
-    primaryMuscles: Annotated[list[ObjectId], ListOf(Identifier(), maximum=23), Default(list)]
-    secondaryMuscles: Annotated[list[ObjectId], ListOf(Identifier(), maximum=23), Default(list)]
+    primaryMuscles: Annotated[list[ObjectId], validation.ListOf(validation.Identifier(), maximum=23), Default(list)]
+    secondaryMuscles: Annotated[list[ObjectId], validation.ListOf(validation.Identifier(), maximum=23), Default(list)]
 
 
 class _ExerciseChange(_Exercise):
-    version: Annotated[int, Version()]
+    version: Annotated[int, validation.Version()]
 
 
 def _form_options() -> Document:
-    return {"types": TYPES, "levels": LEVELS, "load_types": _LOAD_TYPES, "muscles": exercises.list_muscle_groups()}
+    return {
+        "types": exercise_models.TYPES,
+        "levels": exercise_models.LEVELS,
+        "load_types": _LOAD_TYPES,
+        "muscles": exercises.list_muscle_groups(),
+    }
 
 
 def _to_input(form: _Exercise) -> Document:
@@ -107,91 +90,98 @@ async def exercises_page(ctx: Context, query: _Search) -> dict[str, Any]:
     page = await listing.list_exercises(
         ctx, page=query["page"], size=_PAGE_SIZE, keywords=query["keywords"], kind=query["type"] or None
     )
-    return {"page": page, "query": query, "type_filters": _TYPE_FILTERS, "page_url": list_url(_exercises.prefix, query)}
+    return {
+        "page": page,
+        "query": query,
+        "type_filters": _TYPE_FILTERS,
+        "page_url": web_pages.list_url(_exercises.prefix, query),
+    }
 
 
-@_exercises.get("/new", access=coach(EXERCISES.CREATE), template="library/new_exercise.html")
+@_exercises.get("/new", access=auth.coach(auth.EXERCISES.CREATE), template="library/new_exercise.html")
 async def new_exercise_page(_: Context) -> dict[str, Any]:
     """The form for a new exercise."""
     return _form_options()
 
 
 @_exercises.create("/new", on=new_exercise_page)
-async def create_exercise(ctx: Context, form: _Exercise) -> Redirect:
+async def create_exercise(ctx: Context, form: _Exercise) -> web_pages.Redirect:
     """Create an exercise of the company."""
-    exercise = await exercises.create(ctx, cast("NewExercise", _to_input(form) | {"media": []}))
-    return Redirect(_exercises.path(exercise["_id"]), f"{exercise['name']} added to your library.")
+    exercise = await exercises.create(ctx, cast("exercise_models.NewExercise", _to_input(form) | {"media": []}))
+    return web_pages.Redirect(_exercises.path(exercise["_id"]), f"{exercise['name']} added to your library.")
 
 
-@_exercises.each.get("", access=coach(EXERCISES.VIEW), template="library/exercise.html")
+@_exercises.each.get("", access=auth.coach(auth.EXERCISES.VIEW), template="library/exercise.html")
 async def exercise_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
     """One exercise."""
     exercise = await exercises.get(ctx, exercise_id)
-    may_change = CUSTOMERS.EDIT in ctx.caller.permissions
+    may_change = auth.CUSTOMERS.EDIT in ctx.caller.permissions
     planned_for = await service.list_planned_for(ctx, exercise_id) if may_change else []
     return {"exercise": exercise, "is_own": exercise["companyId"] is not None, "planned_count": len(planned_for)}
 
 
 async def _update_exercise(ctx: Context, exercise_id: ObjectId, form: _ExerciseChange) -> None:
     """Change an exercise of the company; workouts that contain it show the change."""
-    await exercises.update(ctx, exercise_id, cast("ExerciseChange", _to_input(form)))
+    await exercises.update(ctx, exercise_id, cast("exercise_models.ExerciseChange", _to_input(form)))
 
 
 _exercises.change(_ExerciseChange, _update_exercise, on=_exercises.page(lambda _: _form_options(), path="/edit"))
 
 
-@_exercises.each.post("/delete", access=coach(EXERCISES.DELETE), on=exercise_page, deletes=True)
-async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> Redirect:
+@_exercises.each.post("/delete", access=auth.coach(auth.EXERCISES.DELETE), on=exercise_page, deletes=True)
+async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> web_pages.Redirect:
     """Delete an exercise of the company; workouts that contain it keep it."""
     await exercises.delete(ctx, exercise_id)
-    return Redirect(_exercises.prefix, "Exercise deleted.")
+    return web_pages.Redirect(_exercises.prefix, "Exercise deleted.")
 
 
 @_exercises.each.post(
     "/media",
-    access=coach(EXERCISES.EDIT),
+    access=auth.coach(auth.EXERCISES.EDIT),
     form=MultipartBody("file", MEDIA_TYPES, size_limit="attachment"),
     on=exercise_page,
 )
-async def add_media(ctx: Context, exercise_id: ObjectId, file: StoredFile) -> Redirect:
+async def add_media(ctx: Context, exercise_id: ObjectId, file: StoredFile) -> web_pages.Redirect:
     """Add a picture or video."""
     await customization.add_media(ctx, exercise_id, file)
-    return Redirect(_exercises.path(exercise_id), "File added.")
+    return web_pages.Redirect(_exercises.path(exercise_id), "File added.")
 
 
-@_exercises.each.post("/media/{mediaId}/delete", access=coach(EXERCISES.EDIT), on=exercise_page, deletes=True)
-async def delete_media(ctx: Context, exercise_id: ObjectId, media_id: ObjectId) -> Redirect:
+@_exercises.each.post("/media/{mediaId}/delete", access=auth.coach(auth.EXERCISES.EDIT), on=exercise_page, deletes=True)
+async def delete_media(ctx: Context, exercise_id: ObjectId, media_id: ObjectId) -> web_pages.Redirect:
     """Delete a picture, video or link."""
     await customization.remove_media(ctx, exercise_id, media_id)
-    return Redirect(_exercises.path(exercise_id), "Deleted.")
+    return web_pages.Redirect(_exercises.path(exercise_id), "Deleted.")
 
 
-@_exercises.each.get("/override", access=coach(EXERCISES.EDIT), template="library/exercise_override.html")
+@_exercises.each.get("/override", access=auth.coach(auth.EXERCISES.EDIT), template="library/exercise_override.html")
 async def override_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
     """The form for the company's own texts of a shared exercise."""
     exercise, override = await customization.read_with_override(ctx, exercise_id)
     return {"exercise": exercise, "override": override, "version": exercise["version"]}
 
 
-@_exercises.each.post("/override", access=coach(EXERCISES.EDIT), on=override_page)
-async def save_override(ctx: Context, exercise_id: ObjectId, form: ExerciseOverride) -> Redirect:
+@_exercises.each.post("/override", access=auth.coach(auth.EXERCISES.EDIT), on=override_page)
+async def save_override(
+    ctx: Context, exercise_id: ObjectId, form: exercise_models.ExerciseOverride
+) -> web_pages.Redirect:
     """Save the company's own texts of a shared exercise."""
     await customization.set_override(ctx, exercise_id, form)
-    return Redirect(_exercises.path(exercise_id), "Changes saved.")
+    return web_pages.Redirect(_exercises.path(exercise_id), "Changes saved.")
 
 
-@_exercises.each.post("/override/delete", access=coach(EXERCISES.EDIT), on=override_page, deletes=True)
-async def delete_override(ctx: Context, exercise_id: ObjectId) -> Redirect:
+@_exercises.each.post("/override/delete", access=auth.coach(auth.EXERCISES.EDIT), on=override_page, deletes=True)
+async def delete_override(ctx: Context, exercise_id: ObjectId) -> web_pages.Redirect:
     """Remove all that the company has added to a shared exercise."""
     await customization.remove_override(ctx, exercise_id)
-    return Redirect(_exercises.path(exercise_id), "Your changes are removed.")
+    return web_pages.Redirect(_exercises.path(exercise_id), "Your changes are removed.")
 
 
 # --- Settings: metric sets, the metrics that are recorded for clients and their units ---------------------------------
 
 
 _metric_sets = Records(
-    pages, "/settings/metric-sets", "metricsSetId", "metric_set", METRICS, metric_sets.get, shown_as="set"
+    pages, "/settings/metric-sets", "metricsSetId", "metric_set", auth.METRICS, metric_sets.get, shown_as="set"
 )
 _MAX_METRICS = 100
 
@@ -202,7 +192,7 @@ class _NewMetricSet(MetricSetDetails):
 
 
 class _MetricSetUpdate(MetricSetDetails):
-    version: Annotated[int, Version()]
+    version: Annotated[int, validation.Version()]
 
 
 class _MetricName(TypedDict):
@@ -221,11 +211,13 @@ async def metric_sets_page(ctx: Context) -> dict[str, Any]:
 
 
 @_metric_sets.create()
-async def create_metric_set(ctx: Context, form: _NewMetricSet) -> Redirect:
+async def create_metric_set(ctx: Context, form: _NewMetricSet) -> web_pages.Redirect:
     """Create a set with its first metric."""
     metric: NewMetric = {"name": form["metricName"], "metricUnitId": form["metricUnitId"]}
     metric_set = await metric_sets.create(ctx, {**take(MetricSetDetails, form), "metrics": [metric]})
-    return Redirect(_metric_sets.path(metric_set["_id"]), f"{metric_set['name']} created. Add more metrics to it here.")
+    return web_pages.Redirect(
+        _metric_sets.path(metric_set["_id"]), f"{metric_set['name']} created. Add more metrics to it here."
+    )
 
 
 metric_set_page = _metric_sets.page(lambda _: {"units": _unit_options()})
@@ -234,34 +226,34 @@ _metric_sets.delete(metric_sets.delete)
 
 
 @_metric_sets.each.post(
-    "/metrics", access=coach(METRICS.EDIT), form=input_of(NewMetric)(exclude=["_id"]), on=metric_set_page
+    "/metrics", access=auth.coach(auth.METRICS.EDIT), form=input_of(NewMetric)(exclude=["_id"]), on=metric_set_page
 )
-async def add_metric(ctx: Context, metrics_set_id: ObjectId, form: NewMetric) -> Redirect:
+async def add_metric(ctx: Context, metrics_set_id: ObjectId, form: NewMetric) -> web_pages.Redirect:
     """Add a metric to a set."""
     metric_set = await metric_sets.get(ctx, metrics_set_id)
     if len(metric_set["metrics"]) >= _MAX_METRICS:
         raise BadRequest(f"A set must not hold more than {_MAX_METRICS} metrics")
     await _save_metrics(ctx, metric_set, [*_to_metrics(metric_set), form])
-    return Redirect(_metric_sets.path(metrics_set_id), f"{form['name']} added.")
+    return web_pages.Redirect(_metric_sets.path(metrics_set_id), f"{form['name']} added.")
 
 
-@_metric_sets.each.post("/names", access=coach(METRICS.EDIT), on=metric_set_page)
-async def rename_metric(ctx: Context, metrics_set_id: ObjectId, form: _MetricName) -> Redirect:
+@_metric_sets.each.post("/names", access=auth.coach(auth.METRICS.EDIT), on=metric_set_page)
+async def rename_metric(ctx: Context, metrics_set_id: ObjectId, form: _MetricName) -> web_pages.Redirect:
     """Rename a metric; its recorded values stay."""
     metric_set = await metric_sets.get(ctx, metrics_set_id)
     metrics = _to_metrics(metric_set)
     require_by_id(metrics, form["metricId"], "metric")["name"] = form["name"]
     await _save_metrics(ctx, metric_set, metrics)
-    return Redirect(_metric_sets.path(metrics_set_id), "Metric renamed.")
+    return web_pages.Redirect(_metric_sets.path(metrics_set_id), "Metric renamed.")
 
 
 @_metric_sets.each.confirm(
     "/metrics/{metricId}/remove",
-    access=coach(METRICS.EDIT),
+    access=auth.coach(auth.METRICS.EDIT),
     template="settings/remove_metric.html",
     deletes=True,
 )
-async def remove_metric(ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId) -> ConfirmedAction:
+async def remove_metric(ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId) -> web_pages.ConfirmedAction:
     """Remove a metric from its set; its recorded values stay."""
     metric_set = await metric_sets.get(ctx, metrics_set_id)
     removed = require_by_id(metric_set["metrics"], metric_id, "metric")
@@ -272,8 +264,10 @@ async def remove_metric(ctx: Context, metrics_set_id: ObjectId, metric_id: Objec
         remaining = [metric for metric in _to_metrics(metric_set) if metric["_id"] != metric_id]
         await _save_metrics(ctx, metric_set, remaining)
 
-    return ConfirmedAction(
-        {"set": metric_set, "metric": removed}, remove, Redirect(_metric_sets.path(metrics_set_id), "Metric removed.")
+    return web_pages.ConfirmedAction(
+        {"set": metric_set, "metric": removed},
+        remove,
+        web_pages.Redirect(_metric_sets.path(metrics_set_id), "Metric removed."),
     )
 
 
@@ -292,9 +286,9 @@ async def _save_metrics(ctx: Context, metric_set: MetricSet, metrics: list[NewMe
 # --- Settings: forms, with their questions in the order in which clients answer them ----------------------------------
 
 
-_forms = Records(pages, "/settings/forms", "formId", "form", FORMS, forms.get, shown_as="questionnaire")
+_forms = Records(pages, "/settings/forms", "formId", "form", auth.FORMS, forms.get, shown_as="questionnaire")
 _MAX_QUESTIONS, _BLANK_ROWS = 100, 3
-_LABELS: dict[QuestionType, str] = {
+_LABELS: dict[forms.QuestionType, str] = {
     "text": "Text",
     "number": "Number",
     "rating": "Rating from 1 to 10",
@@ -303,36 +297,36 @@ _LABELS: dict[QuestionType, str] = {
 }
 
 
-class _QuestionRow(QuestionDetails):
+class _QuestionRow(forms.QuestionDetails):
     """A question as it is edited; without a label it is left out, with `out` it is removed."""
 
     _id: ObjectId | None
-    position: Annotated[int | None, Integer(minimum=1, maximum=1_000)]
+    position: Annotated[int | None, validation.Integer(minimum=1, maximum=1_000)]
     out: Annotated[bool, Default(False)]
 
 
-class _RowChecks(Input):
-    label = Text(max_length=QUESTION_LENGTH, allow_blank=True, load_default="")
+class _RowChecks(validation.Input):
+    label = validation.Text(max_length=forms.QUESTION_LENGTH, allow_blank=True, load_default="")
 
     @validates_schema
     def has_options(self, data: Mapping[str, Any], **_: Any) -> None:
         """Raise ValidationError for a choice without options."""
-        if data["label"] and not data["out"] and data["type"] in WITH_OPTIONS and not data["options"]:
+        if data["label"] and not data["out"] and data["type"] in forms.WITH_OPTIONS and not data["options"]:
             raise ValidationError("must have options, one in each line", "options")
 
 
-_ROWS = ListOf(fields.Nested(input_of(_QuestionRow, _RowChecks)), maximum=_MAX_QUESTIONS + _BLANK_ROWS)
+_ROWS = validation.ListOf(fields.Nested(input_of(_QuestionRow, _RowChecks)), maximum=_MAX_QUESTIONS + _BLANK_ROWS)
 
 
-class _NewForm(FormName):
+class _NewForm(forms.FormName):
     questions: Annotated[list[_QuestionRow], _ROWS, Default(list)]
 
 
 class _FormUpdate(_NewForm):
-    version: Annotated[int, Version()]
+    version: Annotated[int, validation.Version()]
 
 
-class _Row(QuestionDetails):
+class _Row(forms.QuestionDetails):
     """A row of the table of questions; `_id` is empty for a new question."""
 
     _id: str
@@ -341,21 +335,21 @@ class _Row(QuestionDetails):
 _BLANK: _Row = {"_id": "", "label": "", "type": "text", "options": [], "required": False}
 
 
-def _to_rows(form: Form | None) -> list[_Row]:
+def _to_rows(form: forms.Form | None) -> list[_Row]:
     questions = form["questions"] if form is not None else []
     rows: list[_Row] = [{**question, "_id": str(question["_id"])} for question in questions]
     return [*rows, *[_BLANK] * _BLANK_ROWS]
 
 
-def _to_questions(rows: Sequence[_QuestionRow]) -> list[QuestionInput]:
+def _to_questions(rows: Sequence[_QuestionRow]) -> list[forms.QuestionInput]:
     """Return the questions of rows in the order of their positions. Raises InvalidFields without any."""
     used = [row for row in rows if row["label"] and not row["out"]]
     if not used:
         raise invalid_field("questions.0.label", "should not be empty: a form has at least one question")
-    questions: list[QuestionInput] = []
+    questions: list[forms.QuestionInput] = []
     for row in sorted(used, key=lambda row: row["position"] or _MAX_QUESTIONS + _BLANK_ROWS):
-        options = row["options"] if row["type"] in WITH_OPTIONS else []
-        question = take(QuestionInput, {**row, "options": options})
+        options = row["options"] if row["type"] in forms.WITH_OPTIONS else []
+        question = take(forms.QuestionInput, {**row, "options": options})
         if row["_id"] is None:
             del question["_id"]
         questions.append(question)
@@ -369,10 +363,10 @@ async def forms_page(ctx: Context) -> dict[str, Any]:
 
 
 @_forms.create()
-async def create_form(ctx: Context, form: _NewForm) -> Redirect:
+async def create_form(ctx: Context, form: _NewForm) -> web_pages.Redirect:
     """Create a form."""
     created = await forms.create(ctx, {"name": form["name"], "questions": _to_questions(form["questions"])})
-    return Redirect(_forms.path(created["_id"]), f"{created['name']} created.")
+    return web_pages.Redirect(_forms.path(created["_id"]), f"{created['name']} created.")
 
 
 async def _update_form(ctx: Context, form_id: ObjectId, form: _FormUpdate) -> None:
@@ -390,9 +384,9 @@ _forms.delete(forms.delete)
 
 
 _templates = Records(
-    pages, "/templates", "templateId", "template", PROGRAMS, templates.get, folder="library", locks="template"
+    pages, "/templates", "templateId", "template", auth.PROGRAMS, templates.get, folder="library", locks="template"
 )
-_CHANGE_FORM = patch_of(input_of(TemplateDetails), name="TemplateForm")
+_CHANGE_FORM = validation.patch_of(input_of(TemplateDetails), name="TemplateForm")
 
 
 class _NewTemplate(TemplateDetails, ItemsText):
@@ -400,7 +394,7 @@ class _NewTemplate(TemplateDetails, ItemsText):
 
 
 @_templates.list
-async def templates_page(ctx: Context, query: Search) -> dict[str, Any]:
+async def templates_page(ctx: Context, query: web_pages.Search) -> dict[str, Any]:
     """The templates, by name."""
     page = await templates.list_page(ctx, page=query["page"], size=_PAGE_SIZE, keywords=query["keywords"])
     unit = ctx.caller.company.load_unit
@@ -410,17 +404,17 @@ async def templates_page(ctx: Context, query: Search) -> dict[str, Any]:
             each["_id"]: [describe_item(item, unit)["title"] for item in each["items"]] for each in page["docs"]
         },
         "query": query,
-        "page_url": list_url(_templates.prefix, query),
+        "page_url": web_pages.list_url(_templates.prefix, query),
     }
 
 
 @_templates.create()
-async def create_template(ctx: Context, form: _NewTemplate) -> Redirect:
+async def create_template(ctx: Context, form: _NewTemplate) -> web_pages.Redirect:
     """Create a template, with the items of a text if there is one."""
     template = await templates.create(ctx, {**take(TemplateDetails, form), "items": []})
     plan, text = TemplatePlan(template["_id"]), form["text"]
     _, remarks = await add_text(ctx, plan, template["_id"], text)
-    return Redirect(_templates.path(template["_id"]), f"{template['name']} created.{remarks}")
+    return web_pages.Redirect(_templates.path(template["_id"]), f"{template['name']} created.{remarks}")
 
 
 async def _layout_variables(ctx: Context, template_id: ObjectId) -> dict[str, Any]:
@@ -432,8 +426,8 @@ declare_workout_pages(
         pages=_templates.each,
         owner_type=TemplatePlan,
         owner_parameter="template_id",
-        view=PROGRAMS.VIEW,
-        edit=PROGRAMS.EDIT,
+        view=auth.PROGRAMS.VIEW,
+        edit=auth.PROGRAMS.EDIT,
         layout="library/template_layout.html",
         layout_variables=_layout_variables,
         overview_path=lambda *_: _templates.prefix,

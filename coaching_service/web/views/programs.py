@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypedDict
 
 from marshmallow import fields
 
+from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, PROGRAMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
@@ -19,7 +20,6 @@ from coaching_service.core.fields import Default, take
 from coaching_service.core.http.routes import MultipartBody, ReceivedFile
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV, XLSX
-from coaching_service.core.validation import CalendarDate, Choice, Identifier, Integer, ListOf, Text, patch_of
 from coaching_service.integrations.history_files.plan_cells import PlanField
 from coaching_service.integrations.history_files.programs import (
     Corrections,
@@ -37,14 +37,6 @@ from coaching_service.people.account.service import LoadUnit
 from coaching_service.people.customers import service as listing
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.assignments import sync
-from coaching_service.training.assignments.sync import (
-    DEFAULT_INCLUDE,
-    SYNCABLE,
-    AssignmentSync,
-    RunningAssignment,
-    Syncable,
-    SyncBlock,
-)
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import LAST_DAY, ProgramBlockFields, ProgramInput
 from coaching_service.training.programs.schemas import NewProgram, ProgramBlockCopy
@@ -57,64 +49,46 @@ from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items.descriptions import ItemDescription, describe_item
 from coaching_service.training.workouts.items.totals import planned_exercise_ids
+from coaching_service.web import pages as web_pages
 from coaching_service.web.formatting import document_options, name_options, quantity
-from coaching_service.web.pages import (
-    KeywordQuery,
-    Keywords,
-    Pages,
-    Redirect,
-    Render,
-    Search,
-    list_url,
-)
 from coaching_service.web.records import Records
-from coaching_service.web.views.customer_calendar import (
-    ConflictChoice,
-    CopyOptions,
-    Outcome,
-    declare_operation,
-    describe_copy,
-    describe_taken_days,
-    describe_untouched,
-    to_copy_request,
-)
+from coaching_service.web.views import customer_calendar
 from coaching_service.web.views.customer_layout import week_path
 from coaching_service.web.views.transfer import NameRows, changed_answers, search_exercises, show_name
-from coaching_service.web.views.workout import WorkoutOwnerPages, declare_workout_pages
-from coaching_service.web.views.workout.cards import (
-    ItemsText,
-    NewWorkoutForm,
-    NewWorkoutText,
-    create_from_program_text,
-    create_with_text,
-    list_template_names,
-)
+from coaching_service.web.views.workout import WorkoutOwnerPages, cards, declare_workout_pages
 
 pages = Records(
-    Pages("/app"), "/programs", "programId", "program", PROGRAMS, programs.get, folder="library", locks="program"
+    web_pages.Pages("/app"),
+    "/programs",
+    "programId",
+    "program",
+    PROGRAMS,
+    programs.get,
+    folder="library",
+    locks="program",
 )
-_PROGRAM_FORM = patch_of(NewProgram, name="ProgramForm")
+_PROGRAM_FORM = validation.patch_of(NewProgram, name="ProgramForm")
 _PAGE_SIZE = 24
 _MAX_CLIENTS, _MAX_OPTIONS = 50, 500
 
 
-class _Search(Search):
+class _Search(web_pages.Search):
     archived: Annotated[bool, Default(False)]
 
 
-class _NewProgram(ProgramInput, ItemsText):
+class _NewProgram(ProgramInput, cards.ItemsText):
     """A program, and its workouts as text."""
 
 
 class _ProgramQuery(TypedDict):
-    client: Annotated[str, Keywords()]
-    day: Annotated[int | None, Integer(minimum=1, maximum=LAST_DAY)]
+    client: Annotated[str, web_pages.Keywords()]
+    day: Annotated[int | None, validation.Integer(minimum=1, maximum=LAST_DAY)]
 
 
 class _Assignment(TypedDict):
     customerId: ObjectId
-    startDate: Annotated[str, CalendarDate()]
-    onConflict: ConflictChoice
+    startDate: Annotated[str, validation.CalendarDate()]
+    onConflict: customer_calendar.ConflictChoice
     repeat: Annotated[bool, Default(False)]
 
 
@@ -124,16 +98,16 @@ async def programs_page(ctx: Context, query: _Search) -> dict[str, Any]:
     page = await programs.list_page(
         ctx, archived=query["archived"], page=query["page"], size=_PAGE_SIZE, keywords=query["keywords"]
     )
-    return {"page": page, "query": query, "page_url": list_url(pages.prefix, query)}
+    return {"page": page, "query": query, "page_url": web_pages.list_url(pages.prefix, query)}
 
 
 @pages.create(form=input_of(_NewProgram, NewProgram)())
-async def create_program(ctx: Context, form: _NewProgram) -> Redirect:
+async def create_program(ctx: Context, form: _NewProgram) -> web_pages.Redirect:
     """Create a program, with the workouts of a text if there is one."""
     program = await programs.create(ctx, take(ProgramInput, form))
     plan, text = ProgramPlan(program["_id"]), form["text"]
-    _, remarks = await create_from_program_text(ctx, plan, text)
-    return Redirect(pages.path(program["_id"]), f"{program['name']} created.{remarks}")
+    _, remarks = await cards.create_from_program_text(ctx, plan, text)
+    return web_pages.Redirect(pages.path(program["_id"]), f"{program['name']} created.{remarks}")
 
 
 @pages.each.get("", access=coach(PROGRAMS.VIEW), template="library/program.html")
@@ -144,7 +118,7 @@ async def program_page(ctx: Context, program_id: ObjectId, query: _ProgramQuery)
         programs.get(ctx, program_id),
         workouts.list_blocks(ctx, ProgramPlan(program_id), 1, LAST_DAY),
         listing.list_customers(ctx, archived=False, page=1, size=_MAX_CLIENTS, contains=query["client"]),
-        list_template_names(ctx),
+        cards.list_template_names(ctx),
         list_clients_on(ctx, program_id),
     )
     exercise_ids = {each for block in blocks for item in block["items"] for each in planned_exercise_ids(item)}
@@ -176,7 +150,7 @@ async def list_options(ctx: Context) -> list[tuple[str, str]]:
     return document_options(page["docs"])
 
 
-async def list_clients_on(ctx: Context, program_id: ObjectId) -> list[RunningAssignment]:
+async def list_clients_on(ctx: Context, program_id: ObjectId) -> list[sync.RunningAssignment]:
     """Return the clients who are on a program, if the coach may see clients."""
     return await sync.list_running(ctx, program_id) if CUSTOMERS.VIEW in ctx.caller.permissions else []
 
@@ -203,10 +177,12 @@ def _group_by_week(blocks: Sequence[Block], unit: str) -> dict[int, list[tuple[i
     return {week + 1: [(day, tiles.get(day, [])) for day in range(week * 7 + 1, week * 7 + 8)] for week in weeks}
 
 
-@declare_operation(
+@customer_calendar.declare_operation(
     pages.each, "/assign", access=coach(CUSTOMERS.EDIT), locks="customer", form=_Assignment, on=program_page
 )
-async def assign_program(ctx: Context, program_id: ObjectId, form: _Assignment, *, dry_run: bool) -> Outcome:
+async def assign_program(
+    ctx: Context, program_id: ObjectId, form: _Assignment, *, dry_run: bool
+) -> customer_calendar.Outcome:
     """Schedule every workout of a program on a client's calendar."""
     customer_id, start_date, on_conflict = form["customerId"], form["startDate"], form["onConflict"]
     is_repeated = on_conflict == "add" and not form["repeat"] and not dry_run
@@ -220,30 +196,33 @@ async def assign_program(ctx: Context, program_id: ObjectId, form: _Assignment, 
         ctx, program_id, customer_id, start_date, on_conflict=on_conflict, dry_run=dry_run
     )
     conflicts = assignment["conflicts"]
-    summary = f"{quantity(assignment['blocks'], 'workout')} scheduled{describe_untouched(conflicts, on_conflict)}"
-    taken = describe_taken_days(conflicts, on_conflict)
-    return Outcome(None, summary, week_path(customer_id, start_date), taken=taken, customer_id=customer_id)
+    untouched = customer_calendar.describe_untouched(conflicts, on_conflict)
+    summary = f"{quantity(assignment['blocks'], 'workout')} scheduled{untouched}"
+    taken = customer_calendar.describe_taken_days(conflicts, on_conflict)
+    return customer_calendar.Outcome(
+        None, summary, week_path(customer_id, start_date), taken=taken, customer_id=customer_id
+    )
 
 
 @pages.each.post("/archive", access=coach(PROGRAMS.EDIT), on=program_page, idempotent=True)
-async def archive_program(ctx: Context, program_id: ObjectId) -> Redirect:
+async def archive_program(ctx: Context, program_id: ObjectId) -> web_pages.Redirect:
     """Archive a program."""
     program = await programs.set_archived(ctx, program_id, archived=True)
-    return Redirect(pages.path(program_id), f"{program['name']} archived.")
+    return web_pages.Redirect(pages.path(program_id), f"{program['name']} archived.")
 
 
 @pages.each.post("/restore", access=coach(PROGRAMS.EDIT), on=program_page, idempotent=True)
-async def restore_program(ctx: Context, program_id: ObjectId) -> Redirect:
+async def restore_program(ctx: Context, program_id: ObjectId) -> web_pages.Redirect:
     """Restore an archived program."""
     program = await programs.set_archived(ctx, program_id, archived=False)
-    return Redirect(pages.path(program_id), f"{program['name']} restored.")
+    return web_pages.Redirect(pages.path(program_id), f"{program['name']} restored.")
 
 
-class _NewWorkout(ProgramBlockFields, NewWorkoutText):
+class _NewWorkout(ProgramBlockFields, cards.NewWorkoutText):
     """A workout or rest day of a program."""
 
 
-class _CopyDays(ProgramDays, CopyOptions):
+class _CopyDays(ProgramDays, customer_calendar.CopyOptions):
     """The days of a program to copy, where, how often, and how the sets change."""
 
 
@@ -271,31 +250,39 @@ declare_workout_pages(
 )
 
 
-@pages.each.post("/blocks", access=coach(PROGRAMS.EDIT), form=input_of(_NewWorkout, NewWorkoutForm)(), on=program_page)
-async def add_program_workout(ctx: Context, program_id: ObjectId, form: _NewWorkout) -> Redirect:
+@pages.each.post(
+    "/blocks", access=coach(PROGRAMS.EDIT), form=input_of(_NewWorkout, cards.NewWorkoutForm)(), on=program_page
+)
+async def add_program_workout(ctx: Context, program_id: ObjectId, form: _NewWorkout) -> web_pages.Redirect:
     """Add an empty workout or a rest day to a program."""
     program_path = pages.path(program_id)
-    block, remarks = await create_with_text(ctx, ProgramPlan(program_id), form)
+    block, remarks = await cards.create_with_text(ctx, ProgramPlan(program_id), form)
     if form["isRest"]:
-        return Redirect(program_path, f"Day {form['day']} is a rest day.")
+        return web_pages.Redirect(program_path, f"Day {form['day']} is a rest day.")
     if block["items"]:
-        return Redirect(program_path, f"{block['name']} added.{remarks}")
-    return Redirect(f"{program_path}/blocks/{block['_id']}", f"{block['name']} added. Add its exercises here.")
+        return web_pages.Redirect(program_path, f"{block['name']} added.{remarks}")
+    return web_pages.Redirect(
+        f"{program_path}/blocks/{block['_id']}", f"{block['name']} added. Add its exercises here."
+    )
 
 
-@declare_operation(pages.each, "/copy-days", access=coach(PROGRAMS.EDIT), form=_COPY_DAYS(), on=program_page)
-async def copy_program_days(ctx: Context, program_id: ObjectId, form: _CopyDays, *, dry_run: bool) -> Outcome:
+@customer_calendar.declare_operation(
+    pages.each, "/copy-days", access=coach(PROGRAMS.EDIT), form=_COPY_DAYS(), on=program_page
+)
+async def copy_program_days(
+    ctx: Context, program_id: ObjectId, form: _CopyDays, *, dry_run: bool
+) -> customer_calendar.Outcome:
     """Copy days of a program, once or several times, with a progression."""
-    request = to_copy_request(form["startDay"], form["endDay"], form["targetDay"], form)
+    request = customer_calendar.to_copy_request(form["startDay"], form["endDay"], form["targetDay"], form)
     result = await schedule.copy_days(ctx, ProgramPlan(program_id), request, dry_run=dry_run)
-    return describe_copy(result, form["onConflict"], pages.path(program_id))
+    return customer_calendar.describe_copy(result, form["onConflict"], pages.path(program_id))
 
 
 @pages.each.post("/duplicate", access=coach(PROGRAMS.CREATE), on=program_page)
-async def duplicate_program(ctx: Context, program_id: ObjectId) -> Redirect:
+async def duplicate_program(ctx: Context, program_id: ObjectId) -> web_pages.Redirect:
     """Create a copy of a program with its workouts."""
     copy = await programs.duplicate(ctx, program_id)
-    return Redirect(pages.path(copy["_id"]), f"{copy['name']} created.")
+    return web_pages.Redirect(pages.path(copy["_id"]), f"{copy['name']} created.")
 
 
 async def _count_contents(ctx: Context, program_id: ObjectId) -> dict[str, int]:
@@ -315,16 +302,22 @@ _MAX_SYNCED = 500
 
 
 class _SyncForm(TypedDict):
-    assignmentIds: Annotated[list[ObjectId], ListOf(Identifier(), maximum=_MAX_SYNCED), Default(list)]
-    include: Annotated[list[Syncable], ListOf(Choice(*SYNCABLE), maximum=len(SYNCABLE)), Default(list)]
+    assignmentIds: Annotated[
+        list[ObjectId], validation.ListOf(validation.Identifier(), maximum=_MAX_SYNCED), Default(list)
+    ]
+    include: Annotated[
+        list[sync.Syncable],
+        validation.ListOf(validation.Choice(*sync.SYNCABLE), maximum=len(sync.SYNCABLE)),
+        Default(list),
+    ]
 
 
 class _ClientRow(TypedDict):
     """A client on the program, with the workouts in each state."""
 
-    assignment: AssignmentSync
+    assignment: sync.AssignmentSync
     is_behind: bool
-    by_state: list[tuple[str, list[SyncBlock]]]
+    by_state: list[tuple[str, list[sync.SyncBlock]]]
 
 
 @_sync.get("", access=coach(CUSTOMERS.VIEW, PROGRAMS.VIEW), template="library/program_sync.html")
@@ -338,24 +331,24 @@ async def program_sync_page(ctx: Context, program_id: ObjectId) -> dict[str, Any
         "rows": rows,
         "behind": sum(row["is_behind"] for row in rows),
         "states": states,
-        "syncable": SYNCABLE,
-        "default_include": DEFAULT_INCLUDE,
+        "syncable": sync.SYNCABLE,
+        "default_include": sync.DEFAULT_INCLUDE,
     }
 
 
-def _describe(assignment: AssignmentSync) -> _ClientRow:
+def _describe(assignment: sync.AssignmentSync) -> _ClientRow:
     blocks = assignment["blocks"]
     by_state = [(state, [block for block in blocks if block["state"] == state]) for state in _ORDER]
     shown = [(state, of_state) for state, of_state in by_state if of_state]
-    is_behind = any(state in DEFAULT_INCLUDE for state, _ in shown)
+    is_behind = any(state in sync.DEFAULT_INCLUDE for state, _ in shown)
     return {"assignment": assignment, "is_behind": is_behind, "by_state": shown}
 
 
-_ORDER: Sequence[str] = (*SYNCABLE, "same", "done", "past")
+_ORDER: Sequence[str] = (*sync.SYNCABLE, "same", "done", "past")
 
 
 @_sync.post("", access=coach(CUSTOMERS.EDIT, PROGRAMS.VIEW), on=program_sync_page, idempotent=True)
-async def update_clients_of_program(ctx: Context, program_id: ObjectId, form: _SyncForm) -> Redirect:
+async def update_clients_of_program(ctx: Context, program_id: ObjectId, form: _SyncForm) -> web_pages.Redirect:
     """Bring the chosen clients up to date with a program."""
     for name, value in (("assignmentIds", form["assignmentIds"]), ("include", form["include"])):
         if not value:
@@ -376,7 +369,7 @@ async def update_clients_of_program(ctx: Context, program_id: ObjectId, form: _S
     notice = f"{clients} updated: {', '.join(done)}." if done else "Nothing to update."
     if result["failed"]:
         notice += f" {quantity(len(result['failed']), 'client')} could not be updated: try again."
-    return Redirect(pages.path(program_id), notice)
+    return web_pages.Redirect(pages.path(program_id), notice)
 
 
 # --- Making a program of a sheet: a file or a pasted table, its preview with the names of exercises, and the program
@@ -388,8 +381,8 @@ _MAX_CELLS = 300  # that are corrected at a time; the others after them
 
 
 class _Sheet(TypedDict):
-    name: Annotated[str, Text(allow_blank=True), Default("")]
-    table: Annotated[str, Text(max_length=_MAX_TABLE, allow_blank=True), Default("")]
+    name: Annotated[str, validation.Text(allow_blank=True), Default("")]
+    table: Annotated[str, validation.Text(max_length=_MAX_TABLE, allow_blank=True), Default("")]
     loadUnit: LoadUnit | None
 
 
@@ -398,16 +391,16 @@ class _Cell(TypedDict):
 
     line: int
     column: PlanField
-    text: Annotated[str, Text(max_length=500, allow_blank=True), Default("")]
+    text: Annotated[str, validation.Text(max_length=500, allow_blank=True), Default("")]
 
 
 class _ProgramForm(TypedDict):
     name: str
-    table: Annotated[str, Text(max_length=_MAX_TABLE)]
+    table: Annotated[str, validation.Text(max_length=_MAX_TABLE)]
     loadUnit: LoadUnit
     names: NameRows
-    cells: Annotated[list[_Cell], ListOf(fields.Nested(input_of(_Cell)), maximum=_MAX_CELLS), Default(list)]
-    unread: Annotated[str, Text(max_length=_MAX_TABLE, allow_blank=True), Default("")]
+    cells: Annotated[list[_Cell], validation.ListOf(fields.Nested(input_of(_Cell)), maximum=_MAX_CELLS), Default(list)]
+    unread: Annotated[str, validation.Text(max_length=_MAX_TABLE, allow_blank=True), Default("")]
 
 
 @_sheets.get("", access=coach(PROGRAMS.CREATE), template="library/program_import.html")
@@ -417,7 +410,7 @@ async def sheet_page(ctx: Context) -> dict[str, Any]:
 
 
 @_sheets.get("/exercises", access=coach(PROGRAMS.CREATE), template="imports/exercises.html")
-async def sheet_exercises_page(ctx: Context, query: KeywordQuery) -> dict[str, Any]:
+async def sheet_exercises_page(ctx: Context, query: web_pages.KeywordQuery) -> dict[str, Any]:
     """The exercises that a name in the sheet may mean."""
     return {"layout": "layout.html", "query": query, "exercises": await search_exercises(ctx, query)}
 
@@ -431,7 +424,7 @@ async def sheet_exercises_page(ctx: Context, query: KeywordQuery) -> dict[str, A
     file_optional=True,
     request_class="bulk",
 )
-async def preview_sheet(ctx: Context, form: _Sheet, file: ReceivedFile | None) -> Render:
+async def preview_sheet(ctx: Context, form: _Sheet, file: ReceivedFile | None) -> web_pages.Render:
     """Show the program that a sheet would become."""
     if file is None and not form["table"].strip():
         raise invalid_field("file", "must be chosen, or the table pasted below", code="REQUIRED")
@@ -446,7 +439,7 @@ async def preview_sheet(ctx: Context, form: _Sheet, file: ReceivedFile | None) -
 
 
 @_sheets.post("/changes", access=coach(PROGRAMS.CREATE), on=sheet_page, has_table=True, idempotent=True)
-async def change_sheet(ctx: Context, form: _ProgramForm) -> Render:
+async def change_sheet(ctx: Context, form: _ProgramForm) -> web_pages.Render:
     """Show the program of a preview with other texts in cells that could not be read."""
     options, corrections = await _changes_of(ctx, form)
     return await _show(
@@ -455,12 +448,12 @@ async def change_sheet(ctx: Context, form: _ProgramForm) -> Render:
 
 
 @_sheets.post("", access=coach(PROGRAMS.CREATE), on=sheet_page, has_table=True)
-async def import_sheet(ctx: Context, form: _ProgramForm) -> Redirect:
+async def import_sheet(ctx: Context, form: _ProgramForm) -> web_pages.Redirect:
     """Create the program of a preview."""
     options, corrections = await _changes_of(ctx, form)
     program = await service.import_program(ctx, _content_of(form["table"]), "", options, corrections)
     days = quantity(program["numberOfDaysWithWorkouts"], "workout day")
-    return Redirect(pages.path(program["_id"]), f"{program['name']} created with {days}.")
+    return web_pages.Redirect(pages.path(program["_id"]), f"{program['name']} created with {days}.")
 
 
 def _content_of(table: str) -> io.BytesIO:
@@ -477,7 +470,7 @@ async def _changes_of(ctx: Context, form: _ProgramForm) -> tuple[ProgramImportOp
     return {**options, "names": changed_answers(proposed.names.names, form["names"])}, corrections
 
 
-async def _show(read: ReadProgram, unread: str) -> Render:
+async def _show(read: ReadProgram, unread: str) -> web_pages.Render:
     """Return the preview of a program as a table that the next form sends; `unread`: what else could not be read."""
     if len(table := write_table(read.sheet, read.unit)) > _MAX_TABLE:
         raise invalid_field("file", "is too long for this page: divide it into several programs", code="TOO_LONG")
@@ -503,7 +496,7 @@ async def _show(read: ReadProgram, unread: str) -> Render:
         "most_cells": _MAX_CELLS,
         "unread": unread,
     }
-    return Render({"preview": preview}, "The preview is no longer here. Choose the file again.")
+    return web_pages.Render({"preview": preview}, "The preview is no longer here. Choose the file again.")
 
 
 def _present_day(day: PlannedDay, unit: str, numbers: Mapping[str, int]) -> dict[str, Any]:

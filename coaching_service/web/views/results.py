@@ -15,41 +15,17 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import CalendarDate, Number, SearchedDate
 from coaching_service.people.account.service import LOAD_UNITS, convert_stored_load
 from coaching_service.people.activity import models
-from coaching_service.people.activity.models import (
-    ESTIMATED_ONE_REP_MAX,
-    HEAVIEST_LOAD,
-    LEAST_ASSISTANCE,
-    MOST_REPS,
-    RecordType,
-)
 from coaching_service.progress.metrics.service import find_far_values
 from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.service import ClientCalendar
 from coaching_service.training.workouts.items import descriptions
+from coaching_service.training.workouts.items import models as item_models
 from coaching_service.training.workouts.items import service as items
-from coaching_service.training.workouts.items.models import (
-    CircuitItem,
-    ExerciseItem,
-    FormItem,
-    MetricsItem,
-    MetricValue,
-    Skip,
-    Swap,
-    WorkItem,
-)
 from coaching_service.training.workouts.reports.models import LiftResult
 from coaching_service.training.workouts.sets import CustomerSet, PlannedSet, RecordKey, unit_of
-from coaching_service.web.formatting import (
-    best_records,
-    format_date,
-    format_duration,
-    format_number,
-    quantity,
-    record_name,
-    record_value,
-)
+from coaching_service.web import formatting
 
 _NOT_COMPLETED = "not completed"
 
@@ -94,7 +70,7 @@ class ItemResults(TypedDict):
     answers: list[tuple[str, str]]
 
 
-def describe_results(item: WorkItem, unit: str) -> ItemResults | None:
+def describe_results(item: item_models.WorkItem, unit: str) -> ItemResults | None:
     """Describe what was recorded for an item, or return None if nothing was; loads are in `unit`."""
     if not items.is_recorded(item):
         return None
@@ -110,14 +86,14 @@ def describe_results(item: WorkItem, unit: str) -> ItemResults | None:
     }
 
 
-def _describe_choice(name: str, choice: Skip | Swap | None) -> str | None:
+def _describe_choice(name: str, choice: item_models.Skip | item_models.Swap | None) -> str | None:
     """Describe why a client skipped an item, or what the client did in its place; None if the client did not."""
     if choice is None:
         return None
     return ": ".join(filter(None, (name, choice["reason"]))) or "no reason given"
 
 
-def _sets(item: WorkItem, unit: str) -> Iterator[SetWords]:
+def _sets(item: item_models.WorkItem, unit: str) -> Iterator[SetWords]:
     """Yield the sets of an item with a logged one; of a circuit only these, by round and order of its exercises."""
     if item["type"] in ("EXERCISE", "CIRCUIT") and item["customerSets"]:
         pairs = [each for each in pair_sets(item) if each.logged or item["type"] == "EXERCISE"]
@@ -125,14 +101,14 @@ def _sets(item: WorkItem, unit: str) -> Iterator[SetWords]:
             yield describe_pair(each, unit)
 
 
-def _answers(item: WorkItem) -> Iterator[tuple[str, str]]:
+def _answers(item: item_models.WorkItem) -> Iterator[tuple[str, str]]:
     if item["type"] == "FORM":
         yield from _form_answers(item)
     elif item["type"] == "METRICS":
         yield from _metric_values(item)
 
 
-def pair_sets(item: WorkItem) -> Iterator[SetPair]:
+def pair_sets(item: item_models.WorkItem) -> Iterator[SetPair]:
     """Yield the planned and the logged sets of an exercise or circuit; other items have none."""
     if item["type"] == "EXERCISE":
         yield from _exercise_pairs(item)
@@ -140,7 +116,7 @@ def pair_sets(item: WorkItem) -> Iterator[SetPair]:
         yield from _circuit_pairs(item)
 
 
-def _exercise_pairs(item: ExerciseItem) -> Iterator[SetPair]:
+def _exercise_pairs(item: item_models.ExerciseItem) -> Iterator[SetPair]:
     """Yield the sets of an exercise by index; a second one that was logged was not planned.
 
     The label of a set that was logged of the planned exercise, though another was done, has its name.
@@ -156,7 +132,7 @@ def _exercise_pairs(item: ExerciseItem) -> Iterator[SetPair]:
             yield SetPair(label, index, planned.get(index) if position == 0 else None, done, exercise_id)
 
 
-def _circuit_pairs(circuit: CircuitItem) -> Iterator[SetPair]:
+def _circuit_pairs(circuit: item_models.CircuitItem) -> Iterator[SetPair]:
     """Yield the planned sets by round and order of the exercises, then the logged sets that are no longer planned."""
     entries = circuit["circuitExercises"]
     places: dict[ObjectId | None, int] = {entry["exerciseId"]: place for place, entry in enumerate(entries)}
@@ -223,7 +199,7 @@ def describe_kind(logged: CustomerSet) -> list[str]:
     return [*(["warm-up"] if logged.get("isWarmup") else []), *([_KINDS[kind]] if kind in _KINDS else [])]
 
 
-def _form_answers(item: FormItem) -> Iterator[tuple[str, str]]:
+def _form_answers(item: item_models.FormItem) -> Iterator[tuple[str, str]]:
     if item["answers"] is None:
         return
     answers = {answer["questionId"]: answer["value"] for answer in item["answers"]}
@@ -241,7 +217,7 @@ def describe_answer(value: Any, unit: str = "") -> str:
     return value if isinstance(value, str) else descriptions.format_number(value, unit)
 
 
-def _metric_values(item: MetricsItem) -> Iterator[tuple[str, str]]:
+def _metric_values(item: item_models.MetricsItem) -> Iterator[tuple[str, str]]:
     metrics = {metric["_id"]: metric for metric in item["metricsFields"]["metrics"]}
     for recorded in item["values"] or ():
         metric = metrics.get(recorded["metricId"])
@@ -317,20 +293,20 @@ def describe_set(done: CustomerSet, unit: str) -> DoneSet:
     """Describe a set that was logged, such as `60 kg x 8`; loads are in `unit`."""
     effort = [
         *describe_kind(done),
-        *([f"RPE {format_number(done['rpe'])}"] if done["rpe"] is not None else []),
-        *([f"{format_number(done['rir'])} in reserve"] if done["rir"] is not None else []),
+        *([f"RPE {formatting.format_number(done['rpe'])}"] if done["rpe"] is not None else []),
+        *([f"{formatting.format_number(done['rir'])} in reserve"] if done["rir"] is not None else []),
     ]
     return {"amount": _amount(done, unit), "effort": ", ".join(effort), "isCompleted": done["isCompleted"]}
 
 
 def _amount(done: CustomerSet, unit: str) -> str:
-    load = format_number(done["load"], unit) if done["load"] else ""
+    load = formatting.format_number(done["load"], unit) if done["load"] else ""
     if load and done["reps"] is not None:
         parts = [f"{load} × {done['reps']}"]
     else:
-        parts = [load, quantity(done["reps"], "rep") if done["reps"] is not None else ""]
-    parts.append(format_duration(done["seconds"]) if done["seconds"] is not None else "")
-    parts.append(format_number(done["meters"], "m") if done["meters"] is not None else "")
+        parts = [load, formatting.quantity(done["reps"], "rep") if done["reps"] is not None else ""]
+    parts.append(formatting.format_duration(done["seconds"]) if done["seconds"] is not None else "")
+    parts.append(formatting.format_number(done["meters"], "m") if done["meters"] is not None else "")
     return ", ".join(part for part in parts if part) or ("Done" if done["isCompleted"] else "Not done")
 
 
@@ -339,7 +315,7 @@ def describe_records(records: Iterable[PersonalRecord]) -> list[NamedRecord]:
 
     Of the fastest times over a distance, the latest three.
     """
-    best = best_records(records)
+    best = formatting.best_records(records)
     fastest = sorted(
         (each for each in best if each["type"] == models.FASTEST), key=lambda each: each["date"], reverse=True
     )
@@ -354,14 +330,14 @@ def describe_records(records: Iterable[PersonalRecord]) -> list[NamedRecord]:
 
 
 def _short_name(record: PersonalRecord) -> str:
-    return "Heaviest" if record["type"] == models.HEAVIEST_LOAD else record_name(record)
+    return "Heaviest" if record["type"] == models.HEAVIEST_LOAD else formatting.record_name(record)
 
 
 def _record_value(record: PersonalRecord) -> str:
     if record["type"] == models.MOST_REPS:
-        return quantity(int(record["value"]), "rep")
+        return formatting.quantity(int(record["value"]), "rep")
     with_reps = record["type"] in (models.HEAVIEST_LOAD, models.LEAST_ASSISTANCE) and record["reps"]
-    return record_value(record) + (f" × {record['reps']}" if with_reps else "")
+    return formatting.record_value(record) + (f" × {record['reps']}" if with_reps else "")
 
 
 def best_points(results: Iterable[LiftResult], key: RecordKey) -> list[Point]:
@@ -387,8 +363,11 @@ def main_points(results: Sequence[LiftResult]) -> tuple[models.RecordType, list[
 
 FEELINGS = ((1, "Bad"), (2, "Poor"), (3, "Okay"), (4, "Good"), (5, "Great"))
 _LONGEST = 360  # minutes; sets that are further apart were not logged while training
-_WITH_REPS = (HEAVIEST_LOAD, LEAST_ASSISTANCE)
-_NAMES: dict[RecordType, str] = {HEAVIEST_LOAD: "heaviest set", ESTIMATED_ONE_REP_MAX: "best estimated one-rep max"}
+_WITH_REPS = (models.HEAVIEST_LOAD, models.LEAST_ASSISTANCE)
+_NAMES: dict[models.RecordType, str] = {
+    models.HEAVIEST_LOAD: "heaviest set",
+    models.ESTIMATED_ONE_REP_MAX: "best estimated one-rep max",
+}
 
 
 class RecordText(TypedDict):
@@ -404,10 +383,14 @@ def describe_new_records(records: Sequence[PersonalRecord]) -> list[RecordText]:
 
 
 def _describe(record: PersonalRecord) -> str:
-    reps = f" for {quantity(record['reps'], 'rep')}" if record["reps"] and record["type"] in _WITH_REPS else ""
-    if record["type"] == MOST_REPS:
+    reps = (
+        f" for {formatting.quantity(record['reps'], 'rep')}" if record["reps"] and record["type"] in _WITH_REPS else ""
+    )
+    if record["type"] == models.MOST_REPS:
         return f"most reps in a set: {descriptions.format_number(record['value'])}"
-    return f"{_NAMES.get(record['type'], record_name(record).lower())}: {record_value(record)}{reps}"
+    return (
+        f"{_NAMES.get(record['type'], formatting.record_name(record).lower())}: {formatting.record_value(record)}{reps}"
+    )
 
 
 def measure_minutes(block: Block) -> int | None:
@@ -472,7 +455,7 @@ def entered_values(rows: Iterable[ValueRow]) -> dict[str, tuple[ObjectId, float]
     }
 
 
-def given_values(form: ValuesForm) -> list[MetricValue]:
+def given_values(form: ValuesForm) -> list[item_models.MetricValue]:
     """Return the values that were entered."""
     return [{"metricId": row["metricId"], "value": row["value"]} for row in form["values"] if row["value"] is not None]
 
@@ -493,7 +476,11 @@ async def require_confirmed_values(
         return
     far = await find_far_values(ctx, customer_id, date, dict(values.values()))
     errors = [
-        (field, f"is far from the last value: {format_number(last['value'])} on {format_date(last['date'])}")
+        (
+            field,
+            f"is far from the last value: {formatting.format_number(last['value'])} "
+            f"on {formatting.format_date(last['date'])}",
+        )
         for field, (metric_id, _) in values.items()
         if (last := far.get(metric_id))
     ]

@@ -34,19 +34,10 @@ from coaching_service.training.workouts.reports.exercises import add_last_times
 from coaching_service.training.workouts.sets import CustomerSet, PlannedSet
 from coaching_service.web.formatting import format_date, quantity
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views import results as view_results
 from coaching_service.web.views.customer_calendar import days_of_week
 from coaching_service.web.views.customer_layout import customer_path, load_header, review_path, week_path
 from coaching_service.web.views.messages import is_unread
-from coaching_service.web.views.results import (
-    FEELINGS,
-    ItemResults,
-    SetPair,
-    SetWords,
-    describe_logged_set,
-    describe_pair,
-    describe_results,
-    pair_sets,
-)
 from coaching_service.web.views.results import describe_new_records as describe_records
 from coaching_service.web.views.workout.log_pages import CommentForm
 
@@ -151,7 +142,7 @@ def _word(by: float) -> str:
 ItemState = Literal["done", "part", "skipped", "open"]
 
 
-class ReviewRow(SetWords):
+class ReviewRow(view_results.SetWords):
     """One set with its differences from the plan; the label is its number, with its round in a circuit."""
 
     deviations: list[Deviation]
@@ -178,7 +169,7 @@ class ReviewedItem(TypedDict):
     lines: list[str]
     hasSets: bool
     tables: list[ReviewTable]
-    results: ItemResults | None
+    results: view_results.ItemResults | None
 
 
 def review_items(block: Block, unit: str) -> list[ReviewedItem]:
@@ -200,7 +191,7 @@ def _review(item: WorkItem, unit: str) -> ReviewedItem:
         "lines": [line for line in described["lines"] if line],
         "hasSets": any(row["done"] for table in tables for row in table["rows"]),
         "tables": tables,
-        "results": describe_results(item, unit),
+        "results": view_results.describe_results(item, unit),
     }
 
 
@@ -217,19 +208,19 @@ def _exercise_table(item: ExerciseItem, unit: str) -> ReviewTable:
     return {
         "exerciseId": item["exerciseId"],
         "name": item["exercise"]["name"],
-        "rows": [_row(str(each.index), each, unit, item) for each in pair_sets(item)],
+        "rows": [_row(str(each.index), each, unit, item) for each in view_results.pair_sets(item)],
         "lastTime": f"{format_date(last['date'])}: {_describe_sets(last['sets'], unit)}" if last else "",
     }
 
 
 def _describe_sets(sets: Sequence[CustomerSet], unit: str) -> str:
-    return "; ".join(describe_logged_set(each, unit) for each in sets)
+    return "; ".join(view_results.describe_logged_set(each, unit) for each in sets)
 
 
 def _circuit_tables(circuit: CircuitItem, unit: str) -> list[ReviewTable]:
     """Return a table of each exercise with its sets by round, and one of the sets whose exercise was removed."""
     tables: list[ReviewTable] = []
-    pairs = sorted(pair_sets(circuit), key=lambda each: (each.round, each.index))
+    pairs = sorted(view_results.pair_sets(circuit), key=lambda each: (each.round, each.index))
     for place, entry in enumerate([*circuit["circuitExercises"], None]):
         sets = len(entry["sets"]) if entry else 0
         of_entry = [each for each in pairs if each.place == place]
@@ -246,7 +237,7 @@ def _round_label(number: int, index: int, sets: int) -> str:
     return f"Round {number}" if sets == 1 else f"Round {number}, set {index}"
 
 
-def _row(label: str, pair: SetPair, unit: str, plan: ExerciseItem | CircuitExercise | None) -> ReviewRow:
+def _row(label: str, pair: view_results.SetPair, unit: str, plan: ExerciseItem | CircuitExercise | None) -> ReviewRow:
     """Return a set of a planned exercise; amounts of an exercise that was done in its place are not compared.
 
     Nor are those of an exercise that was imported without a plan.
@@ -256,7 +247,7 @@ def _row(label: str, pair: SetPair, unit: str, plan: ExerciseItem | CircuitExerc
     is_same = logged is None or logged["exerciseId"] in (None, plan and plan["exerciseId"])
     is_assisted = plan is not None and plan["exercise"].get("loadType") == ASSISTANCE
     return {
-        **describe_pair(pair, unit),
+        **view_results.describe_pair(pair, unit),
         "label": label,
         "deviations": _find_deviations(planned, logged, unit, same_exercise=is_same, is_assisted=is_assisted)
         if was_planned
@@ -314,7 +305,7 @@ async def session_review_page(ctx: Context, customer_id: ObjectId, block_id: Obj
         "item_options": [(str(item["_id"]), item["title"]) for item in reviewed],
         "completion": _measure(block, reviewed),
         "unit": unit,
-        "feeling": dict(FEELINGS).get(block.get("feeling") or 0),
+        "feeling": dict(view_results.FEELINGS).get(block.get("feeling") or 0),
         "times": _times_of(block),
         "records": describe_records(records),
         "comments": comments["docs"][::-1],

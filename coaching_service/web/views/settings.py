@@ -45,7 +45,6 @@ from coaching_service.people.push.models import NewPushSubscription
 from coaching_service.people.sessions import passwords
 from coaching_service.people.sessions.models import PasswordChange
 from coaching_service.people.team import service as team
-from coaching_service.people.team.service import CoachName, CustomersScope, EmployeeChange, NewEmployee, Permissions
 from coaching_service.people.webhooks import service as deliveries
 from coaching_service.people.webhooks import service as webhooks
 from coaching_service.people.webhooks.service import DeliveryQuery, NewWebhook, WebhookFields
@@ -182,9 +181,9 @@ _DEFAULT_PERMISSIONS = (
 )
 
 
-class _EmployeeForm(CoachName):
-    permissions: Annotated[list[str], Permissions(), Default(list)]
-    customersScope: CustomersScope
+class _EmployeeForm(team.CoachName):
+    permissions: Annotated[list[str], team.Permissions(), Default(list)]
+    customersScope: team.CustomersScope
     version: NotRequired[Annotated[int, Version()]]
 
 
@@ -201,7 +200,7 @@ async def new_employee_page(_: Context) -> dict[str, Any]:
 
 
 @_team.create("/new", on=new_employee_page)
-async def create_employee(ctx: Context, form: NewEmployee) -> Redirect:
+async def create_employee(ctx: Context, form: team.NewEmployee) -> Redirect:
     """Add an employee, who receives an e-mail to set a password."""
     await team.create_employee(ctx, form["name"], form["email"], form["permissions"], form["customersScope"])
     return Redirect("/app/settings/team", f"{form['name']} added. We sent an email with a link to set a password.")
@@ -211,7 +210,7 @@ _employee_page = _team.page(lambda _: _PERMISSION_GRID)
 
 
 @_team.each.post("", access=owner_session(), form=_EmployeeForm, on=_employee_page)
-async def update_employee(ctx: Context, employee_id: ObjectId, form: EmployeeChange) -> Redirect:
+async def update_employee(ctx: Context, employee_id: ObjectId, form: team.EmployeeChange) -> Redirect:
     """Change an employee; permissions apply from their next request."""
     await team.update_employee(ctx, employee_id, form)
     return Redirect("/app/settings/team", f"Changes to {form['name']} saved.")
@@ -234,7 +233,7 @@ _ONE_MILLISECOND = timedelta(milliseconds=1)
 class _NewKey(TypedDict):
     name: str
     readOnly: Annotated[bool, Default(False)]
-    permissions: Annotated[list[str], Permissions(), Default(list)]
+    permissions: Annotated[list[str], team.Permissions(), Default(list)]
     expires: Annotated[str | None, Date()]
     outreach: Annotated[bool, Default(False)]
     confirmInChat: Annotated[bool, Default(False)]

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from aiohttp import web
 from marshmallow import fields
 
-from coaching_service.core.auth import CUSTOMERS, EXERCISES, PROGRAMS, coach, public, session_only
+from coaching_service.core import auth
 from coaching_service.core.database.context import Context
 from coaching_service.core.dates import TIMEZONES
 from coaching_service.core.fields import Default
@@ -16,24 +16,10 @@ from coaching_service.core.validation import Text, Timezone
 from coaching_service.people import own_profile
 from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customer_access.models import DeclineLink, DeclinePage, FirstAccess
+from coaching_service.people.sessions import models as session_models
 from coaching_service.people.sessions import passwords, service, web_sessions
 from coaching_service.people.sessions import service as sessions
-from coaching_service.people.sessions.models import (
-    Credentials,
-    EmailConfirmation,
-    ForgottenPassword,
-    NewPassword,
-    PasswordReset,
-    SignUp,
-)
-from coaching_service.web.browser_sessions import (
-    device_of,
-    device_tokens_of,
-    home_of,
-    is_client_path,
-    landing_path,
-    local_path,
-)
+from coaching_service.web import browser_sessions
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.rendering import CLIENT_LAYOUT
 
@@ -52,39 +38,43 @@ class TokenQuery(TypedDict):
     token: Annotated[str, Text(max_length=500), Default("")]
 
 
-class _SignUp(SignUp):
+class _SignUp(session_models.SignUp):
     timezone: Annotated[str | None, Timezone()]
 
 
-@_coach.get("/sign-in", access=public(), template="sign_in/sign_in.html")
+@_coach.get("/sign-in", access=auth.public(), template="sign_in/sign_in.html")
 async def sign_in_page(ctx: Context, query: _Next) -> dict[str, Any] | Redirect:
     """The sign-in page of coaches and clients; a signed-in user is redirected."""
     if ctx.principal is not None:
-        return Redirect(landing_path("coach" if ctx.principal.is_coach else "customer", query["next"]))
-    next_path = local_path(query["next"])
-    is_for_client = is_client_path(next_path)
+        return Redirect(browser_sessions.landing_path("coach" if ctx.principal.is_coach else "customer", query["next"]))
+    next_path = browser_sessions.local_path(query["next"])
+    is_for_client = browser_sessions.is_client_path(next_path)
     look = {"layout": CLIENT_LAYOUT} if is_for_client else {}
     return {"next": next_path, "registration": ctx.services.registration, "is_for_client": is_for_client, **look}
 
 
-@_coach.post("/sign-in", access=public(), on=sign_in_page, request_class="unlimited", with_request=True)
-async def sign_in(ctx: Context, query: _Next, form: Credentials, request: web.Request) -> Redirect:
+@_coach.post("/sign-in", access=auth.public(), on=sign_in_page, request_class="unlimited", with_request=True)
+async def sign_in(ctx: Context, query: _Next, form: session_models.Credentials, request: web.Request) -> Redirect:
     """Sign in, with the same limits on attempts as REST; a client lands on /train, a coach on /app."""
     session = await web_sessions.sign_in(
-        ctx, form["email"], form["password"], device_of(request), device_tokens_of(ctx.services, request)
+        ctx,
+        form["email"],
+        form["password"],
+        browser_sessions.device_of(request),
+        browser_sessions.device_tokens_of(ctx.services, request),
     )
-    return Redirect(landing_path(session.kind, query["next"]), session=session)
+    return Redirect(browser_sessions.landing_path(session.kind, query["next"]), session=session)
 
 
-@_coach.get("/sign-up", access=public(), template="sign_in/sign_up.html")
+@_coach.get("/sign-up", access=auth.public(), template="sign_in/sign_up.html")
 async def sign_up_page(ctx: Context) -> dict[str, Any] | Redirect:
     """The sign-up page."""
     if ctx.principal is not None:
-        return Redirect(home_of(ctx.principal))
+        return Redirect(browser_sessions.home_of(ctx.principal))
     return {"registration": ctx.services.registration}
 
 
-@_coach.post("/sign-up", access=public(), on=sign_up_page, request_class="unlimited")
+@_coach.post("/sign-up", access=auth.public(), on=sign_up_page, request_class="unlimited")
 async def sign_up(ctx: Context, form: _SignUp) -> Redirect:
     """Create a company and sign its owner in."""
     session = await web_sessions.sign_up(
@@ -93,27 +83,27 @@ async def sign_up(ctx: Context, form: _SignUp) -> Redirect:
     return Redirect("/app", f"Welcome, {form['name']}. {form['companyName']} is ready.", session=session)
 
 
-@_coach.get("/confirm-email", access=public(), template="sign_in/confirm_email.html")
+@_coach.get("/confirm-email", access=auth.public(), template="sign_in/confirm_email.html")
 async def confirm_email_page(_: Context, query: TokenQuery) -> dict[str, Any]:
     """The page to confirm an e-mail address, linked from the e-mail."""
     return {"token": query["token"]}
 
 
-@_coach.post("/confirm-email", access=public(), on=confirm_email_page)
-async def confirm_email(ctx: Context, form: EmailConfirmation) -> Redirect:
+@_coach.post("/confirm-email", access=auth.public(), on=confirm_email_page)
+async def confirm_email(ctx: Context, form: session_models.EmailConfirmation) -> Redirect:
     """Confirm the e-mail address; what the company has held is sent."""
     await sessions.confirm_email(ctx, form["token"])
     return Redirect("/app", "Your email address is confirmed.")
 
 
-@_coach.post("/confirm-email/resend", access=session_only(), on=None)
+@_coach.post("/confirm-email/resend", access=auth.session_only(), on=None)
 async def resend_confirmation(ctx: Context) -> Redirect:
     """Send another link to confirm the e-mail address."""
     is_sent = await service.send_again(ctx)
     return Redirect("/app", "We sent you a new link." if is_sent else "Your email address is confirmed.")
 
 
-@_coach.post("/sign-out", access=public(), on=None)
+@_coach.post("/sign-out", access=auth.public(), on=None)
 async def sign_out(ctx: Context) -> Redirect:
     """End the session; a client sees the sign-in page of clients then."""
     is_client = ctx.principal is not None and not ctx.principal.is_coach
@@ -124,16 +114,18 @@ async def sign_out(ctx: Context) -> Redirect:
     )
 
 
-@_coach.get("/forgotten-password", access=public(), template="sign_in/forgotten_password.html")
+@_coach.get("/forgotten-password", access=auth.public(), template="sign_in/forgotten_password.html")
 async def forgotten_password_page(_: Context) -> dict[str, Any]:
     """The page to request a password reset."""
     return {}
 
 
-@_coach.post("/forgotten-password", access=public(), on=forgotten_password_page, with_request=True)
-async def request_password_reset(ctx: Context, form: ForgottenPassword, request: web.Request) -> Redirect:
+@_coach.post("/forgotten-password", access=auth.public(), on=forgotten_password_page, with_request=True)
+async def request_password_reset(
+    ctx: Context, form: session_models.ForgottenPassword, request: web.Request
+) -> Redirect:
     """Send an e-mail with a link if the address has an account; the response is the same if it has none."""
-    await passwords.request_password_reset(ctx, form["email"], device_tokens_of(ctx.services, request))
+    await passwords.request_password_reset(ctx, form["email"], browser_sessions.device_tokens_of(ctx.services, request))
     return Redirect(
         "/app/sign-in", "If the address has an account, we sent an email with a link. It expires in an hour."
     )
@@ -142,13 +134,19 @@ async def request_password_reset(ctx: Context, form: ForgottenPassword, request:
 def declare_password_reset(of: Pages, sign_in_path: str) -> None:
     """Declare the page to choose a new password, linked from an email, and where the user signs in with it."""
 
-    @of.get("/reset-password", access=public(), query=TokenQuery, template="sign_in/reset_password.html")
+    @of.get("/reset-password", access=auth.public(), query=TokenQuery, template="sign_in/reset_password.html")
     async def reset_password_page(ctx: Context, query: TokenQuery) -> dict[str, Any]:
         """The page to choose a new password."""
         return {"token": query["token"], "api_keys": await passwords.count_api_keys(ctx, query["token"])}
 
-    @of.post("/reset-password", access=public(), form=PasswordReset, on=reset_password_page, request_class="unlimited")
-    async def reset_password(ctx: Context, form: PasswordReset) -> Redirect:
+    @of.post(
+        "/reset-password",
+        access=auth.public(),
+        form=session_models.PasswordReset,
+        on=reset_password_page,
+        request_class="unlimited",
+    )
+    async def reset_password(ctx: Context, form: session_models.PasswordReset) -> Redirect:
         """Set the password; every session of the account ends."""
         new_password = await passwords.reset_password(ctx, form["token"], form["password"], form["deleteApiKeys"])
         return Redirect(
@@ -162,7 +160,7 @@ def declare_password_reset(of: Pages, sign_in_path: str) -> None:
 declare_password_reset(_coach, "/app/sign-in")
 
 
-def describe_api_keys(new_password: NewPassword) -> str:
+def describe_api_keys(new_password: session_models.NewPassword) -> str:
     """Return a sentence on the API keys that a user still has; empty without any."""
     number = new_password["apiKeys"]
     if number == 0:
@@ -170,20 +168,20 @@ def describe_api_keys(new_password: NewPassword) -> str:
     return " Your API key still works." if number == 1 else f" Your {number} API keys still work."
 
 
-@_coach.get("/first-access", access=public(), template="")
+@_coach.get("/first-access", access=auth.public(), template="")
 async def old_first_access_page(_: Context, query: TokenQuery) -> Redirect:
     """Redirect from the address in older invitations."""
     return Redirect("/train/first-access?" + urlencode({"token": query["token"]}))
 
 
 _START_PAGES = (
-    (CUSTOMERS.VIEW, "/app/attention"),
-    (EXERCISES.VIEW, "/app/exercises"),
-    (PROGRAMS.VIEW, "/app/programs"),
+    (auth.CUSTOMERS.VIEW, "/app/attention"),
+    (auth.EXERCISES.VIEW, "/app/exercises"),
+    (auth.PROGRAMS.VIEW, "/app/programs"),
 )
 
 
-@_coach.get("", access=coach(), template="")
+@_coach.get("", access=auth.coach(), template="")
 async def home(ctx: Context) -> Redirect:
     """Redirect to the first area that the coach has permission to view."""
     permissions = ctx.caller.permissions
@@ -200,32 +198,34 @@ class _FirstAccessForm(FirstAccess):
     timezone: Annotated[str | None, fields.String()]  # the browser's, which is ignored if it is unknown here
 
 
-@_client.get("/first-access", access=public(), template="train/first_access.html")
+@_client.get("/first-access", access=auth.public(), template="train/first_access.html")
 async def first_access_page(ctx: Context, query: TokenQuery) -> dict[str, Any] | Redirect:
     """The page where an invited client chooses a password; a used link opens the application if it can."""
     is_valid = await customer_access.is_token_valid(ctx, query["token"])
     if not is_valid and ctx.principal is not None:
-        return Redirect(home_of(ctx.principal))
+        return Redirect(browser_sessions.home_of(ctx.principal))
     return {"token": query["token"], "is_valid": is_valid}
 
 
-@_client.post("/first-access", access=public(), on=first_access_page, request_class="unlimited", with_request=True)
+@_client.post("/first-access", access=auth.public(), on=first_access_page, request_class="unlimited", with_request=True)
 async def first_access(ctx: Context, form: _FirstAccessForm, request: web.Request) -> Redirect:
     """Set the client's password and sign the client in; without a time zone the client gets the browser's."""
     client_ctx = await customer_access.choose_password(ctx, form["token"], form["password"], form.get("email"))
     if client_ctx.caller.timezone is None and form["timezone"] in TIMEZONES:
         await own_profile.update(client_ctx, {"timezone": form["timezone"]})
-    session = await web_sessions.start_for_customer(client_ctx, client_ctx.caller.id, device_of(request))
+    session = await web_sessions.start_for_customer(
+        client_ctx, client_ctx.caller.id, browser_sessions.device_of(request)
+    )
     return Redirect("/train", f"Welcome, {client_ctx.caller.name}.", session=session)
 
 
-@_client.get("/no-invitations", access=public(), template="sign_in/no_invitations.html")
+@_client.get("/no-invitations", access=auth.public(), template="sign_in/no_invitations.html")
 async def decline_page(ctx: Context, query: DeclineLink) -> DeclinePage:
     """The page to decline further invitations, with the name of the company."""
     return {"token": query["token"], "company": await customer_access.find_company_name(ctx.services, query["token"])}
 
 
-@_client.post("/no-invitations", access=public(), on=decline_page, one_click=True)
+@_client.post("/no-invitations", access=auth.public(), on=decline_page, one_click=True)
 async def decline(ctx: Context, form: DeclineLink) -> Redirect:
     """Stop further invitations of the company to this e-mail address."""
     await customer_access.decline(ctx, form["token"])

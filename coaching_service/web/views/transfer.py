@@ -27,20 +27,9 @@ from coaching_service.integrations.company_import import service as company_impo
 from coaching_service.integrations.company_import.schemas import find_wrong_columns
 from coaching_service.integrations.history_files.models import ProblemKind, Question
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
+from coaching_service.integrations.history_import import models as history_import_models
 from coaching_service.integrations.history_import import undoing
 from coaching_service.integrations.history_import.answers import by_name
-from coaching_service.integrations.history_import.models import (
-    NO_ANSWERS,
-    DistanceUnit,
-    DurationUnit,
-    HistoryResult,
-    ImportAnswers,
-    ImportWork,
-    KeptDocument,
-    UndoResult,
-    list_problems,
-    table_result,
-)
 from coaching_service.library.exercises.models import Exercise
 from coaching_service.library.exercises.service import suggest_exercises
 from coaching_service.library.imported_names.models import CREATE, SKIP, NameInFile, read_answers
@@ -161,8 +150,8 @@ def describe(job: StoredJob) -> dict[str, Any]:
     """Return what the page of an import, or of its undo, shows."""
     if job["kind"] == "undo":
         return _describe_undo(job)
-    work = cast("ImportWork", job["work"])
-    result = table_result(job["result"])
+    work = cast("history_import_models.ImportWork", job["work"])
+    result = history_import_models.table_result(job["result"])
     has_ended = not jobs.is_unfinished(job)
     is_dry_run = work["isDryRun"]
     # Those that an answer is needed for first.
@@ -194,7 +183,7 @@ def describe(job: StoredJob) -> dict[str, Any]:
 
 
 def _describe_undo(job: StoredJob) -> dict[str, Any]:
-    result = cast("UndoResult | None", job["result"])
+    result = cast("history_import_models.UndoResult | None", job["result"])
     removed: Mapping[str, Any] = {} if result is None else result["removed"]
     return {
         **job,
@@ -212,7 +201,7 @@ def _describe_undo(job: StoredJob) -> dict[str, Any]:
     }
 
 
-def _group_remaining(failed: Sequence[KeptDocument]) -> list[ShownProblem]:
+def _group_remaining(failed: Sequence[history_import_models.KeptDocument]) -> list[ShownProblem]:
     counts = Counter(each["message"] for each in failed)
     return [{"count": count, "field": "", "message": message, "where": ""} for message, count in counts.most_common()]
 
@@ -244,7 +233,7 @@ def _show_kind(kind: ProblemKind) -> ShownProblem:
     }
 
 
-def is_history(work: ImportWork) -> bool:
+def is_history(work: history_import_models.ImportWork) -> bool:
     """Return whether an import is of training history, not of clients or of a company."""
     return "plan" in work and work["plan"]["result"]["format"] != "customers"
 
@@ -253,7 +242,9 @@ def is_other_import(job: StoredJob) -> bool:
     """Return whether a job has ended that turned out not to be of training history."""
     if job["kind"] == "undo":
         return False
-    return job["kind"] != "import" or (job["status"] == "done" and not is_history(cast("ImportWork", job["work"])))
+    return job["kind"] != "import" or (
+        job["status"] == "done" and not is_history(cast("history_import_models.ImportWork", job["work"]))
+    )
 
 
 def chosen_answer(name: NameInFile) -> str:
@@ -263,13 +254,13 @@ def chosen_answer(name: NameInFile) -> str:
 
 def client_of(job: StoredJob) -> ObjectId | None:
     """Return the client whose history an import is, if it is of one."""
-    answers = cast("ImportWork", job["work"]).get("answers") if job["kind"] == "import" else None
+    answers = cast("history_import_models.ImportWork", job["work"]).get("answers") if job["kind"] == "import" else None
     return None if answers is None else answers["customerId"]
 
 
 def report(job: StoredJob) -> Download:
     """Return the problems of an import as CSV."""
-    errors = list_problems(job["errors"], table_result(job["result"]))
+    errors = history_import_models.list_problems(job["errors"], history_import_models.table_result(job["result"]))
     rows = [(each.get("line"), each["entry"], each["field"], each["code"], each["message"]) for each in errors]
     content = codecs.BOM_UTF8 + write_rows([("line", "entry", "field", "code", "message"), *rows])
 
@@ -279,7 +270,7 @@ def report(job: StoredJob) -> Download:
     return Download(CSV, "import-report.csv", read, len(content))
 
 
-def _facts(result: HistoryResult) -> list[tuple[str, int]]:
+def _facts(result: history_import_models.HistoryResult) -> list[tuple[str, int]]:
     created = result["created"]
     counts = (
         ("rows", result["rows"]),
@@ -357,8 +348,8 @@ class AnswersForm(TypedDict):
 
     customerId: Annotated[ObjectId | None, Default(None)]
     loadUnit: Annotated[LoadUnit | None, Default(None)]
-    distanceUnit: Annotated[DistanceUnit | None, Default(None)]
-    durationUnit: Annotated[DurationUnit | None, Default(None)]
+    distanceUnit: Annotated[history_import_models.DistanceUnit | None, Default(None)]
+    durationUnit: Annotated[history_import_models.DurationUnit | None, Default(None)]
     dateOrder: Annotated[DateOrder | None, Default(None)]
     decimalSign: Annotated[DecimalSign | None, Default(None)]
     names: NameRows
@@ -366,13 +357,13 @@ class AnswersForm(TypedDict):
     columns: Annotated[list[ColumnRow], Default(list)]
 
 
-def with_answers(checked: StoredJob, form: AnswersForm) -> ImportAnswers:
+def with_answers(checked: StoredJob, form: AnswersForm) -> history_import_models.ImportAnswers:
     """Return the answers that a check had, completed by those of a form.
 
     Raises InvalidFields.
     """
-    known = cast("ImportWork", checked["work"])["answers"]
-    result = table_result(checked["result"])
+    known = cast("history_import_models.ImportWork", checked["work"])["answers"]
+    result = history_import_models.table_result(checked["result"])
     changed = changed_answers(result["names"] if result else (), form["names"])
     return {
         "format": known["format"],
@@ -518,7 +509,7 @@ async def import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any] | Redire
     job = await jobs.get_complete(ctx, job_id)
     if job["kind"] != "import":
         raise NotFound("job")
-    work = cast("ImportWork", job["work"])
+    work = cast("history_import_models.ImportWork", job["work"])
     if is_history(work):
         return Redirect(f"/app/import/{job_id}")
     has_ended = not jobs.is_unfinished(job)
@@ -551,7 +542,7 @@ async def cancel_import(ctx: Context, job_id: ObjectId) -> Redirect:
 
 
 def _describe(job: StoredJob) -> dict[str, Any]:
-    work = cast("ImportWork", job["work"])
+    work = cast("history_import_models.ImportWork", job["work"])
     imported = work["imported"].items()
     return {
         **job,
@@ -591,7 +582,10 @@ async def import_history_page(ctx: Context, query: _Client) -> dict[str, Any]:
 async def check_history(ctx: Context, form: _Client, file: StoredFile, query: _Client) -> Redirect:
     """Begin to check a file."""
     del query
-    answers: ImportAnswers = {**NO_ANSWERS, "customerId": form["customerId"]}
+    answers: history_import_models.ImportAnswers = {
+        **history_import_models.NO_ANSWERS,
+        "customerId": form["customerId"],
+    }
     job = await company_import.begin(ctx, file, dry_run=True, answers=answers, keeps_file=True)
     return Redirect(f"{_import.prefix}/{job['_id']}")
 
@@ -668,7 +662,7 @@ async def own_import_page(ctx: Context) -> dict[str, Any]:
 )
 async def check_own_history(ctx: Context, file: StoredFile) -> Redirect:
     """Begin to check a file."""
-    job = await own_import.begin(ctx, file, NO_ANSWERS, dry_run=True, keeps_file=True)
+    job = await own_import.begin(ctx, file, history_import_models.NO_ANSWERS, dry_run=True, keeps_file=True)
     return Redirect(f"{_own_import.prefix}/{job['_id']}")
 
 

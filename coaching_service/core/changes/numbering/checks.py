@@ -7,17 +7,10 @@ from contextlib import aclosing
 from datetime import timedelta
 from functools import partial
 
+from coaching_service.core.changes.numbering import batches as numbering_batches
 from coaching_service.core.changes.numbering import store
-from coaching_service.core.changes.numbering.batches import (
-    RETENTION,
-    NumberBatch,
-    NumberedChange,
-    NumberedId,
-    batches,
-    counters,
-)
 from coaching_service.core.changes.store import BY_PENDING, PENDING
-from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences, check_of
+from coaching_service.core.database import checks
 from coaching_service.core.database.context import Collection, Context, Services
 from coaching_service.core.database.documents import Document, now
 from coaching_service.core.database.transactions import reading_snapshot, transactional
@@ -32,9 +25,9 @@ _NUMBERED: Document = {"lastSeq": {"$gt": 0}}
 _BY_COMPANY_TIME = "companyId_createdAt__id"
 
 
-async def find_wrong_numbers(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+async def find_wrong_numbers(services: Services, count_read: checks.CountRead) -> AsyncIterator[checks.Finding]:
     """Find numbers that no change or several changes of a company have."""
-    gaps, repeated, erased = Occurrences(), Occurrences(), Occurrences()
+    gaps, repeated, erased = checks.Occurrences(), checks.Occurrences(), checks.Occurrences()
     previous_company: ObjectId | None = None
     last = read = 0
     async for change in _iterate_numbered(services):
@@ -63,7 +56,7 @@ async def rebuild_batches(services: Services) -> None:
         await _rebuild_batches_of(Context(services), company_id)
 
 
-async def _iterate_unnamed(services: Services) -> AsyncIterator[NumberedChange]:
+async def _iterate_unnamed(services: Services) -> AsyncIterator[numbering_batches.NumberedChange]:
     """Iterate over changes of the last 30 days that events leave out: no batch of numbers names them in their place.
 
     Changes and batches are read side by side: both are sorted by company and number.
@@ -82,9 +75,9 @@ async def _iterate_unnamed(services: Services) -> AsyncIterator[NumberedChange]:
                 yield change
 
 
-async def find_wrong_counters(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+async def find_wrong_counters(services: Services, count_read: checks.CountRead) -> AsyncIterator[checks.Finding]:
     """Find companies whose counter is behind the last number, which would be used again, or ahead of it."""
-    behind, ahead = Occurrences(), Occurrences()
+    behind, ahead = checks.Occurrences(), checks.Occurrences()
     async for company_id in _iterate_companies(services):
         counted, last = await _read_head(services, company_id)
         count_read(1)
@@ -103,13 +96,13 @@ async def raise_counters(services: Services) -> None:
         counted, last = await _read_head(services, company_id)
         if counted < last:
             where, change = {"_id": company_id, "companyId": company_id}, {"$max": {"lastSeq": last}}
-            await counters.across_companies(services).update_one(where, change, upsert=True)
+            await numbering_batches.counters.across_companies(services).update_one(where, change, upsert=True)
 
 
 # --- reading and repairing --------------------------------------------------------------------------------------------
 
 
-async def _iterate_numbered(services: Services) -> AsyncGenerator[NumberedChange]:
+async def _iterate_numbered(services: Services) -> AsyncGenerator[numbering_batches.NumberedChange]:
     """Iterate over the numbered changes by company, in the order of their numbers."""
     stages: list[Document] = [
         {"$match": _NUMBERED},
@@ -132,7 +125,9 @@ async def _iterate_batches(services: Services) -> AsyncGenerator[tuple[ObjectId,
         {"$match": {"$expr": {"$and": [{"$gte": [number, "$first"]}, {"$lte": [number, "$last"]}]}}},
         {"$project": {"companyId": 1, "changes": 1}},
     ]
-    cursor = batches.across_companies(services).aggregate(stages, hint="companyId_last", allowDiskUse=True)
+    cursor = numbering_batches.batches.across_companies(services).aggregate(
+        stages, hint="companyId_last", allowDiskUse=True
+    )
     async for batch in cursor:
         yield batch["companyId"], batch["changes"]["lastSeq"], batch["changes"]["_id"]
 
@@ -143,25 +138,27 @@ async def _rebuild_batches_of(tx: Context, company_id: ObjectId) -> None:
 
     Later batches, numbered meanwhile, stay as they are.
     """
-    stored = tx.collection(batches.name)
-    counter = await tx.collection(counters.name).find_one({"companyId": company_id}, session=tx.session)
+    stored = tx.collection(numbering_batches.batches.name)
+    counter = await tx.collection(numbering_batches.counters.name).find_one(
+        {"companyId": company_id}, session=tx.session
+    )
     last = counter["lastSeq"] if counter else 0
     stages: list[Document] = [
         {
             "$match": {
                 "companyId": company_id,
-                "createdAt": {"$gte": now() - RETENTION},
+                "createdAt": {"$gte": now() - numbering_batches.RETENTION},
                 "lastSeq": {"$gt": 0, "$lte": last},
             }
         },
         {"$project": {"seq": 1, "lastSeq": 1, "createdAt": 1}},
         {"$sort": {"lastSeq": 1}},
     ]
-    numbered: list[NumberBatch] = []
+    numbered: list[numbering_batches.NumberBatch] = []
     async for change in tx.collection("changes").aggregate(stages, session=tx.session, hint=_BY_COMPANY_TIME):
         if not numbered or len(numbered[-1]["changes"]) == store.BATCH:
             numbered.append(store.new_batch(company_id, change["seq"]))
-        each: NumberedId = {"_id": change["_id"], "lastSeq": change["lastSeq"]}
+        each: numbering_batches.NumberedId = {"_id": change["_id"], "lastSeq": change["lastSeq"]}
         numbered[-1]["changes"].append(each)
         numbered[-1] |= {"last": change["lastSeq"], "numberedAt": change["createdAt"]}
     await stored.delete_many({"companyId": company_id, "first": {"$lte": last}}, session=tx.session)
@@ -185,7 +182,9 @@ async def _has_deleted_clients(services: Services, company_id: ObjectId) -> bool
 async def _read_head(services: Services, company_id: ObjectId) -> tuple[int, int]:
     """Return the last number of a company by its counter, and by its changes, at one moment; 0 if there is none."""
     async with reading_snapshot(services) as session:
-        counter = await counters.across_companies(services).find_one({"companyId": company_id}, session=session)
+        counter = await numbering_batches.counters.across_companies(services).find_one(
+            {"companyId": company_id}, session=session
+        )
         last = await _changes(services).find_one(
             {"companyId": company_id, **_NUMBERED},
             {"lastSeq": 1},
@@ -209,9 +208,9 @@ def _changes(services: Services) -> Collection:
 
 
 CHECKS = (
-    Check("change-numbers", "The numbers of changes have no gaps", find_wrong_numbers),
-    Check("change-counters", "The counters of changes are right", find_wrong_counters, raise_counters),
-    check_of(
+    checks.Check("change-numbers", "The numbers of changes have no gaps", find_wrong_numbers),
+    checks.Check("change-counters", "The counters of changes are right", find_wrong_counters, raise_counters),
+    checks.check_of(
         "change-order",
         "Events have all numbered changes",
         lambda services: (change["_id"] async for change in _iterate_unnamed(services)),
@@ -220,7 +219,7 @@ CHECKS = (
         rebuild_batches,
         counts=True,
     ),
-    check_of(
+    checks.check_of(
         "change-log",
         "Changes are numbered",
         partial(find_long_pending, seconds=_PENDING_SECONDS, limit=_MAX_PENDING),

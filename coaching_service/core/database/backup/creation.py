@@ -18,14 +18,7 @@ from coaching_service import __version__
 from coaching_service.core.auth import new_token
 from coaching_service.core.background import running_in_background
 from coaching_service.core.database import across_companies, migrations
-from coaching_service.core.database.backup.manifest import (
-    FORMAT,
-    VERSION,
-    BackupError,
-    CollectionContent,
-    CollectionEntry,
-    Manifest,
-)
+from coaching_service.core.database.backup import manifest as backup_manifest
 from coaching_service.core.database.backup.parts import PartWriter, named_parts, part_names
 from coaching_service.core.database.backup.stored import StoredBackups
 from coaching_service.core.database.context import Services
@@ -45,12 +38,12 @@ _TOO_OLD = (239, 246)  # SnapshotTooOld, SnapshotUnavailable
 _PRIMARY = "_id_"
 
 # Stores the documents of a collection, which come in batches of complete BSON documents.
-CollectionWriter = Callable[[str, AsyncIterator[bytes]], Awaitable[CollectionContent]]
+CollectionWriter = Callable[[str, AsyncIterator[bytes]], Awaitable[backup_manifest.CollectionContent]]
 
 log = structlog.get_logger("coaching_service.backup")
 
 
-async def create_stored_backup(services: Services, writer: PartWriter) -> tuple[str, Manifest]:
+async def create_stored_backup(services: Services, writer: PartWriter) -> tuple[str, backup_manifest.Manifest]:
     """Store a backup, and return its name and manifest.
 
     Each new part is read again and compared. The manifest is stored last, when the store has all parts. Raises
@@ -71,10 +64,10 @@ def _read_digests(writer: PartWriter) -> dict[str, str]:
     return {name: part["stored"] for name, part in named_parts(newest) if "stored" in part} if newest else {}
 
 
-def _require_parts(writer: PartWriter, manifest: Manifest) -> None:
+def _require_parts(writer: PartWriter, manifest: backup_manifest.Manifest) -> None:
     present = writer.find_stored()
     if missing := set(part_names(manifest)) - present:
-        raise BackupError(f"{writer.store.location} has lost {len(missing)} parts meanwhile: try again")
+        raise backup_manifest.BackupError(f"{writer.store.location} has lost {len(missing)} parts meanwhile: try again")
 
 
 @asynccontextmanager
@@ -82,7 +75,7 @@ async def backing_up(services: Services) -> AsyncIterator[None]:
     """Let no other process use the store of backups of this database. Raises BackupError if one does."""
     holder = new_token()
     if not await across_companies.acquire(services, _LEASE, holder):
-        raise BackupError("Another backup of this database is being made: wait until it ends")
+        raise backup_manifest.BackupError("Another backup of this database is being made: wait until it ends")
 
     async def renew() -> None:
         while True:
@@ -99,7 +92,7 @@ async def backing_up(services: Services) -> AsyncIterator[None]:
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-async def read_moment(services: Services, write: CollectionWriter) -> Manifest:
+async def read_moment(services: Services, write: CollectionWriter) -> backup_manifest.Manifest:
     """Let `write` store each collection as it is at the moment of the call, and return the manifest.
 
     Raises BackupError if the database no longer has that moment.
@@ -111,7 +104,7 @@ async def read_moment(services: Services, write: CollectionWriter) -> Manifest:
     except OperationFailure as error:
         if error.code not in _TOO_OLD:
             raise
-        raise BackupError(
+        raise backup_manifest.BackupError(
             "The database no longer has the moment at which the backup began, or its indexes were changed meanwhile: "
             "try again, or use mongodump --oplog"
         ) from None
@@ -124,7 +117,7 @@ async def backed_up_collections(services: Services) -> list[str]:
     return sorted(name for name in names if name not in state and not name.startswith(("system.", RESTORING)))
 
 
-async def _read(services: Services, write: CollectionWriter) -> Manifest:
+async def _read(services: Services, write: CollectionWriter) -> backup_manifest.Manifest:
     names = await backed_up_collections(services)
     async with _extending_history(services), reading_snapshot(services) as session:
         steps = services.db[migrations.COLLECTION].find({}, {"_id": 1}, session=session)
@@ -132,8 +125,8 @@ async def _read(services: Services, write: CollectionWriter) -> Manifest:
         created_at = datetime.now(UTC)
         collections = [await _read_collection(services, name, session, write) for name in names]
     return {
-        "format": FORMAT,
-        "version": VERSION,
+        "format": backup_manifest.FORMAT,
+        "version": backup_manifest.VERSION,
         "serviceVersion": __version__,
         "createdAt": created_at.isoformat(timespec="seconds"),
         "database": services.db.name,
@@ -168,7 +161,7 @@ async def _extending_history(services: Services) -> AsyncIterator[None]:
 
 async def _read_collection(
     services: Services, name: str, session: AsyncIOMotorClientSession, write: CollectionWriter
-) -> CollectionEntry:
+) -> backup_manifest.CollectionEntry:
     collection = services.db[name]
     stored = [dict(index) async for index in collection.list_indexes()]
     indexes = [{key: value for key, value in each.items() if key not in ("v", "ns")} for each in stored]

@@ -10,16 +10,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from coaching_service.core.database.backup import manifest as backup_manifest
 from coaching_service.core.database.backup.encryption import Decryption, Encryption
-from coaching_service.core.database.backup.manifest import (
-    BackupError,
-    CollectionContent,
-    CollectionEntry,
-    Manifest,
-    Part,
-    Report,
-    split_documents,
-)
 from coaching_service.core.database.backup.stores import Store
 
 OBJECTS = "objects"
@@ -34,12 +26,12 @@ def part_name(folder: str, digest: str) -> str:
     return f"{OBJECTS}/{folder}/{digest[:2]}/{digest}"
 
 
-def part_names(manifest: Manifest) -> Iterator[str]:
+def part_names(manifest: backup_manifest.Manifest) -> Iterator[str]:
     """Yield the names of all parts of a backup."""
     return (name for name, _ in named_parts(manifest))
 
 
-def named_parts(manifest: Manifest) -> Iterator[tuple[str, Part]]:
+def named_parts(manifest: backup_manifest.Manifest) -> Iterator[tuple[str, backup_manifest.Part]]:
     """Yield all parts of a backup with their names."""
     folder = Encryption(manifest.get("recipients", ())).folder
     for entry in manifest["collections"]:
@@ -55,7 +47,7 @@ async def divide(batches: AsyncIterator[bytes]) -> AsyncIterator[tuple[bytes, in
     """
     part, count = bytearray(), 0
     async for batch in batches:
-        for document in split_documents(batch):
+        for document in backup_manifest.split_documents(batch):
             part += document
             count += 1
             if len(part) >= _LARGEST or (len(part) >= _SMALLEST and _ends_part(document)):
@@ -79,7 +71,7 @@ class PartWriter:
 
     store: Store
     encryption: Encryption
-    report: Report
+    report: backup_manifest.Report
     copied: int = 0
     copied_bytes: int = 0
     digests: dict[str, str] = field(default_factory=dict)
@@ -90,10 +82,10 @@ class PartWriter:
         self._known = {each.name for each in self.store.iterate(f"{OBJECTS}/{self.encryption.folder}")}
         return self._known
 
-    async def write(self, _: str, batches: AsyncIterator[bytes]) -> CollectionContent:
+    async def write(self, _: str, batches: AsyncIterator[bytes]) -> backup_manifest.CollectionContent:
         """Store a collection in parts, some at the same time. Raises BackupError."""
-        pending: deque[asyncio.Task[Part]] = deque()
-        parts: list[Part] = []
+        pending: deque[asyncio.Task[backup_manifest.Part]] = deque()
+        parts: list[backup_manifest.Part] = []
         try:
             async for data, documents in divide(batches):
                 if len(pending) == _AT_ONCE:
@@ -109,8 +101,12 @@ class PartWriter:
             "bytes": sum(part["bytes"] for part in parts),
         }
 
-    async def _write_part(self, data: bytes, documents: int) -> Part:
-        part: Part = {"sha256": await asyncio.to_thread(_digest, data), "documents": documents, "bytes": len(data)}
+    async def _write_part(self, data: bytes, documents: int) -> backup_manifest.Part:
+        part: backup_manifest.Part = {
+            "sha256": await asyncio.to_thread(_digest, data),
+            "documents": documents,
+            "bytes": len(data),
+        }
         name = part_name(self.encryption.folder, part["sha256"])
         if name not in self._known:
             self.digests[name], size = await asyncio.to_thread(self._store_part, name, data)
@@ -127,7 +123,7 @@ class PartWriter:
         self.store.write(name, stored)
         if self.store.read(name) != stored:
             self.store.delete([name])
-            raise BackupError(f"{self.store.location}/{name} is damaged: it is not what was stored")
+            raise backup_manifest.BackupError(f"{self.store.location}/{name} is damaged: it is not what was stored")
         return _digest(stored), len(stored)
 
 
@@ -139,33 +135,33 @@ class PartReader:
     decryption: Decryption
     recipients: Sequence[str]
 
-    async def documents(self, entry: CollectionEntry) -> AsyncIterator[bytes]:
+    async def documents(self, entry: backup_manifest.CollectionEntry) -> AsyncIterator[bytes]:
         """Yield the documents of a collection, reading some parts ahead. Raises BackupError if one is damaged."""
         pending: deque[asyncio.Task[bytes]] = deque()
         try:
             for part in entry["parts"]:
                 if len(pending) == _AT_ONCE:
-                    for document in split_documents(await pending.popleft()):
+                    for document in backup_manifest.split_documents(await pending.popleft()):
                         yield document
                 pending.append(asyncio.create_task(asyncio.to_thread(self._read, part)))
             while pending:
-                for document in split_documents(await pending.popleft()):
+                for document in backup_manifest.split_documents(await pending.popleft()):
                     yield document
         finally:
             await asyncio.gather(*pending, return_exceptions=True)
 
-    def _read(self, part: Part) -> bytes:
+    def _read(self, part: backup_manifest.Part) -> bytes:
         name = part_name(Encryption(self.recipients).folder, part["sha256"])
         return self._decode(name, self.store.read(name), part)
 
-    def compare(self, name: str, stored: bytes, part: Part) -> None:
+    def compare(self, name: str, stored: bytes, part: backup_manifest.Part) -> None:
         """Raise BackupError if the file of a part is damaged; without the private key compare what was stored."""
         if self.decryption.can_decrypt(self.recipients):
             self._decode(name, stored, part)
         elif "stored" in part and _digest(stored) != part["stored"]:
             raise self._damaged(name)
 
-    def _decode(self, name: str, stored: bytes, part: Part) -> bytes:
+    def _decode(self, name: str, stored: bytes, part: backup_manifest.Part) -> bytes:
         place = f"{self.store.location}/{name}"
         try:
             data = gzip.decompress(self.decryption.decrypt(place, stored, self.recipients))
@@ -175,8 +171,8 @@ class PartReader:
             raise self._damaged(name)
         return data
 
-    def _damaged(self, name: str) -> BackupError:
-        return BackupError(f"{self.store.location}/{name} is damaged: it is not what was backed up")
+    def _damaged(self, name: str) -> backup_manifest.BackupError:
+        return backup_manifest.BackupError(f"{self.store.location}/{name} is damaged: it is not what was backed up")
 
 
 def _digest(data: bytes) -> str:

@@ -13,16 +13,9 @@ from bson.raw_bson import RawBSONDocument
 
 from coaching_service.core.auth import Vault
 from coaching_service.core.database import migrations
+from coaching_service.core.database.backup import manifest as backup_manifest
 from coaching_service.core.database.backup.creation import RESTORING
 from coaching_service.core.database.backup.encryption import Decryption
-from coaching_service.core.database.backup.manifest import (
-    BackupError,
-    CollectionEntry,
-    Manifest,
-    Part,
-    Report,
-    iterate_documents,
-)
 from coaching_service.core.database.backup.parts import PartReader, named_parts
 from coaching_service.core.database.backup.stored import StoredBackups, require_signature
 from coaching_service.core.database.backup.stores import Store
@@ -33,21 +26,21 @@ _BATCH = 1_000
 _BATCH_BYTES = 8_000_000
 
 # Reads the documents of a collection.
-Source = Callable[[CollectionEntry], AsyncIterator[bytes]]
+Source = Callable[[backup_manifest.CollectionEntry], AsyncIterator[bytes]]
 
 
-def require_known(manifest: Manifest) -> None:
+def require_known(manifest: backup_manifest.Manifest) -> None:
     """Raise BackupError if the documents of a backup have a shape that this version does not know."""
     if set(manifest["migrations"]) - {step.number for step in migrations.STEPS}:
-        raise BackupError(
+        raise backup_manifest.BackupError(
             f"The backup was made by a newer version of the service, {manifest['serviceVersion']}: use that"
         )
 
 
-def require_keys(manifest: Manifest, vault: Vault) -> None:
+def require_keys(manifest: backup_manifest.Manifest, vault: Vault) -> None:
     """Raise BackupError if a master key is missing with which the backed up service could read."""
     if missing := [each for each in manifest["keyFingerprints"] if each not in vault.fingerprints]:
-        raise BackupError(
+        raise backup_manifest.BackupError(
             f"The backup is of a service with other master keys ({', '.join(missing)}; configured are "
             f"{', '.join(vault.fingerprints)}): set these in SECRET_KEYS, or put back its secret.key"
         )
@@ -56,15 +49,20 @@ def require_keys(manifest: Manifest, vault: Vault) -> None:
 def documents_in(folder: Path) -> Source:
     """Return what reads the files of a backup in a folder of its own, and compares them with its manifest."""
 
-    async def read(entry: CollectionEntry) -> AsyncIterator[bytes]:
-        for document in iterate_documents(folder / entry["file"], entry["sha256"]):
+    async def read(entry: backup_manifest.CollectionEntry) -> AsyncIterator[bytes]:
+        for document in backup_manifest.iterate_documents(folder / entry["file"], entry["sha256"]):
             yield document
 
     return read
 
 
 async def restore_backup(
-    services: Services, documents: Source, manifest: Manifest, report: Report, *, replacing: bool
+    services: Services,
+    documents: Source,
+    manifest: backup_manifest.Manifest,
+    report: backup_manifest.Report,
+    *,
+    replacing: bool,
 ) -> None:
     """Store the `documents` of a backup, with its indexes.
 
@@ -79,7 +77,7 @@ async def restore_backup(
             if name.startswith(RESTORING):  # of a restore that was interrupted
                 await services.db.drop_collection(name)
             elif not replacing and await services.db[name].find_one({}, {"_id": 1}) is not None:
-                raise BackupError(
+                raise backup_manifest.BackupError(
                     f"The database {services.db.name} is not empty: restore into another one, or add --replace"
                 )
         for entry in manifest["collections"]:
@@ -87,7 +85,9 @@ async def restore_backup(
         await _rename(services, manifest, existing)
 
 
-async def _store(services: Services, documents: Source, entry: CollectionEntry, report: Report) -> None:
+async def _store(
+    services: Services, documents: Source, entry: backup_manifest.CollectionEntry, report: backup_manifest.Report
+) -> None:
     name = RESTORING + entry["name"]
     await services.db.create_collection(name)
     size, batch = 0, list[RawBSONDocument]()
@@ -103,12 +103,14 @@ async def _store(services: Services, documents: Source, entry: CollectionEntry, 
         report(len(batch))
     stored = await services.db[name].estimated_document_count()
     if stored != entry["documents"]:
-        raise BackupError(f"Only {stored} of {entry['documents']} documents of {entry['name']} were stored")
+        raise backup_manifest.BackupError(
+            f"Only {stored} of {entry['documents']} documents of {entry['name']} were stored"
+        )
     if entry["indexes"]:
         await services.db.command({"createIndexes": name, "indexes": entry["indexes"]})
 
 
-async def _rename(services: Services, manifest: Manifest, existing: list[str]) -> None:
+async def _rename(services: Services, manifest: backup_manifest.Manifest, existing: list[str]) -> None:
     """Put the stored collections in place of the collections of the database; the others are deleted."""
     prefix = services.db.name
     names = [entry["name"] for entry in manifest["collections"]]
@@ -146,7 +148,7 @@ class Verification:
 
 
 def verify_backups(
-    store: Store, names: Sequence[str], decryption: Decryption, vault: Vault | None, report: Report
+    store: Store, names: Sequence[str], decryption: Decryption, vault: Vault | None, report: backup_manifest.Report
 ) -> Verification:
     """Read the manifests of backups, and each of their parts once.
 
@@ -173,8 +175,10 @@ def verify_backups(
     return result
 
 
-def _read_manifests(store: Store, names: Sequence[str], vault: Vault | None, result: Verification) -> list[Manifest]:
-    manifests: list[Manifest] = []
+def _read_manifests(
+    store: Store, names: Sequence[str], vault: Vault | None, result: Verification
+) -> list[backup_manifest.Manifest]:
+    manifests: list[backup_manifest.Manifest] = []
     for name in names:
         try:
             manifest = StoredBackups(store).read(name)
@@ -182,7 +186,7 @@ def _read_manifests(store: Store, names: Sequence[str], vault: Vault | None, res
                 result.unsigned += 1
             else:
                 require_signature(manifest, vault)
-        except BackupError as error:
+        except backup_manifest.BackupError as error:
             result.problems.append(f"{name}: {error}")
         else:
             manifests.append(manifest)
@@ -190,13 +194,13 @@ def _read_manifests(store: Store, names: Sequence[str], vault: Vault | None, res
 
 
 def _compare(
-    store: Store, name: str, part: Part, recipients: Sequence[str], decryption: Decryption
+    store: Store, name: str, part: backup_manifest.Part, recipients: Sequence[str], decryption: Decryption
 ) -> tuple[str, int, str | None]:
     """Read a part; returns its name, how many bytes the store has, and what is wrong with it."""
     reader = PartReader(store, decryption, recipients)
     try:
         data = store.read(name)
         reader.compare(name, data, part)
-    except BackupError as error:
+    except backup_manifest.BackupError as error:
         return name, 0, str(error)
     return name, len(data), None

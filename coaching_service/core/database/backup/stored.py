@@ -7,13 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from coaching_service.core.auth import Vault
-from coaching_service.core.database.backup.manifest import (
-    BackupError,
-    Manifest,
-    format_manifest,
-    parse_manifest,
-    text_to_sign,
-)
+from coaching_service.core.database.backup import manifest as backup_manifest
 from coaching_service.core.database.backup.parts import OBJECTS, part_names
 from coaching_service.core.database.backup.stores import Store
 
@@ -50,28 +44,28 @@ class StoredBackups:
         """Return the name of the newest backup, or `name` if there is such a backup. Raises BackupError."""
         names = self.list_names()
         if not names:
-            raise BackupError(f"{self._store.location} has no backup")
+            raise backup_manifest.BackupError(f"{self._store.location} has no backup")
         if name is not None and name not in names:
-            raise BackupError(f"{self._store.location} has no backup {name}; the newest is {names[-1]}")
+            raise backup_manifest.BackupError(f"{self._store.location} has no backup {name}; the newest is {names[-1]}")
         return name or names[-1]
 
-    def read(self, name: str) -> Manifest:
+    def read(self, name: str) -> backup_manifest.Manifest:
         """Return the manifest of a backup. Raises BackupError if it is damaged."""
-        return parse_manifest(self._store.read(_file(name)), f"{self._store.location}/{_file(name)}")
+        return backup_manifest.parse_manifest(self._store.read(_file(name)), f"{self._store.location}/{_file(name)}")
 
-    def read_newest(self) -> Manifest | None:
+    def read_newest(self) -> backup_manifest.Manifest | None:
         """Return the manifest of the newest backup; None if there is none, or it is damaged."""
         names = self.list_names()
         try:
             return self.read(names[-1]) if names else None
-        except BackupError:
+        except backup_manifest.BackupError:
             return None
 
-    def write(self, manifest: Manifest, vault: Vault) -> str:
+    def write(self, manifest: backup_manifest.Manifest, vault: Vault) -> str:
         """Store a signed manifest, and return the name of the backup."""
         name = datetime.fromisoformat(manifest["createdAt"]).strftime(_NAME)
-        manifest["signature"] = vault.sign(text_to_sign(manifest))
-        self._store.write(_file(name), format_manifest(manifest).encode())
+        manifest["signature"] = vault.sign(backup_manifest.text_to_sign(manifest))
+        self._store.write(_file(name), backup_manifest.format_manifest(manifest).encode())
         return name
 
     def delete(self, names: Collection[str]) -> None:
@@ -79,10 +73,12 @@ class StoredBackups:
         self._store.delete([_file(name) for name in names])
 
 
-def require_signature(manifest: Manifest, vault: Vault) -> None:
+def require_signature(manifest: backup_manifest.Manifest, vault: Vault) -> None:
     """Raise BackupError if a manifest was not made by a service with one of these master keys, or was changed."""
-    if not vault.verify_signature(text_to_sign(manifest), manifest.get("signature", "")):
-        raise BackupError("The manifest of the backup was changed, or was not made by this service: do not restore it")
+    if not vault.verify_signature(backup_manifest.text_to_sign(manifest), manifest.get("signature", "")):
+        raise backup_manifest.BackupError(
+            "The manifest of the backup was changed, or was not made by this service: do not restore it"
+        )
 
 
 def _file(name: str) -> str:
@@ -124,7 +120,7 @@ def prune(store: Store, retention: Retention) -> tuple[int, int]:
     names = backups.list_names()
     remaining = retention.select(names)
     if not remaining:
-        raise BackupError(f"{store.location} would have no backup left")
+        raise backup_manifest.BackupError(f"{store.location} would have no backup left")
     used = {name for backup in remaining for name in part_names(backups.read(backup))}
     outdated = [name for name in names if name not in remaining]
     backups.delete(outdated)

@@ -25,38 +25,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import CopiedDays, Source
 from coaching_service.library.exercises import service as exercises
 from coaching_service.training.workouts import store
+from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service
-from coaching_service.training.workouts.blocks.models import (
-    Block,
-    BlockContent,
-    BlockFields,
-    BlockPlan,
-    BlockSource,
-    BlockUpsert,
-    DayBlock,
-    ImportedSession,
-    KnownSession,
-    LoggedBlock,
-    NewBlock,
-    PlannedBlock,
-    ScheduleChange,
-    StoredBlock,
-)
-from coaching_service.training.workouts.blocks.service import (
-    ClientCalendar,
-    ScheduleOwner,
-    complete_logged_blocks,
-    get_plan,
-    has_nothing_done,
-    is_work,
-    move_all,
-    new_block,
-    new_logged_block,
-    present_block,
-    present_blocks,
-    regular_blocks,
-    shift_date,
-)
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import ItemInput, ItemLog, WorkItem
 from coaching_service.training.workouts.items.service import create_items, match_items, resolve_items
@@ -75,14 +45,16 @@ class Batch:
     `is_copy`: the exercises of the new blocks were chosen before, so that they do not count as used again.
     """
 
-    created: Sequence[BlockPlan] = ()
-    changed: Sequence[tuple[StoredBlock, Sequence[WorkItem]]] = ()
+    created: Sequence[block_models.BlockPlan] = ()
+    changed: Sequence[tuple[block_models.StoredBlock, Sequence[WorkItem]]] = ()
     removed: Sequence[ObjectId] = ()
-    rewritten: Sequence[tuple[StoredBlock, BlockFields]] = ()
+    rewritten: Sequence[tuple[block_models.StoredBlock, block_models.BlockFields]] = ()
     is_copy: bool = False
 
 
-async def read_between(ctx: Context, owner: ScheduleOwner, first: Day, last: Day, limit: int) -> list[StoredBlock]:
+async def read_between(
+    ctx: Context, owner: service.ScheduleOwner, first: Day, last: Day, limit: int
+) -> list[block_models.StoredBlock]:
     """Return at most `limit` blocks from `first` to `last` of an owner whose access has been checked, in order.
 
     Blocks of recurring check-ins are left out.
@@ -92,38 +64,45 @@ async def read_between(ctx: Context, owner: ScheduleOwner, first: Day, last: Day
 
 
 async def read_with_exercise(
-    ctx: Context, owner: ScheduleOwner, exercise_id: ObjectId, first: Day, last: Day | None, limit: int
-) -> list[StoredBlock]:
+    ctx: Context, owner: service.ScheduleOwner, exercise_id: ObjectId, first: Day, last: Day | None, limit: int
+) -> list[block_models.StoredBlock]:
     """Return at most `limit` blocks with an exercise from `first` on, in order of day; `last` None for no end."""
     days = {"$gte": first} | ({} if last is None else {"$lte": last})
     where = owner.block_filter | {"items.exerciseIds": exercise_id, owner.day_field: days}
     return await store.blocks.find(ctx, where, sort=(owner.day_field, "_id"), limit=limit)
 
 
-async def read_days(ctx: Context, owner: ScheduleOwner, days: Filter, limit: int = 0) -> list[DayBlock]:
+async def read_days(
+    ctx: Context, owner: service.ScheduleOwner, days: Filter, limit: int = 0
+) -> list[block_models.DayBlock]:
     """Return the blocks on days that satisfy a filter, of an owner whose access has been checked, in order."""
     return await store.find_days(ctx, owner.block_filter, owner.day_field, days, limit)
 
 
 async def read_assigned_days(
-    ctx: Context, owner: ScheduleOwner, program_id: ObjectId, assignment_id: ObjectId, days: Filter
-) -> list[DayBlock]:
+    ctx: Context, owner: service.ScheduleOwner, program_id: ObjectId, assignment_id: ObjectId, days: Filter
+) -> list[block_models.DayBlock]:
     """Return the blocks of an assignment on days that satisfy a filter; the owner's access has been checked."""
     assigned = owner.block_filter | {"programId": program_id, "assignmentId": assignment_id}
     return await store.find_days(ctx, assigned, owner.day_field, days, hint=store.BY_PROGRAM)
 
 
 async def read_check_in_days(
-    ctx: Context, owner: ScheduleOwner, check_in_id: ObjectId | None, days: Filter
-) -> list[DayBlock]:
+    ctx: Context, owner: service.ScheduleOwner, check_in_id: ObjectId | None, days: Filter
+) -> list[block_models.DayBlock]:
     """Return the blocks of a check-in (None: of all) on days that satisfy a filter; access has been checked."""
     of_check_in = owner.block_filter | {"checkInId": check_in_id or {"$ne": None}}
     return await store.find_days(ctx, of_check_in, owner.day_field, days)
 
 
 async def create_block(
-    ctx: Context, owner: ScheduleOwner, block: NewBlock, *, items_field: str = "items", dry_run: bool = False
-) -> Block:
+    ctx: Context,
+    owner: service.ScheduleOwner,
+    block: block_models.NewBlock,
+    *,
+    items_field: str = "items",
+    dry_run: bool = False,
+) -> block_models.Block:
     """Create a block with items: all or nothing.
 
     With `dry_run`, returns what would be created, without identifiers. Raises NotFound and Forbidden for the owner,
@@ -134,8 +113,8 @@ async def create_block(
 
 
 async def create_blocks(
-    ctx: Context, owner: ScheduleOwner, blocks: Sequence[NewBlock], *, dry_run: bool = False
-) -> ScheduleChange:
+    ctx: Context, owner: service.ScheduleOwner, blocks: Sequence[block_models.NewBlock], *, dry_run: bool = False
+) -> block_models.ScheduleChange:
     """Create blocks with items: all or nothing. Raises as `create_block`."""
     await owner.require_access(ctx)
     by_path = {f"blocks.{index}.items": block for index, block in enumerate(blocks)}
@@ -143,27 +122,29 @@ async def create_blocks(
 
 
 @transactional
-async def copy(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, day: Day) -> Block:
+async def copy(ctx: Context, owner: service.ScheduleOwner, block_id: ObjectId, day: Day) -> block_models.Block:
     """Copy a block to another date or day, with nothing done. Raises NotFound, Forbidden."""
-    return await add_to_day(ctx, owner, await get_plan(ctx, owner, block_id), day)
+    return await add_to_day(ctx, owner, await service.get_plan(ctx, owner, block_id), day)
 
 
 @transactional
-async def add_to_day(ctx: Context, owner: ScheduleOwner, plan: BlockPlan, day: Day) -> Block:
+async def add_to_day(
+    ctx: Context, owner: service.ScheduleOwner, plan: block_models.BlockPlan, day: Day
+) -> block_models.Block:
     """Add a planned block to a date or day of an owner whose access has been checked."""
     days = await read_days(ctx, owner, {"$eq": day})
-    placed = cast("BlockPlan", {**plan, owner.day_field: day})
+    placed = cast("block_models.BlockPlan", {**plan, owner.day_field: day})
     return (await apply(ctx, owner, Batch(created=[placed]), days))["created"][0]
 
 
 @transactional
 async def _create(
-    ctx: Context, owner: ScheduleOwner, blocks: Mapping[str, NewBlock], *, dry_run: bool
-) -> ScheduleChange:
+    ctx: Context, owner: service.ScheduleOwner, blocks: Mapping[str, block_models.NewBlock], *, dry_run: bool
+) -> block_models.ScheduleChange:
     """Create blocks, by the path of their items in the request."""
     item_lists = await resolve_items(ctx, {path: block["items"] for path, block in blocks.items()})
     plans = [
-        cast("BlockPlan", {**block, "items": block_items})
+        cast("block_models.BlockPlan", {**block, "items": block_items})
         for block, block_items in zip(blocks.values(), item_lists, strict=True)
     ]
     days = await read_days(ctx, owner, {"$in": list({plan[owner.day_field] for plan in plans})})
@@ -172,8 +153,13 @@ async def _create(
 
 @transactional
 async def apply(
-    ctx: Context, owner: ScheduleOwner, batch: Batch, days: Sequence[DayBlock], *, dry_run: bool = False
-) -> ScheduleChange:
+    ctx: Context,
+    owner: service.ScheduleOwner,
+    batch: Batch,
+    days: Sequence[block_models.DayBlock],
+    *,
+    dry_run: bool = False,
+) -> block_models.ScheduleChange:
     """Do what the batch says to the schedule of an owner whose access has been checked, and return the blocks.
 
     `days` are all blocks that are on the days of its blocks, in order. With `dry_run`, writes nothing; new blocks and
@@ -183,15 +169,19 @@ async def apply(
     if batch.created:
         await owner.require_open(ctx)
     if dry_run:
-        created = await store.preview_many(ctx, [new_block(owner, plan) for plan in batch.created], batch.removed)
-        changed: list[StoredBlock] = [{**block, "items": list(new_items)} for block, new_items in batch.changed]
+        created = await store.preview_many(
+            ctx, [service.new_block(owner, plan) for plan in batch.created], batch.removed
+        )
+        changed: list[block_models.StoredBlock] = [
+            {**block, "items": list(new_items)} for block, new_items in batch.changed
+        ]
     else:
         created, changed = await write(ctx, owner, batch, days)
     gone = set(batch.removed)
     after = [*(day for day in days if day["_id"] not in gone), *created]
     orders = store.orders_within_days((block["_id"], block[owner.day_field]) for block in after)
     blocks = [*changed, *created]
-    presented = await present_blocks(ctx, blocks, [orders[block["_id"]] for block in blocks])
+    presented = await service.present_blocks(ctx, blocks, [orders[block["_id"]] for block in blocks])
     new = presented[len(changed) :]
     return {
         "created": [_without_identifiers(block) for block in new] if dry_run else new,
@@ -202,10 +192,10 @@ async def apply(
 
 @transactional
 async def write(
-    ctx: Context, owner: ScheduleOwner, batch: Batch, days: Sequence[DayBlock]
-) -> tuple[list[StoredBlock], list[StoredBlock]]:
+    ctx: Context, owner: service.ScheduleOwner, batch: Batch, days: Sequence[block_models.DayBlock]
+) -> tuple[list[block_models.StoredBlock], list[block_models.StoredBlock]]:
     """Do what `apply` does, and return the stored blocks: created ones, and changed ones."""
-    new_blocks = [new_block(owner, plan) for plan in batch.created]
+    new_blocks = [service.new_block(owner, plan) for plan in batch.created]
     written = [
         *(block["items"] for block in new_blocks),
         *(new_items for _, new_items in batch.changed),
@@ -216,7 +206,7 @@ async def write(
         await store.blocks.delete_many(ctx, owner.block_filter | {"_id": {"$in": list(batch.removed)}})
     after = max((day["position"] for day in days), default=0)
     moved = store.next_positions(len(batch.rewritten), after)
-    rewritten: list[tuple[StoredBlock, BlockFields]] = [
+    rewritten: list[tuple[block_models.StoredBlock, block_models.BlockFields]] = [
         (block, new if new[owner.day_field] == block[owner.day_field] else {**new, "position": position})
         for (block, new), position in zip(batch.rewritten, moved, strict=True)
     ]
@@ -226,7 +216,11 @@ async def write(
     if created and not batch.is_copy:
         exercises.count_uses(ctx, items.exercise_ids(item for block in created for item in block["items"]))
     if created or batch.removed or rewritten:
-        planned = [block for block in regular_blocks(created) if block.get("createdBy") is None and is_work(block)]
+        planned = [
+            block
+            for block in service.regular_blocks(created)
+            if block.get("createdBy") is None and service.is_work(block)
+        ]
         dates = [block["date"] for block in planned if block["date"] is not None]
         only_more = not batch.removed and not rewritten
         await owner.after_schedule_change(ctx, added_until=max(dates, default=None) if only_more else None)
@@ -236,44 +230,52 @@ async def write(
 @transactional
 async def shift(
     ctx: Context,
-    calendar: ClientCalendar,
-    moved: Sequence[StoredBlock],
+    calendar: service.ClientCalendar,
+    moved: Sequence[block_models.StoredBlock],
     first: str,
     days: int,
     field: str,
     *,
     dry_run: bool = False,
-) -> list[Block]:
+) -> list[block_models.Block]:
     """Move blocks of a client, whose access has been checked, by a number of days, and return them afterwards.
 
     `moved` are all with nothing done from the date `first` on. With `dry_run`, writes nothing. Raises
     InvalidFields, naming `field`, if a date would leave the calendar.
     """
-    dates = {block["_id"]: shift_date(str(block["date"]), days, field) for block in moved}
+    dates = {block["_id"]: service.shift_date(str(block["date"]), days, field) for block in moved}
     if not dates:
         return []
     there = await read_days(ctx, calendar, {"$in": [str(block["date"]) for block in moved] + list(dates.values())})
     places = sorted((dates.get(each["_id"], str(each["date"])), each["position"], each["_id"]) for each in there)
     orders = store.orders_within_days((block_id, day) for day, _, block_id in places)
-    after: list[StoredBlock] = [{**block, "date": dates[block["_id"]], "plannedDate": None} for block in moved]
+    after: list[block_models.StoredBlock] = [
+        {**block, "date": dates[block["_id"]], "plannedDate": None} for block in moved
+    ]
     if not dry_run:
-        await move_all(ctx, calendar, moved, first, days)
+        await service.move_all(ctx, calendar, moved, first, days)
         period = min(dates.values()), max(dates.values())
         on_days = await store.find_between(ctx, calendar.block_filter, calendar.day_field, *period)
         after = [block for block in on_days if block["_id"] in dates]
-    return await present_blocks(ctx, after, [orders[block["_id"]] for block in after])
+    return await service.present_blocks(ctx, after, [orders[block["_id"]] for block in after])
 
 
-def _without_identifiers(block: Block) -> Block:
+def _without_identifiers(block: block_models.Block) -> block_models.Block:
     """Return a block that is not stored: neither it nor its items have an identifier."""
-    return cast("Block", {**block, "_id": None, "items": [{**item, "_id": None} for item in block["items"]]})
+    return cast(
+        "block_models.Block", {**block, "_id": None, "items": [{**item, "_id": None} for item in block["items"]]}
+    )
 
 
 # --- Changing a workout block together with its items -----------------------------------------------------------------
 
 
 async def upsert_external(
-    ctx: Context, owner: ScheduleOwner, external_id: str, sent: BlockUpsert, complete: Callable[[], NewBlock]
+    ctx: Context,
+    owner: service.ScheduleOwner,
+    external_id: str,
+    sent: block_models.BlockUpsert,
+    complete: Callable[[], block_models.NewBlock],
 ) -> Upserted:
     """Change the owner's block with this identifier in another system, or create one of what `complete` returns.
 
@@ -288,7 +290,7 @@ async def upsert_external(
         block = await store.find_by_external_id(tx, owner.block_filter, external_id)
         return None if block is None else block["_id"]
 
-    async def create(tx: Context) -> Block:
+    async def create(tx: Context) -> block_models.Block:
         return await create_block(tx, owner, {**complete(), "externalId": external_id})
 
     permissions = (CUSTOMERS.EDIT, CUSTOMERS.EDIT)
@@ -296,7 +298,9 @@ async def upsert_external(
 
 
 @transactional
-async def change_block(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, sent: Mapping[str, Any]) -> Block:
+async def change_block(
+    ctx: Context, owner: service.ScheduleOwner, block_id: ObjectId, sent: Mapping[str, Any]
+) -> block_models.Block:
     """Change what differs of a block of an owner whose access has been checked; nothing if nothing does.
 
     `items` replace the block's, except for equal ones at the same position. Raises NotFound, Conflict if the block has
@@ -306,16 +310,16 @@ async def change_block(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, s
     if sent.get("version") not in (None, block["version"]):
         raise version_conflict()
     details = {name: value for name, value in sent.items() if name not in ("items", "version")}
-    fields = cast("BlockFields", find_differences(block, stored_fields(details)))
+    fields = cast("block_models.BlockFields", find_differences(block, stored_fields(details)))
     if "items" in sent and (new_items := await _replace_items(ctx, owner, block, sent["items"])) is not None:
         fields |= store.item_fields(new_items)
     if not fields:
-        return await present_block(ctx, owner, block)
+        return await service.present_block(ctx, owner, block)
     return await service.store_change(ctx, owner, block_id, fields, block["version"])
 
 
 async def _replace_items(
-    ctx: Context, owner: ScheduleOwner, block: StoredBlock, details: list[ItemInput]
+    ctx: Context, owner: service.ScheduleOwner, block: block_models.StoredBlock, details: list[ItemInput]
 ) -> list[WorkItem] | None:
     """Return the items to store in place of the block's; None if these have the same plan."""
     unchanged = match_items(block["items"], details)
@@ -325,7 +329,7 @@ async def _replace_items(
         raise Conflict(
             "The workout block belongs to a recurring check-in and takes no other items", code="CHECK_IN_BLOCK"
         )
-    if not has_nothing_done(block):
+    if not service.has_nothing_done(block):
         message = "Something of this workout block is done: its items are not replaced; send it without items"
         raise Conflict(message, code="WORKOUT_LOGGED")
     new = {index: item for index, item in enumerate(details) if unchanged[index] is None}
@@ -365,15 +369,15 @@ class DoneSession(TypedDict):
 
 
 async def add_sessions(
-    ctx: Context, customer_id: ObjectId, source: BlockSource, sessions: Sequence[DoneSession]
-) -> list[StoredBlock]:
+    ctx: Context, customer_id: ObjectId, source: block_models.BlockSource, sessions: Sequence[DoneSession]
+) -> list[block_models.StoredBlock]:
     """Store done sessions of a client whose access has been checked, in the caller's transaction.
 
     Neither the change log nor events have them: the caller reports them together.
     """
-    calendar = ClientCalendar(customer_id)
+    calendar = service.ClientCalendar(customer_id)
     new = [_new_block(calendar, source, session) for session in sessions]
-    blocks = await complete_logged_blocks(ctx, calendar, new)
+    blocks = await service.complete_logged_blocks(ctx, calendar, new)
     return await store.blocks.insert_many(ctx, store.with_positions(blocks, 0), recorded=False)
 
 
@@ -385,19 +389,23 @@ async def list_new(ctx: Context, import_id: ObjectId) -> list[DocumentChange]:
     return list(recorder.documents.values())
 
 
-async def find_done_on(ctx: Context, customer_id: ObjectId, dates: Sequence[str]) -> list[KnownSession]:
+async def find_done_on(ctx: Context, customer_id: ObjectId, dates: Sequence[str]) -> list[block_models.KnownSession]:
     """Return the blocks with logged sets of a client on some dates."""
     where: Filter = {"customerId": customer_id, "date": {"$in": list(dates)}, "items.customerSets.0": {"$exists": True}}
     fields = ("date", "name", "startTime", "fingerprint", "items.exerciseId", "items.type", "items.customerSets")
-    return cast("list[KnownSession]", await store.blocks.find(ctx, where, fields=fields, hint=store.BY_DATE))
+    return cast(
+        "list[block_models.KnownSession]", await store.blocks.find(ctx, where, fields=fields, hint=store.BY_DATE)
+    )
 
 
-async def find_imported(ctx: Context, import_id: ObjectId, after: ObjectId | None, limit: int) -> list[ImportedSession]:
+async def find_imported(
+    ctx: Context, import_id: ObjectId, after: ObjectId | None, limit: int
+) -> list[block_models.ImportedSession]:
     """Return at most `limit` blocks of an import after an identifier, in order."""
     where: Filter = {"source.importId": import_id} | ({} if after is None else {"_id": {"$gt": after}})
     fields = ("customerId", "date", "version", "items.type", "items.customerSets.index")
     listed = await store.blocks.find(ctx, where, sort=("_id",), limit=limit, fields=fields, hint=_BY_IMPORT)
-    return cast("list[ImportedSession]", listed)
+    return cast("list[block_models.ImportedSession]", listed)
 
 
 async def remove_unchanged(ctx: Context, import_id: ObjectId, ids: Sequence[ObjectId]) -> int:
@@ -406,8 +414,10 @@ async def remove_unchanged(ctx: Context, import_id: ObjectId, ids: Sequence[Obje
     return await store.blocks.delete_many(ctx, where, recorded=False)
 
 
-def _new_block(calendar: ClientCalendar, source: BlockSource, session: DoneSession) -> BlockContent:
-    plan: BlockPlan = {
+def _new_block(
+    calendar: service.ClientCalendar, source: block_models.BlockSource, session: DoneSession
+) -> block_models.BlockContent:
+    plan: block_models.BlockPlan = {
         "name": session["name"],
         "date": session["date"],
         "startTime": session["startTime"],
@@ -427,7 +437,7 @@ def _new_block(calendar: ClientCalendar, source: BlockSource, session: DoneSessi
         {"isCompleted": True, "comment": each["comment"], "customerSets": each["customerSets"]}
         for each in session["exercises"]
     ]
-    log: LoggedBlock = {
+    log: block_models.LoggedBlock = {
         "plan": plan,
         "logs": logs,
         "loggedAt": session["completedAt"],
@@ -435,13 +445,13 @@ def _new_block(calendar: ClientCalendar, source: BlockSource, session: DoneSessi
         "sessionRpe": None,
         "comment": session["comment"],
     }
-    return {**new_logged_block(calendar, log), "source": source, "fingerprint": session["fingerprint"]}
+    return {**service.new_logged_block(calendar, log), "source": source, "fingerprint": session["fingerprint"]}
 
 
 # --- Sources of copies: days of a calendar, or a program, and whether they have changed since a proposal was made -----
 
 
-_PLANNED = (*names_of(PlannedBlock), "items")
+_PLANNED = (*names_of(block_models.PlannedBlock), "items")
 
 
 async def read_calendar(ctx: Context, customer_id: ObjectId, first: str, last: str) -> Source:
@@ -482,7 +492,7 @@ async def _digest_plans(ctx: Context, source: CopiedDays) -> str:
     planned: list[list[Any]] = [
         [
             *(str(block.get("date")), block.get("day") or 0, block["position"], str(block["_id"])),
-            *(block.get(name) for name in names_of(PlannedBlock)),
+            *(block.get(name) for name in names_of(block_models.PlannedBlock)),
             [_list_planned(item) for item in block["items"]],
         ]
         for block in found

@@ -5,30 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
+from coaching_service.core import errors
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional, version_conflict
 from coaching_service.core.database.worker_thread import on_worker_thread
-from coaching_service.core.errors import Conflict, InvalidFields, LegacyFailure, NotFound, invalid_field
 from coaching_service.core.field_schemas import DeferredChange
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.training.workouts.blocks.models import Block, StoredBlock
 from coaching_service.training.workouts.blocks.service import ScheduleOwner, present_block, publish_rescheduled_items
+from coaching_service.training.workouts.items import models as item_models
 from coaching_service.training.workouts.items import service as items
-from coaching_service.training.workouts.items.models import (
-    WORKOUT_TYPES,
-    ItemChange,
-    ItemInput,
-    ItemLog,
-    ItemMoveSource,
-    ItemMoveTarget,
-    WorkItem,
-)
 
 
 @on_worker_thread
-async def create_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: ItemInput) -> WorkItem:
+async def create_item(
+    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: item_models.ItemInput
+) -> item_models.WorkItem:
     """Add an item to the end of a block.
 
     Raises NotFound for the block or a document the item refers to, Forbidden, InvalidFields if the block is full, and
@@ -42,8 +36,8 @@ async def create_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, de
 
 @transactional
 async def _append(
-    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: ItemInput
-) -> tuple[StoredBlock, WorkItem, items.References]:
+    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: item_models.ItemInput
+) -> tuple[StoredBlock, item_models.WorkItem, items.References]:
     """Append an item; returns the block, the item as it is stored, and what it refers to."""
     await owner.authorize_and_lock(ctx)
     resolved, linked = await items.resolve(ctx, details)
@@ -54,7 +48,7 @@ async def _append(
         _require_regular(await owner.get_block(ctx, block_id))
         raise _block_is_full()
     exercises.count_uses(ctx, items.exercise_ids([item]))
-    is_planned = item["type"] in WORKOUT_TYPES and block.get("createdBy") is None
+    is_planned = item["type"] in item_models.WORKOUT_TYPES and block.get("createdBy") is None
     await owner.after_schedule_change(ctx, added_until=block["date"] if is_planned else None)
     return block, item, linked
 
@@ -68,7 +62,7 @@ async def update_item(
     deferred: DeferredChange,
     *,
     only_differences: bool = False,
-) -> WorkItem:
+) -> item_models.WorkItem:
     """Change the fields of an item that are sent, validated by the type of the item; fields of other types are ignored.
 
     With `only_differences`, fields that have these values already are not changes. Raises BadRequest, NotFound,
@@ -77,7 +71,7 @@ async def update_item(
     await owner.require_access(ctx)
     block = await owner.get_block(ctx, block_id)
     item = block["items"][items.find_index(block["items"], item_id)]
-    change = cast("ItemChange", deferred.validate_as(item["type"]))
+    change = cast("item_models.ItemChange", deferred.validate_as(item["type"]))
     if change.get("version") not in (None, block["version"]):
         raise version_conflict()
     if only_differences:
@@ -110,8 +104,8 @@ async def delete_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, it
 async def move_item(
     ctx: Context,
     owner: ScheduleOwner,
-    source: ItemMoveSource | None,
-    target: ItemMoveTarget | None,
+    source: item_models.ItemMoveSource | None,
+    target: item_models.ItemMoveTarget | None,
     version: int | None = None,
 ) -> Block:
     """Move an item within its block or to another block of the owner, and return the target block.
@@ -122,7 +116,7 @@ async def move_item(
     """
     await owner.require_access(ctx)
     if source is None or target is None:
-        raise LegacyFailure("WITEM_MOVE_INCOMPLETE", "A move needs a source and a target")
+        raise errors.LegacyFailure("WITEM_MOVE_INCOMPLETE", "A move needs a source and a target")
     block = await owner.get_block(ctx, source["wblockId"])
     item = await _find_in_source(ctx, owner, block, source["witemId"])
     target_block = block if target["wblockId"] == block["_id"] else await owner.get_block(ctx, target["wblockId"])
@@ -147,17 +141,19 @@ async def move_item(
     return await present_block(ctx, owner, target_block)
 
 
-async def _find_in_source(ctx: Context, owner: ScheduleOwner, block: StoredBlock, item_id: ObjectId) -> WorkItem:
+async def _find_in_source(
+    ctx: Context, owner: ScheduleOwner, block: StoredBlock, item_id: ObjectId
+) -> item_models.WorkItem:
     for item in block["items"]:
         if item["_id"] == item_id:
             return item
     if await owner.has_item(ctx, item_id):
-        raise Conflict("The item is no longer in the source block; read the calendar again", code="ITEM_MOVED")
-    raise NotFound("workout item")
+        raise errors.Conflict("The item is no longer in the source block; read the calendar again", code="ITEM_MOVED")
+    raise errors.NotFound("workout item")
 
 
 async def log_item(
-    ctx: Context, owner: ScheduleOwner, block: StoredBlock, item: WorkItem, log: ItemLog
+    ctx: Context, owner: ScheduleOwner, block: StoredBlock, item: item_models.WorkItem, log: item_models.ItemLog
 ) -> tuple[StoredBlock, Mapping[ObjectId, ExerciseName]]:
     """Store what was done for an item of a block, in the transaction that has read it.
 
@@ -174,14 +170,14 @@ async def log_item(
     return block, known
 
 
-async def get_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> WorkItem:
+async def get_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> item_models.WorkItem:
     """Return an item of an owner whose access has been checked. Raises NotFound."""
     return await present_item(ctx, await owner.get_block(ctx, block_id), item_id)
 
 
 async def present_item(
     ctx: Context, block: StoredBlock, item_id: ObjectId, known: Mapping[ObjectId, ExerciseName] | None = None
-) -> WorkItem:
+) -> item_models.WorkItem:
     """Return an item of a stored block as it is read; `known`: its exercises, if they were read. Raises NotFound."""
     order = items.find_index(block["items"], item_id)
     item = block["items"][order]
@@ -189,11 +185,11 @@ async def present_item(
     return items.present_item(item, order, block["version"], linked, ctx.caller, block["date"])
 
 
-def _replace(block: StoredBlock, changed: WorkItem) -> list[WorkItem]:
+def _replace(block: StoredBlock, changed: item_models.WorkItem) -> list[item_models.WorkItem]:
     return [changed if item["_id"] == changed["_id"] else item for item in block["items"]]
 
 
-def _without(block: StoredBlock, removed: WorkItem) -> list[WorkItem]:
+def _without(block: StoredBlock, removed: item_models.WorkItem) -> list[item_models.WorkItem]:
     return [item for item in block["items"] if item["_id"] != removed["_id"]]
 
 
@@ -201,9 +197,9 @@ def _require_regular(block: StoredBlock) -> None:
     """Raise Conflict if a block belongs to a recurring check-in: it holds nothing else."""
     if block.get("checkInId") is not None:
         message = "The workout block belongs to a recurring check-in and takes no other items; use another block"
-        raise Conflict(message, code="CHECK_IN_BLOCK")
+        raise errors.Conflict(message, code="CHECK_IN_BLOCK")
 
 
-def _block_is_full() -> InvalidFields:
+def _block_is_full() -> errors.InvalidFields:
     message = f"must not hold more than {items.MAX_ITEMS} entries: the workout block is full"
-    return invalid_field("items", message, code="TOO_MANY")
+    return errors.invalid_field("items", message, code="TOO_MANY")

@@ -9,13 +9,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Filter, now
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.account.service import (
-    Conversion,
-    Convert,
-    LoadCount,
-    convert_entered_load,
-    convert_stored_load,
-)
+from coaching_service.people.account import service as account
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.service import summarize_copy
 from coaching_service.training.workouts.items.models import WorkItem
@@ -34,7 +28,7 @@ class ConvertedItems(NamedTuple):
     loads: int
 
 
-def convert_items(items: Sequence[WorkItem], convert: Convert) -> ConvertedItems:
+def convert_items(items: Sequence[WorkItem], convert: account.Convert) -> ConvertedItems:
     """Return items with the loads of planned and done sets converted, and the totals that follow from them."""
     converted: list[WorkItem] = []
     total = 0
@@ -48,7 +42,7 @@ def convert_items(items: Sequence[WorkItem], convert: Convert) -> ConvertedItems
     return ConvertedItems(converted, total)
 
 
-def _convert_sets(value: Any, convert: Convert) -> tuple[Any, int]:
+def _convert_sets(value: Any, convert: account.Convert) -> tuple[Any, int]:
     """Return an item, or a part of it, with the loads in its sets converted, and their number."""
     if isinstance(value, list):
         entries = [_convert_sets(entry, convert) for entry in value]
@@ -68,10 +62,10 @@ def show_loads(value: T, ctx: Context, load_unit: str) -> T:
     unit = ctx.caller.company.load_unit
     if unit == load_unit:
         return value
-    return cast("T", _show(value, partial(convert_stored_load, unit=unit, target=load_unit)))
+    return cast("T", _show(value, partial(account.convert_stored_load, unit=unit, target=load_unit)))
 
 
-def _show(value: Any, convert: Convert) -> Any:
+def _show(value: Any, convert: account.Convert) -> Any:
     if isinstance(value, list):
         return [_show(each, convert) for each in value]
     if not isinstance(value, dict):
@@ -79,7 +73,7 @@ def _show(value: Any, convert: Convert) -> Any:
     return {name: _show_field(name, each, convert) for name, each in value.items()}
 
 
-def _show_field(name: str, value: Any, convert: Convert) -> Any:
+def _show_field(name: str, value: Any, convert: account.Convert) -> Any:
     if name in _LOADS and isinstance(value, int | float):
         return convert(value)
     if name == "estimatedOneRepMax" and value is not None:
@@ -94,28 +88,30 @@ def store_loads(value: T, ctx: Context) -> T:
     """
     unit, stored_unit = ctx.caller.load_unit, ctx.caller.company.load_unit
     if unit != stored_unit:
-        _store(value, partial(convert_entered_load, unit=unit, target=stored_unit))
+        _store(value, partial(account.convert_entered_load, unit=unit, target=stored_unit))
     return value
 
 
-def _store(value: Any, convert: Convert) -> None:
+def _store(value: Any, convert: account.Convert) -> None:
     for each in value if isinstance(value, list) else value.values() if isinstance(value, dict) else ():
         _store(each, convert)
     if isinstance(value, dict) and isinstance(value.get("load"), int | float):
         value["load"] = min(convert(value["load"]), float(MAX_LOAD))
 
 
-async def convert_client(ctx: Context, customer_id: ObjectId, conversion: Conversion) -> LoadCount:
+async def convert_client(ctx: Context, customer_id: ObjectId, conversion: account.Conversion) -> account.LoadCount:
     """Convert the workouts of a client, who is locked, in the caller's transaction."""
     return await _convert_blocks(ctx, {"customerId": customer_id}, "date", conversion)
 
 
-async def convert_program(ctx: Context, program_id: ObjectId, conversion: Conversion) -> LoadCount:
+async def convert_program(ctx: Context, program_id: ObjectId, conversion: account.Conversion) -> account.LoadCount:
     """Convert the workouts of a program, in the caller's transaction."""
     return await _convert_blocks(ctx, {"programId": program_id, "customerId": None}, "day", conversion)
 
 
-async def _convert_blocks(ctx: Context, owner: dict[str, Any], day_field: str, conversion: Conversion) -> LoadCount:
+async def _convert_blocks(
+    ctx: Context, owner: dict[str, Any], day_field: str, conversion: account.Conversion
+) -> account.LoadCount:
     writes: list[tuple[Filter, Document | list[Document]]] = []
     total, at = 0, now()
     in_order = (day_field, "position", "_id")
@@ -130,7 +126,7 @@ async def _convert_blocks(ctx: Context, owner: dict[str, Any], day_field: str, c
             total += loads
     if conversion.is_stored:
         await store.blocks.set_derived_each(ctx, writes)
-    return LoadCount(len(writes), total)
+    return account.LoadCount(len(writes), total)
 
 
 async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> tuple[ObjectId | None] | None:

@@ -9,40 +9,15 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, c
 
 from marshmallow import fields
 
+from coaching_service.core import external_identity, validation
+from coaching_service.core import fields as core_fields
 from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.events import DomainEvent
-from coaching_service.core.external_identity import (
-    ExternalIdFilter,
-    Identity,
-    IdentityInput,
-    IdentityResult,
-    StoredIdentity,
-)
 from coaching_service.core.field_schemas import output_of
-from coaching_service.core.fields import Change, Default, Description, Label, Part, Partial, Private, names_of, take
 from coaching_service.core.ids import NameOrId, ObjectId
 from coaching_service.core.list_selection import UpdatedSince
 from coaching_service.core.query import Period
-from coaching_service.core.validation import (
-    TEXT_LENGTH,
-    CalendarDate,
-    Date,
-    Integer,
-    ListOf,
-    Number,
-    Text,
-    TimeOfDay,
-    Version,
-)
-from coaching_service.training.workouts.items.models import (
-    ITEM_RESPONSE,
-    NEW_ITEM,
-    ItemInput,
-    ItemLog,
-    ItemMoveSource,
-    ItemMoveTarget,
-    WorkItem,
-)
+from coaching_service.training.workouts.items import models as item_models
 from coaching_service.training.workouts.items.service import MAX_ITEMS
 from coaching_service.training.workouts.sets import BlockTotals
 
@@ -53,19 +28,22 @@ class SessionFields(TypedDict):
     """What is reported about a session; `feeling` is missing in blocks that are older than it is."""
 
     durationMinutes: Annotated[
-        float | None, Number(minimum=0, maximum=1_440), Description(argument="Of the session."), Label("Duration")
+        float | None,
+        validation.Number(minimum=0, maximum=1_440),
+        core_fields.Description(argument="Of the session."),
+        core_fields.Label("Duration"),
     ]
     sessionRpe: Annotated[
         float | None,
-        Number(minimum=0, maximum=10),
-        Description(argument="Of the session, 0 to 10."),
-        Label("Session RPE"),
+        validation.Number(minimum=0, maximum=10),
+        core_fields.Description(argument="Of the session, 0 to 10."),
+        core_fields.Label("Session RPE"),
     ]
     feeling: NotRequired[
         Annotated[
             int | None,
-            Integer(minimum=1, maximum=5),
-            Description(
+            validation.Integer(minimum=1, maximum=5),
+            core_fields.Description(
                 "How the client felt in the session, 1 (bad) to 5 (good).",
                 request="How the client felt, 1 (bad) to 5 (good). Default: null in a client's log, the stored value "
                 "in a coach's.",
@@ -74,11 +52,13 @@ class SessionFields(TypedDict):
         ]
     ]
     comment: Annotated[
-        str | None, Text(max_length=TEXT_LENGTH, allow_blank=True), Description(argument="About the session.")
+        str | None,
+        validation.Text(max_length=validation.TEXT_LENGTH, allow_blank=True),
+        core_fields.Description(argument="About the session."),
     ]
 
 
-SESSION_FIELDS = names_of(SessionFields)
+SESSION_FIELDS = core_fields.names_of(SessionFields)
 
 
 def no_session() -> SessionFields:
@@ -92,7 +72,7 @@ def no_session() -> SessionFields:
 class BlockName(TypedDict):
     """The name of a block."""
 
-    name: Annotated[str, Text()]
+    name: Annotated[str, validation.Text()]
 
 
 class WorkoutSettings(TypedDict):
@@ -107,9 +87,9 @@ class BlockSettings(WorkoutSettings):
 
     isRest: Annotated[
         bool,
-        Default(False),
-        Description(request="A day of rest, without work.", argument="A day of rest, without text."),
-        Label("Rest day"),
+        core_fields.Default(False),
+        core_fields.Description(request="A day of rest, without work.", argument="A day of rest, without text."),
+        core_fields.Label("Rest day"),
     ]
 
 
@@ -121,17 +101,19 @@ class BlockItems(TypedDict):
     """The items of a new block."""
 
     items: Annotated[
-        list[ItemInput],
-        ListOf(NEW_ITEM, maximum=MAX_ITEMS),
-        Default(list),
-        Description("The items, in order. Default: none."),
+        list[item_models.ItemInput],
+        validation.ListOf(item_models.NEW_ITEM, maximum=MAX_ITEMS),
+        core_fields.Default(list),
+        core_fields.Description("The items, in order. Default: none."),
     ]
 
 
 class BlockOwner(TypedDict):
     """The client who has a block on their calendar."""
 
-    customerId: Annotated[ObjectId | None, Description("The client of the calendar; null for a block of a program.")]
+    customerId: Annotated[
+        ObjectId | None, core_fields.Description("The client of the calendar; null for a block of a program.")
+    ]
 
 
 class BlockDay(TypedDict):
@@ -139,11 +121,11 @@ class BlockDay(TypedDict):
 
     date: Annotated[
         str | None,
-        CalendarDate(),
-        Description("The date of a client's block; null for a block of a program."),
-        Label("Date"),
+        validation.CalendarDate(),
+        core_fields.Description("The date of a client's block; null for a block of a program."),
+        core_fields.Label("Date"),
     ]
-    day: Annotated[int | None, Description("The program's day, from 1."), Label("Day")]
+    day: Annotated[int | None, core_fields.Description("The program's day, from 1."), core_fields.Label("Day")]
 
 
 class BlockStart(TypedDict):
@@ -152,11 +134,11 @@ class BlockStart(TypedDict):
     startTime: NotRequired[
         Annotated[
             str | None,
-            TimeOfDay(),
-            Description(
+            validation.TimeOfDay(),
+            core_fields.Description(
                 "The time of day at which the session began, `HH:MM` in the client's time zone; null if unknown."
             ),
-            Label("Start time"),
+            core_fields.Label("Start time"),
         ]
     ]
 
@@ -167,9 +149,9 @@ class BlockMove(TypedDict):
     plannedDate: NotRequired[
         Annotated[
             str | None,
-            CalendarDate(),
-            Description("The coach's date of a block that the client has moved; null otherwise."),
-            Label("Planned date"),
+            validation.CalendarDate(),
+            core_fields.Description("The coach's date of a block that the client has moved; null otherwise."),
+            core_fields.Label("Planned date"),
         ]
     ]
 
@@ -177,8 +159,8 @@ class BlockMove(TypedDict):
 class BlockSource(TypedDict):
     """Where a block was imported from: the format of the file, and the job that imported it."""
 
-    format: Annotated[str, Description("The format of the file, such as `hevy`.")]
-    importId: Annotated[ObjectId, Description("The job that imported it.")]
+    format: Annotated[str, core_fields.Description("The format of the file, such as `hevy`.")]
+    importId: Annotated[ObjectId, core_fields.Description("The job that imported it.")]
 
 
 class ProgramCopy(TypedDict):
@@ -190,16 +172,16 @@ class ProgramCopy(TypedDict):
     programBlockId: NotRequired[
         Annotated[
             ObjectId | None,
-            Description("The workout of the program that a client's workout is a copy of; null otherwise."),
+            core_fields.Description("The workout of the program that a client's workout is a copy of; null otherwise."),
         ]
     ]
     programBlockVersion: NotRequired[
         Annotated[
             int | None,
-            Description("The version of that workout of the program when it was copied; null otherwise."),
+            core_fields.Description("The version of that workout of the program when it was copied; null otherwise."),
         ]
     ]
-    shiftedDays: NotRequired[Annotated[int, Private]]
+    shiftedDays: NotRequired[Annotated[int, core_fields.Private]]
 
 
 class BlockOrigin(ProgramCopy):
@@ -209,13 +191,13 @@ class BlockOrigin(ProgramCopy):
     assignmentId: NotRequired[
         Annotated[
             ObjectId | None,
-            Description("The assignment of a program that the block came from; null otherwise."),
+            core_fields.Description("The assignment of a program that the block came from; null otherwise."),
         ]
     ]
     checkInId: NotRequired[
         Annotated[
             ObjectId | None,
-            Description(
+            core_fields.Description(
                 "The recurring check-in that scheduled it; null otherwise. Compliance, sessions and operations on the "
                 "schedule ignore blocks of check-ins."
             ),
@@ -224,7 +206,7 @@ class BlockOrigin(ProgramCopy):
     createdBy: NotRequired[
         Annotated[
             Literal["client"] | None,
-            Description(
+            core_fields.Description(
                 "`client`: the client added it; null otherwise. It makes a workout day in compliance only when it is "
                 "completed."
             ),
@@ -233,7 +215,7 @@ class BlockOrigin(ProgramCopy):
     source: NotRequired[
         Annotated[
             BlockSource | None,
-            Description(
+            core_fields.Description(
                 "Of a session that was imported from a file: its format, such as `hevy`, and the job that imported it; "
                 "null otherwise. Its exercises may have no planned sets. Compliance ignores it."
             ),
@@ -249,10 +231,10 @@ class BlockContents(TypedDict):
     was copied, as `summarize_copy` returns it.
     """
 
-    items: Annotated[list[WorkItem], fields.List(ITEM_RESPONSE)]
-    clientTexts: NotRequired[Annotated[list[NameOrId], Private]]
-    fingerprint: NotRequired[Annotated[str, Private]]
-    programCopy: NotRequired[Annotated[str, Private]]
+    items: Annotated[list[item_models.WorkItem], fields.List(item_models.ITEM_RESPONSE)]
+    clientTexts: NotRequired[Annotated[list[NameOrId], core_fields.Private]]
+    fingerprint: NotRequired[Annotated[str, core_fields.Private]]
+    programCopy: NotRequired[Annotated[str, core_fields.Private]]
 
 
 # --- requests --------------------------------------------------------------------------------------------------------
@@ -261,7 +243,7 @@ class BlockContents(TypedDict):
 class WorkoutBlockCopy(TypedDict):
     """The date of a copy."""
 
-    date: Annotated[str, CalendarDate()]
+    date: Annotated[str, validation.CalendarDate()]
 
 
 class WorkoutBlockFields(BlockName, WorkoutBlockCopy, BlockStart, BlockSettings):
@@ -287,7 +269,7 @@ class _Sent(SentDay, total=False):
     startTime: str | None
 
 
-class BlockInput(PlannedBlock, _Sent, IdentityInput):
+class BlockInput(PlannedBlock, _Sent, external_identity.IdentityInput):
     """A new block as a coach sends it: with a `date` for a client, with a `day` for a program."""
 
 
@@ -304,24 +286,27 @@ class BlockPosition(TypedDict):
 
     order: Annotated[
         int,
-        Integer(minimum=0, maximum=1000),
-        Description("Position among the blocks of the day, from 0; past the end is the end."),
+        validation.Integer(minimum=0, maximum=1000),
+        core_fields.Description("Position among the blocks of the day, from 0; past the end is the end."),
     ]
 
 
-class _BlockChange(PlannedBlock, _Sent, IdentityInput, BlockPosition, _Version):
+class _BlockChange(PlannedBlock, _Sent, external_identity.IdentityInput, BlockPosition, _Version):
     pass
 
 
 # The fields of a block to change, and the version that the change is based on; the same with the items.
-BlockChange: TypeAlias = Partial[_BlockChange]
-BlockUpsert: TypeAlias = Change[NewBlock]
+BlockChange: TypeAlias = core_fields.Partial[_BlockChange]
+BlockUpsert: TypeAlias = core_fields.Change[NewBlock]
 
 
 # `from` is a keyword of Python, so this type has the functional form.
 _Shift = TypedDict(
     "_Shift",
-    {"days": Annotated[int, Integer(minimum=-3_660, maximum=3_660)], "from": Annotated[str, Date()]},
+    {
+        "days": Annotated[int, validation.Integer(minimum=-3_660, maximum=3_660)],
+        "from": Annotated[str, validation.Date()],
+    },
 )
 
 
@@ -332,12 +317,12 @@ class WorkoutBlockShift(_Shift):
 class ItemMove(TypedDict):
     """The move of an item; without `source` or `target` it is the documented 500."""
 
-    source: ItemMoveSource | None
-    target: ItemMoveTarget | None
-    version: NotRequired[Annotated[int, Version()]]
+    source: item_models.ItemMoveSource | None
+    target: item_models.ItemMoveTarget | None
+    version: NotRequired[Annotated[int, validation.Version()]]
 
 
-class BlockFilters(UpdatedSince, ExternalIdFilter):
+class BlockFilters(UpdatedSince, external_identity.ExternalIdFilter):
     """The filters of a list of blocks, apart from the days."""
 
 
@@ -351,7 +336,7 @@ class WorkoutBlockQuery(TypedDict):
     include: NotRequired[
         Annotated[
             Literal["lastTime"],
-            Description(
+            core_fields.Description(
                 "`lastTime`: adds to each exercise what the client did in its latest session before the date of the "
                 "block."
             ),
@@ -363,7 +348,15 @@ class WorkoutBlockQuery(TypedDict):
 
 
 class BlockContent(
-    PlannedBlock, BlockOwner, BlockDay, BlockMove, BlockStart, BlockOrigin, SessionFields, BlockContents, StoredIdentity
+    PlannedBlock,
+    BlockOwner,
+    BlockDay,
+    BlockMove,
+    BlockStart,
+    BlockOrigin,
+    SessionFields,
+    BlockContents,
+    external_identity.StoredIdentity,
 ):
     """The content of a stored block."""
 
@@ -372,17 +365,17 @@ class StoredBlock(BlockContent, Stored):
     """A stored block."""
 
 
-class _BlockFields(PlannedBlock, _Sent, SessionFields, StoredIdentity, ProgramCopy):
+class _BlockFields(PlannedBlock, _Sent, SessionFields, external_identity.StoredIdentity, ProgramCopy):
     programCopy: str
     plannedDate: str
     position: int
     clientTexts: list[NameOrId]
-    items: list[WorkItem]
+    items: list[item_models.WorkItem]
     done: BlockTotals | None
 
 
 # The fields of a stored block to set; `position` orders the blocks of a day, `done` are the totals of `items`.
-BlockFields: TypeAlias = Partial[_BlockFields]
+BlockFields: TypeAlias = core_fields.Partial[_BlockFields]
 
 
 class DayBlock(BlockName, BlockDay, SessionFields):
@@ -399,11 +392,11 @@ class DayBlock(BlockName, BlockDay, SessionFields):
 
 
 class _Order(TypedDict):
-    order: Annotated[int, Description("Position among the blocks of the day, from 0.")]
+    order: Annotated[int, core_fields.Description("Position among the blocks of the day, from 0.")]
 
 
 class _Completion(TypedDict):
-    isCompleted: Annotated[bool, Description("Whether the block has items and all of them are completed.")]
+    isCompleted: Annotated[bool, core_fields.Description("Whether the block has items and all of them are completed.")]
 
 
 class WorkoutBlock(
@@ -423,14 +416,14 @@ class WorkoutBlock(
     """A workout block with its items in order."""
 
 
-class Block(WorkoutBlock, Identity):
+class Block(WorkoutBlock, external_identity.Identity):
     """A workout block with its items in order, as it is read."""
 
 
-class BlockPlan(PlannedBlock, IdentityInput, ProgramCopy):
+class BlockPlan(PlannedBlock, external_identity.IdentityInput, ProgramCopy):
     """A block to put on a schedule with its items, new or copied; whatever was done for them is left out."""
 
-    items: Sequence[ItemInput | WorkItem]
+    items: Sequence[item_models.ItemInput | item_models.WorkItem]
     date: NotRequired[str | None]
     day: NotRequired[int | None]
     startTime: NotRequired[str | None]
@@ -449,19 +442,21 @@ class WorkoutBlockShiftResult(TypedDict):
 class ScheduleChange(TypedDict):
     """What an operation did to a schedule, or would do."""
 
-    created: Annotated[list[Block], _block_list(), Description("The new blocks.")]
-    changed: Annotated[list[Block], _block_list(), Description("The blocks that changed, afterwards.")]
-    removed: Annotated[list[ObjectId], Description("The identifiers of the blocks that were removed.")]
+    created: Annotated[list[Block], _block_list(), core_fields.Description("The new blocks.")]
+    changed: Annotated[list[Block], _block_list(), core_fields.Description("The blocks that changed, afterwards.")]
+    removed: Annotated[list[ObjectId], core_fields.Description("The identifiers of the blocks that were removed.")]
 
 
 def _block_list() -> fields.List[Any]:
-    return fields.List(fields.Nested(output_of(WorkoutBlock, IdentityResult)))
+    return fields.List(fields.Nested(output_of(WorkoutBlock, external_identity.IdentityResult)))
 
 
 # A block with logged sets as it is compared with a session to import.
-KnownSession: TypeAlias = Part[StoredBlock, Literal["_id", "date", "name", "startTime", "fingerprint", "items"]]
+KnownSession: TypeAlias = core_fields.Part[
+    StoredBlock, Literal["_id", "date", "name", "startTime", "fingerprint", "items"]
+]
 # An imported session as its undo reads it.
-ImportedSession: TypeAlias = Part[StoredBlock, Literal["_id", "customerId", "date", "version", "items"]]
+ImportedSession: TypeAlias = core_fields.Part[StoredBlock, Literal["_id", "customerId", "date", "version", "items"]]
 
 
 # --- What was done in a workout block, as it is sent ------------------------------------------------------------------
@@ -493,7 +488,7 @@ class LoggedBlock(SessionFields):
     """
 
     plan: BlockPlan
-    logs: list[ItemLog | None]
+    logs: list[item_models.ItemLog | None]
     loggedAt: datetime
     clientTexts: NotRequired[list[NameOrId]]
 
@@ -527,7 +522,7 @@ class CompletedWorkChanged(DomainEvent):
     """
 
     customer_id: ObjectId
-    items: list[WorkItem]
+    items: list[item_models.WorkItem]
     block: StoredBlock | None = None
 
 
@@ -543,6 +538,6 @@ class RecordedItemsRescheduled(DomainEvent):
 # --- What a copy of a block takes from it -----------------------------------------------------------------------------
 
 
-def plan_of(source: Mapping[str, Any], items: Sequence[ItemInput | WorkItem]) -> BlockPlan:
+def plan_of(source: Mapping[str, Any], items: Sequence[item_models.ItemInput | item_models.WorkItem]) -> BlockPlan:
     """Return what is planned in a block, a template or a request, with these items and without a day."""
-    return cast("BlockPlan", {"isRest": False, **take(PlannedBlock, source), "items": items})
+    return cast("BlockPlan", {"isRest": False, **core_fields.take(PlannedBlock, source), "items": items})

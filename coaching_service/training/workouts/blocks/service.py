@@ -30,30 +30,7 @@ from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.training import body_weights
 from coaching_service.training.workouts import store
-from coaching_service.training.workouts.blocks.models import (
-    SESSION_FIELDS,
-    Block,
-    BlockChange,
-    BlockContent,
-    BlockFields,
-    BlockLog,
-    BlockPlan,
-    BlockSettings,
-    CompletedWorkChanged,
-    DayBlock,
-    LoggedBlock,
-    LogTexts,
-    PlannedBlock,
-    ProgramCopy,
-    RecordedItemsRescheduled,
-    ScheduleChanged,
-    ScheduleShifted,
-    SessionFields,
-    StoredBlock,
-    WorkoutBlock,
-    no_session,
-    plan_of,
-)
+from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import WORKOUT_TYPES, WorkItem
 from coaching_service.training.workouts.items.service import (
@@ -132,7 +109,7 @@ async def _recompute(ctx: Context, customer_id: ObjectId, ids: Sequence[ObjectId
     return changed
 
 
-def _is_stored(block: StoredBlock, items: object, done: object) -> bool:
+def _is_stored(block: block_models.StoredBlock, items: object, done: object) -> bool:
     stored: dict[str, object] = {**block}
     return (stored["items"], stored.get("done")) == (items, done)
 
@@ -141,7 +118,7 @@ def _is_stored(block: StoredBlock, items: object, done: object) -> bool:
 
 
 DayField = Literal["date", "day"]
-ReadBlocks = Callable[[PipelineStage | None], Awaitable[list[StoredBlock]]]
+ReadBlocks = Callable[[PipelineStage | None], Awaitable[list[block_models.StoredBlock]]]
 
 
 class ScheduleOwner(ABC):
@@ -173,22 +150,22 @@ class ScheduleOwner(ABC):
     async def require_open(self, ctx: Context) -> None:  # noqa: B027  # only clients are closed
         """Raise Conflict (CUSTOMER_ARCHIVED) if nothing may be planned for this owner."""
 
-    async def read_accessible(self, ctx: Context, read: ReadBlocks) -> list[StoredBlock]:
+    async def read_accessible(self, ctx: Context, read: ReadBlocks) -> list[block_models.StoredBlock]:
         """Return the blocks that `read` reads, if the caller may access this owner. Raises NotFound or Forbidden.
 
         `read` receives a stage with which the same command reads the owner, or None.
         """
-        blocks: list[StoredBlock]
+        blocks: list[block_models.StoredBlock]
         _, blocks = await gather_reads(ctx, self.require_access(ctx), read(None))
         return blocks
 
-    async def get_block(self, ctx: Context, block_id: ObjectId) -> StoredBlock:
+    async def get_block(self, ctx: Context, block_id: ObjectId) -> block_models.StoredBlock:
         """Return a block of the owner, whose access has been checked. Raises NotFound."""
         if (block := await self.find_block(ctx, block_id)) is None:
             raise block_not_found()
         return block
 
-    async def find_block(self, ctx: Context, block_id: ObjectId) -> StoredBlock | None:
+    async def find_block(self, ctx: Context, block_id: ObjectId) -> block_models.StoredBlock | None:
         """Return a block of the owner, whose access has been checked, or None."""
         return await store.blocks.find_one(ctx, self.block_filter | {"_id": block_id})
 
@@ -196,7 +173,7 @@ class ScheduleOwner(ABC):
         """Return whether any of the owner's blocks has an item."""
         return await store.blocks.find_one(ctx, self.block_filter | {"items._id": item_id}, ("_id",)) is not None
 
-    async def push_item(self, ctx: Context, block_id: ObjectId, item: WorkItem) -> StoredBlock | None:
+    async def push_item(self, ctx: Context, block_id: ObjectId, item: WorkItem) -> block_models.StoredBlock | None:
         """Append a new item, with nothing done, to a block that has room for it and is not of a check-in.
 
         Returns only `version`, `date`, `createdBy`, and `_id` and `isCompleted` of each item of the block, or None if
@@ -207,7 +184,9 @@ class ScheduleOwner(ABC):
         where = self.block_filter | {"_id": block_id} | has_room
         return await store.blocks.update(ctx, where, {"$push": {"items": item}}, fields=fields)
 
-    async def set_items(self, ctx: Context, block: StoredBlock, items: Sequence[WorkItem]) -> StoredBlock:
+    async def set_items(
+        self, ctx: Context, block: block_models.StoredBlock, items: Sequence[WorkItem]
+    ) -> block_models.StoredBlock:
         """Replace the items of a block, and return it. Raises Conflict if it has changed since it was read."""
         [changed] = await store.set_items_each(ctx, [(block, items)])
         return changed
@@ -220,7 +199,7 @@ class ScheduleOwner(ABC):
         """
 
     async def after_completed_work_change(  # noqa: B027  # only clients complete items
-        self, ctx: Context, items: Sequence[WorkItem], block: StoredBlock | None = None
+        self, ctx: Context, items: Sequence[WorkItem], block: block_models.StoredBlock | None = None
     ) -> None:
         """Update what depends on completed work, in the transaction that changed it.
 
@@ -260,7 +239,7 @@ class ClientCalendar(ScheduleOwner):
                 "The client is archived: restore the client before you plan workouts", code="CUSTOMER_ARCHIVED"
             )
 
-    async def read_accessible(self, ctx: Context, read: ReadBlocks) -> list[StoredBlock]:
+    async def read_accessible(self, ctx: Context, read: ReadBlocks) -> list[block_models.StoredBlock]:
         """Return the blocks that `read` reads together with the client. Raises NotFound or Forbidden."""
         if ctx.session is not None:  # a transaction has no `$unionWith`
             return await super().read_accessible(ctx, read)
@@ -273,10 +252,10 @@ class ClientCalendar(ScheduleOwner):
         else:
             last_date = await store.find_last_date(ctx, self.block_filter)
             await activity_dates.set_last_workout_date(ctx, self.customer_id, last_date)
-        await ctx.publish(ScheduleChanged(self.customer_id))
+        await ctx.publish(block_models.ScheduleChanged(self.customer_id))
 
     async def after_completed_work_change(
-        self, ctx: Context, items: Sequence[WorkItem], block: StoredBlock | None = None
+        self, ctx: Context, items: Sequence[WorkItem], block: block_models.StoredBlock | None = None
     ) -> None:
         """Publish CompletedWorkChanged for the items with completed exercises, one change of a client at a time."""
         if changed := [item for item in items if item["doneExerciseIds"]]:
@@ -284,7 +263,7 @@ class ClientCalendar(ScheduleOwner):
             if any(map(has_added_loads, changed)):  # they count with the body weight of the date
                 await recompute_items(ctx, self.customer_id, [item["_id"] for item in changed])
                 block = None
-            await ctx.publish(CompletedWorkChanged(self.customer_id, changed, block))
+            await ctx.publish(block_models.CompletedWorkChanged(self.customer_id, changed, block))
 
 
 def block_not_found() -> NotFound:
@@ -295,8 +274,8 @@ def block_not_found() -> NotFound:
 # --- Stored blocks as they are read -----------------------------------------------------------------------------------
 
 
-_NULLS = nulls_of(WorkoutBlock)  # of fields that older blocks do not have
-_LABELS = labels_of(BlockSettings)
+_NULLS = nulls_of(block_models.WorkoutBlock)  # of fields that older blocks do not have
+_LABELS = labels_of(block_models.BlockSettings)
 
 
 def is_completed(block_items: Sequence[WorkItem]) -> bool:
@@ -307,7 +286,7 @@ def is_completed(block_items: Sequence[WorkItem]) -> bool:
 def describe_settings(block: Mapping[str, Any], write: Callable[[str], str] = str) -> list[str]:
     """Return what is set for a block or template in words, such as `rest day`; `write` writes text of a person."""
     words = []
-    for name in names_of(BlockSettings):
+    for name in names_of(block_models.BlockSettings):
         label, value = _LABELS.get(name, name).lower(), block.get(name)
         if value not in (None, False):
             words.append(label if value is True else f"{label} {write(value) if isinstance(value, str) else value}")
@@ -331,7 +310,9 @@ def _exercises_of(item: WorkItem) -> list[ExerciseName]:
     return [*others, item["exercise"]] if item["type"] == "EXERCISE" else others
 
 
-async def present_block(ctx: Context, owner: ScheduleOwner, block: StoredBlock | None) -> Block:
+async def present_block(
+    ctx: Context, owner: ScheduleOwner, block: block_models.StoredBlock | None
+) -> block_models.Block:
     """Return a stored block as it is read. Raises NotFound if it is None."""
     if block is None:
         raise block_not_found()
@@ -344,7 +325,9 @@ async def present_block(ctx: Context, owner: ScheduleOwner, block: StoredBlock |
     return (await present_blocks(ctx, [block], [order]))[0]
 
 
-async def present_blocks(ctx: Context, blocks: Sequence[StoredBlock], orders: Sequence[int]) -> list[Block]:
+async def present_blocks(
+    ctx: Context, blocks: Sequence[block_models.StoredBlock], orders: Sequence[int]
+) -> list[block_models.Block]:
     """Return stored blocks of one schedule as they are read, each with its position among the blocks of its day."""
     customer_id = blocks[0]["customerId"] if blocks else None  # they are all on one schedule
     all_items = [item for block in blocks for item in block["items"]]
@@ -372,7 +355,7 @@ def summarize_plan(block: Mapping[str, Any]) -> str:
     A field without a value counts like one that is absent, so that a field added later changes no summary.
     """
     items = [_plan_of_item(item) for item in block["items"]]
-    plan = {**{name: block.get(name) for name in names_of(PlannedBlock)}, "items": items}
+    plan = {**{name: block.get(name) for name in names_of(block_models.PlannedBlock)}, "items": items}
     return hashlib.sha256(_as_text(plan)).hexdigest()[:24]
 
 
@@ -450,7 +433,7 @@ def has_nothing_done(block: Mapping[str, Any]) -> bool:
 
     An empty comment does not count as a log.
     """
-    session = (block.get(name) for name in SESSION_FIELDS)
+    session = (block.get(name) for name in block_models.SESSION_FIELDS)
     return all(value in (None, "") for value in session) and not any(is_recorded(item) for item in block["items"])
 
 
@@ -476,7 +459,7 @@ async def list_blocks(
     *,
     external_id: str | None = None,
     updated_since: datetime | None = None,
-) -> list[Block]:
+) -> list[block_models.Block]:
     """Return the owner's blocks from `first` to `last` (dates or days, both included), in order, with their items.
 
     `external_id`: only the one with this identifier in another system; `updated_since` (UTC): only those created or
@@ -491,7 +474,7 @@ async def list_blocks(
             return []
         return [await present_block(ctx, owner, block)]
 
-    def read(added: PipelineStage | None) -> Awaitable[list[StoredBlock]]:
+    def read(added: PipelineStage | None) -> Awaitable[list[block_models.StoredBlock]]:
         where, day = owner.block_filter, owner.day_field
         return store.find_between(ctx, where, day, first, last, updated_since=updated_since, added=added)
 
@@ -518,7 +501,7 @@ async def find_of_clients(
     is_done: bool | None,
     skip: int,
     limit: int,
-) -> list[Block]:
+) -> list[block_models.Block]:
     """Return at most `limit` blocks of clients in a range of dates, by date, after the first `skip`.
 
     Only those with one of the exercises (None: any) and with all words in names or notes; `is_done`: with it done, or
@@ -535,7 +518,7 @@ async def find_of_clients(
     texts = ("name", "items.exerciseInstructions", "items.taskFields.title", "items.circuitName")
     where |= {"$and": [{"$or": [{text: _containing(word)} for text in texts]} for word in words]} if words else {}
     stored = await store.blocks.find(ctx, where, sort=("date", "_id"), limit=skip + limit, hint=store.BY_DATE)
-    presented: dict[ObjectId, Block] = {}
+    presented: dict[ObjectId, block_models.Block] = {}
     for customer_id in {block["customerId"] for block in stored[skip:]}:
         of_client = [block for block in stored[skip:] if block["customerId"] == customer_id]
         presented |= {each["_id"]: each for each in await present_blocks(ctx, of_client, [0] * len(of_client))}
@@ -546,19 +529,19 @@ def _containing(word: str) -> Filter:
     return {"$regex": re.escape(word), "$options": "i"}
 
 
-async def get(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> Block:
+async def get(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> block_models.Block:
     """Return a block. Raises NotFound, Forbidden."""
     return await present_block(ctx, owner, await _read_accessible(ctx, owner, block_id))
 
 
-async def get_plan(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> BlockPlan:
+async def get_plan(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> block_models.BlockPlan:
     """Return what a block plans, as new items with nothing done. Raises NotFound, Forbidden."""
     block = await _read_accessible(ctx, owner, block_id)
-    return plan_of(block, [items.create_item(item) for item in block["items"]])
+    return block_models.plan_of(block, [items.create_item(item) for item in block["items"]])
 
 
-async def _read_accessible(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> StoredBlock:
-    block: StoredBlock | None
+async def _read_accessible(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> block_models.StoredBlock:
+    block: block_models.StoredBlock | None
     _, block = await gather_reads(ctx, owner.require_access(ctx), owner.find_block(ctx, block_id))
     if block is None:
         raise block_not_found()
@@ -573,7 +556,7 @@ async def get_date(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> st
     return block["date"]
 
 
-async def list_stored_blocks(ctx: Context, owner: ScheduleOwner) -> list[StoredBlock]:
+async def list_stored_blocks(ctx: Context, owner: ScheduleOwner) -> list[block_models.StoredBlock]:
     """Return every block of an owner whose access has been checked, as stored, in order."""
     return await store.blocks.find(ctx, owner.block_filter, sort=(owner.day_field, "position", "_id"))
 
@@ -585,7 +568,9 @@ async def has_program_block(ctx: Context, customer_id: ObjectId, program_id: Obj
 
 
 @transactional
-async def update(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, change: BlockChange) -> Block:
+async def update(
+    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, change: block_models.BlockChange
+) -> block_models.Block:
     """Change the fields of a block that are sent; on another day it goes after the blocks of that day, unless `order`.
 
     The day that it is on already is not a change: the block keeps its position, and the date that it was planned on.
@@ -599,7 +584,7 @@ async def update(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, change:
         where = owner.block_filter | {"_id": block_id, owner.day_field: day}
         if await store.blocks.find_one(ctx, where, ("_id",)) is not None:
             del sent[owner.day_field]
-    fields = cast("BlockFields", stored_fields(sent))
+    fields = cast("block_models.BlockFields", stored_fields(sent))
     version = change.get("version")
     if fields:
         block = await store_change(ctx, owner, block_id, fields, version)
@@ -609,8 +594,8 @@ async def update(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, change:
 
 
 async def store_change(
-    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, fields: BlockFields, version: int | None
-) -> Block:
+    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, fields: block_models.BlockFields, version: int | None
+) -> block_models.Block:
     """Set fields of a block, and what follows from them, in the caller's transaction.
 
     The owner's access has been checked. Raises NotFound, and Conflict if the block has changed since `version`.
@@ -629,7 +614,7 @@ async def store_change(
     return await present_block(ctx, owner, block)
 
 
-async def _reorder(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, order: int) -> Block:
+async def _reorder(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, order: int) -> block_models.Block:
     """Move a block to the position `order`, from 0, among the blocks of its day; past the end means the end."""
     block = await owner.get_block(ctx, block_id)
     of_day = await store.find_days(ctx, owner.block_filter, owner.day_field, {"$eq": block[owner.day_field]})
@@ -647,18 +632,18 @@ async def _reorder(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, order
 
 async def _read_version(
     ctx: Context, owner: ScheduleOwner, block_id: ObjectId, version: int | None
-) -> StoredBlock | None:
+) -> block_models.StoredBlock | None:
     block = await owner.find_block(ctx, block_id)
     if block is not None and version not in (None, block["version"]):
         raise version_conflict()
     return block
 
 
-async def publish_rescheduled_items(ctx: Context, block: StoredBlock, moved: Sequence[WorkItem]) -> None:
+async def publish_rescheduled_items(ctx: Context, block: block_models.StoredBlock, moved: Sequence[WorkItem]) -> None:
     """Publish that the logged ones of `moved` items are now on the date of `block`."""
     recorded = [item["_id"] for item in moved if items.is_recorded(item)]
     if recorded and block["customerId"] is not None and block["date"] is not None:
-        await ctx.publish(RecordedItemsRescheduled(block["customerId"], recorded, block["date"]))
+        await ctx.publish(block_models.RecordedItemsRescheduled(block["customerId"], recorded, block["date"]))
 
 
 @transactional
@@ -701,7 +686,7 @@ async def shift(ctx: Context, owner: ClientCalendar, first: str, days: int) -> i
 @transactional
 async def shift_accessible(
     ctx: Context, owner: ClientCalendar, first: str, days: int, *, dry_run: bool = False
-) -> tuple[list[DayBlock], list[DayBlock]]:
+) -> tuple[list[block_models.DayBlock], list[block_models.DayBlock]]:
     """Move the blocks of an owner whose access has been checked; see `shift`.
 
     Returns the blocks that move, as they were, and those that stay because something of them is done; none for 0 days.
@@ -718,13 +703,17 @@ async def shift_accessible(
 
 
 async def move_all(
-    ctx: Context, owner: ClientCalendar, blocks: Sequence[DayBlock | StoredBlock], first: str, days: int
+    ctx: Context,
+    owner: ClientCalendar,
+    blocks: Sequence[block_models.DayBlock | block_models.StoredBlock],
+    first: str,
+    days: int,
 ) -> None:
     """Move the blocks with nothing done from the date `first` on, in the caller's transaction."""
     await store.shift_dates(ctx, owner.block_filter, [block["_id"] for block in blocks], days)
     assignment_ids = {each for block in blocks if (each := block.get("assignmentId")) is not None}
     if assignment_ids:
-        await ctx.publish(ScheduleShifted(owner.customer_id, sorted(assignment_ids), first, days))
+        await ctx.publish(block_models.ScheduleShifted(owner.customer_id, sorted(assignment_ids), first, days))
     await owner.after_schedule_change(ctx)
 
 
@@ -738,39 +727,41 @@ def shift_date(day: str, days: int, field: str) -> str:
     raise invalid_field(field, message, code="DATE_OUT_OF_RANGE")
 
 
-def new_block(owner: ScheduleOwner, plan: BlockPlan) -> BlockContent:
+def new_block(owner: ScheduleOwner, plan: block_models.BlockPlan) -> block_models.BlockContent:
     """Return a new block; one assigned from a program has both `date` and `day`."""
     content = {
         "customerId": None,
         "programId": plan.get("programId"),
         "assignmentId": plan.get("assignmentId"),
-        **take(PlannedBlock, plan),
+        **take(block_models.PlannedBlock, plan),
         "date": plan.get("date"),
         "day": plan.get("day"),
         "startTime": plan.get("startTime"),
-        **no_session(),
+        **block_models.no_session(),
         "items": [items.create_item(item) for item in plan["items"]],
         "checkInId": plan.get("checkInId"),
         "createdBy": plan.get("createdBy"),
         "source": None,
     }
     if plan.get("programBlockId") is not None:
-        content |= take(ProgramCopy, plan)
+        content |= take(block_models.ProgramCopy, plan)
         content["programCopy"] = summarize_copy(content)
     # The filter has the identifier of the owner.
-    return cast("BlockContent", {**content, **stored_identity(plan), **owner.block_filter})
+    return cast("block_models.BlockContent", {**content, **stored_identity(plan), **owner.block_filter})
 
 
 # --- Logs of sessions: what clients reported about whole blocks, and blocks to add with their logs --------------------
 
 
 @transactional
-async def add_logged_blocks(ctx: Context, owner: ScheduleOwner, logged: Sequence[LoggedBlock]) -> list[StoredBlock]:
+async def add_logged_blocks(
+    ctx: Context, owner: ScheduleOwner, logged: Sequence[block_models.LoggedBlock]
+) -> list[block_models.StoredBlock]:
     """Add blocks with what was done in them to the schedule of an owner whose access has been checked.
 
     Returns the stored blocks. What follows from the logs is up to the caller.
     """
-    new: list[BlockContent] = [
+    new: list[block_models.BlockContent] = [
         {**new_logged_block(owner, block), "clientTexts": block.get("clientTexts", [])} for block in logged
     ]
     stored = await store.create_many(ctx, await complete_logged_blocks(ctx, owner, new))
@@ -778,7 +769,9 @@ async def add_logged_blocks(ctx: Context, owner: ScheduleOwner, logged: Sequence
     return stored
 
 
-async def complete_logged_blocks(ctx: Context, owner: ScheduleOwner, new: Sequence[BlockContent]) -> list[BlockContent]:
+async def complete_logged_blocks(
+    ctx: Context, owner: ScheduleOwner, new: Sequence[block_models.BlockContent]
+) -> list[block_models.BlockContent]:
     """Return blocks to add with the figures that follow from what loads of their exercises mean, and fix their unit."""
     known = await load_exercises(ctx, [item for block in new for item in block["items"]])
     typed = [[items.with_load_types(item, known) for item in block["items"]] for block in new]
@@ -787,7 +780,7 @@ async def complete_logged_blocks(ctx: Context, owner: ScheduleOwner, new: Sequen
     }
     client_id, unit = owner.client_id, ctx.caller.company.load_unit
     weights = {} if client_id is None else await body_weights.find_on_dates(ctx, client_id, weighed, unit)
-    blocks: list[BlockContent] = [
+    blocks: list[block_models.BlockContent] = [
         {**block, "items": [items.with_body_weight(item, weights.get(str(block["date"]))) for item in each]}
         for block, each in zip(new, typed, strict=True)
     ]
@@ -795,7 +788,7 @@ async def complete_logged_blocks(ctx: Context, owner: ScheduleOwner, new: Sequen
     return blocks
 
 
-def new_logged_block(owner: ScheduleOwner, logged: LoggedBlock) -> BlockContent:
+def new_logged_block(owner: ScheduleOwner, logged: block_models.LoggedBlock) -> block_models.BlockContent:
     """Return a new block with what was done in it."""
     block = new_block(owner, logged["plan"])
     logged_items = []
@@ -803,11 +796,11 @@ def new_logged_block(owner: ScheduleOwner, logged: LoggedBlock) -> BlockContent:
         logged_item = items.log_item(item, log) if log else item
         completed_at = logged["loggedAt"] if logged_item["isCompleted"] else None
         logged_items.append(cast("WorkItem", {**logged_item, "completedAt": completed_at}))
-    report = cast("SessionFields", {name: logged.get(name) for name in SESSION_FIELDS})
+    report = cast("block_models.SessionFields", {name: logged.get(name) for name in block_models.SESSION_FIELDS})
     return {**block, "items": logged_items, **report}
 
 
-async def read_texts(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> LogTexts:
+async def read_texts(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> block_models.LogTexts:
     """Return date and comment of a block of an owner whose access has been checked, and which texts the client wrote.
 
     Raises NotFound.
@@ -824,14 +817,18 @@ async def read_texts(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> 
     }
 
 
-async def log_block(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, log: BlockLog) -> Block:
+async def log_block(
+    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, log: block_models.BlockLog
+) -> block_models.Block:
     """Store what was reported about a session.
 
     Raises NotFound, Forbidden, and Conflict if the block has changed since `version`.
     """
     await owner.require_access(ctx)
-    report = cast("BlockFields", {name: value for name, value in log.items() if name in SESSION_FIELDS})
-    fields: BlockFields = {**report, "clientTexts": log.get("clientTexts", [])}
+    report = cast(
+        "block_models.BlockFields", {name: value for name, value in log.items() if name in block_models.SESSION_FIELDS}
+    )
+    fields: block_models.BlockFields = {**report, "clientTexts": log.get("clientTexts", [])}
     block = await store.update(ctx, owner.block_filter, block_id, fields, log.get("version"))
     return await present_block(ctx, owner, block)
 

@@ -16,14 +16,7 @@ from coaching_service.core.field_schemas import checks_of
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Integer, Number, field_errors
-from coaching_service.training.workouts.items.models import (
-    PlannedCircuitExercise,
-    PlannedMetrics,
-    PlannedReminder,
-    ReminderFields,
-    ScheduledTime,
-    WorkItem,
-)
+from coaching_service.training.workouts.items import models as item_models
 from coaching_service.training.workouts.items.service import MAX_ITEMS
 from coaching_service.training.workouts.items.totals import DERIVED_FIELDS, derive_fields, summarize_block
 from coaching_service.training.workouts.sets import PerformedSet, PlannedSet, PlannedSets
@@ -44,7 +37,7 @@ class ItemDescription(TypedDict):
     isCompleted: bool
 
 
-def describe_item(item: WorkItem, unit: str) -> ItemDescription:
+def describe_item(item: item_models.WorkItem, unit: str) -> ItemDescription:
     """Describe an item as returned by the workout service; loads are in `unit`."""
     title, lines = _title_and_lines(item, unit)
     return {
@@ -56,7 +49,7 @@ def describe_item(item: WorkItem, unit: str) -> ItemDescription:
     }
 
 
-def _title_and_lines(item: WorkItem, unit: str) -> tuple[str, list[str]]:
+def _title_and_lines(item: item_models.WorkItem, unit: str) -> tuple[str, list[str]]:
     if item["type"] == "EXERCISE":
         superset = [f"Superset {item['supersetId']}"] if item["supersetId"] else []
         return item["exercise"]["name"], [*describe_sets(item["exerciseSets"], unit), *superset]
@@ -76,7 +69,7 @@ def _title_and_lines(item: WorkItem, unit: str) -> tuple[str, list[str]]:
     return item["reminderFields"]["message"], [_describe_scheduled_time(item["reminderFields"])]
 
 
-def _describe_scheduled_time(reminder: ReminderFields) -> str:
+def _describe_scheduled_time(reminder: item_models.ReminderFields) -> str:
     """Return a time of day unchanged, and an ISO date-time as `09:00 (Thu 19 Nov 2026, 08:00 UTC)`."""
     scheduled = reminder["scheduledTime"]
     if len(scheduled) <= len("08:30"):
@@ -173,7 +166,7 @@ UNKNOWN_COPY = ""
 _ADDED_ON_READ = ("exercise", "lastTime", "order", "version")
 _ADDED_LATER = ("isAmrap", "perSide", "setKind", "loadPercent")  # absent in older sets
 _PLANNED_SETS = PlannedSets(required=True)
-_SCHEDULED_TIME = ScheduledTime()
+_SCHEDULED_TIME = item_models.ScheduledTime()
 _MAXIMA = {name: each.maximum for name, each in checks_of(PerformedSet).items() if isinstance(each, Integer | Number)}
 
 
@@ -200,14 +193,14 @@ def complete_items(document: dict[str, Any], *, is_imported: bool = False) -> di
     return {**document, "items": items}
 
 
-def _complete_item(item: dict[str, Any], path: str, is_imported: bool) -> WorkItem:
+def _complete_item(item: dict[str, Any], path: str, is_imported: bool) -> item_models.WorkItem:
     item = {name: value for name, value in item.items() if name not in _ADDED_ON_READ}
     if item["type"] == "EXERCISE" and (item["exerciseSets"] or not is_imported):
         item["exerciseSets"] = _validate_sets(item["exerciseSets"], f"{path}.exerciseSets")
     elif item["type"] == "CIRCUIT":
         item["circuitExercises"] = [
             {
-                **take(PlannedCircuitExercise, entry),
+                **take(item_models.PlannedCircuitExercise, entry),
                 "sets": _validate_sets(entry["sets"], f"{path}.circuitExercises.{number}.sets"),
             }
             for number, entry in enumerate(item["circuitExercises"])
@@ -215,13 +208,13 @@ def _complete_item(item: dict[str, Any], path: str, is_imported: bool) -> WorkIt
         if not item["circuitExercises"] or not 1 <= item["rounds"] <= 1000:
             raise invalid_field(path, "must have exercises and 1 to 1000 rounds")
     elif item["type"] == "REMINDER":
-        item["reminderFields"] = take(PlannedReminder, item["reminderFields"])
+        item["reminderFields"] = take(item_models.PlannedReminder, item["reminderFields"])
         _validate(_SCHEDULED_TIME, item["reminderFields"]["scheduledTime"], f"{path}.reminderFields.scheduledTime")
     elif item["type"] == "METRICS":
-        item["metricsFields"] = take(PlannedMetrics, item["metricsFields"])
+        item["metricsFields"] = take(item_models.PlannedMetrics, item["metricsFields"])
     for number, done in enumerate(item.get("customerSets", ())):
         _validate_done(item["type"], done, f"{path}.customerSets.{number}")
-    return cast("WorkItem", {**item, **derive_fields(cast("WorkItem", item))})
+    return cast("item_models.WorkItem", {**item, **derive_fields(cast("item_models.WorkItem", item))})
 
 
 def _validate_done(item_type: str, done: dict[str, Any], path: str) -> None:
@@ -253,7 +246,7 @@ def _load_sets(text: bytes) -> tuple[dict[str, Any], ...]:
     )
 
 
-def _validate(check: ScheduledTime, value: str, path: str) -> None:
+def _validate(check: item_models.ScheduledTime, value: str, path: str) -> None:
     try:
         check.deserialize(value)
     except ValidationError as error:

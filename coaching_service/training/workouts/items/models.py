@@ -9,31 +9,14 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from marshmallow import Schema, ValidationError, fields, validates_schema
 
+from coaching_service.core import fields as core_fields
+from coaching_service.core import validation
 from coaching_service.core.field_schemas import ChangeByStoredType, Variant, input_of, output_of
-from coaching_service.core.fields import Default, Description, Label, Optional, Private
 from coaching_service.core.ids import NameOrId, ObjectId
-from coaching_service.core.validation import (
-    TEXT_LENGTH,
-    Choice,
-    Date,
-    Identifier,
-    Input,
-    Integer,
-    ListOf,
-    Number,
-    Text,
-    patch_of,
-)
 from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.library.forms import AnswerValue, Question, QuestionInput, questions_field
 from coaching_service.library.metric_sets import Metric
-from coaching_service.training.workouts.sets import (
-    PLANNED_SET_RESPONSE,
-    CustomerSet,
-    ItemTally,
-    PlannedSet,
-    PlannedSets,
-)
+from coaching_service.training.workouts import sets as workout_sets
 
 # --- Fields of requests for items -------------------------------------------------------------------------------------
 # What requests for items have that no type says: times of reminders, and forms of the library or made for an item.
@@ -43,7 +26,7 @@ _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
 _DATE_TIME = re.compile(r"[0-9W-]+[Tt ][0-9.,]+:[0-9:.,]+(Z|[+-][0-9:.]+)?", re.ASCII)
 
 
-class ScheduledTime(Text):
+class ScheduledTime(validation.Text):
     """A time of day `HH:MM` or a date-time in ISO 8601, in the client's time zone unless it names an offset."""
 
     def __init__(self, **options: Any) -> None:
@@ -64,11 +47,11 @@ def _is_date_time(text: str) -> bool:
     return _DATE_TIME.fullmatch(text) is not None  # Python takes any character between date and time
 
 
-class NewWorkoutForm(Input):
+class NewWorkoutForm(validation.Input):
     """A form of the library, or one made for this item."""
 
-    formId = Identifier(allow_none=True)
-    name = Text()
+    formId = validation.Identifier(allow_none=True)
+    name = validation.Text()
     questions = questions_field()
 
     @validates_schema
@@ -87,18 +70,20 @@ ItemType = Literal["EXERCISE", "CIRCUIT", "TASK", "FORM", "METRICS", "REMINDER"]
 WORKOUT_TYPES: tuple[ItemType, ...] = ("EXERCISE", "CIRCUIT", "TASK")
 
 
-CUSTOMER_SET = output_of(CustomerSet, description="A set as the client did it.", first=("index", "exerciseId", "round"))
+CUSTOMER_SET = output_of(
+    workout_sets.CustomerSet, description="A set as the client did it.", first=("index", "exerciseId", "round")
+)
 _Exercise: TypeAlias = Annotated[
     ExerciseName,
     fields.Nested(
         output_of(ExerciseName, name="ExerciseSummary", description="The name and instructions of an exercise.")
     ),
 ]
-_Note: TypeAlias = Annotated[str | None, Text(max_length=TEXT_LENGTH, allow_blank=True)]
+_Note: TypeAlias = Annotated[str | None, validation.Text(max_length=validation.TEXT_LENGTH, allow_blank=True)]
 _Reason: TypeAlias = Annotated[
     str | None,
-    Text(max_length=REASON_LENGTH, allow_blank=True),
-    Description(
+    validation.Text(max_length=REASON_LENGTH, allow_blank=True),
+    core_fields.Description(
         request="The reason, in the client's words. Default: none.", response="The reason; null if none was given."
     ),
 ]
@@ -109,10 +94,10 @@ class PlannedCircuitExercise(TypedDict):
 
     exerciseId: ObjectId
     sets: Annotated[
-        list[PlannedSet],
-        PlannedSets(),
-        fields.List(PLANNED_SET_RESPONSE),
-        Description(response="The sets of one round."),
+        list[workout_sets.PlannedSet],
+        workout_sets.PlannedSets(),
+        fields.List(workout_sets.PLANNED_SET_RESPONSE),
+        core_fields.Description(response="The sets of one round."),
     ]
     instructions: _Note
 
@@ -126,13 +111,13 @@ class CircuitExercise(PlannedCircuitExercise):
     """An exercise of a circuit."""
 
     exercise: NotRequired[_Exercise]  # added on read, and so is the next one
-    plannedSetsTotal: NotRequired[Annotated[int, Description("The number of sets in all rounds.")]]
+    plannedSetsTotal: NotRequired[Annotated[int, core_fields.Description("The number of sets in all rounds.")]]
 
 
 class TaskFields(TypedDict):
     """A task."""
 
-    title: Annotated[str, Text()]
+    title: Annotated[str, validation.Text()]
     description: _Note
 
 
@@ -174,7 +159,7 @@ class MetricValue(TypedDict):
     """A logged value of a metric."""
 
     metricId: ObjectId
-    value: Annotated[float, Number(minimum=-1e12)]
+    value: Annotated[float, validation.Number(minimum=-1e12)]
 
 
 class PlannedReminder(TypedDict):
@@ -183,10 +168,10 @@ class PlannedReminder(TypedDict):
     scheduledTime: Annotated[
         str,
         ScheduledTime(),
-        Description(response="As it was sent: `HH:MM` or an ISO date-time."),
-        Label("Time"),
+        core_fields.Description(response="As it was sent: `HH:MM` or an ISO date-time."),
+        core_fields.Label("Time"),
     ]
-    message: Annotated[str, Text(max_length=2_000)]
+    message: Annotated[str, validation.Text(max_length=2_000)]
 
 
 NewReminderFields = input_of(PlannedReminder, name="NewReminderFields")
@@ -198,7 +183,7 @@ class ReminderFields(PlannedReminder):
     time: NotRequired[  # added on read
         Annotated[
             str,
-            Description(
+            core_fields.Description(
                 "When the client is reminded: the time of day of `scheduledTime`, `HH:MM`. With an offset from UTC it "
                 "is converted to the client's time zone; in a program or template it is as it was written."
             ),
@@ -235,14 +220,14 @@ class ItemReport(TypedDict):
         Annotated[
             Skip | None,
             fields.Nested(output_of(Skip, name="SkippedItem")),
-            Description("Set if the client skipped the item; it is not completed then."),
+            core_fields.Description("Set if the client skipped the item; it is not completed then."),
         ]
     ]
     swappedFor: NotRequired[
         Annotated[
             Swap | None,
             fields.Nested(output_of(Swap, name="SwappedExercise", first=("exerciseId", "exercise"))),
-            Description("Set if the client did another exercise; the logged sets have its `exerciseId`."),
+            core_fields.Description("Set if the client did another exercise; the logged sets have its `exerciseId`."),
         ]
     ]
 
@@ -250,7 +235,7 @@ class ItemReport(TypedDict):
 class LoggedSets(TypedDict):
     """What is logged of exercises and circuits."""
 
-    customerSets: Annotated[list[CustomerSet], fields.List(fields.Nested(CUSTOMER_SET))]
+    customerSets: Annotated[list[workout_sets.CustomerSet], fields.List(fields.Nested(CUSTOMER_SET))]
 
 
 class LoggedAnswers(TypedDict):
@@ -258,7 +243,7 @@ class LoggedAnswers(TypedDict):
 
     answers: Annotated[
         list[FormAnswer] | None,
-        Description("The answers, by question; null without the permission `forms.view`."),
+        core_fields.Description("The answers, by question; null without the permission `forms.view`."),
     ]
 
 
@@ -267,7 +252,7 @@ class LoggedValues(TypedDict):
 
     values: Annotated[
         list[MetricValue] | None,
-        Description("The recorded values; null without the permission `metrics.view`."),
+        core_fields.Description("The recorded values; null without the permission `metrics.view`."),
     ]
 
 
@@ -284,40 +269,48 @@ class ItemBase(ItemReport):
     completedAt: datetime | None
     createdAt: datetime
     updatedAt: datetime
-    exerciseIds: NotRequired[Annotated[list[ObjectId], Private]]
-    doneExerciseIds: NotRequired[Annotated[list[ObjectId], Private]]
-    assistedExerciseIds: NotRequired[Annotated[list[ObjectId], Private]]
-    addedExerciseIds: NotRequired[Annotated[list[ObjectId], Private]]
-    bodyWeight: NotRequired[Annotated[float | None, Private]]
-    tally: NotRequired[Annotated[ItemTally, Private]]
-    isPendingForm: NotRequired[Annotated[bool, Private]]
-    clientTexts: NotRequired[Annotated[list[NameOrId], Private]]
-    order: NotRequired[Annotated[int, Description("Position in the block, from 0.")]]
-    version: NotRequired[Annotated[int, Description("The block's version.")]]
+    exerciseIds: NotRequired[Annotated[list[ObjectId], core_fields.Private]]
+    doneExerciseIds: NotRequired[Annotated[list[ObjectId], core_fields.Private]]
+    assistedExerciseIds: NotRequired[Annotated[list[ObjectId], core_fields.Private]]
+    addedExerciseIds: NotRequired[Annotated[list[ObjectId], core_fields.Private]]
+    bodyWeight: NotRequired[Annotated[float | None, core_fields.Private]]
+    tally: NotRequired[Annotated[workout_sets.ItemTally, core_fields.Private]]
+    isPendingForm: NotRequired[Annotated[bool, core_fields.Private]]
+    clientTexts: NotRequired[Annotated[list[NameOrId], core_fields.Private]]
+    order: NotRequired[Annotated[int, core_fields.Description("Position in the block, from 0.")]]
+    version: NotRequired[Annotated[int, core_fields.Description("The block's version.")]]
 
 
 class PlannedExercise(TypedDict):
     """An exercise with its sets."""
 
-    exerciseId: Annotated[ObjectId, Label("Exercise")]
-    exerciseSets: Annotated[list[PlannedSet], PlannedSets(), fields.List(PLANNED_SET_RESPONSE), Label("Planned sets")]
-    exerciseInstructions: Annotated[_Note, Label("Instructions")]
+    exerciseId: Annotated[ObjectId, core_fields.Label("Exercise")]
+    exerciseSets: Annotated[
+        list[workout_sets.PlannedSet],
+        workout_sets.PlannedSets(),
+        fields.List(workout_sets.PLANNED_SET_RESPONSE),
+        core_fields.Label("Planned sets"),
+    ]
+    exerciseInstructions: Annotated[_Note, core_fields.Label("Instructions")]
     supersetId: Annotated[
-        str | None, Text(), Description(request="Items of a block that share it alternate."), Label("Superset")
+        str | None,
+        validation.Text(),
+        core_fields.Description(request="Items of a block that share it alternate."),
+        core_fields.Label("Superset"),
     ]
 
 
 class PlannedCircuit(TypedDict):
     """Exercises that are done one after another, for a number of rounds."""
 
-    circuitName: Annotated[str, Text(), Label("Name")]
+    circuitName: Annotated[str, validation.Text(), core_fields.Label("Name")]
     circuitExercises: Annotated[
         list[CircuitExercise],
-        ListOf(fields.Nested(NewCircuitExercise), minimum=1, maximum=50),
+        validation.ListOf(fields.Nested(NewCircuitExercise), minimum=1, maximum=50),
         fields.List(fields.Nested(output_of(CircuitExercise, first=("exerciseId", "exercise")))),
-        Label("Exercises"),
+        core_fields.Label("Exercises"),
     ]
-    rounds: Annotated[int, Integer(minimum=1, maximum=1000), Default(1)]
+    rounds: Annotated[int, validation.Integer(minimum=1, maximum=1000), core_fields.Default(1)]
 
 
 class PlannedTask(TypedDict):
@@ -351,12 +344,12 @@ class ScheduledReminder(TypedDict):
 class LastTime(TypedDict):
     """The latest session of an exercise before the date of the block."""
 
-    date: Annotated[str, Date()]
+    date: Annotated[str, validation.Date()]
     wblockId: ObjectId
     sets: Annotated[
-        list[CustomerSet],
+        list[workout_sets.CustomerSet],
         fields.List(fields.Nested(CUSTOMER_SET)),
-        Description("The logged sets of the exercise, as in its history."),
+        core_fields.Description("The logged sets of the exercise, as in its history."),
     ]
 
 
@@ -368,11 +361,11 @@ class ExerciseItem(ItemBase, PlannedExercise, LoggedSets):
     lastTime: NotRequired[
         Annotated[
             LastTime | None,
-            Description(
+            core_fields.Description(
                 "The latest session of the exercise before the date of the block; null without one. Only with "
                 "`include=lastTime`."
             ),
-            Optional,
+            core_fields.Optional,
         ]
     ]
 
@@ -449,7 +442,7 @@ class ItemChange(TypedDict, total=False):
     """The fields of an item as a coach sends them, and the version of the block that the change is based on."""
 
     exerciseId: ObjectId
-    exerciseSets: list[PlannedSet]
+    exerciseSets: list[workout_sets.PlannedSet]
     exerciseInstructions: str | None
     supersetId: str | None
     circuitName: str
@@ -471,7 +464,7 @@ class ItemInput(ItemChange):
 class ItemLog(ItemReport):
     """What a client did of an item; `version` is the version of the block it is based on."""
 
-    customerSets: NotRequired[list[CustomerSet]]
+    customerSets: NotRequired[list[workout_sets.CustomerSet]]
     answers: NotRequired[list[FormAnswer]]
     values: NotRequired[list[MetricValue]]
     clientTexts: NotRequired[list[NameOrId]]
@@ -489,7 +482,7 @@ class ItemMoveTarget(TypedDict):
     """Where an item is moved to: `index` from 0; past the end is the end."""
 
     wblockId: ObjectId
-    index: Annotated[int, Integer(minimum=0)]
+    index: Annotated[int, validation.Integer(minimum=0)]
 
 
 # --- Workout items in requests, by type -------------------------------------------------------------------------------
@@ -498,7 +491,7 @@ class ItemMoveTarget(TypedDict):
 def _new_item(item_type: str, group: Any) -> type[Schema]:
     """Return the schema of a new item: what is planned and its type."""
     name = f"New{item_type.capitalize()}Item"
-    built: type[Schema] = type(name, (input_of(group),), {"type": Choice(item_type, required=True)})
+    built: type[Schema] = type(name, (input_of(group),), {"type": validation.Choice(item_type, required=True)})
     return built
 
 
@@ -507,7 +500,7 @@ NEW_ITEM = Variant(_NEW_ITEMS)
 NEW_WORKOUT_ITEM = Variant({item_type: _NEW_ITEMS[item_type] for item_type in WORKOUT_TYPES})
 ITEM_CHANGE = ChangeByStoredType(
     {
-        item_type: patch_of(input_of(group), name=f"{item_type.capitalize()}ItemChange")
+        item_type: validation.patch_of(input_of(group), name=f"{item_type.capitalize()}ItemChange")
         for item_type, group in PLANNED.items()
     }
 )

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeVar, cast
 
-from coaching_service.core.auth import FORMS, METRICS, Area, Principal, areas_of, require_permission
+from coaching_service.core import auth
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import gather_reads
@@ -27,19 +27,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.training import body_weights
 from coaching_service.training.training_maxes import service as training_maxes
 from coaching_service.training.training_maxes.service import ReferenceLoads, load_of
-from coaching_service.training.workouts.items.models import (
-    LOGGED,
-    PLANNED,
-    CircuitExercise,
-    ItemChange,
-    ItemForm,
-    ItemFormInput,
-    ItemInput,
-    ItemLog,
-    ItemReport,
-    MetricsFields,
-    WorkItem,
-)
+from coaching_service.training.workouts.items import models as item_models
 from coaching_service.training.workouts.items.totals import (
     DERIVED_FIELDS,
     derive_fields,
@@ -51,15 +39,19 @@ from coaching_service.training.workouts.sets import PlannedSet, plan_of_done, pr
 _FIRST_YEAR, _LAST_YEAR = 1, 9999  # of a `datetime`: elsewhere it may be in a year that does not exist
 MAX_ITEMS = 100
 # The fields that a coach plans for each type, and those that a log adds: lists.
-PLANNED_FIELDS: Mapping[str, tuple[str, ...]] = {item_type: names_of(group) for item_type, group in PLANNED.items()}
-LOGGED_FIELDS: Mapping[str, tuple[str, ...]] = {item_type: names_of(group) for item_type, group in LOGGED.items()}
+PLANNED_FIELDS: Mapping[str, tuple[str, ...]] = {
+    item_type: names_of(group) for item_type, group in item_models.PLANNED.items()
+}
+LOGGED_FIELDS: Mapping[str, tuple[str, ...]] = {
+    item_type: names_of(group) for item_type, group in item_models.LOGGED.items()
+}
 # The areas that the logs of items belong to; logs of other types lie under the client.
-LOG_AREAS: Mapping[str, Area] = {"FORM": FORMS, "METRICS": METRICS}
+LOG_AREAS: Mapping[str, auth.Area] = {"FORM": auth.FORMS, "METRICS": auth.METRICS}
 
-_ABSENT = tuple(nulls_of(ItemReport))  # in items that are older than these fields
+_ABSENT = tuple(nulls_of(item_models.ItemReport))  # in items that are older than these fields
 _NOT_SHOWN = (*DERIVED_FIELDS, "assistedExerciseIds", "addedExerciseIds", "bodyWeight", "clientTexts")
 # The fields of an item, of whatever type, that a log sets: an item of which all are empty has nothing done.
-RECORDED_FIELDS = names_of(ItemReport, *LOGGED.values())
+RECORDED_FIELDS = names_of(item_models.ItemReport, *item_models.LOGGED.values())
 
 
 @dataclass(frozen=True)
@@ -91,7 +83,7 @@ def list_contacts(workout: Mapping[str, Any]) -> Iterator[str]:
             yield f"form {item['form']['name']}"
 
 
-def create_item(details: ItemInput | WorkItem) -> WorkItem:
+def create_item(details: item_models.ItemInput | item_models.WorkItem) -> item_models.WorkItem:
     """Return a new item with the planned fields of `details` and nothing done."""
     item_type, at = details["type"], now()
     fields = {
@@ -110,19 +102,19 @@ def create_item(details: ItemInput | WorkItem) -> WorkItem:
     return _with_derived_fields(fields)
 
 
-def with_planned_sets(item: WorkItem) -> WorkItem:
+def with_planned_sets(item: item_models.WorkItem) -> item_models.WorkItem:
     """Return an item as a copy of it is planned: one imported without planned sets has those that were done."""
-    return cast("WorkItem", {**item, **_plan_of_done(item)})
+    return cast("item_models.WorkItem", {**item, **_plan_of_done(item)})
 
 
-def log_item(item: WorkItem, log: ItemLog) -> WorkItem:
+def log_item(item: item_models.WorkItem, log: item_models.ItemLog) -> item_models.WorkItem:
     """Return `item` with a log in place of its previous one."""
     at = now()
     logged = {name: log.get(name) or empty for name, empty in _empty_log(item["type"]).items()}
     fields = {
         **item,
         **logged,
-        **{name: log.get(name) for name in names_of(ItemReport)},
+        **{name: log.get(name) for name in names_of(item_models.ItemReport)},
         "completedAt": (item["completedAt"] or at) if log["isCompleted"] else None,
         "clientTexts": log.get("clientTexts", []),
         "updatedAt": at,
@@ -130,7 +122,7 @@ def log_item(item: WorkItem, log: ItemLog) -> WorkItem:
     return _with_derived_fields(fields)
 
 
-def with_load_types(item: WorkItem, exercises: Mapping[ObjectId, ExerciseName]) -> WorkItem:
+def with_load_types(item: item_models.WorkItem, exercises: Mapping[ObjectId, ExerciseName]) -> item_models.WorkItem:
     """Return an item whose figures follow what the loads of its exercises mean: assistance is no volume.
 
     `exercises` were done.
@@ -143,45 +135,51 @@ def with_load_types(item: WorkItem, exercises: Mapping[ObjectId, ExerciseName]) 
     return _with_derived_fields({**item, "assistedExerciseIds": assisted, "addedExerciseIds": added})
 
 
-def with_body_weight(item: WorkItem, body_weight: float | None) -> WorkItem:
+def with_body_weight(item: item_models.WorkItem, body_weight: float | None) -> item_models.WorkItem:
     """Return an item with the body weight to which loads were added in it; without one if none were."""
     body_weight = body_weight if has_added_loads(item) else None
     # mypy knows `{**item}` of a union of TypedDicts only as an object.
-    return item if item.get("bodyWeight") == body_weight else cast("WorkItem", {**item, "bodyWeight": body_weight})
+    return (
+        item
+        if item.get("bodyWeight") == body_weight
+        else cast("item_models.WorkItem", {**item, "bodyWeight": body_weight})
+    )
 
 
-def has_added_loads(item: WorkItem) -> bool:
+def has_added_loads(item: item_models.WorkItem) -> bool:
     """Return whether exercises were done in an item whose loads are added to the body's weight."""
     return bool(item.get("addedExerciseIds"))
 
 
-def derive_again(item: WorkItem, exercises: Mapping[ObjectId, ExerciseName]) -> WorkItem:
+def derive_again(item: item_models.WorkItem, exercises: Mapping[ObjectId, ExerciseName]) -> item_models.WorkItem:
     """Return an item with its derived fields computed again, for the exercises that it refers to as they are now."""
     return with_load_types(_with_derived_fields(item), exercises)
 
 
-def change_item(item: WorkItem, change: ItemChange) -> WorkItem:
+def change_item(item: item_models.WorkItem, change: item_models.ItemChange) -> item_models.WorkItem:
     """Return `item` with the planned fields of its type that are in `change`, or `item` itself if there are none."""
     fields = {name: value for name, value in change.items() if name in PLANNED_FIELDS[item["type"]]}
     return _with_derived_fields({**item, **fields, "updatedAt": now()}) if fields else item
 
 
-def match_items(stored: Sequence[WorkItem], sent: Sequence[ItemInput]) -> list[WorkItem | None]:
+def match_items(
+    stored: Sequence[item_models.WorkItem], sent: Sequence[item_models.ItemInput]
+) -> list[item_models.WorkItem | None]:
     """Return, for each item that is sent, the stored one at the same place if that has the same plan."""
     pairs = zip_longest(stored, sent)
     return [item if item and _has_plan(item, details) else None for item, details in pairs if details]
 
 
-def find_differences(item: WorkItem, change: ItemChange) -> ItemChange:
+def find_differences(item: item_models.WorkItem, change: item_models.ItemChange) -> item_models.ItemChange:
     """Return the fields of a change that the item does not have already."""
     fields: Mapping[str, Any] = item
     different = {
         name: value for name, value in change.items() if _comparable(name, fields.get(name)) != _comparable(name, value)
     }
-    return cast("ItemChange", different)
+    return cast("item_models.ItemChange", different)
 
 
-def _has_plan(item: WorkItem, details: ItemInput) -> bool:
+def _has_plan(item: item_models.WorkItem, details: item_models.ItemInput) -> bool:
     names = PLANNED_FIELDS[details["type"]]
     return item["type"] == details["type"] and all(
         _comparable(name, item.get(name)) == _comparable(name, details.get(name)) for name in names
@@ -201,7 +199,7 @@ def _without_identifiers(value: Any) -> Any:
     return [_without_identifiers(each) for each in value] if isinstance(value, list) else value
 
 
-def find_index(items: Sequence[WorkItem], item_id: ObjectId) -> int:
+def find_index(items: Sequence[item_models.WorkItem], item_id: ObjectId) -> int:
     """Return the position of an item in its block. Raises NotFound."""
     for index, item in enumerate(items):
         if item["_id"] == item_id:
@@ -209,18 +207,18 @@ def find_index(items: Sequence[WorkItem], item_id: ObjectId) -> int:
     raise NotFound("workout item")
 
 
-def exercise_ids(items: Iterable[WorkItem | ItemChange]) -> set[ObjectId]:
+def exercise_ids(items: Iterable[item_models.WorkItem | item_models.ItemChange]) -> set[ObjectId]:
     """Return the exercises that items plan, circuits included."""
     return {exercise_id for item in items for exercise_id in planned_exercise_ids(item)}
 
 
-def metric_set_ids(items: Iterable[WorkItem | ItemChange]) -> set[ObjectId]:
+def metric_set_ids(items: Iterable[item_models.WorkItem | item_models.ItemChange]) -> set[ObjectId]:
     """Return the metric sets that items refer to."""
-    fields = (cast("MetricsFields | None", item.get("metricsFields")) for item in items)
+    fields = (cast("item_models.MetricsFields | None", item.get("metricsFields")) for item in items)
     return {each["metricsSetId"] for each in fields if each}
 
 
-def has_load(item: WorkItem | ItemChange) -> bool:
+def has_load(item: item_models.WorkItem | item_models.ItemChange) -> bool:
     """Return whether an item plans or records a load."""
     sets: list[Any] = [*_list_of(item, "exerciseSets"), *_list_of(item, "customerSets")]
     for entry in _list_of(item, "circuitExercises"):
@@ -229,7 +227,7 @@ def has_load(item: WorkItem | ItemChange) -> bool:
 
 
 async def fix_load_unit(
-    ctx: Context, changed: Sequence[WorkItem | ItemChange], client_id: ObjectId | None = None
+    ctx: Context, changed: Sequence[item_models.WorkItem | item_models.ItemChange], client_id: ObjectId | None = None
 ) -> None:
     """Fix the company's unit of load if any of the items to be stored has a load.
 
@@ -243,7 +241,7 @@ async def fix_load_unit(
         await customers.lock_and_mark_figures(ctx, client_id)
 
 
-def percent_exercise_ids(items: Iterable[WorkItem]) -> set[ObjectId]:
+def percent_exercise_ids(items: Iterable[item_models.WorkItem]) -> set[ObjectId]:
     """Return the exercises with a set that is planned as a percentage of the client's training maximum."""
     return {
         exercise_id
@@ -259,15 +257,24 @@ def is_recorded(item: Mapping[str, Any]) -> bool:
 
 
 def present_items(
-    items: Sequence[WorkItem], version: int, references: References, reader: Principal, date: str | None = None
-) -> list[WorkItem]:
+    items: Sequence[item_models.WorkItem],
+    version: int,
+    references: References,
+    reader: auth.Principal,
+    date: str | None = None,
+) -> list[item_models.WorkItem]:
     """Return the items of a block of this `version` and `date`, if any, as they are read, in order."""
     return [present_item(item, order, version, references, reader, date) for order, item in enumerate(items)]
 
 
 def present_item(
-    item: WorkItem, order: int, version: int, references: References, reader: Principal, date: str | None
-) -> WorkItem:
+    item: item_models.WorkItem,
+    order: int,
+    version: int,
+    references: References,
+    reader: auth.Principal,
+    date: str | None,
+) -> item_models.WorkItem:
     """Return an item as it is read: with `order`, the block's `version`, names of what it refers to, and variables.
 
     Loads planned in percent are those of the block's `date`. Answers and values of an area that `reader` may not see
@@ -305,21 +312,21 @@ def present_item(
     elif item["type"] == "REMINDER":
         reminder = item["reminderFields"]
         fields["reminderFields"] = {**reminder, "time": time_of_day(reminder["scheduledTime"], references.timezone)}
-    return cast("WorkItem", fields)
+    return cast("item_models.WorkItem", fields)
 
 
-def may_see_log(reader: Principal, item: WorkItem) -> bool:
+def may_see_log(reader: auth.Principal, item: item_models.WorkItem) -> bool:
     """Return whether `reader`, who may see the workout, may see the answers or values of an item."""
-    return areas_of(reader).allows(area=LOG_AREAS.get(item["type"]))
+    return auth.areas_of(reader).allows(area=LOG_AREAS.get(item["type"]))
 
 
-def require_visible_log(reader: Principal, item: WorkItem) -> None:
+def require_visible_log(reader: auth.Principal, item: item_models.WorkItem) -> None:
     """Raise Forbidden if `reader` may not see the answers or values of an item, and would replace them."""
     if not may_see_log(reader, item):
-        require_permission(reader, LOG_AREAS[item["type"]].VIEW)
+        auth.require_permission(reader, LOG_AREAS[item["type"]].VIEW)
 
 
-def has_instant(item: WorkItem) -> bool:
+def has_instant(item: item_models.WorkItem) -> bool:
     """Return whether an item is a reminder whose date-time names an offset from UTC."""
     if item["type"] != "REMINDER" or len(item["reminderFields"]["scheduledTime"]) == len("HH:MM"):
         return False
@@ -340,8 +347,8 @@ def time_of_day(scheduled_time: str, timezone: str | None) -> str:
 
 
 def _present_circuit_exercise(
-    entry: CircuitExercise, rounds: int, references: References, load_unit: str, date: str | None
-) -> CircuitExercise:
+    entry: item_models.CircuitExercise, rounds: int, references: References, load_unit: str, date: str | None
+) -> item_models.CircuitExercise:
     return {
         **entry,
         "exercise": references.exercises[entry["exerciseId"]],
@@ -367,25 +374,25 @@ def _empty_log(item_type: str) -> dict[str, list[Any]]:
     return {name: [] for name in LOGGED_FIELDS.get(item_type, ())}
 
 
-def _plan_of_done(details: ItemInput | WorkItem) -> dict[str, list[PlannedSet]]:
+def _plan_of_done(details: item_models.ItemInput | item_models.WorkItem) -> dict[str, list[PlannedSet]]:
     """Return the planned sets of a copy of an item that was imported without any: what was done in it."""
     done = _list_of(details, "customerSets") if details["type"] == "EXERCISE" else []
     return {} if details.get("exerciseSets") or not done else {"exerciseSets": plan_of_done(done)}
 
 
-def _with_derived_fields(fields: Mapping[str, Any]) -> WorkItem:
-    item = cast("WorkItem", fields)
-    return cast("WorkItem", {**fields, **derive_fields(item)})
+def _with_derived_fields(fields: Mapping[str, Any]) -> item_models.WorkItem:
+    item = cast("item_models.WorkItem", fields)
+    return cast("item_models.WorkItem", {**fields, **derive_fields(item)})
 
 
-def _list_of(item: WorkItem | ItemChange, name: str) -> list[Any]:
+def _list_of(item: item_models.WorkItem | item_models.ItemChange, name: str) -> list[Any]:
     return cast("list[Any]", item.get(name) or [])
 
 
 # --- The library documents that items refer to: required to exist on write, looked up on read -------------------------
 
 
-Details = TypeVar("Details", ItemInput, ItemChange)
+Details = TypeVar("Details", item_models.ItemInput, item_models.ItemChange)
 
 
 class PercentBase(NamedTuple):
@@ -399,7 +406,9 @@ class PercentBase(NamedTuple):
         return max(self.maximum * percent / 100 - self.body_weight, 0)
 
 
-async def resolve(ctx: Context, details: Details, previous: WorkItem | None = None) -> tuple[Details, References]:
+async def resolve(
+    ctx: Context, details: Details, previous: item_models.WorkItem | None = None
+) -> tuple[Details, References]:
     """Return what a coach sent of an item with its form copied into it, and the other documents it refers to.
 
     A form is copied as it is now, so that later changes do not affect scheduled items. Raises NotFound if a document
@@ -410,7 +419,7 @@ async def resolve(ctx: Context, details: Details, previous: WorkItem | None = No
         form_id = form.get("formId")
         library_forms = {form_id: await forms.get(ctx, form_id)} if form_id is not None else {}
         details = {**details, "form": copy_form(form, library_forms)}
-    known: Sequence[WorkItem] = [previous] if previous else []
+    known: Sequence[item_models.WorkItem] = [previous] if previous else []
     new_exercises = exercise_ids([details]) - exercise_ids(known)
     new_sets = metric_set_ids([details]) - metric_set_ids(known)
     found_sets: dict[ObjectId, MetricSet] = {set_id: await metric_sets.get(ctx, set_id) for set_id in new_sets}
@@ -419,7 +428,7 @@ async def resolve(ctx: Context, details: Details, previous: WorkItem | None = No
 
 async def load_references(
     ctx: Context,
-    items: Sequence[WorkItem],
+    items: Sequence[item_models.WorkItem],
     customer_id: ObjectId | None = None,
     known: Mapping[ObjectId, ExerciseName] | None = None,
     dates: Collection[str | None] = (),
@@ -450,13 +459,13 @@ async def _load_body_weights(ctx: Context, customer_id: ObjectId, dates: Collect
     return {**of_today, **known}
 
 
-async def load_exercises(ctx: Context, items: Iterable[WorkItem]) -> dict[ObjectId, ExerciseName]:
+async def load_exercises(ctx: Context, items: Iterable[item_models.WorkItem]) -> dict[ObjectId, ExerciseName]:
     """Return the exercises that items plan, or that were done or chosen in their place, deleted ones included."""
     return await exercises.get_names(ctx, {exercise_id for item in items for exercise_id in item["exerciseIds"]})
 
 
 async def load_training_maxes(
-    ctx: Context, items: Sequence[WorkItem], customer_id: ObjectId | None
+    ctx: Context, items: Sequence[item_models.WorkItem], customer_id: ObjectId | None
 ) -> dict[ObjectId, ReferenceLoads]:
     """Return the training maximums and estimates that the percentages of items refer to; none without a client."""
     ids = percent_exercise_ids(items)
@@ -481,14 +490,18 @@ async def load_percent_bases(
     return bases
 
 
-async def load_timezone(ctx: Context, items: Iterable[WorkItem], customer_id: ObjectId | None) -> str | None:
+async def load_timezone(
+    ctx: Context, items: Iterable[item_models.WorkItem], customer_id: ObjectId | None
+) -> str | None:
     """Return the time zone of the client, if the time of a reminder depends on it."""
     if customer_id is None or not any(has_instant(item) for item in items):
         return None
     return await bulk.get_timezone(ctx, customer_id)
 
 
-def copy_form(form: ItemForm | ItemFormInput, library_forms: Mapping[ObjectId, Form]) -> ItemForm:
+def copy_form(
+    form: item_models.ItemForm | item_models.ItemFormInput, library_forms: Mapping[ObjectId, Form]
+) -> item_models.ItemForm:
     """Return the form of an item: a copy of one of the library, given by identifier, or one made for this item."""
     form_id = form.get("formId")
     if form_id is not None:
@@ -506,8 +519,8 @@ Reference = tuple[str, ObjectId]
 
 
 async def create_items(
-    ctx: Context, details: Mapping[int, ItemInput], previous: Sequence[WorkItem] = ()
-) -> list[WorkItem]:
+    ctx: Context, details: Mapping[int, item_models.ItemInput], previous: Sequence[item_models.WorkItem] = ()
+) -> list[item_models.WorkItem]:
     """Return new items, by their position in the field `items`, to be stored by the caller in place of `previous` ones.
 
     Raises as `resolve_items`; exercises and metric sets of `previous` items may have been deleted since.
@@ -516,7 +529,9 @@ async def create_items(
     return [create_item(item) for item in await _resolve(ctx, entries, previous)]
 
 
-async def resolve_items(ctx: Context, lists: Mapping[str, Sequence[ItemInput]]) -> list[list[ItemInput]]:
+async def resolve_items(
+    ctx: Context, lists: Mapping[str, Sequence[item_models.ItemInput]]
+) -> list[list[item_models.ItemInput]]:
     """Return lists of items, by the path of their field in the request, with their forms copied into them.
 
     Raises NotFound, naming the entry (`items.2.exerciseId`), if a document that an item refers to does not exist.
@@ -527,8 +542,8 @@ async def resolve_items(ctx: Context, lists: Mapping[str, Sequence[ItemInput]]) 
 
 
 async def _resolve(
-    ctx: Context, entries: Mapping[str, ItemInput], previous: Sequence[WorkItem] = ()
-) -> list[ItemInput]:
+    ctx: Context, entries: Mapping[str, item_models.ItemInput], previous: Sequence[item_models.WorkItem] = ()
+) -> list[item_models.ItemInput]:
     known = exercise_ids(previous) | metric_set_ids(previous)
     exercise_references, set_references, form_references = (
         [each for path, item in entries.items() for each in references(path, item) if each[1] not in known]
@@ -540,19 +555,19 @@ async def _resolve(
     return [_with_form(item, library_forms) for item in entries.values()]
 
 
-def _exercise_references(path: str, item: ItemInput) -> Iterator[Reference]:
+def _exercise_references(path: str, item: item_models.ItemInput) -> Iterator[Reference]:
     if exercise_id := item.get("exerciseId"):
         yield f"{path}.exerciseId", exercise_id
     for index, entry in enumerate(item.get("circuitExercises", ())):
         yield f"{path}.circuitExercises.{index}.exerciseId", entry["exerciseId"]
 
 
-def _metric_set_references(path: str, item: ItemInput) -> Iterator[Reference]:
+def _metric_set_references(path: str, item: item_models.ItemInput) -> Iterator[Reference]:
     if fields := item.get("metricsFields"):
         yield f"{path}.metricsFields.metricsSetId", fields["metricsSetId"]
 
 
-def _form_references(path: str, item: ItemInput) -> Iterator[Reference]:
+def _form_references(path: str, item: item_models.ItemInput) -> Iterator[Reference]:
     form = item.get("form")
     if form is not None and (form_id := form.get("formId")):
         yield f"{path}.form.formId", form_id
@@ -582,6 +597,6 @@ def _named(error: NotFound, path: str) -> NotFound:
     return NotFound(error.details["resource"], f"{path}: {error.message}")
 
 
-def _with_form(item: ItemInput, library_forms: Mapping[ObjectId, Form]) -> ItemInput:
+def _with_form(item: item_models.ItemInput, library_forms: Mapping[ObjectId, Form]) -> item_models.ItemInput:
     form = item.get("form")
     return item if form is None else {**item, "form": copy_form(form, library_forms)}

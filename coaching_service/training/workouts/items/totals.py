@@ -10,23 +10,8 @@ from functools import partial
 from typing import TypedDict, cast
 
 from coaching_service.core.ids import ObjectId
+from coaching_service.training.workouts import sets
 from coaching_service.training.workouts.items.models import CircuitExercise, DatedItem, ItemChange, WorkItem
-from coaching_service.training.workouts.sets import (
-    Best,
-    BlockBest,
-    BlockExerciseTotals,
-    BlockTotals,
-    CustomerSet,
-    ExerciseTotals,
-    ItemTally,
-    LoadMeaning,
-    PlannedSet,
-    RecordKey,
-    Totals,
-    rank_best,
-    record_values,
-    with_kind,
-)
 
 DERIVED_FIELDS = ("exerciseIds", "doneExerciseIds", "tally", "isPendingForm")
 TOTALS = ("sets", "reps", "volumeLoad")
@@ -37,7 +22,7 @@ class DerivedFields(TypedDict):
 
     exerciseIds: list[ObjectId]
     doneExerciseIds: list[ObjectId]
-    tally: ItemTally
+    tally: sets.ItemTally
     isPendingForm: bool
 
 
@@ -50,7 +35,7 @@ def derive_fields(item: WorkItem) -> DerivedFields:
     """
     planned = planned_exercise_ids(item)
     totals = _zero_totals()
-    by_exercise: dict[ObjectId, ExerciseTotals] = {}
+    by_exercise: dict[ObjectId, sets.ExerciseTotals] = {}
     for exercise_id, done in working_sets(item):
         exercise_totals = by_exercise.setdefault(exercise_id, {"exerciseId": exercise_id, **_zero_totals()})
         for sums in (totals, exercise_totals):
@@ -75,7 +60,7 @@ def planned_exercise_ids(item: WorkItem | ItemChange) -> list[ObjectId]:
     return list(dict.fromkeys([*ids, *(entry["exerciseId"] for entry in _circuit_exercises(item))]))
 
 
-def logged_sets(items: Iterable[WorkItem], exercise_id: ObjectId) -> list[CustomerSet]:
+def logged_sets(items: Iterable[WorkItem], exercise_id: ObjectId) -> list[sets.CustomerSet]:
     """Return the sets of an exercise that were logged with items, in order, warm-up and incomplete ones included."""
     return [
         logged
@@ -85,7 +70,7 @@ def logged_sets(items: Iterable[WorkItem], exercise_id: ObjectId) -> list[Custom
     ]
 
 
-def working_sets(item: WorkItem) -> Iterator[tuple[ObjectId, CustomerSet]]:
+def working_sets(item: WorkItem) -> Iterator[tuple[ObjectId, sets.CustomerSet]]:
     """Yield the completed sets of an item that are not warm-up, each with its exercise.
 
     A set is warm-up if it was logged as such, or if the planned set is; this also holds for a set of the exercise that
@@ -104,13 +89,13 @@ def is_assisted(item: WorkItem, exercise_id: ObjectId) -> bool:
     return exercise_id in item.get("assistedExerciseIds", ())
 
 
-def load_meaning(item: WorkItem, exercise_id: ObjectId) -> LoadMeaning:
+def load_meaning(item: WorkItem, exercise_id: ObjectId) -> sets.LoadMeaning:
     """Return what the loads that were logged of an exercise of an item mean."""
     is_added = exercise_id in item.get("addedExerciseIds", ())
-    return LoadMeaning(is_assisted(item, exercise_id), is_added, item.get("bodyWeight") if is_added else None)
+    return sets.LoadMeaning(is_assisted(item, exercise_id), is_added, item.get("bodyWeight") if is_added else None)
 
 
-def volume_load(done: CustomerSet) -> float:
+def volume_load(done: sets.CustomerSet) -> float:
     """Return reps x load of a set; 0 if either is missing."""
     return (done["reps"] or 0) * (done["load"] or 0)
 
@@ -127,7 +112,7 @@ def round_total(total: float) -> float:
     return round(total, 6)
 
 
-def summarize_block(items: Sequence[WorkItem]) -> BlockTotals | None:
+def summarize_block(items: Sequence[WorkItem]) -> sets.BlockTotals | None:
     """Return the totals of a block's items, with the best sets of each exercise. None if the block is not a session.
 
     A session has at least one working set, or a completed item of a type without sets.
@@ -135,7 +120,7 @@ def summarize_block(items: Sequence[WorkItem]) -> BlockTotals | None:
     if not any(_is_trained(item) for item in items):
         return None
     block_totals = _zero_totals()
-    by_exercise: dict[ObjectId, BlockExerciseTotals] = {}
+    by_exercise: dict[ObjectId, sets.BlockExerciseTotals] = {}
     for item in items:
         _add_totals(block_totals, item["tally"])
         for exercise in item["tally"]["exercises"]:
@@ -144,7 +129,7 @@ def summarize_block(items: Sequence[WorkItem]) -> BlockTotals | None:
             _add_totals(totals, exercise)
     for exercise_id, bests in best_by_exercise({"date": "", "item": item} for item in items).items():
         by_exercise[exercise_id]["bests"] = [_block_best(key, best) for key, best in bests.items()]
-    summary: BlockTotals = {**block_totals, "exercises": list(by_exercise.values())}
+    summary: sets.BlockTotals = {**block_totals, "exercises": list(by_exercise.values())}
     return summary
 
 
@@ -153,43 +138,48 @@ def _is_trained(item: WorkItem) -> bool:
     return bool(item["doneExerciseIds"]) if has_sets else item["isCompleted"]
 
 
-def best_by_exercise(items: Iterable[DatedItem]) -> dict[ObjectId, dict[RecordKey, Best]]:
+def best_by_exercise(items: Iterable[DatedItem]) -> dict[ObjectId, dict[sets.RecordKey, sets.Best]]:
     """Return the best working set for each exercise and record."""
-    bests: dict[ObjectId, dict[RecordKey, Best]] = {}
+    bests: dict[ObjectId, dict[sets.RecordKey, sets.Best]] = {}
     for dated in items:
         for exercise_id, done in working_sets(dated["item"]):
             of_exercise = bests.setdefault(exercise_id, {})
-            values = record_values(done, load_meaning(dated["item"], exercise_id))
+            values = sets.record_values(done, load_meaning(dated["item"], exercise_id))
             for key, value in values.items():
-                best: Best = {
+                best: sets.Best = {
                     "value": value,
                     "reps": done["reps"],
                     "date": dated["date"],
                     "witemId": dated["item"]["_id"],
                 }
                 previous = of_exercise.get(key, best)
-                of_exercise[key] = min(previous, best, key=partial(rank_best, key.type))
+                of_exercise[key] = min(previous, best, key=partial(sets.rank_best, key.type))
     return bests
 
 
-def _block_best(key: RecordKey, best: Best) -> BlockBest:
-    stored: BlockBest = {"kind": key.type, "value": best["value"], "reps": best["reps"], "witemId": best["witemId"]}
+def _block_best(key: sets.RecordKey, best: sets.Best) -> sets.BlockBest:
+    stored: sets.BlockBest = {
+        "kind": key.type,
+        "value": best["value"],
+        "reps": best["reps"],
+        "witemId": best["witemId"],
+    }
     return stored if key.meters is None else {**stored, "meters": key.meters}
 
 
-def _zero_totals() -> Totals:
+def _zero_totals() -> sets.Totals:
     return {"sets": 0, "reps": 0, "volumeLoad": 0}
 
 
-def _add_totals(totals: Totals, more: Totals) -> None:
+def _add_totals(totals: sets.Totals, more: sets.Totals) -> None:
     totals["sets"] += more["sets"]
     totals["reps"] += more["reps"]
     totals["volumeLoad"] += more["volumeLoad"]
 
 
-def _customer_sets(item: WorkItem) -> list[CustomerSet]:
+def _customer_sets(item: WorkItem) -> list[sets.CustomerSet]:
     if item["type"] == "EXERCISE" or item["type"] == "CIRCUIT":
-        return [with_kind(done) for done in item["customerSets"]]
+        return [sets.with_kind(done) for done in item["customerSets"]]
     return []
 
 
@@ -199,7 +189,7 @@ def _own_exercise_id(item: WorkItem) -> ObjectId:
     return item["exerciseId"]
 
 
-def planned_sets(item: WorkItem) -> Iterator[tuple[ObjectId, PlannedSet]]:
+def planned_sets(item: WorkItem) -> Iterator[tuple[ObjectId, sets.PlannedSet]]:
     """Yield the planned sets of an item, of a circuit in one round, each with its exercise."""
     if item["type"] == "EXERCISE":
         for planned in item["exerciseSets"]:

@@ -20,21 +20,7 @@ from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.models import SESSION_FIELDS, PlannedBlock, SessionFields, StoredBlock
 from coaching_service.training.workouts.items.models import WORKOUT_TYPES
 from coaching_service.training.workouts.items.totals import TOTALS
-from coaching_service.training.workouts.reports.models import (
-    AgendaBlock,
-    AssignedBlocks,
-    BlockOutline,
-    BlockProgress,
-    BlockReference,
-    BlockTitle,
-    DoneWorkout,
-    LatestSessions,
-    OwnPendingItem,
-    PendingForm,
-    PendingForms,
-    ScheduledBlock,
-    Session,
-)
+from coaching_service.training.workouts.reports import models as report_models
 from coaching_service.training.workouts.store import BY_DATE, BY_PROGRAM, blocks
 from coaching_service.training.workouts.store import blocks as workout_blocks
 
@@ -83,7 +69,7 @@ async def find_trained_ids(ctx: Context, block_ids: Collection[ObjectId]) -> set
 
 async def count_assigned_blocks(
     ctx: Context, customer_id: ObjectId, program_ids: Sequence[ObjectId]
-) -> list[AssignedBlocks]:
+) -> list[report_models.AssignedBlocks]:
     """Return the blocks of each assignment of programs to a client; an assignment without blocks is left out."""
     has_items = {"$gt": [{"$size": "$items"}, 0]}
     is_completed = {"$and": [has_items, {"$allElementsTrue": ["$items.isCompleted"]}]}
@@ -119,7 +105,7 @@ async def find_last_assigned(
     return {each["_id"]: each["last"] for each in await blocks.aggregate(ctx, where, group, hint=BY_PROGRAM)}
 
 
-async def find_sessions(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[Session]:
+async def find_sessions(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[report_models.Session]:
     """Return a client's sessions from the date `first` to `last`, by date.
 
     A session has at least one working set, or a completed item of a type without sets.
@@ -159,7 +145,7 @@ async def find_done_dates_around(
 
 async def find_done_workouts(
     ctx: Context, customer_id: ObjectId, first: str, last: str, *, without: Collection[str] = ()
-) -> list[DoneWorkout]:
+) -> list[report_models.DoneWorkout]:
     """Return the workouts of a client with anything done, from the date `first` to `last`, newest first.
 
     Those on the dates in `without` are left out, and check-ins.
@@ -204,7 +190,7 @@ def last_session_stages(ctx: Context, today_of: Mapping[ObjectId, date]) -> list
     ]
 
 
-def find_last_trained(sessions: LatestSessions, timezone: str) -> str | None:
+def find_last_trained(sessions: report_models.LatestSessions, timezone: str) -> str | None:
     """Return on which date of the client, in `timezone`, a session was last done, or None.
 
     It is the date of the session, or when it was logged if that was before.
@@ -247,7 +233,7 @@ def _lookup(ctx: Context, condition: Filter, name: str, variables: dict[str, str
 
 async def count_pending_forms(
     ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str
-) -> list[PendingForms]:
+) -> list[report_models.PendingForms]:
     """Return how many forms without an answer clients have on each date from `first` to `last`, by date."""
     pending = {"$filter": {"input": "$items", "cond": {"$eq": ["$$this.isPendingForm", True]}}}
     condition = store.of_clients(customer_ids, first, last) | {"items.isPendingForm": True}
@@ -260,7 +246,7 @@ async def count_pending_forms(
 
 async def find_scheduled_blocks(
     ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str
-) -> list[ScheduledBlock]:
+) -> list[report_models.ScheduledBlock]:
     """Return the blocks of clients from the date `first` to `last`, by client and date, in order.
 
     Blocks of recurring check-ins are left out.
@@ -269,7 +255,9 @@ async def find_scheduled_blocks(
     return await blocks.aggregate(ctx, where, _IN_ORDER, {"$project": fields}, hint=BY_DATE)
 
 
-async def find_agenda(ctx: Context, customer_ids: Collection[ObjectId], first: str, last: str) -> list[AgendaBlock]:
+async def find_agenda(
+    ctx: Context, customer_ids: Collection[ObjectId], first: str, last: str
+) -> list[report_models.AgendaBlock]:
     """Return the blocks of clients from the date `first` to `last`, in the order of each calendar.
 
     Access is not checked. The number of queries does not depend on the number of clients.
@@ -296,7 +284,7 @@ async def find_agenda(ctx: Context, customer_ids: Collection[ObjectId], first: s
     return await blocks.aggregate(ctx, where, _IN_ORDER, {"$project": fields}, hint=BY_DATE)
 
 
-async def find_titles(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[BlockTitle]:
+async def find_titles(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[report_models.BlockTitle]:
     """Return the titles of a client's blocks from the date `first` to `last`, in order."""
     return await blocks.aggregate(
         ctx,
@@ -315,7 +303,7 @@ async def find_pending_forms(
     customer_ids: Sequence[ObjectId] | None,
     limit: int,
     newest_first: bool = False,
-) -> list[PendingForm]:
+) -> list[report_models.PendingForm]:
     """Return at most `limit` scheduled forms without an answer that meet a cursor's `condition`, by date.
 
     On dates that satisfy `dates`, of the active ones of the clients `customer_ids` (None: all).
@@ -342,7 +330,7 @@ async def find_pending_forms(
 
 async def find_next_workout(
     ctx: Context, customer_id: ObjectId, after: str, *, without: Collection[str] = ()
-) -> BlockReference | None:
+) -> report_models.BlockReference | None:
     """Return the first workout of a client after a date.
 
     Those on the dates in `without` are left out. None without one.
@@ -355,7 +343,7 @@ async def find_next_workout(
 
 async def find_own_pending_forms(
     ctx: Context, customer_id: ObjectId, first: str, last: str, *, without: Collection[str] = ()
-) -> list[OwnPendingItem]:
+) -> list[report_models.OwnPendingItem]:
     """Return the forms without an answer of a client from the date `first` to `last`, by date.
 
     Those on the dates in `without` are left out.
@@ -412,7 +400,7 @@ def iterate_logged_blocks(ctx: Context) -> AsyncIterator[StoredBlock]:
 Status = Literal["planned", "done", "part", "missed", "rest", "away"]
 
 
-class CalendarBlock(BlockOutline):
+class CalendarBlock(report_models.BlockOutline):
     """A block with what became of it; a block without items is planned. `away`: the client does not train that day."""
 
     status: Status
@@ -432,7 +420,7 @@ class CalendarDay(TypedDict):
 
 async def find_outlines(
     ctx: Context, customer_id: ObjectId, first: str, last: str, *, without: Collection[str] = ()
-) -> list[BlockOutline]:
+) -> list[report_models.BlockOutline]:
     """Return the blocks of a client from the date `first` to `last`, in order, without their items.
 
     Those on the dates in `without` are left out.
@@ -458,7 +446,7 @@ async def list_days(
         find_outlines(ctx, customer_id, str(first), str(last), without=without),
         availability.get_absences(ctx, [customer_id], str(first), str(last)),
     )
-    listed: list[BlockOutline] = outlines
+    listed: list[report_models.BlockOutline] = outlines
     absences = absences_of[customer_id]
     blocks: dict[str, list[CalendarBlock]] = {}
     for outline in listed:
@@ -476,7 +464,7 @@ async def list_days(
     ]
 
 
-def status_of_block(block: BlockProgress, today: date, *, is_away: bool = False) -> Status:
+def status_of_block(block: report_models.BlockProgress, today: date, *, is_away: bool = False) -> Status:
     """Return what became of a block; `today` is the client's. What the client added is never missed.
 
     `is_away`: the client does not train on its day.
@@ -487,7 +475,9 @@ def status_of_block(block: BlockProgress, today: date, *, is_away: bool = False)
     return "planned" if status == "missed" and block.get("createdBy") is not None else status
 
 
-def status_of_day(blocks: Sequence[BlockProgress], today: date, *, is_away: bool = False) -> Status | None:
+def status_of_day(
+    blocks: Sequence[report_models.BlockProgress], today: date, *, is_away: bool = False
+) -> Status | None:
     """Return what became of the workouts among the blocks of a day; `today` is the client's.
 
     Days have this status everywhere: calendars, the last seven days of a client, charts, and, as it is completed or
@@ -500,7 +490,7 @@ def status_of_day(blocks: Sequence[BlockProgress], today: date, *, is_away: bool
     return "rest" if any(block["isRest"] for block in blocks) else None
 
 
-def _status_of(blocks: Sequence[BlockProgress], today: date, *, is_away: bool) -> Status:
+def _status_of(blocks: Sequence[report_models.BlockProgress], today: date, *, is_away: bool) -> Status:
     total = sum(block["totalItems"] for block in blocks)
     completed = sum(block["completedItems"] for block in blocks)
     if total and completed == total:

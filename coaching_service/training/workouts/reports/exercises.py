@@ -15,14 +15,8 @@ from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items.models import DatedItem, ExerciseItem, LastTime, WorkItem
 from coaching_service.training.workouts.items.totals import TOTALS, logged_sets
+from coaching_service.training.workouts.reports import models as report_models
 from coaching_service.training.workouts.reports.blocks import Stage
-from coaching_service.training.workouts.reports.models import (
-    DoneExercise,
-    ExerciseSession,
-    ExerciseSum,
-    LastSession,
-    LiftResult,
-)
 from coaching_service.training.workouts.sets import Best, PlannedSet, RecordKey
 from coaching_service.training.workouts.store import BY_DATE, blocks
 
@@ -47,7 +41,7 @@ async def find_exercise_sessions(
     *,
     include_planned: bool,
     without: Collection[str] = (),
-) -> tuple[list[ExerciseSession], int]:
+) -> tuple[list[report_models.ExerciseSession], int]:
     """Return a client's blocks in which an exercise was done for one part of their list, and the total number.
 
     Only sessions of the selection. With `include_planned` also if it is only planned. Each has only the items
@@ -70,7 +64,7 @@ async def find_exercise_sessions(
 
 async def find_exercise_sessions_between(
     ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, first: str, last: str
-) -> list[ExerciseSession]:
+) -> list[report_models.ExerciseSession]:
     """Return a client's blocks from the date `first` to `last` in which an exercise was done, by date.
 
     Each has only the items with the exercise, and of these only the fields that training load needs.
@@ -87,7 +81,7 @@ async def find_exercise_sessions_between(
 
 async def find_done_exercises(
     ctx: Context, customer_id: ObjectId, *, without: Collection[str] = ()
-) -> list[DoneExercise]:
+) -> list[report_models.DoneExercise]:
     """Return every exercise that a client did, the one done latest first.
 
     Blocks on the dates in `without` are left out.
@@ -124,7 +118,7 @@ async def find_lift_results(
     last: str,
     *,
     without: Collection[str] = (),
-) -> list[LiftResult]:
+) -> list[report_models.LiftResult]:
     """Return what a client did for some exercises in each block from the date `first` to `last`, by date.
 
     Blocks on the dates in `without` are left out.
@@ -147,7 +141,7 @@ async def find_last_sessions(
     before: str,
     *,
     without: Collection[str] = (),
-) -> dict[ObjectId, ExerciseSession]:
+) -> dict[ObjectId, report_models.ExerciseSession]:
     """Return the latest session before the date `before` of each exercise planned in some of a client's blocks.
 
     The keys are the exercises; those without such a session are left out. A session has only the items with its
@@ -176,7 +170,7 @@ async def find_last_sessions(
         {"$unwind": "$session"},
     ]
     condition = {"customerId": customer_id, "_id": {"$in": list(block_ids)}}
-    sessions: list[LastSession] = await blocks.aggregate(ctx, condition, *stages, hint="_id_")
+    sessions: list[report_models.LastSession] = await blocks.aggregate(ctx, condition, *stages, hint="_id_")
     return {each["_id"]: each["session"] for each in sessions}
 
 
@@ -283,7 +277,9 @@ async def find_items(ctx: Context, customer_id: ObjectId, item_ids: Sequence[Obj
     return await blocks.aggregate(ctx, condition, *stages, hint=_BY_ITEM)
 
 
-async def sum_by_exercise(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[ExerciseSum]:
+async def sum_by_exercise(
+    ctx: Context, customer_id: ObjectId, first: str, last: str
+) -> list[report_models.ExerciseSum]:
     """Return the totals of each exercise that a client did from the date `first` to `last`."""
     stages: list[Stage] = [
         {"$project": {"_id": 0, "done": "$done.exercises"}},
@@ -333,18 +329,20 @@ async def add_last_times(
     ids_by_date = {date: [block["_id"] for block in blocks if block["date"] == date] for date in dates}
     reads = (find_last_sessions(ctx, customer_id, ids, date, without=without) for date, ids in ids_by_date.items())
     sessions = await gather_reads(ctx, *reads)
-    sessions_by_date: dict[str | None, dict[ObjectId, ExerciseSession]] = dict(zip(dates, sessions, strict=True))
+    sessions_by_date: dict[str | None, dict[ObjectId, report_models.ExerciseSession]] = dict(
+        zip(dates, sessions, strict=True)
+    )
     return [_with_last_times(block, sessions_by_date.get(block["date"], {})) for block in blocks]
 
 
-def _with_last_times(block: Block, sessions: Mapping[ObjectId, ExerciseSession]) -> Block:
+def _with_last_times(block: Block, sessions: Mapping[ObjectId, report_models.ExerciseSession]) -> Block:
     items: list[WorkItem] = [
         _with_last_time(item, sessions) if item["type"] == "EXERCISE" else item for item in block["items"]
     ]
     return {**block, "items": items}
 
 
-def _with_last_time(item: ExerciseItem, sessions: Mapping[ObjectId, ExerciseSession]) -> ExerciseItem:
+def _with_last_time(item: ExerciseItem, sessions: Mapping[ObjectId, report_models.ExerciseSession]) -> ExerciseItem:
     exercise_id = item["exerciseId"]
     session = sessions.get(exercise_id)
     last_time: LastTime | None = None

@@ -27,33 +27,16 @@ from coaching_service.training.workout_text.lines import parse_items
 from coaching_service.training.workouts.blocks.models import SESSION_FIELDS, Block, BlockName
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.items.models import WORKOUT_TYPES, ItemInput, WorkItem
+from coaching_service.web import pages as web_pages
 from coaching_service.web.formatting import quantity
-from coaching_service.web.pages import MonthQuery, PageQuery, Pages, Redirect, list_url
-from coaching_service.web.views.customer_layout import (
-    KINDS,
-    LENGTHS,
-    PERIOD_CHANGE,
-    USUAL_LENGTH,
-    AbsenceForm,
-    calendar_path,
-    describe_period,
-    describe_saved,
-    form_path,
-    is_session,
-    item_path,
-    label_day,
-    label_month,
-    list_bands,
-    to_period,
-    workout_path,
-)
+from coaching_service.web.views import customer_layout
 from coaching_service.web.views.results import FEELINGS, Confirmation
 from coaching_service.web.views.train.workout import WORKOUT, workout_page
 
 # --- What a client sees first: the workouts of today, what is due, and the week ---------------------------------------
 
 
-pages = Pages("/train")
+pages = web_pages.Pages("/train")
 
 _NAMES = 4  # how many exercises of a session are named
 _NOUNS = {"TASK": "task", "FORM": "form", "METRICS": "measurement", "REMINDER": "reminder"}
@@ -92,7 +75,7 @@ async def today_page(ctx: Context) -> dict[str, Any]:
     """The client's day."""
     overview = await own_today.get_overview(ctx)
     today = overview["today"]
-    sessions = [block for block in today["blocks"] if is_session(block)]
+    sessions = [block for block in today["blocks"] if customer_layout.is_session(block)]
     rights, days_to_move = await gather_reads(
         ctx, own_schedule.get_rights(ctx), own_schedule.list_days_to_move(ctx, sessions)
     )
@@ -104,12 +87,12 @@ async def today_page(ctx: Context) -> dict[str, Any]:
         "sessions": [_describe_session(block, days_to_move.get(block["_id"], ())) for block in sessions],
         "is_rest_day": any(block["isRest"] for block in today["blocks"]),
         "may_add": rights["clientsMayAdd"],
-        "absence": describe_period(today["availability"], day) if today["availability"] else None,
-        "kinds": KINDS,
-        "lengths": LENGTHS,
-        "usual_length": USUAL_LENGTH,
+        "absence": customer_layout.describe_period(today["availability"], day) if today["availability"] else None,
+        "kinds": customer_layout.KINDS,
+        "lengths": customer_layout.LENGTHS,
+        "usual_length": customer_layout.USUAL_LENGTH,
         "due": list(_list_due(today, day)),
-        "label_day": partial(label_day, today=day),
+        "label_day": partial(customer_layout.label_day, today=day),
     }
 
 
@@ -117,11 +100,11 @@ def _list_kept_paths(blocks: list[Block]) -> Iterator[str]:
     """Yield the paths of the pages that open without a connection: the calendar, workouts and forms of two days."""
     yield "/train/calendar"
     for block in blocks:
-        if is_session(block):
-            yield workout_path(block["_id"])
+        if customer_layout.is_session(block):
+            yield customer_layout.workout_path(block["_id"])
         for item in block["items"]:
             if item["type"] == "FORM":
-                yield form_path(block["_id"], item["_id"])
+                yield customer_layout.form_path(block["_id"], item["_id"])
 
 
 def _describe_session(block: Block, days_to_move: Sequence[str]) -> Session:
@@ -129,7 +112,7 @@ def _describe_session(block: Block, days_to_move: Sequence[str]) -> Session:
     handled = sum(item["isCompleted"] or item.get("skipped") is not None for item in block["items"])
     return {
         "name": block["name"],
-        "path": workout_path(block["_id"]),
+        "path": customer_layout.workout_path(block["_id"]),
         "state": _state_of(block, handled),
         "facts": _count_parts(block["items"], len(names)),
         "exercises": names[:_NAMES],
@@ -179,9 +162,9 @@ def _count_sets(item: WorkItem) -> int:
 def _list_due(today: Today, day: date) -> Iterator[Due]:
     """Yield what is due, what is overdue first: forms, measurements and habits of today, and unread messages."""
     for form in today["pendingForms"]:
-        since = label_day(form["date"], day, within=True)
+        since = customer_layout.label_day(form["date"], day, within=True)
         note = f"Since {since}" if form["isOverdue"] else "Today"
-        path = form_path(form["wblockId"], form["witemId"])
+        path = customer_layout.form_path(form["wblockId"], form["witemId"])
         yield _due("clipboard-list", form["formName"], note, path, is_overdue=form["isOverdue"])
     for block in today["blocks"]:
         for item in block["items"]:
@@ -192,7 +175,7 @@ def _list_due(today: Today, day: date) -> Iterator[Due]:
 
 
 def _due_item(block_id: ObjectId, item: WorkItem, *, is_habit: bool) -> Iterator[Due]:
-    path = item_path(block_id, item["_id"])
+    path = customer_layout.item_path(block_id, item["_id"])
     if item["type"] == "METRICS":
         names = ", ".join(metric["name"] for metric in item["metricsFields"]["metrics"])
         yield _due("ruler", item["metricsFields"]["name"], names, path)
@@ -211,7 +194,7 @@ _WEEK = timedelta(days=7)
 _PLANS_PER_PAGE = 20
 
 
-class _CalendarQuery(MonthQuery):
+class _CalendarQuery(web_pages.MonthQuery):
     """`week` is any date of the week to show; the current week if there is neither."""
 
     week: Annotated[str | None, SearchedDate()]
@@ -225,7 +208,7 @@ async def calendar_page(ctx: Context, query: _CalendarQuery) -> dict[str, Any]:
     shared = {
         "may_add": rights["clientsMayAdd"],
         "today": today,
-        "label_day": partial(label_day, today=today),
+        "label_day": partial(customer_layout.label_day, today=today),
         "this_month": f"{today:%Y-%m}",
     }
     if query["month"]:
@@ -237,7 +220,7 @@ async def calendar_page(ctx: Context, query: _CalendarQuery) -> dict[str, Any]:
 
 async def _list_bands(ctx: Context, first: date, last: date) -> dict[str, str]:
     periods = (await availability.get_periods(ctx, [ctx.caller.id], str(first), str(last)))[ctx.caller.id]
-    return list_bands(periods, map(date.fromordinal, range(first.toordinal(), last.toordinal() + 1)))
+    return customer_layout.list_bands(periods, map(date.fromordinal, range(first.toordinal(), last.toordinal() + 1)))
 
 
 async def _load_week(ctx: Context, day: date, today: date) -> dict[str, Any]:
@@ -261,7 +244,7 @@ async def _load_month(ctx: Context, month: str, today: date) -> dict[str, Any]:
     last = first.replace(day=monthrange(first.year, first.month)[1])
     return {
         "view": "month",
-        "title": label_month(month),
+        "title": customer_layout.label_month(month),
         "month": month,
         "days": await own_calendar.list_own_days(ctx, first, last, today=today),
         "bands": await _list_bands(ctx, first, last),
@@ -274,21 +257,21 @@ async def _load_month(ctx: Context, month: str, today: date) -> dict[str, Any]:
 
 
 @pages.get("/history", access=customer(), template="train/history.html")
-async def history_page(ctx: Context, query: MonthQuery) -> dict[str, Any]:
+async def history_page(ctx: Context, query: web_pages.MonthQuery) -> dict[str, Any]:
     """The workouts done in a month, the latest one that has any if none is named."""
     return {
         "done": await own_calendar.get_done_month(ctx, query["month"]),
-        "label_day": partial(label_day, today=ctx.caller.today()),
-        "label_month": label_month,
+        "label_day": partial(customer_layout.label_day, today=ctx.caller.today()),
+        "label_month": customer_layout.label_month,
         "feelings": dict(FEELINGS),
     }
 
 
 @pages.get("/plan", access=customer(), template="train/plan.html")
-async def plan_page(ctx: Context, query: PageQuery) -> dict[str, Any]:
+async def plan_page(ctx: Context, query: web_pages.PageQuery) -> dict[str, Any]:
     """The versions of the nutrition plan, the latest first."""
     page = await nutrition_plans.list_plans(ctx, ctx.caller.id, page=query["page"], size=_PLANS_PER_PAGE)
-    return {"page": page, "address": list_url("/train/plan", query)}
+    return {"page": page, "address": web_pages.list_url("/train/plan", query)}
 
 
 # --- What clients change of their calendar: moving a workout, workouts of their own, and when they cannot train -------
@@ -315,11 +298,11 @@ class _NewWorkoutForm(_Details, Confirmation):
 
 
 @pages.post(f"{WORKOUT}/move", access=customer(), on=workout_page, idempotent=True)
-async def move_own_workout(ctx: Context, wblock_id: ObjectId, form: WorkoutDate) -> Redirect:
+async def move_own_workout(ctx: Context, wblock_id: ObjectId, form: WorkoutDate) -> web_pages.Redirect:
     """Move a workout to another day."""
     block = await own_schedule.move(ctx, wblock_id, form["date"])
-    day = label_day(str(block["date"]), ctx.caller.today(), within=True)
-    return Redirect(calendar_path(str(block["date"])), f"{block['name']} moved to {day}.")
+    day = customer_layout.label_day(str(block["date"]), ctx.caller.today(), within=True)
+    return web_pages.Redirect(customer_layout.calendar_path(str(block["date"])), f"{block['name']} moved to {day}.")
 
 
 @pages.get("/add-workout", access=customer(), template="train/add_workout.html")
@@ -330,13 +313,13 @@ async def add_workout_page(ctx: Context, query: _DayQuery) -> dict[str, Any]:
 
 
 @pages.post("/add-workout", access=customer(), on=add_workout_page)
-async def add_workout(ctx: Context, form: _NewWorkoutForm) -> Redirect:
+async def add_workout(ctx: Context, form: _NewWorkoutForm) -> web_pages.Redirect:
     """Add a workout of the client's own."""
     items, remarks = await _read_items(ctx, form["text"])
     workout: NewOwnWorkout = {"name": form["name"], "date": form["date"], "items": items}
     block = await own_schedule.create(ctx, workout)
-    target = workout_path(block["_id"]) if items else change_path(block["_id"])
-    return Redirect(target, f"{block['name']} added.{remarks}")
+    target = customer_layout.workout_path(block["_id"]) if items else change_path(block["_id"])
+    return web_pages.Redirect(target, f"{block['name']} added.{remarks}")
 
 
 @pages.get(_OWN, access=customer(), template="train/change_workout.html")
@@ -348,7 +331,7 @@ async def change_workout_page(ctx: Context, own_workout_id: ObjectId) -> dict[st
         "version": block["version"],
         "items": [describe_item(item, ctx.caller.company.load_unit) for item in block["items"]],
         "page_path": change_path(own_workout_id),
-        "workout_path": workout_path(own_workout_id),
+        "workout_path": customer_layout.workout_path(own_workout_id),
     }
 
 
@@ -358,33 +341,33 @@ async def change_workout_page(ctx: Context, own_workout_id: ObjectId) -> dict[st
     form=patch_of(input_of(_Details), name="OwnWorkoutForm"),
     on=change_workout_page,
 )
-async def change_own_workout(ctx: Context, own_workout_id: ObjectId, form: OwnWorkoutChange) -> Redirect:
+async def change_own_workout(ctx: Context, own_workout_id: ObjectId, form: OwnWorkoutChange) -> web_pages.Redirect:
     """Change the name and day of a workout of the client's own."""
     block = await own_schedule.update(ctx, own_workout_id, form)
-    return Redirect(workout_path(own_workout_id), f"{block['name']} saved.")
+    return web_pages.Redirect(customer_layout.workout_path(own_workout_id), f"{block['name']} saved.")
 
 
 @pages.post(f"{_OWN}/text", access=customer(), on=change_workout_page)
-async def add_own_items(ctx: Context, own_workout_id: ObjectId, form: _ItemsForm) -> Redirect:
+async def add_own_items(ctx: Context, own_workout_id: ObjectId, form: _ItemsForm) -> web_pages.Redirect:
     """Add exercises to a workout of the client's own."""
     items, remarks = await _read_items(ctx, form["text"])
     await own_schedule.add_items(ctx, own_workout_id, items)
-    return Redirect(change_path(own_workout_id), f"{quantity(len(items), 'item')} added.{remarks}")
+    return web_pages.Redirect(change_path(own_workout_id), f"{quantity(len(items), 'item')} added.{remarks}")
 
 
 @pages.post(f"{_OWN}/items/{{witemId}}/remove", access=customer(), on=change_workout_page, deletes=True)
-async def remove_own_item(ctx: Context, own_workout_id: ObjectId, witem_id: ObjectId) -> Redirect:
+async def remove_own_item(ctx: Context, own_workout_id: ObjectId, witem_id: ObjectId) -> web_pages.Redirect:
     """Remove an exercise from a workout of the client's own."""
     await own_schedule.delete_item(ctx, own_workout_id, witem_id)
-    return Redirect(change_path(own_workout_id), "Removed.")
+    return web_pages.Redirect(change_path(own_workout_id), "Removed.")
 
 
 @pages.post(f"{_OWN}/delete", access=customer(), on=change_workout_page, deletes=True)
-async def delete_own_workout(ctx: Context, own_workout_id: ObjectId) -> Redirect:
+async def delete_own_workout(ctx: Context, own_workout_id: ObjectId) -> web_pages.Redirect:
     """Delete a workout of the client's own."""
     block = await own_schedule.get_own(ctx, own_workout_id)
     await own_schedule.delete(ctx, own_workout_id)
-    return Redirect(calendar_path(str(block["date"])), "Workout deleted.")
+    return web_pages.Redirect(customer_layout.calendar_path(str(block["date"])), "Workout deleted.")
 
 
 def change_path(block_id: ObjectId) -> str:
@@ -408,18 +391,20 @@ async def own_availability_page(ctx: Context) -> dict[str, Any]:
     periods = await availability.list_availability(ctx, ctx.caller.id)
     return {
         "today": today,
-        "kinds": KINDS,
-        "lengths": LENGTHS,
-        "usual_length": USUAL_LENGTH,
-        "periods": [{**period, **describe_period(period, today)} for period in reversed(periods)],
+        "kinds": customer_layout.KINDS,
+        "lengths": customer_layout.LENGTHS,
+        "usual_length": customer_layout.USUAL_LENGTH,
+        "periods": [{**period, **customer_layout.describe_period(period, today)} for period in reversed(periods)],
     }
 
 
 @_absences.post("", access=customer(), on=own_availability_page)
-async def add_own_absence(ctx: Context, form: AbsenceForm) -> Redirect:
+async def add_own_absence(ctx: Context, form: customer_layout.AbsenceForm) -> web_pages.Redirect:
     """Say that the client is away, ill, injured or trains with limits."""
-    period = await availability.create(ctx, ctx.caller.id, to_period(form))
-    return Redirect("/train", f"{describe_saved(period, ctx.caller.today())} Your coach sees it.")
+    period = await availability.create(ctx, ctx.caller.id, customer_layout.to_period(form))
+    return web_pages.Redirect(
+        "/train", f"{customer_layout.describe_saved(period, ctx.caller.today())} Your coach sees it."
+    )
 
 
 @_absences.get(_PERIOD, access=customer(), template="train/change_availability.html")
@@ -428,21 +413,21 @@ async def change_own_availability_page(ctx: Context, availability_id: ObjectId) 
     periods = await availability.list_availability(ctx, ctx.caller.id)
     period = require_by_id(periods, availability_id, "availability")
     return {
-        "period": {**period, **describe_period(period, ctx.caller.today())},
+        "period": {**period, **customer_layout.describe_period(period, ctx.caller.today())},
         "version": period["version"],
-        "kinds": KINDS,
+        "kinds": customer_layout.KINDS,
     }
 
 
-@_absences.post(_PERIOD, access=customer(), form=PERIOD_CHANGE, on=change_own_availability_page)
-async def change_own_absence(ctx: Context, availability_id: ObjectId, form: AvailabilityChange) -> Redirect:
+@_absences.post(_PERIOD, access=customer(), form=customer_layout.PERIOD_CHANGE, on=change_own_availability_page)
+async def change_own_absence(ctx: Context, availability_id: ObjectId, form: AvailabilityChange) -> web_pages.Redirect:
     """Change a period that the client has entered."""
     await availability.update(ctx, ctx.caller.id, availability_id, form)
-    return Redirect(_absences.prefix, "Saved.")
+    return web_pages.Redirect(_absences.prefix, "Saved.")
 
 
 @_absences.post(f"{_PERIOD}/delete", access=customer(), on=change_own_availability_page, deletes=True)
-async def delete_own_absence(ctx: Context, availability_id: ObjectId) -> Redirect:
+async def delete_own_absence(ctx: Context, availability_id: ObjectId) -> web_pages.Redirect:
     """Delete a period that the client has entered."""
     await availability.delete(ctx, ctx.caller.id, availability_id)
-    return Redirect(_absences.prefix, "Deleted.")
+    return web_pages.Redirect(_absences.prefix, "Deleted.")

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypedDict
 from markupsafe import Markup
 from marshmallow import fields
 
+from coaching_service.core import validation
 from coaching_service.core.auth import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
@@ -19,7 +20,6 @@ from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
 from coaching_service.core.http.responses import Download
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import CalendarDate, Choice, ListOf, SearchedDate, Text
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity import models
 from coaching_service.people.activity.models import RECORD_NAMES
@@ -36,42 +36,14 @@ from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.reports.models import LiftResult
 from coaching_service.training.workouts.sets import RecordKey, unit_of
 from coaching_service.web import charts
+from coaching_service.web import pages as web_pages
 from coaching_service.web.formatting import format_date, quantity, record_name
 from coaching_service.web.forms import ReceivedFiles
-from coaching_service.web.pages import ConfirmedAction, PageQuery, Pages, Redirect, list_url
-from coaching_service.web.views.customer_details import (
-    PHOTOS_FORM,
-    SIDES,
-    PhotosForm,
-    ShownPhoto,
-    Side,
-    Weights,
-    add_received,
-    describe_weight,
-    find_weights,
-    missing_sides,
-    weight_at,
-)
+from coaching_service.web.views import customer_details
+from coaching_service.web.views import results as view_results
 from coaching_service.web.views.customer_layout import label_day
-from coaching_service.web.views.results import (
-    Confirmation,
-    DoneSet,
-    NamedRecord,
-    Point,
-    ValueDate,
-    ValueRow,
-    best_points,
-    describe_records,
-    describe_set,
-    entered_values,
-    main_points,
-    require_confirmed_values,
-    require_past_date,
-    show_records,
-    show_results,
-)
 
-pages = Pages("/train")
+pages = web_pages.Pages("/train")
 
 
 # --- How to do an exercise, and what the client has done in it --------------------------------------------------------
@@ -90,8 +62,8 @@ _COLUMNS: dict[models.RecordType, str] = {
 }
 
 
-class _ExerciseQuery(PageQuery):
-    months: Annotated[str, Choice(*_PERIODS), Default("12")]
+class _ExerciseQuery(web_pages.PageQuery):
+    months: Annotated[str, validation.Choice(*_PERIODS), Default("12")]
 
 
 class LiftChart(TypedDict):
@@ -99,7 +71,7 @@ class LiftChart(TypedDict):
 
     name: str
     unit: str
-    points: list[Point]
+    points: list[view_results.Point]
     drawing: Markup
 
 
@@ -115,7 +87,7 @@ class Session(TypedDict):
 
     date: str
     wblockId: ObjectId
-    sets: list[DoneSet]
+    sets: list[view_results.DoneSet]
 
 
 @_exercise.get("", access=customer(), template="train/exercise.html")
@@ -131,7 +103,7 @@ async def own_exercise_page(ctx: Context, exercise_id: ObjectId, query: _Exercis
         personal_records.list_records(ctx, client_id),
     )
     unit = ctx.caller.load_unit
-    done = show_results(ctx, results[exercise_id])
+    done = view_results.show_results(ctx, results[exercise_id])
     return {
         "exercise": exercise,
         "uploads": [each for each in exercise["media"] if each["source"] == "upload"],
@@ -139,27 +111,32 @@ async def own_exercise_page(ctx: Context, exercise_id: ObjectId, query: _Exercis
         "months": query["months"],
         "periods": _PERIODS,
         "unit": unit,
-        "records": describe_records(show_records(ctx, [each for each in records if each["exerciseId"] == exercise_id])),
+        "records": view_results.describe_records(
+            view_results.show_records(ctx, [each for each in records if each["exerciseId"] == exercise_id])
+        ),
         "charts": _draw_charts(done, unit),
         "results": _tabulate(done, unit),
         "page": sessions,
         "sessions": [_describe_session(session, unit) for session in show_loads(sessions["docs"], ctx, unit)],
         "label_day": partial(label_day, today=today),
-        "page_url": list_url(f"/train/exercises/{exercise_id}", {"months": query["months"]}),
+        "page_url": web_pages.list_url(f"/train/exercises/{exercise_id}", {"months": query["months"]}),
     }
 
 
 def _draw_charts(results: Sequence[LiftResult], unit: str) -> list[LiftChart]:
     """Return the charts of the values that at least two workouts have; repetitions only where no load was lifted."""
-    loads = best_points(results, RecordKey(models.HEAVIEST_LOAD))
+    loads = view_results.best_points(results, RecordKey(models.HEAVIEST_LOAD))
     values = [
-        ("Estimated 1RM", unit, best_points(results, RecordKey(models.ESTIMATED_ONE_REP_MAX))),
+        ("Estimated 1RM", unit, view_results.best_points(results, RecordKey(models.ESTIMATED_ONE_REP_MAX))),
         ("Top load", unit, loads),
-        ("Least assistance", unit, best_points(results, RecordKey(models.LEAST_ASSISTANCE))),
-        ("Most reps in a set", "reps", [] if loads else best_points(results, RecordKey(models.MOST_REPS))),
-        ("Longest time", "s", best_points(results, RecordKey(models.LONGEST_TIME))),
-        ("Farthest distance", "m", best_points(results, RecordKey(models.FARTHEST_DISTANCE))),
-        *((record_name(key._asdict()), "s", best_points(results, key)) for key in _frequent_distances(results)),
+        ("Least assistance", unit, view_results.best_points(results, RecordKey(models.LEAST_ASSISTANCE))),
+        ("Most reps in a set", "reps", [] if loads else view_results.best_points(results, RecordKey(models.MOST_REPS))),
+        ("Longest time", "s", view_results.best_points(results, RecordKey(models.LONGEST_TIME))),
+        ("Farthest distance", "m", view_results.best_points(results, RecordKey(models.FARTHEST_DISTANCE))),
+        *(
+            (record_name(key._asdict()), "s", view_results.best_points(results, key))
+            for key in _frequent_distances(results)
+        ),
         ("Volume (load × reps)", unit, [(each["date"], each["volumeLoad"]) for each in results if each["volumeLoad"]]),
     ]
     return [
@@ -205,7 +182,7 @@ def _describe_session(session: ExerciseSession, unit: str) -> Session:
     return {
         "date": session["date"],
         "wblockId": session["wblockId"],
-        "sets": [describe_set(done, unit) for done in session["sets"]],
+        "sets": [view_results.describe_set(done, unit) for done in session["sets"]],
     }
 
 
@@ -217,17 +194,17 @@ _DATES_PER_PAGE = 6
 _COMPARED_DATES = 100
 
 
-class _PhotosQuery(PageQuery):
+class _PhotosQuery(web_pages.PageQuery):
     """`left` and `right` are dates to compare; `date` is the one with which the form for photos begins."""
 
-    left: Annotated[str, Text(allow_blank=True), Default("")]
-    right: Annotated[str, Text(allow_blank=True), Default("")]
-    side: Annotated[str | None, Choice(*SIDES)]
-    date: Annotated[str | None, SearchedDate()]
+    left: Annotated[str, validation.Text(allow_blank=True), Default("")]
+    right: Annotated[str, validation.Text(allow_blank=True), Default("")]
+    side: Annotated[str | None, validation.Choice(*customer_details.SIDES)]
+    date: Annotated[str | None, validation.SearchedDate()]
 
 
 class _PictureQuery(TypedDict):
-    side: Annotated[str, Choice(*SIDES), Default("front")]
+    side: Annotated[str, validation.Choice(*customer_details.SIDES), Default("front")]
     size: Annotated[Literal["small", "full"], Default("full")]
 
 
@@ -236,28 +213,28 @@ class PhotoDate(TypedDict):
 
     _id: ObjectId
     date: str
-    sides: list[Side]
+    sides: list[customer_details.Side]
     weight: MetricHistoryEntry | None
 
 
 class Comparison(TypedDict):
     """Two dates with a picture of one side, and the dates and sides that can be chosen."""
 
-    side: Side
+    side: customer_details.Side
     left: PhotoDate
     right: PhotoDate
     dates: list[str]
-    sides: list[Side]
+    sides: list[customer_details.Side]
 
 
-def describe_photos(record: ProgressPhoto, weights: Weights | None = None) -> PhotoDate:
+def describe_photos(record: ProgressPhoto, weights: customer_details.Weights | None = None) -> PhotoDate:
     """Return what the pages show of the photos of one date."""
-    missing = missing_sides(record)
+    missing = customer_details.missing_sides(record)
     return {
         "_id": record["_id"],
         "date": record["createdAt"],
-        "sides": [side for side in SIDES if side not in missing],
-        "weight": weight_at(weights, record["createdAt"]),
+        "sides": [side for side in customer_details.SIDES if side not in missing],
+        "weight": customer_details.weight_at(weights, record["createdAt"]),
     }
 
 
@@ -268,7 +245,7 @@ async def photos_page(ctx: Context, query: _PhotosQuery) -> dict[str, Any]:
         ctx,
         progress_photos.list_photos(ctx, ctx.caller.id, page=query["page"], size=_DATES_PER_PAGE),
         progress_photos.list_photos(ctx, ctx.caller.id, page=1, size=_COMPARED_DATES),
-        find_weights(ctx, ctx.caller.id),
+        customer_details.find_weights(ctx, ctx.caller.id),
     )
     today = ctx.caller.today()
     comparison = _compare([describe_photos(record, weights) for record in newest["docs"]], query)
@@ -287,19 +264,19 @@ async def photos_page(ctx: Context, query: _PhotosQuery) -> dict[str, Any]:
         else [],
         "weight_name": weights["name"] if weights else "",
         "weight_unit": weights["unit"] if weights else "",
-        "form_sides": SIDES,
+        "form_sides": customer_details.SIDES,
         "is_adding": query["date"] is not None,
         "date": query["date"] or today,
         "today": today,
         "label_day": partial(label_day, today=today),
-        "page_url": list_url(_photos.prefix, {}),
+        "page_url": web_pages.list_url(_photos.prefix, {}),
     }
 
 
 def _compare(newest_first: Sequence[PhotoDate], query: _PhotosQuery) -> Comparison | None:
     """Choose two dates and a side that both have, as far as the query leaves a choice; None without two such dates."""
-    by_side = {side: [each for each in newest_first if side in each["sides"]] for side in SIDES}
-    sides = [side for side in SIDES if len(by_side[side]) > 1]
+    by_side = {side: [each for each in newest_first if side in each["sides"]] for side in customer_details.SIDES}
+    sides = [side for side in customer_details.SIDES if len(by_side[side]) > 1]
     if not sides:
         return None
     side = query["side"] if query["side"] in sides else sides[0]
@@ -313,24 +290,28 @@ def _compare(newest_first: Sequence[PhotoDate], query: _PhotosQuery) -> Comparis
     }
 
 
-def _show(photos: PhotoDate, side: str, size: str, weights: Weights | None, caption: str) -> ShownPhoto:
+def _show(
+    photos: PhotoDate, side: str, size: str, weights: customer_details.Weights | None, caption: str
+) -> customer_details.ShownPhoto:
     picture_url = f"{_photos.prefix}/{photos['_id']}/picture?side={side}"
     return {
         "src": f"{picture_url}&size={size}",
         "full": picture_url,
         "alt": f"{side.capitalize()}, {format_date(photos['date'])}",
         "caption": caption,
-        "note": describe_weight(weights, photos["date"]),
+        "note": customer_details.describe_weight(weights, photos["date"]),
     }
 
 
-@_photos.post("", access=customer(), form=PHOTOS_FORM, on=photos_page)
-async def add_own_photos(ctx: Context, form: PhotosForm, files: ReceivedFiles) -> Redirect:
+@_photos.post("", access=customer(), form=customer_details.PHOTOS_FORM, on=photos_page)
+async def add_own_photos(ctx: Context, form: customer_details.PhotosForm, files: ReceivedFiles) -> web_pages.Redirect:
     """Add the photos of a date, replacing the photos of the same sides, and offer the form for missing ones."""
     day = form["createdAt"]
-    require_past_date("createdAt", day, ctx.caller.today())
-    record, notice = await add_received(ctx, ctx.caller.id, day, files)
-    return Redirect(f"{_photos.prefix}?date={day}" if missing_sides(record) else _photos.prefix, notice)
+    view_results.require_past_date("createdAt", day, ctx.caller.today())
+    record, notice = await customer_details.add_received(ctx, ctx.caller.id, day, files)
+    return web_pages.Redirect(
+        f"{_photos.prefix}?date={day}" if customer_details.missing_sides(record) else _photos.prefix, notice
+    )
 
 
 @_photos.get("/{photoId}/picture", access=customer(), template="")
@@ -341,11 +322,13 @@ async def picture(ctx: Context, photo_id: ObjectId, query: _PictureQuery) -> Dow
 
 
 @_photos.confirm("/{photoId}/delete", access=customer(), template="train/delete_photos.html", deletes=True)
-async def delete_own_photos(ctx: Context, photo_id: ObjectId) -> ConfirmedAction:
+async def delete_own_photos(ctx: Context, photo_id: ObjectId) -> web_pages.ConfirmedAction:
     """Delete the photos of a date."""
     photos = describe_photos(await progress_photos.get(ctx, ctx.caller.id, photo_id))
-    done = Redirect(_photos.prefix, "Photos deleted.")
-    return ConfirmedAction({"photos": photos}, partial(progress_photos.delete, ctx, ctx.caller.id, photo_id), done)
+    done = web_pages.Redirect(_photos.prefix, "Photos deleted.")
+    return web_pages.ConfirmedAction(
+        {"photos": photos}, partial(progress_photos.delete, ctx, ctx.caller.id, photo_id), done
+    )
 
 
 # --- What a client has achieved: the exercises done with their records, and measurements, which are entered here ------
@@ -367,12 +350,12 @@ class LiftCard(TypedDict):
     has_page: bool
     last_date: str
     sessions: int
-    records: list[NamedRecord]
+    records: list[view_results.NamedRecord]
     trend: Markup | None
 
 
 @_progress.get("", access=customer(), template="train/progress.html")
-async def progress_page(ctx: Context, query: PageQuery) -> dict[str, Any]:
+async def progress_page(ctx: Context, query: web_pages.PageQuery) -> dict[str, Any]:
     """The client's exercises, the one done latest first; the latest measurements and photos on the first page."""
     client_id, today = ctx.caller.id, ctx.caller.today()
     done, records, metric_sets, photos = await gather_reads(
@@ -388,7 +371,7 @@ async def progress_page(ctx: Context, query: PageQuery) -> dict[str, Any]:
         service.list_results(ctx, client_id, ids, str(today - _TREND), str(today)),
         exercises.get_usable_names(ctx, ids),
     )
-    shown = show_records(ctx, records)
+    shown = view_results.show_records(ctx, records)
     measurements = [
         {"set_id": metric_set["_id"], **each}
         for metric_set in metric_sets
@@ -402,7 +385,7 @@ async def progress_page(ctx: Context, query: PageQuery) -> dict[str, Any]:
         "measurements": measurements[:_MAX_MEASUREMENTS],
         "photos": describe_photos(photos["docs"][0]) if photos["docs"] else None,
         "label_day": partial(label_day, today=today),
-        "page_url": list_url(_progress.prefix, {}),
+        "page_url": web_pages.list_url(_progress.prefix, {}),
     }
 
 
@@ -410,7 +393,7 @@ def _describe_lift(
     done: DoneExercise, records: Sequence[PersonalRecord], results: Sequence[LiftResult], usable: Any
 ) -> LiftCard:
     exercise_id, name = done["exercise"]["_id"], done["exercise"]["name"]
-    record_type, points = main_points(results)
+    record_type, points = view_results.main_points(results)
     label = f"{RECORD_NAMES[record_type]} in the last 6 months"
     return {
         "_id": exercise_id,
@@ -418,22 +401,24 @@ def _describe_lift(
         "has_page": exercise_id in usable,
         "last_date": done["lastDate"],
         "sessions": done["sessions"],
-        "records": describe_records(record for record in records if record["exerciseId"] == exercise_id),
+        "records": view_results.describe_records(record for record in records if record["exerciseId"] == exercise_id),
         "trend": charts.sparkline(points, label) if len(points) > 1 else None,
     }
 
 
 class _DateQuery(TypedDict):
-    date: Annotated[str | None, SearchedDate()]
+    date: Annotated[str | None, validation.SearchedDate()]
 
 
-class _Value(ValueRow):
+class _Value(view_results.ValueRow):
     metricsSetId: ObjectId
 
 
-class _Values(Confirmation):
-    date: Annotated[str, CalendarDate()]
-    values: Annotated[list[_Value], ListOf(fields.Nested(input_of(_Value)), maximum=_MAX_VALUES), Default(list)]
+class _Values(view_results.Confirmation):
+    date: Annotated[str, validation.CalendarDate()]
+    values: Annotated[
+        list[_Value], validation.ListOf(fields.Nested(input_of(_Value)), maximum=_MAX_VALUES), Default(list)
+    ]
 
 
 @_measurements.get("", access=customer(), template="train/measurements.html")
@@ -449,17 +434,17 @@ async def measurements_page(ctx: Context, query: _DateQuery) -> dict[str, Any]:
 
 
 @_measurements.post("", access=customer(), on=measurements_page)
-async def record_own_values(ctx: Context, form: _Values) -> Redirect:
+async def record_own_values(ctx: Context, form: _Values) -> web_pages.Redirect:
     """Record the values that were entered; a metric without one keeps what it has."""
-    require_past_date("date", form["date"], ctx.caller.today())
-    entered = entered_values(form["values"])
+    view_results.require_past_date("date", form["date"], ctx.caller.today())
+    entered = view_results.entered_values(form["values"])
     if not entered:
         raise BadRequest("Enter at least one value.")
-    await require_confirmed_values(ctx, ctx.caller.id, form["date"], entered, confirmed=form["confirmed"])
+    await view_results.require_confirmed_values(ctx, ctx.caller.id, form["date"], entered, confirmed=form["confirmed"])
     for each in form["values"]:
         if (value := each["value"]) is not None:
             await metrics.record(ctx, ctx.caller.id, each["metricsSetId"], each["metricId"], form["date"], value)
-    return Redirect(_measurements.prefix, f"{quantity(len(entered), 'value')} saved.")
+    return web_pages.Redirect(_measurements.prefix, f"{quantity(len(entered), 'value')} saved.")
 
 
 @_measurements.get("/{metricsSetId}/{metricId}", access=customer(), template="train/measurement.html")
@@ -489,7 +474,9 @@ async def measurement_page(ctx: Context, metrics_set_id: ObjectId, metric_id: Ob
 
 
 @_measurements.post("/{metricsSetId}/{metricId}/delete", access=customer(), on=measurement_page, deletes=True)
-async def delete_own_value(ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId, form: ValueDate) -> Redirect:
+async def delete_own_value(
+    ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId, form: view_results.ValueDate
+) -> web_pages.Redirect:
     """Delete the value of a metric on a date."""
     await metrics.delete_value(ctx, ctx.caller.id, metrics_set_id, metric_id, form["date"])
-    return Redirect(f"{_measurements.prefix}/{metrics_set_id}/{metric_id}", "Value deleted.")
+    return web_pages.Redirect(f"{_measurements.prefix}/{metrics_set_id}/{metric_id}", "Value deleted.")

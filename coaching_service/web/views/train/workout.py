@@ -33,6 +33,7 @@ from coaching_service.training.workouts import usual_loads
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.blocks.models import Block, BlockLog
 from coaching_service.training.workouts.blocks.service import presented_volume
+from coaching_service.training.workouts.items import models as item_models
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.descriptions import (
     describe_amounts,
@@ -40,27 +41,10 @@ from coaching_service.training.workouts.items.descriptions import (
     describe_item,
     format_number,
 )
-from coaching_service.training.workouts.items.models import (
-    CircuitExercise,
-    CircuitItem,
-    ExerciseItem,
-    Skip,
-    Swap,
-    WorkItem,
-)
 from coaching_service.training.workouts.sets import CustomerSet, PlannedSet, SetType
 from coaching_service.web.pages import KeywordQuery, Pages, Redirect
+from coaching_service.web.views import results as view_results
 from coaching_service.web.views.customer_layout import is_session, item_path, label_day, workout_path
-from coaching_service.web.views.results import (
-    FEELINGS,
-    Confirmation,
-    ValuesForm,
-    given_values,
-    measure_minutes,
-    pair_sets,
-    require_confirmed_rows,
-    show_records,
-)
 from coaching_service.web.views.results import describe_new_records as describe_records
 
 pages = Pages("/train")
@@ -245,7 +229,7 @@ class _Series:
         return planned.get("load") if name == "load" else None
 
 
-def exercise_rows(item: ExerciseItem, unit: str) -> ItemRows:
+def exercise_rows(item: item_models.ExerciseItem, unit: str) -> ItemRows:
     """Return the rows of an exercise, each with the exercise that was or is to be done; loads are in `unit`."""
     swap = item.get("swappedFor")
     performed_id = swap["exerciseId"] if swap else item["exerciseId"]
@@ -262,11 +246,11 @@ def exercise_rows(item: ExerciseItem, unit: str) -> ItemRows:
     return ItemRows(rows, facts, _extra_row(series, rows))
 
 
-def circuit_rows(item: CircuitItem, unit: str) -> ItemRows:
+def circuit_rows(item: item_models.CircuitItem, unit: str) -> ItemRows:
     """Return the rows of a circuit by round, then in the order of its exercises; loads are in `unit`."""
     rows = []
     series = [_circuit_series(item, entry, unit) for entry in item["circuitExercises"]]
-    for each in pair_sets(item):
+    for each in view_results.pair_sets(item):
         if each.planned is not None:
             of_entry = series[each.place]
             label = f"{of_entry.name}, round {each.round}"
@@ -287,7 +271,7 @@ def plain(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}".rstrip("0").rstrip(".")
 
 
-def _circuit_series(item: CircuitItem, entry: CircuitExercise, unit: str) -> _Series:
+def _circuit_series(item: item_models.CircuitItem, entry: item_models.CircuitExercise, unit: str) -> _Series:
     exercise_id = entry["exerciseId"]
     logged = [each for each in item["customerSets"] if each["exerciseId"] == exercise_id]
     columns, additional = _columns(entry["sets"], logged)
@@ -305,7 +289,7 @@ def _extra_row(series: _Series, rows: Sequence[SetRow]) -> SetRow:
     return replace(row, amounts=amounts, rest=previous.rest)
 
 
-def _logged_by_index(item: ExerciseItem, performed_id: ObjectId) -> dict[int, CustomerSet]:
+def _logged_by_index(item: item_models.ExerciseItem, performed_id: ObjectId) -> dict[int, CustomerSet]:
     """Return the logged sets by index: a completed one of any exercise, else one of the exercise done now."""
     by_index: dict[int, CustomerSet] = {}
     for logged in item["customerSets"]:
@@ -377,7 +361,7 @@ class Guide:
 class Card:
     """One item: `number` is its place in a superset, such as `A1`; `guides` are its exercises."""
 
-    item: WorkItem
+    item: item_models.WorkItem
     title: str
     number: str
     guides: Sequence[Guide]
@@ -419,7 +403,7 @@ def _rest_after_last(rows: Sequence[SetRow]) -> list[SetRow]:
 
 def group_items(block: Block, unit: str) -> list[Group]:
     """Return the items of a workout in groups; loads are in `unit`."""
-    supersets: dict[str, list[ExerciseItem]] = {}
+    supersets: dict[str, list[item_models.ExerciseItem]] = {}
     for item in block["items"]:
         if item["type"] == "EXERCISE" and item["supersetId"]:
             supersets.setdefault(item["supersetId"], []).append(item)
@@ -452,7 +436,7 @@ def _letters() -> Iterator[str]:
     yield from (first + second for first in ascii_uppercase for second in ascii_uppercase)
 
 
-def _card(item: WorkItem, unit: str, number: str = "") -> Card:
+def _card(item: item_models.WorkItem, unit: str, number: str = "") -> Card:
     title = describe_item(item, unit)["title"]
     if item["type"] == "EXERCISE":
         swap = item.get("swappedFor")
@@ -488,7 +472,7 @@ class _Time(Input):
     loggedAt = LoggedTime(allow_none=True, load_default=None)  # without a script that states it, the time is now
 
 
-class _SetForm(CustomerSet, Confirmation):
+class _SetForm(CustomerSet, view_results.Confirmation):
     """A set; `loadUnit` is the unit of the page with the form."""
 
     loadUnit: Literal["kg", "lb"] | None
@@ -518,7 +502,7 @@ async def workout_page(ctx: Context, wblock_id: ObjectId, request: web.Request) 
         "highest_usual": highest_usual,
         "progress": count_sets(rows_of(groups)),
         "is_session": is_session(block),
-        "feelings": FEELINGS,
+        "feelings": view_results.FEELINGS,
         "plain": plain,
         "minutes": _proposed_minutes(block),
         "workout_path": workout_path(wblock_id),
@@ -541,7 +525,7 @@ async def log_set(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: _
         done["load"] = convert_entered_load(done["load"], unit, ctx.caller.company.load_unit)
     block, records = await service.log_set(ctx, wblock_id, witem_id, done)
     stored = show_loads(_find_set(block, witem_id, done), ctx, unit)
-    texts = describe_records(show_records(ctx, records))
+    texts = describe_records(view_results.show_records(ctx, records))
     notice = " ".join(f"New record: {each['exercise']}, {each['text']}." for each in texts)
     data = {
         "set": {name: value for name, value in stored.items() if name in _SHOWN},
@@ -582,7 +566,7 @@ def _proposed_minutes(block: Block) -> float | None:
     """Return the duration to propose: as saved, or once all is done as measured."""
     if block["durationMinutes"] is not None:
         return block["durationMinutes"]
-    return measure_minutes(block) if block["isCompleted"] else None
+    return view_results.measure_minutes(block) if block["isCompleted"] else None
 
 
 def _find_set(block: Block, item_id: ObjectId, sent: CustomerSet) -> CustomerSet:
@@ -614,7 +598,7 @@ async def finish_workout(ctx: Context, wblock_id: ObjectId, form: BlockLog) -> R
     """Save how long and how hard the workout was; without a duration, the time from the first to the last set."""
     log: BlockLog = {"feeling": None, **form}
     if log["durationMinutes"] is None:
-        log["durationMinutes"] = measure_minutes(await logs.get_own_block(ctx, wblock_id))
+        log["durationMinutes"] = view_results.measure_minutes(await logs.get_own_block(ctx, wblock_id))
     await logs.log_block(ctx, ctx.caller.id, wblock_id, log)
     return Redirect(f"{workout_path(wblock_id)}/summary")
 
@@ -630,11 +614,13 @@ async def summary_page(ctx: Context, wblock_id: ObjectId) -> dict[str, Any]:
     return {
         "block": block,
         "unit": unit,
-        "records": describe_records(show_records(ctx, await service.list_records_of(ctx, ctx.caller.id, stored))),
+        "records": describe_records(
+            view_results.show_records(ctx, await service.list_records_of(ctx, ctx.caller.id, stored))
+        ),
         "done_sets": done,
         "planned_sets": planned,
         "volume": presented_volume(block["items"]),
-        "feeling": dict(FEELINGS).get(block.get("feeling") or 0),
+        "feeling": dict(view_results.FEELINGS).get(block.get("feeling") or 0),
         "push_key": await _find_push_key(ctx) if block["isCompleted"] else None,
         "cards": [card for group in groups for card in group.cards],
         "workout_path": workout_path(wblock_id),
@@ -671,16 +657,16 @@ async def log_comment(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, for
     return await change_item(ctx, wblock_id, witem_id, given, "Saved. Your coach can read it.")
 
 
-@pages.post(f"{ITEM}/metrics", access=customer(), form=ValuesForm, on=workout_page)
-async def log_metrics(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: ValuesForm) -> Redirect:
+@pages.post(f"{ITEM}/metrics", access=customer(), form=view_results.ValuesForm, on=workout_page)
+async def log_metrics(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: view_results.ValuesForm) -> Redirect:
     """Record measurements; the item is done when at least one is given."""
-    await require_confirmed_rows(ctx, ctx.caller.id, wblock_id, form)
-    values = given_values(form)
+    await view_results.require_confirmed_rows(ctx, ctx.caller.id, wblock_id, form)
+    values = view_results.given_values(form)
     return await change_item(ctx, wblock_id, witem_id, {"values": values, "isCompleted": bool(values)}, "Saved.")
 
 
 @pages.post(f"{ITEM}/skip", access=customer(), form=NewSkip(), on=workout_page)
-async def skip_item(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: Skip) -> Redirect:
+async def skip_item(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: item_models.Skip) -> Redirect:
     """Skip an item, for a reason if there is one."""
     return await change_item(ctx, wblock_id, witem_id, {"skipped": {"reason": form["reason"] or None}}, "Skipped.")
 
@@ -726,9 +712,9 @@ async def swap_page(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, query
 
 
 @pages.post(f"{ITEM}/swap", access=customer(), form=NewSwap(), on=swap_page)
-async def swap_exercise(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: Swap) -> Redirect:
+async def swap_exercise(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: item_models.Swap) -> Redirect:
     """Do another exercise in place of the planned one."""
-    swap: Swap = {"exerciseId": form["exerciseId"], "reason": form["reason"] or None}
+    swap: item_models.Swap = {"exerciseId": form["exerciseId"], "reason": form["reason"] or None}
     return await change_item(ctx, wblock_id, witem_id, {"swappedFor": swap}, "Exercise swapped.")
 
 
@@ -738,7 +724,7 @@ async def undo_swap(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId) -> Re
     return await change_item(ctx, wblock_id, witem_id, {"swappedFor": None}, "Back to the planned exercise.")
 
 
-async def _read_exercise(ctx: Context, block_id: ObjectId, item_id: ObjectId) -> tuple[Block, ExerciseItem]:
+async def _read_exercise(ctx: Context, block_id: ObjectId, item_id: ObjectId) -> tuple[Block, item_models.ExerciseItem]:
     """Return a workout of the client and its exercise. Raises NotFound, also for an item of another type."""
     block = await logs.get_own_block(ctx, block_id)
     item = block["items"][items.find_index(block["items"], item_id)]

@@ -9,47 +9,26 @@ from typing import Annotated, Any, Literal, TypedDict, cast
 
 from marshmallow import ValidationError, fields, validates_schema
 
+from coaching_service.core import validation
 from coaching_service.core.auth import PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Input, Integer, ListOf, Number, Text
 from coaching_service.training.schedule.program_tools import read_program_text
 from coaching_service.training.templates import service as templates
 from coaching_service.training.workout_text.finding import read_texts
+from coaching_service.training.workouts import sets as workout_sets
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks.models import Block, BlockInput, NewBlock, PlannedBlock
 from coaching_service.training.workouts.blocks.service import ScheduleOwner
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.items.models import ITEM_CHANGE, CircuitExercise, ExerciseItem, WorkItem
-from coaching_service.training.workouts.sets import (
-    MAX_METERS,
-    MAX_REPS,
-    MAX_SECONDS,
-    MAX_SETS,
-    PlannedLoad,
-    PlannedSet,
-    SetOptions,
-    SetType,
-)
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.results import Confirmation
-from coaching_service.web.views.workout.editing import (
-    CircuitForm,
-    ExerciseForm,
-    SetsForm,
-    exercises_of,
-    find_circuit,
-    position_of,
-    replace_exercises,
-    save_circuit_exercise,
-    save_exercise,
-    with_indexes,
-    with_replaced,
-)
+from coaching_service.web.views.workout import editing
 from coaching_service.web.views.workout.owner_pages import CIRCUIT_EXERCISE, ITEM, OpenedWorkout, WorkoutPages
 
 # --- The rows of planned sets on the card of an exercise: one field for each quantity, in which `8-10` is a range -----
@@ -103,18 +82,18 @@ class Range(fields.Field[Bounds]):
         return low, high
 
 
-class _Row(PlannedLoad, SetOptions):
+class _Row(workout_sets.PlannedLoad, workout_sets.SetOptions):
     """A planned set on a card; an existing one has its `index` and its stored `type`, `out` removes it."""
 
-    index: Annotated[int | None, Integer(minimum=1, maximum=1_000)]
-    type: Annotated[SetType, Default("reps_load")]
-    reps: Annotated[Bounds | None, Range(MAX_REPS, is_integer=True)]
-    time: Annotated[Bounds | None, Range(MAX_SECONDS)]
-    distance: Annotated[float | None, Number(minimum=0, maximum=MAX_METERS)]
+    index: Annotated[int | None, validation.Integer(minimum=1, maximum=1_000)]
+    type: Annotated[workout_sets.SetType, Default("reps_load")]
+    reps: Annotated[Bounds | None, Range(workout_sets.MAX_REPS, is_integer=True)]
+    time: Annotated[Bounds | None, Range(workout_sets.MAX_SECONDS)]
+    distance: Annotated[float | None, validation.Number(minimum=0, maximum=workout_sets.MAX_METERS)]
     out: Annotated[bool, Default(False)]
 
 
-class _OneQuantity(Input):
+class _OneQuantity(validation.Input):
     @validates_schema
     def measures_one_quantity(self, data: Mapping[str, Any], **_: Any) -> None:
         """Raise ValidationError for a set with two of reps, time and distance, or two loads."""
@@ -128,7 +107,7 @@ class _OneQuantity(Input):
 CARD_ROW = input_of(_Row, _OneQuantity)
 
 
-def card_rows(sets: Sequence[PlannedSet]) -> list[Document]:
+def card_rows(sets: Sequence[workout_sets.PlannedSet]) -> list[Document]:
     """Return the rows of planned sets, each value as the text in its field."""
     return [_row(planned) for planned in sets]
 
@@ -141,7 +120,7 @@ def used_columns(rows: Sequence[Mapping[str, Any]], wrong: Collection[str] = ())
     return used if used & {*_MEASURES} else {*used, "reps"} if used else {*_FIRST_COLUMNS}
 
 
-def _row(planned: PlannedSet) -> Document:
+def _row(planned: workout_sets.PlannedSet) -> Document:
     percent = planned.get("loadPercent")
     row: Document = {"index": planned["index"], "type": planned["type"], "loadPercent": number_text(percent)}
     row["resultingLoad"] = resulting_load(planned)
@@ -153,7 +132,7 @@ def _row(planned: PlannedSet) -> Document:
     return row | {"tempo": planned.get("tempo") or ""} | {name: planned.get(name) for name in _MARKS}
 
 
-def resulting_load(planned: PlannedSet) -> str:
+def resulting_load(planned: workout_sets.PlannedSet) -> str:
     """Return the load that the percentage of a set means for its client; empty without a percentage or a maximum."""
     return "" if planned.get("loadPercent") is None else number_text(planned.get("load"))
 
@@ -171,7 +150,7 @@ def _range_text(low: float | None, high: float | None) -> str:
 
 def planned_sets_of(rows: Sequence[Document]) -> list[Document]:
     """Return the planned sets of submitted rows, without removed ones; new sets follow the last index."""
-    return with_indexes([_with_range(row) for row in rows])
+    return editing.with_indexes([_with_range(row) for row in rows])
 
 
 def with_last_repeated(sets: Sequence[Document]) -> list[Document]:
@@ -211,20 +190,20 @@ class CircuitCard(TypedDict):
     instructions: str | None
 
 
-class CardForm(SetsForm):
+class CardForm(editing.SetsForm):
     """The card of an exercise; `add` repeats its last set."""
 
     add: Annotated[bool, Default(False)]
 
 
-class _ExerciseCardForm(CardForm, ExerciseForm):
+class _ExerciseCardForm(CardForm, editing.ExerciseForm):
     """The card of an exercise that is not in a circuit."""
 
 
-class CardRows(Input):
+class CardRows(validation.Input):
     """The rows of planned sets on a card."""
 
-    sets = ListOf(fields.Nested(CARD_ROW), maximum=2 * MAX_SETS, load_default=list)
+    sets = validation.ListOf(fields.Nested(CARD_ROW), maximum=2 * workout_sets.MAX_SETS, load_default=list)
 
 
 def card_variables(items: Sequence[WorkItem]) -> dict[str, Any]:
@@ -287,7 +266,9 @@ def planned_on_card(form: CardForm) -> list[Document]:
     return with_last_repeated(sets) if form["add"] else sets
 
 
-def redirect_to_card(ctx: Context, path: str, form: CardForm, item: WorkItem, stored: Sequence[PlannedSet]) -> Redirect:
+def redirect_to_card(
+    ctx: Context, path: str, form: CardForm, item: WorkItem, stored: Sequence[workout_sets.PlannedSet]
+) -> Redirect:
     """Redirect after saving; a script receives the `indexes` and `loads` of the rows that were sent and remain.
 
     `stored` are the sets of the exercise in the item.
@@ -306,16 +287,18 @@ def redirect_to_card(ctx: Context, path: str, form: CardForm, item: WorkItem, st
 @pages.post(f"{ITEM}/card", form=input_of(_ExerciseCardForm, CardRows)())
 async def change_card(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: _ExerciseCardForm) -> Redirect:
     """Change the sets, instructions and superset of an exercise; `add` repeats its last set."""
-    item = await save_exercise(ctx, workout, witem_id, form, planned_on_card(form))
+    item = await editing.save_exercise(ctx, workout, witem_id, form, planned_on_card(form))
     return redirect_to_card(ctx, workout.path, form, item, cast("ExerciseItem", item)["exerciseSets"])
 
 
 class _PlaceForm(TypedDict):
-    place: Annotated[int, Integer(minimum=1, maximum=1000)]
+    place: Annotated[int, validation.Integer(minimum=1, maximum=1000)]
 
 
-@pages.post(f"{ITEM}/rounds", form=CircuitForm)
-async def change_rounds(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: CircuitForm) -> Redirect:
+@pages.post(f"{ITEM}/rounds", form=editing.CircuitForm)
+async def change_rounds(
+    ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: editing.CircuitForm
+) -> Redirect:
     """Change the name and the number of rounds of a circuit."""
     item = await block_items.update_item(ctx, workout.owner, workout.block_id, witem_id, ITEM_CHANGE.load(form))
     title = describe_item(item, ctx.caller.company.load_unit)["title"]
@@ -328,8 +311,8 @@ async def change_circuit_card(
     ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, exercise_id: ObjectId, form: CardForm
 ) -> Redirect:
     """Change the sets and instructions of an exercise in a circuit; `add` repeats its last set."""
-    changed = await save_circuit_exercise(ctx, workout, witem_id, exercise_id, form, planned_on_card(form))
-    stored = changed["circuitExercises"][position_of(changed, exercise_id)]["sets"]
+    changed = await editing.save_circuit_exercise(ctx, workout, witem_id, exercise_id, form, planned_on_card(form))
+    stored = changed["circuitExercises"][editing.position_of(changed, exercise_id)]["sets"]
     return redirect_to_card(ctx, workout.path, form, changed, stored)
 
 
@@ -339,10 +322,10 @@ async def place_circuit_exercise(
 ) -> Redirect:
     """Move an exercise to another position in its circuit."""
     block = await workout.read(ctx)
-    circuit = find_circuit(block, witem_id)
-    moved = exercises_of(circuit)[position_of(circuit, exercise_id)]
-    others, at = with_replaced(circuit, exercise_id, []), form["place"] - 1
-    await replace_exercises(ctx, workout, circuit, [*others[:at], moved, *others[at:]], block["version"])
+    circuit = editing.find_circuit(block, witem_id)
+    moved = editing.exercises_of(circuit)[editing.position_of(circuit, exercise_id)]
+    others, at = editing.with_replaced(circuit, exercise_id, []), form["place"] - 1
+    await editing.replace_exercises(ctx, workout, circuit, [*others[:at], moved, *others[at:]], block["version"])
     return Redirect(f"{workout.path}#item-{witem_id}", "Moved.")
 
 
@@ -357,23 +340,23 @@ _SUGGESTED_TEMPLATES = 200
 class ItemsText(Confirmation):
     """Items as text, and whether the user has confirmed loads in it that are unusual."""
 
-    text: Annotated[str, Text(max_length=MAX_TEXT_LENGTH, allow_blank=True), Default("")]
+    text: Annotated[str, validation.Text(max_length=MAX_TEXT_LENGTH, allow_blank=True), Default("")]
 
 
 class NewWorkoutText(ItemsText):
     """The items of a new workout, and the name of a template that it is made from; a rest day has neither."""
 
-    template: Annotated[str, Text(allow_blank=True), Default("")]
+    template: Annotated[str, validation.Text(allow_blank=True), Default("")]
 
 
 class NewWorkout(PlannedBlock, NewWorkoutText):
     """A new workout of a client or program."""
 
 
-class NewWorkoutForm(Input):
+class NewWorkoutForm(validation.Input):
     """The name of a new workout, which may be empty, and the checks of its form."""
 
-    name = Text(allow_blank=True, load_default="")
+    name = validation.Text(allow_blank=True, load_default="")
 
     @validates_schema
     def require_name(self, data: Mapping[str, Any], **_: Any) -> None:

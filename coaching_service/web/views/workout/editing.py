@@ -8,41 +8,23 @@ from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast
 
 from marshmallow import ValidationError, fields, validates_schema
 
+from coaching_service.core import validation
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import BadRequest, NotFound, require_by_id
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, names_of, take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import TEXT_LENGTH, Input, Integer, ListOf, Number, Text, Version
 from coaching_service.library.exercises.models import Exercise
 from coaching_service.training.set_text.planned import parse_planned, write_planned
 from coaching_service.training.set_text.scanner import SetTextError
 from coaching_service.training.workout_text.lines import Problem, TextError
+from coaching_service.training.workouts import sets as workout_sets
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.items import models as item_models
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.descriptions import describe_item, describe_sets
-from coaching_service.training.workouts.items.models import (
-    ITEM_CHANGE,
-    NEW_ITEM,
-    CircuitItem,
-    ItemInput,
-    PlannedReminder,
-    TaskFields,
-    WorkItem,
-)
-from coaching_service.training.workouts.sets import (
-    MAX_LOAD,
-    MAX_METERS,
-    MAX_REPS,
-    MAX_SECONDS,
-    MAX_SETS,
-    PlannedLoad,
-    PlannedSet,
-    SetOptions,
-    SetType,
-)
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.results import Confirmation
 from coaching_service.web.views.workout.owner_pages import CIRCUIT_EXERCISE, ITEM, OpenedWorkout, WorkoutPages
@@ -55,20 +37,20 @@ class ExerciseChoice(TypedDict):
     """The exercise to add, and the circuit that it becomes a part of: by identifier, NEW_CIRCUIT, or empty for none."""
 
     exerciseId: ObjectId
-    circuit: Annotated[str, Text(allow_blank=True), Default("")]
+    circuit: Annotated[str, validation.Text(allow_blank=True), Default("")]
 
 
 class Versioned(TypedDict):
     """The version of the workout that a change is based on."""
 
-    version: Annotated[int, Version()]
+    version: Annotated[int, validation.Version()]
 
 
 class CircuitForm(Versioned):
     """The name and the number of rounds of a circuit."""
 
     circuitName: str
-    rounds: Annotated[int, Integer(minimum=1, maximum=1000)]
+    rounds: Annotated[int, validation.Integer(minimum=1, maximum=1000)]
 
 
 class CircuitExercise(TypedDict):
@@ -79,12 +61,12 @@ class CircuitExercise(TypedDict):
     instructions: str | None
 
 
-def circuits_of(block: Block) -> list[CircuitItem]:
+def circuits_of(block: Block) -> list[item_models.CircuitItem]:
     """Return the circuits in a workout."""
     return [item for item in block["items"] if item["type"] == "CIRCUIT"]
 
 
-def exercises_of(circuit: CircuitItem) -> list[CircuitExercise]:
+def exercises_of(circuit: item_models.CircuitItem) -> list[CircuitExercise]:
     """Return the exercises of a stored circuit in the form of a request."""
     return [
         {"exerciseId": str(entry["exerciseId"]), "sets": entry["sets"], "instructions": entry["instructions"]}
@@ -92,12 +74,12 @@ def exercises_of(circuit: CircuitItem) -> list[CircuitExercise]:
     ]
 
 
-def find_circuit(block: Block, item_id: ObjectId) -> CircuitItem:
+def find_circuit(block: Block, item_id: ObjectId) -> item_models.CircuitItem:
     """Return the circuit with this identifier. Raises NotFound."""
     return require_by_id(circuits_of(block), item_id, "circuit")
 
 
-def position_of(circuit: CircuitItem, exercise_id: ObjectId) -> int:
+def position_of(circuit: item_models.CircuitItem, exercise_id: ObjectId) -> int:
     """Return the position of an exercise in a circuit. Raises NotFound."""
     for position, entry in enumerate(circuit["circuitExercises"]):
         if entry["exerciseId"] == exercise_id:
@@ -106,7 +88,7 @@ def position_of(circuit: CircuitItem, exercise_id: ObjectId) -> int:
 
 
 def with_replaced(
-    circuit: CircuitItem, exercise_id: ObjectId, replacement: Sequence[CircuitExercise]
+    circuit: item_models.CircuitItem, exercise_id: ObjectId, replacement: Sequence[CircuitExercise]
 ) -> list[CircuitExercise]:
     """Return the exercises of a circuit with one of them replaced. Raises NotFound."""
     position, entries = position_of(circuit, exercise_id), exercises_of(circuit)
@@ -114,8 +96,12 @@ def with_replaced(
 
 
 async def replace_exercises(
-    ctx: Context, workout: OpenedWorkout, circuit: CircuitItem, exercises: Sequence[CircuitExercise], version: int
-) -> CircuitItem:
+    ctx: Context,
+    workout: OpenedWorkout,
+    circuit: item_models.CircuitItem,
+    exercises: Sequence[CircuitExercise],
+    version: int,
+) -> item_models.CircuitItem:
     """Replace the exercises of a circuit; returns it as it is then.
 
     Raises BadRequest if there is no exercise or the same one twice (logged sets refer to their exercise), NotFound, and
@@ -125,21 +111,22 @@ async def replace_exercises(
         raise BadRequest(["A circuit needs at least one exercise. Remove the circuit instead."])
     if len({entry["exerciseId"] for entry in exercises}) < len(exercises):
         raise BadRequest([f"{circuit['circuitName']} already contains this exercise. Edit its sets there."])
-    change = ITEM_CHANGE.load({"circuitExercises": list(exercises), "version": version})
+    change = item_models.ITEM_CHANGE.load({"circuitExercises": list(exercises), "version": version})
     return cast(
-        "CircuitItem", await block_items.update_item(ctx, workout.owner, workout.block_id, circuit["_id"], change)
+        "item_models.CircuitItem",
+        await block_items.update_item(ctx, workout.owner, workout.block_id, circuit["_id"], change),
     )
 
 
-async def add_item(ctx: Context, workout: OpenedWorkout, item: Document) -> WorkItem:
+async def add_item(ctx: Context, workout: OpenedWorkout, item: Document) -> item_models.WorkItem:
     """Add an item, in the form of a request, at the end of a workout."""
-    new_item = cast("ItemInput", NEW_ITEM.load(item))
+    new_item = cast("item_models.ItemInput", item_models.NEW_ITEM.load(item))
     return await block_items.create_item(ctx, workout.owner, workout.block_id, new_item)
 
 
 async def add_exercise(
     ctx: Context, workout: OpenedWorkout, choice: ExerciseChoice, sets: Sequence[Mapping[str, Any]]
-) -> WorkItem:
+) -> item_models.WorkItem:
     """Add an exercise with its sets at the end of a workout, of one of its circuits, or of a new circuit.
 
     Returns the item that is added, or else the circuit as it was. Raises as replace_exercises.
@@ -164,18 +151,18 @@ class SetsForm(Versioned, Confirmation):
     """The planned sets and instructions of an exercise; the schemas of the forms declare the rows of their `sets`."""
 
     sets: list[Document]
-    instructions: Annotated[str | None, Text(max_length=TEXT_LENGTH, allow_blank=True)]
+    instructions: Annotated[str | None, validation.Text(max_length=validation.TEXT_LENGTH, allow_blank=True)]
 
 
 class ExerciseForm(SetsForm):
     """What is planned of an exercise that is not in a circuit."""
 
-    supersetId: Annotated[str | None, Text()]
+    supersetId: Annotated[str | None, validation.Text()]
 
 
 async def save_exercise(
     ctx: Context, workout: OpenedWorkout, item_id: ObjectId, form: ExerciseForm, sets: list[Document]
-) -> WorkItem:
+) -> item_models.WorkItem:
     """Change what an exercise plans, to `sets`."""
     change = {
         "exerciseSets": sets,
@@ -183,7 +170,9 @@ async def save_exercise(
         "supersetId": form["supersetId"],
         "version": form["version"],
     }
-    return await block_items.update_item(ctx, workout.owner, workout.block_id, item_id, ITEM_CHANGE.load(change))
+    return await block_items.update_item(
+        ctx, workout.owner, workout.block_id, item_id, item_models.ITEM_CHANGE.load(change)
+    )
 
 
 async def save_circuit_exercise(
@@ -193,7 +182,7 @@ async def save_circuit_exercise(
     exercise_id: ObjectId,
     form: SetsForm,
     sets: list[Document],
-) -> CircuitItem:
+) -> item_models.CircuitItem:
     """Change what an exercise of a circuit plans, to `sets`; returns the circuit. Raises as save_exercise."""
     circuit = find_circuit(await workout.read(ctx), item_id)
     entry: CircuitExercise = {"exerciseId": str(exercise_id), "sets": sets, "instructions": form["instructions"]}
@@ -219,22 +208,22 @@ _RANGE_FIELDS: dict[str, tuple[_RangeField, _RangeField]] = {
     "reps": ("minPlannedReps", "maxPlannedReps"),
     "time": ("minPlannedSeconds", "maxPlannedSeconds"),
 }
-_MAXIMUM = {"reps": MAX_REPS, "time": MAX_SECONDS, "distance": MAX_METERS}
-_COMMON_FIELDS = names_of(SetOptions)
+_MAXIMUM = {"reps": workout_sets.MAX_REPS, "time": workout_sets.MAX_SECONDS, "distance": workout_sets.MAX_METERS}
+_COMMON_FIELDS = names_of(workout_sets.SetOptions)
 _DEFAULT_VALUES = (None, "", False, "normal")
 
 
-class _Row(PlannedLoad, SetOptions):
+class _Row(workout_sets.PlannedLoad, workout_sets.SetOptions):
     """A planned set in the form; an existing one has its `index`, `out` removes it."""
 
-    index: Annotated[int | None, Integer(minimum=1, maximum=1_000)]
-    type: SetType
-    low: Annotated[float | None, Number(minimum=0, maximum=MAX_METERS)]
-    high: Annotated[float | None, Number(minimum=0, maximum=MAX_METERS)]
+    index: Annotated[int | None, validation.Integer(minimum=1, maximum=1_000)]
+    type: workout_sets.SetType
+    low: Annotated[float | None, validation.Number(minimum=0, maximum=workout_sets.MAX_METERS)]
+    high: Annotated[float | None, validation.Number(minimum=0, maximum=workout_sets.MAX_METERS)]
     out: Annotated[bool, Default(False)]
 
 
-class _RangeOfType(Input):
+class _RangeOfType(validation.Input):
     @validates_schema
     def validate_range(self, data: Mapping[str, Any], **_: Any) -> None:
         """Raise ValidationError for a range or load that does not match the type."""
@@ -263,18 +252,18 @@ def _measure(set_type: str) -> str:
     return set_type.partition("_")[0]
 
 
-def set_rows(sets: Sequence[PlannedSet]) -> list[Document]:
+def set_rows(sets: Sequence[workout_sets.PlannedSet]) -> list[Document]:
     """Return the rows of planned sets, followed by blank rows of the last set's type."""
     rows = [_row(planned) for planned in sets]
     blank = dict.fromkeys(names_of(_Row)) | {"type": rows[-1]["type"] if rows else "reps_load"}
     return [*rows, *[blank] * BLANK_ROWS]
 
 
-def _row(planned: PlannedSet) -> Document:
+def _row(planned: workout_sets.PlannedSet) -> Document:
     percent = planned.get("loadPercent")
     load = planned.get("load") if percent is None else None  # else it is computed, not entered
     row: Document = {"index": planned["index"], "type": planned["type"], "load": load, "loadPercent": percent}
-    row |= {**dict.fromkeys(_COMMON_FIELDS), **take(SetOptions, planned)}
+    row |= {**dict.fromkeys(_COMMON_FIELDS), **take(workout_sets.SetOptions, planned)}
     if range_fields := _RANGE_FIELDS.get(_measure(planned["type"])):
         low, high = range_fields
         return row | {"low": planned.get(low), "high": planned.get(high)}
@@ -300,7 +289,7 @@ def _has_value(row: Document) -> bool:
 def _planned_set(row: Document) -> Document:
     set_type, low, high = row["type"], row["low"], row["high"]
     measure = _measure(set_type)
-    common = take(SetOptions, row)
+    common = take(workout_sets.SetOptions, row)
     if measure == "reps":
         low, high = (None if bound is None else int(bound) for bound in (low, high))
     planned_range: Document = {"plannedMeters": low}
@@ -324,11 +313,11 @@ _SET_ROW = SET_ROW()
 class SetChoice(TypedDict):
     """The equal sets to plan of an exercise; the number of sets and the range are proposed where they are None."""
 
-    sets: Annotated[int | None, Integer(minimum=1, maximum=MAX_SETS)]
-    low: Annotated[float | None, Number(minimum=0)]
-    high: Annotated[float | None, Number(minimum=0)]
-    load: Annotated[float | None, Number(minimum=0, maximum=MAX_LOAD)]
-    rest: Annotated[float | None, Number(minimum=0, maximum=MAX_SECONDS)]
+    sets: Annotated[int | None, validation.Integer(minimum=1, maximum=workout_sets.MAX_SETS)]
+    low: Annotated[float | None, validation.Number(minimum=0)]
+    high: Annotated[float | None, validation.Number(minimum=0)]
+    load: Annotated[float | None, validation.Number(minimum=0, maximum=workout_sets.MAX_LOAD)]
+    rest: Annotated[float | None, validation.Number(minimum=0, maximum=workout_sets.MAX_SECONDS)]
 
 
 def _set_type(exercise: Mapping[str, Any]) -> str:
@@ -367,20 +356,20 @@ pages = WorkoutPages()
 T = TypeVar("T", bound=Versioned)
 
 
-class _TaskForm(Versioned, TaskFields):
+class _TaskForm(Versioned, item_models.TaskFields):
     """A task."""
 
 
-class _ReminderForm(Versioned, PlannedReminder):
+class _ReminderForm(Versioned, item_models.PlannedReminder):
     """A reminder."""
 
 
 class _SetTextForm(Versioned, Confirmation):
-    setText: Annotated[str, Text(max_length=TEXT_LENGTH)]
+    setText: Annotated[str, validation.Text(max_length=validation.TEXT_LENGTH)]
 
 
-class _SetRows(Input):
-    sets = ListOf(fields.Nested(SET_ROW), maximum=MAX_SETS + BLANK_ROWS, load_default=list)
+class _SetRows(validation.Input):
+    sets = validation.ListOf(fields.Nested(SET_ROW), maximum=workout_sets.MAX_SETS + BLANK_ROWS, load_default=list)
 
 
 @pages.get(ITEM, template="workout/item.html")
@@ -411,18 +400,20 @@ async def change_circuit(ctx: Context, workout: OpenedWorkout, witem_id: ObjectI
 @pages.post(f"{ITEM}/task", on=item_page)
 async def change_task(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: _TaskForm) -> Redirect:
     """Change a task."""
-    return await _change(ctx, workout, witem_id, {"version": form["version"], "taskFields": take(TaskFields, form)})
+    return await _change(
+        ctx, workout, witem_id, {"version": form["version"], "taskFields": take(item_models.TaskFields, form)}
+    )
 
 
 @pages.post(f"{ITEM}/reminder", on=item_page)
 async def change_reminder(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: _ReminderForm) -> Redirect:
     """Change a reminder."""
-    change = {"version": form["version"], "reminderFields": take(PlannedReminder, form)}
+    change = {"version": form["version"], "reminderFields": take(item_models.PlannedReminder, form)}
     return await _change(ctx, workout, witem_id, change)
 
 
 async def _change(ctx: Context, workout: OpenedWorkout, item_id: ObjectId, change: Mapping[str, object]) -> Redirect:
-    await block_items.update_item(ctx, workout.owner, workout.block_id, item_id, ITEM_CHANGE.load(change))
+    await block_items.update_item(ctx, workout.owner, workout.block_id, item_id, item_models.ITEM_CHANGE.load(change))
     return Redirect(workout.path, "Changes saved.")
 
 
@@ -440,7 +431,7 @@ async def change_set_text(ctx: Context, workout: OpenedWorkout, witem_id: Object
         sets = parse_planned(form["setText"], ctx.caller.company.load_unit)
     except SetTextError as error:
         raise TextError([Problem("setText", None, str(error), error.problem)]) from None
-    change = ITEM_CHANGE.load({"exerciseSets": sets, "version": form["version"]})
+    change = item_models.ITEM_CHANGE.load({"exerciseSets": sets, "version": form["version"]})
     await block_items.update_item(ctx, workout.owner, workout.block_id, witem_id, change)
     return Redirect(workout.path, "Changes saved.")
 
@@ -483,10 +474,10 @@ async def remove_circuit_exercise(
     return Redirect(f"{workout.path}/items/{witem_id}", "Exercise removed.", part=workout.path)
 
 
-def _set_variables(ctx: Context, sets: Sequence[PlannedSet]) -> dict[str, Any]:
+def _set_variables(ctx: Context, sets: Sequence[workout_sets.PlannedSet]) -> dict[str, Any]:
     unit = ctx.caller.company.load_unit
     return {"rows": set_rows(sets), "set_types": SET_TYPES, "set_kinds": SET_KINDS, "unit": unit}
 
 
-def _find_item(block: Block, item_id: ObjectId) -> WorkItem:
+def _find_item(block: Block, item_id: ObjectId) -> item_models.WorkItem:
     return block["items"][items.find_index(block["items"], item_id)]

@@ -21,15 +21,8 @@ from coaching_service.training.workouts.items.descriptions import describe_item,
 from coaching_service.training.workouts.items.models import ItemLog, WorkItem
 from coaching_service.training.workouts.sets import CustomerSet, PlannedSet
 from coaching_service.web.pages import Redirect
+from coaching_service.web.views import results
 from coaching_service.web.views.check_ins import ANSWERS_FORM, FormAnswers, given_answers, recorded_answers
-from coaching_service.web.views.results import (
-    FEELINGS,
-    Confirmation,
-    ValuesForm,
-    given_values,
-    pair_sets,
-    require_confirmed_rows,
-)
 from coaching_service.web.views.workout.owner_pages import BLOCK, ITEM, OpenedWorkout, WorkoutPages
 
 AmountField = Literal["reps", "seconds", "meters", "load", "rpe", "rir"]
@@ -74,7 +67,7 @@ class LogRow(TypedDict):
 def _log_rows(item: WorkItem, unit: str) -> Iterator[LogRow]:
     """Yield the rows of an exercise or circuit, loads in `unit`; other items have none."""
     prefill, is_circuit = not items.is_recorded(item), item["type"] == "CIRCUIT"
-    for each in pair_sets(item):
+    for each in results.pair_sets(item):
         label = each.label if is_circuit else f"Set {each.label}"
         if is_circuit and each.planned is None:
             label = f"Round {each.round}: no longer planned"
@@ -113,7 +106,7 @@ _LOG = f"{ITEM}/log"
 _MAX_ROWS, _MAX_COMMENTS = 300, 50
 
 
-class _SetsForm(ItemLog, Confirmation):
+class _SetsForm(ItemLog, results.Confirmation):
     """The log of an exercise or circuit."""
 
 
@@ -126,7 +119,7 @@ async def session_page(ctx: Context, workout: OpenedWorkout) -> dict[str, Any]:
         **variables,
         "version": variables["block"]["version"],
         "client_texts": texts["clientTexts"],
-        "feelings": FEELINGS,
+        "feelings": results.FEELINGS,
     }
 
 
@@ -183,13 +176,13 @@ def _question_options(item: Document) -> dict[str, list[tuple[str, str]]]:
     }
 
 
-@pages.post(f"{_LOG}/exercise", form=input_of(Confirmation, ExerciseItemLog)(), on=log_page)
+@pages.post(f"{_LOG}/exercise", form=input_of(results.Confirmation, ExerciseItemLog)(), on=log_page)
 async def log_exercise(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: _SetsForm) -> Redirect:
     """Log the sets of an exercise."""
     return await _log_sets(ctx, workout, witem_id, form)
 
 
-@pages.post(f"{_LOG}/circuit", form=input_of(Confirmation, CircuitItemLog)(), on=log_page)
+@pages.post(f"{_LOG}/circuit", form=input_of(results.Confirmation, CircuitItemLog)(), on=log_page)
 async def log_circuit(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: _SetsForm) -> Redirect:
     """Log the sets of a circuit."""
     return await _log_sets(ctx, workout, witem_id, form)
@@ -201,12 +194,12 @@ async def log_task(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, for
     return await _log_item(ctx, workout, witem_id, form)
 
 
-@pages.post(f"{_LOG}/metrics", form=input_of(ValuesForm, TaskItemLog)(), on=log_page)
-async def log_metrics(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: ValuesForm) -> Redirect:
+@pages.post(f"{_LOG}/metrics", form=input_of(results.ValuesForm, TaskItemLog)(), on=log_page)
+async def log_metrics(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: results.ValuesForm) -> Redirect:
     """Log the values of a metric set."""
     require_permission(ctx.caller, METRICS.VIEW)
-    await require_confirmed_rows(ctx, workout.owner_id, workout.block_id, form)
-    return await _log_item(ctx, workout, witem_id, {**take(ItemLog, form), "values": given_values(form)})
+    await results.require_confirmed_rows(ctx, workout.owner_id, workout.block_id, form)
+    return await _log_item(ctx, workout, witem_id, {**take(ItemLog, form), "values": results.given_values(form)})
 
 
 @pages.post(f"{_LOG}/form", form=ANSWERS_FORM, on=log_page)

@@ -32,17 +32,9 @@ from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block, BlockChange, BlockName, WorkoutSettings
+from coaching_service.training.workouts.items import models as item_models
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.descriptions import describe_item
-from coaching_service.training.workouts.items.models import (
-    ItemMoveSource,
-    ItemMoveTarget,
-    LastTime,
-    PlannedMetrics,
-    PlannedReminder,
-    TaskFields,
-    WorkItem,
-)
 from coaching_service.training.workouts.items.service import exercise_ids
 from coaching_service.training.workouts.reports import exercises as exercise_queries
 from coaching_service.training.workouts.reports.exercises import add_last_times
@@ -50,23 +42,7 @@ from coaching_service.training.workouts.sets import CustomerSet
 from coaching_service.web.formatting import document_options, format_number, quantity
 from coaching_service.web.pages import KeywordQuery, Redirect, Search
 from coaching_service.web.views.results import Confirmation, describe_results, describe_set
-from coaching_service.web.views.workout import editing
-from coaching_service.web.views.workout.cards import (
-    MAX_TEXT_LENGTH,
-    add_text,
-    card_variables,
-    superset_labels,
-    used_columns,
-)
-from coaching_service.web.views.workout.editing import (
-    PROPOSED_SETS,
-    SetChoice,
-    add_item,
-    circuits_of,
-    exercises_of,
-    plan_sets,
-    with_proposed_ranges,
-)
+from coaching_service.web.views.workout import cards, editing
 from coaching_service.web.views.workout.owner_pages import BLOCK, ITEM, OpenedWorkout, WorkoutPages
 
 # --- Adding items to a workout: exercises, also suggested ones, tasks, reminders, forms and metrics to record ---------
@@ -77,7 +53,7 @@ T = TypeVar("T")
 _EXERCISES_PER_PAGE, _SUGGESTIONS = 12, 12
 
 
-class _ExerciseForm(editing.ExerciseChoice, SetChoice, Confirmation):
+class _ExerciseForm(editing.ExerciseChoice, editing.SetChoice, Confirmation):
     """An exercise to add, and its sets."""
 
 
@@ -86,7 +62,7 @@ class _FormChoice(TypedDict):
 
 
 class _NewItems(Confirmation):
-    text: Annotated[str, Text(max_length=MAX_TEXT_LENGTH)]
+    text: Annotated[str, Text(max_length=cards.MAX_TEXT_LENGTH)]
 
 
 def search_path(block_path: str, query: Search) -> str:
@@ -102,10 +78,10 @@ async def load_choices(ctx: Context, query: Search) -> dict[str, Any]:
         page = await service.list_exercises(
             ctx, page=query["page"], size=_EXERCISES_PER_PAGE, keywords=query["keywords"]
         )
-        exercise_page = {**page, "docs": with_proposed_ranges(page["docs"])}
+        exercise_page = {**page, "docs": editing.with_proposed_ranges(page["docs"])}
     return {
         "exercises": exercise_page,
-        "proposed_sets": PROPOSED_SETS,
+        "proposed_sets": editing.PROPOSED_SETS,
         "forms": document_options(await forms.list_all(ctx)) if FORMS.VIEW in permissions else [],
         "metric_sets": document_options(await metric_sets.list_all(ctx)) if METRICS.VIEW in permissions else [],
     }
@@ -115,7 +91,7 @@ async def load_choices(ctx: Context, query: Search) -> dict[str, Any]:
 async def add_exercise(ctx: Context, workout: OpenedWorkout, query: Search, form: _ExerciseForm) -> Redirect:
     """Add an exercise at the end of a workout, of one of its circuits, or of a new circuit."""
     exercise = await exercises.get(ctx, form["exerciseId"])
-    sets = plan_sets(exercise, form, in_circuit=bool(form["circuit"]))
+    sets = editing.plan_sets(exercise, form, in_circuit=bool(form["circuit"]))
     added = await editing.add_exercise(ctx, workout, form, sets)
     if form["circuit"] == editing.NEW_CIRCUIT:
         return Redirect(f"{workout.path}/items/{added['_id']}", "Circuit added. Set its name and rounds.")
@@ -124,13 +100,13 @@ async def add_exercise(ctx: Context, workout: OpenedWorkout, query: Search, form
 
 
 @pages.post(f"{BLOCK}/tasks")
-async def add_task(ctx: Context, workout: OpenedWorkout, form: TaskFields) -> Redirect:
+async def add_task(ctx: Context, workout: OpenedWorkout, form: item_models.TaskFields) -> Redirect:
     """Add a task at the end of a workout."""
     return await _add(ctx, workout, {"type": "TASK", "taskFields": form})
 
 
 @pages.post(f"{BLOCK}/reminders")
-async def add_reminder(ctx: Context, workout: OpenedWorkout, form: PlannedReminder) -> Redirect:
+async def add_reminder(ctx: Context, workout: OpenedWorkout, form: item_models.PlannedReminder) -> Redirect:
     """Add a reminder at the end of a workout."""
     return await _add(ctx, workout, {"type": "REMINDER", "reminderFields": form})
 
@@ -142,7 +118,7 @@ async def add_form(ctx: Context, workout: OpenedWorkout, form: _FormChoice) -> R
 
 
 @pages.post(f"{BLOCK}/metrics")
-async def add_metrics(ctx: Context, workout: OpenedWorkout, form: PlannedMetrics) -> Redirect:
+async def add_metrics(ctx: Context, workout: OpenedWorkout, form: item_models.PlannedMetrics) -> Redirect:
     """Add a metric set to record at the end of a workout."""
     return await _add(ctx, workout, {"type": "METRICS", "metricsFields": {"metricsSetId": str(form["metricsSetId"])}})
 
@@ -156,11 +132,11 @@ async def _add(ctx: Context, workout: OpenedWorkout, item: Document) -> Redirect
 @pages.post(f"{BLOCK}/text", form=_NewItems)
 async def add_items_as_text(ctx: Context, workout: OpenedWorkout, form: _NewItems) -> Redirect:
     """Add the items that the lines of a text describe at the end of a workout."""
-    added, remarks = await add_text(ctx, workout.owner, workout.block_id, form["text"])
+    added, remarks = await cards.add_text(ctx, workout.owner, workout.block_id, form["text"])
     return Redirect(f"{workout.path}#more", f"{quantity(added, 'item')} added.{remarks}")
 
 
-_NOTHING_ENTERED: SetChoice = {"sets": None, "low": None, "high": None, "load": None, "rest": None}
+_NOTHING_ENTERED: editing.SetChoice = {"sets": None, "low": None, "high": None, "load": None, "rest": None}
 
 
 @pages.get(f"{BLOCK}/exercises", query=KeywordQuery, template="workout/exercises.html")
@@ -170,7 +146,7 @@ async def suggestions_page(ctx: Context, workout: OpenedWorkout, query: KeywordQ
     suggested: Sequence[Exercise] = []
     if EXERCISES.VIEW in ctx.caller.permissions:
         suggested = await suggest_exercises(ctx, query["keywords"], _SUGGESTIONS)
-    return {**variables, "query": query, "exercises": with_proposed_ranges(suggested)}
+    return {**variables, "query": query, "exercises": editing.with_proposed_ranges(suggested)}
 
 
 @pages.post(f"{BLOCK}/exercises", form=editing.ExerciseChoice, on=suggestions_page)
@@ -178,7 +154,7 @@ async def add_suggested_exercise(ctx: Context, workout: OpenedWorkout, form: edi
     """Add an exercise at the end of a workout, planned as in the client's last workout with it, or of a circuit."""
     exercise = await exercises.get(ctx, form["exerciseId"])
     last = [] if form["circuit"] else await _read_last_plan(ctx, workout, exercise["_id"])
-    sets = last or plan_sets(exercise, _NOTHING_ENTERED, in_circuit=bool(form["circuit"]))
+    sets = last or editing.plan_sets(exercise, _NOTHING_ENTERED, in_circuit=bool(form["circuit"]))
     added = await editing.add_exercise(ctx, workout, form, sets)
     place = f" to {added['circuitName']}" if added["type"] == "CIRCUIT" else ""
     notice = "Circuit added." if form["circuit"] == editing.NEW_CIRCUIT else f"{exercise['name']} added{place}."
@@ -215,8 +191,8 @@ class _RemoveForm(TypedDict):
 @pages.post(f"{ITEM}/move", form=MoveForm)
 async def place_item(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: MoveForm) -> Redirect:
     """Move an item to a position in this or another workout, and open that workout."""
-    source: ItemMoveSource = {"wblockId": workout.block_id, "witemId": witem_id}
-    target: ItemMoveTarget = {"wblockId": form["target"], "index": form["place"] - 1}
+    source: item_models.ItemMoveSource = {"wblockId": workout.block_id, "witemId": witem_id}
+    target: item_models.ItemMoveTarget = {"wblockId": form["target"], "index": form["place"] - 1}
     block = await block_items.move_item(ctx, workout.owner, source, target)
     notice = "Moved." if block["_id"] == workout.block_id else f"Moved to {block['name']}."
     return Redirect(f"{workout._replace(block_id=block['_id']).path}#item-{witem_id}", notice)
@@ -227,9 +203,9 @@ async def duplicate_item(ctx: Context, workout: OpenedWorkout, witem_id: ObjectI
     """Add a copy of an item after it, with nothing done."""
     block = await workout.read(ctx)
     at = items.find_index(block["items"], witem_id)
-    added = await add_item(ctx, workout, _planned_fields(block["items"][at]))
+    added = await editing.add_item(ctx, workout, _planned_fields(block["items"][at]))
     if at + 1 < len(block["items"]):
-        source: ItemMoveSource = {"wblockId": workout.block_id, "witemId": added["_id"]}
+        source: item_models.ItemMoveSource = {"wblockId": workout.block_id, "witemId": added["_id"]}
         await block_items.move_item(ctx, workout.owner, source, {"wblockId": workout.block_id, "index": at + 1})
     title = describe_item(added, ctx.caller.company.load_unit)["title"]
     return Redirect(f"{workout.path}#item-{added['_id']}", f"{title} duplicated.")
@@ -260,14 +236,14 @@ async def delete_item(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, 
     return Redirect(workout.path, "Item removed.")
 
 
-def _planned_fields(item: WorkItem) -> Document:
+def _planned_fields(item: item_models.WorkItem) -> Document:
     """Return what an item plans, in the form of a request."""
     stored, planned = cast("Document", item), items.PLANNED_FIELDS[item["type"]]
     fields: Document = {name: stored[name] for name in planned if name in stored}
     if item["type"] == "EXERCISE":
         fields["exerciseId"] = str(item["exerciseId"])
     elif item["type"] == "CIRCUIT":
-        fields["circuitExercises"] = exercises_of(item)
+        fields["circuitExercises"] = editing.exercises_of(item)
     elif item["type"] == "METRICS":
         fields["metricsFields"] = {"metricsSetId": str(item["metricsFields"]["metricsSetId"])}
     elif item["type"] == "FORM" and item["form"]["formId"] is not None:
@@ -308,14 +284,14 @@ async def workout_page(ctx: Context, workout: OpenedWorkout, query: Search) -> d
         **variables,
         **comments,
         **(await load_choices(ctx, query) if can_edit and not block["isRest"] else {}),
-        **card_variables(block["items"] if can_edit else []),
+        **cards.card_variables(block["items"] if can_edit else []),
         "lift_facts": await _load_lift_facts(ctx, block),
-        "superset_labels": superset_labels(block["items"]),
-        "used_columns": used_columns,
+        "superset_labels": cards.superset_labels(block["items"]),
+        "used_columns": cards.used_columns,
         "version": block["version"],
         "descriptions": descriptions,
         "comment_options": [(str(item["_id"]), item["title"]) for item in descriptions],
-        "circuits": [(str(circuit["_id"]), f"In {circuit['circuitName']}") for circuit in circuits_of(block)],
+        "circuits": [(str(circuit["_id"]), f"In {circuit['circuitName']}") for circuit in editing.circuits_of(block)],
         "move_targets": move_targets,
         "proposed_copy": _same_day_next_week(block),
         "first_date": move_range[0] if move_range else None,
@@ -376,7 +352,7 @@ async def _load_lift_facts(ctx: Context, block: Block) -> dict[ObjectId, LiftFac
     }
 
 
-def _describe_session(last: LastTime | None, unit: str) -> LastSession | None:
+def _describe_session(last: item_models.LastTime | None, unit: str) -> LastSession | None:
     done = [each for each in last["sets"] if each["isCompleted"]] if last is not None else []
     if last is None or not done:
         return None
