@@ -281,9 +281,6 @@ def _company_summary(coach: Coach) -> CoachSummary:
     return {"id": coach["_id"], "name": coach["name"], "email": coach["email"], "role": coach["role"]}
 
 
-# --- The queue of jobs, and mail that was not sent, of all companies --------------------------------------------------
-
-
 # --- jobs ------------------------------------------------------------------------------------------------------------
 
 

@@ -428,9 +428,6 @@ async def _find_stored(
     return {tuple(each.get(name) for name in fields) for each in existing}
 
 
-# --- Storing the records of an export in batches, each in one transaction with the progress of the import -------------
-
-
 # --- What identifiers of an export become in the company, and whether what records refer to is there ------------------
 
 
@@ -519,6 +516,9 @@ class IdMap:
 
     def _digest(self, value: bytes) -> bytes:
         return hashlib.sha256(self._seed + value).digest()
+
+
+# --- Storing the records of an export in batches, each in one transaction with the progress of the import -------------
 
 
 BATCH = 200

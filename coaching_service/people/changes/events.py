@@ -206,9 +206,6 @@ async def _position_of(ctx: Context, cursor: str | None) -> int:
     return int(cursor)
 
 
-# --- The data of each type of event: what a change records, and what interfaces and webhooks return -------------------
-
-
 # --- training --------------------------------------------------------------------------------------------------------
 
 

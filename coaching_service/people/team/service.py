@@ -34,9 +34,6 @@ from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.models import EmailConfirmed
 from coaching_service.people.notification_settings import NotificationSettings, SomeSettings
 
-# --- Coaches as they are sent, stored and returned --------------------------------------------------------------------
-
-
 # --- The field of requests with permissions ---------------------------------------------------------------------------
 
 
@@ -48,6 +45,9 @@ class Permissions(validation.ListOf):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
         return sorted(set(super()._deserialize(value, attr, data, **kwargs)))
+
+
+# --- Coaches as they are sent, stored and returned --------------------------------------------------------------------
 
 
 CoachRole = Literal["OWNER", "EMPLOYEE"]

@@ -36,9 +36,6 @@ from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.assignments.service import ClientProgram
 
-# --- A client with figures computed as of today -----------------------------------------------------------------------
-
-
 # --- One client as it is returned -------------------------------------------------------------------------------------
 
 
