@@ -137,6 +137,9 @@ class Visitor:
                 html,
                 [str(c) for r in (*response.history, response) for c in r.headers.getall("Set-Cookie", [])],
             )
+        if response.content_type != "text/html":  # bytes of a picture may begin like a declaration
+            page.text = " ".join(html.split())
+            return page
         _Reader(page)
         assert not (missing := _missing_references(page.html)), f"{page.path} refers to missing ids: {missing}"
         return page
