@@ -155,8 +155,8 @@ class Page:
 
     @property
     def name(self) -> str:
-        """The form's name in templates: `form("rename")`."""
-        return self.handler.__name__
+        """The form's name in templates, `form("rename")`, and of what is requested."""
+        return self.handler.__name__ if self.preview_of is None else f"preview_{self.preview_of.__name__}"
 
     @property
     def form_name(self) -> str:
