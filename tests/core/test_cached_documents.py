@@ -64,6 +64,9 @@ DERIVED: dict[str, Write] = {
     "increment_each": lambda ctx, key: keys.increment_each(ctx, [({"_id": key["_id"]}, {"uses": 1})] * 2),
 }
 NOT_CACHED = {
+    "acquire",
+    "release",
+    "renew",
     "claim",
     "import_many",
     "insert",
@@ -75,7 +78,17 @@ NOT_CACHED = {
     "increment",
     "upsert_not_durable",
 }
-READS = {"aggregate", "count", "find", "find_and_add", "find_one", "find_whole", "list_ids_after"}
+READS = {
+    "aggregate",
+    "count",
+    "count_backlog",
+    "is_held",
+    "find",
+    "find_and_add",
+    "find_one",
+    "find_whole",
+    "list_ids_after",
+}
 
 
 def test_every_write_is_covered() -> None:

@@ -59,7 +59,7 @@ def test_codes_that_are_passed_on_are_listed_where_they_are_written() -> None:
         ("core/errors.py", "resource"),  # of require_by_id
         ("core/http/uploads.py", "error.code"),  # of InvalidFile
         ("core/json_conversion.py", "code"),
-        ("core/query.py", "DEFAULT_CODE"),  # INVALID, in the reference by validation_messages
+        ("core/query.py", "validation.DEFAULT_CODE"),  # INVALID, in the reference by validation_messages
         ("core/validation.py", "code"),
         ("core/validation.py", "self.code"),
         ("error_reference.py", "resource"),

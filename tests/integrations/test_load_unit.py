@@ -219,9 +219,9 @@ async def test_request_that_began_before_the_conversion_stores_no_load(coach: Co
     assert len((await read(coach, block))["items"]) == 1
 
 
-@pytest.mark.parametrize("module", [batches, workouts])
+@pytest.mark.parametrize("write", ["copy", "template"])
 async def test_copy_that_read_loads_before_the_conversion_is_refused(
-    coach: CoachClient, monkeypatch: pytest.MonkeyPatch, module: Any
+    coach: CoachClient, monkeypatch: pytest.MonkeyPatch, write: str
 ) -> None:
     """A copy of a program's workout, and a template of a workout: the loads are converted while they are written."""
     squat = await coach.create_exercise()
@@ -237,9 +237,9 @@ async def test_copy_that_read_loads_before_the_conversion_is_refused(
         return read
 
     begun_before = coach.ctx
-    monkeypatch.setattr(module, "get_plan", read_and_convert)
+    monkeypatch.setattr(workouts, "get_plan", read_and_convert)
     with pytest.raises(Conflict) as refused:
-        if module is batches:
+        if write == "copy":
             await batches.copy(begun_before, plan, block_id, 2)
         else:
             details: TemplateDetails = {"name": "Legs", "type": None, "tags": []}

@@ -21,8 +21,7 @@ from coaching_service.integrations.history_files.sessions import Session
 from coaching_service.integrations.history_files.survey import Survey, survey
 from coaching_service.integrations.history_files.tables import UnreadableTable
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
-from coaching_service.integrations.history_import import _planning
-from coaching_service.integrations.history_import import _reading as history_import__reading
+from coaching_service.integrations.history_import import _planning, _reading
 from coaching_service.integrations.history_import import answers as stored_answers
 from coaching_service.integrations.history_import import models as history_import_models
 from coaching_service.library.exercises import service as exercises
@@ -235,7 +234,7 @@ class HistoryImport:
 
     def __init__(self, progress: Progress, file: IO[bytes]) -> None:
         self._progress, self._file = progress, file
-        self._content = history_import__reading.FileContent()
+        self._content = _reading.FileContent()
 
     @property
     def _ctx(self) -> Context:
@@ -266,9 +265,7 @@ class HistoryImport:
                 yield rows
             self._content = again.result
             return
-        surveying = history_import__reading.InSlices(
-            survey(self._file, stored_answers.reading_answers(work["answers"]))
-        )
+        surveying = _reading.InSlices(survey(self._file, stored_answers.reading_answers(work["answers"])))
         async for rows in surveying.run():
             yield rows
         decisions, assumed = await self._decide(surveying.result)
@@ -343,7 +340,7 @@ class HistoryImport:
         sign: DecimalSign | None,
         exercises: Mapping[str, NameAnswer | None],
         clients: Mapping[str, NameAnswer | None],
-    ) -> history_import__reading.InSlices[history_import__reading.FileContent]:
+    ) -> _reading.InSlices[_reading.FileContent]:
         """Return the reading of what the file has; the mappings are what its names stand for."""
         answers = stored_answers.reading_answers(self._progress.work["answers"], order, sign)
         known = [each for each in clients.values() if isinstance(each, ObjectId)]
@@ -353,9 +350,7 @@ class HistoryImport:
         def zone_of(client: NameAnswer | None) -> ZoneInfo:
             return ZoneInfo((zones.get(client) if isinstance(client, ObjectId) else None) or default)
 
-        return history_import__reading.InSlices(
-            history_import__reading.read_content(self._file, answers, exercises, clients, zone_of)
-        )
+        return _reading.InSlices(_reading.read_content(self._file, answers, exercises, clients, zone_of))
 
     async def _store_plan(
         self, plan: history_import_models.HistoryPlan, errors: Sequence[JobError], decisions: _planning.Decisions | None
@@ -404,9 +399,9 @@ class HistoryImport:
     async def _report_erased(
         self, plan: history_import_models.HistoryPlan, sessions: Sequence[Session], position: tuple[int, int]
     ) -> None:
-        content = history_import__reading.FileContent()
+        content = _reading.FileContent()
         for session in sessions:
-            content.report_session(session, history_import__reading.CLIENT_GONE)
+            content.report_session(session, _reading.CLIENT_GONE)
         counts = (content.reported, content.problem_count)
         work, fields = self._advanced(plan, [], counts, content.kinds, position, None)
         rows = sum(each.rows for each in sessions)
@@ -422,14 +417,14 @@ class HistoryImport:
         stored = _planning.KnownSessions(
             [] if customer_id is None else await block_batches.find_done_on(ctx, customer_id, dates)
         )
-        content = history_import__reading.FileContent()
+        content = _reading.FileContent()
         new: list[Session] = []
         last_day = self._ctx.caller.today(target.timezone)
         for session in sessions:
             if session.day > last_day:
-                content.report_session(session, history_import__reading.IN_THE_FUTURE)
+                content.report_session(session, _reading.IN_THE_FUTURE)
             elif stored.has(session, target):
-                content.report_session(session, history_import__reading.ALREADY_THERE)
+                content.report_session(session, _reading.ALREADY_THERE)
             else:
                 new.append(session)
         left_out = [*_planning.loads_left_out(new, target), *_planning.notes_cut(new)]
