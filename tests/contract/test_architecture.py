@@ -95,6 +95,35 @@ def test_stores_and_modules_with_an_underscore_are_private_to_their_feature() ->
                 assert feature in module.parents, f"{path_of(module)} imports {name}"
 
 
+def used_names(module: Path) -> Iterator[str]:
+    """The full names of what a module imports, and of what it reads from modules that it imports."""
+    tree = parse(module.read_text("utf-8"))
+    modules = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                modules[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+                yield f"{node.module}.{alias.name}"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+            yield f"{modules[node.value.id]}.{node.attr}"
+
+
+def test_collections_are_private_to_their_feature() -> None:
+    """Also where a small feature has its collection in the module of its service."""
+    collections = {}
+    for module in MODULES:
+        parts = module.relative_to(PACKAGE).with_suffix("").parts
+        for name in re.findall(r"^(\w+) = Documents\[", module.read_text("utf-8"), re.MULTILINE):
+            if parts[0] in FEATURES:
+                collections[".".join(("coaching_service", *parts, name))] = parts[:2]
+    assert len(collections) > 40
+    for module in MODULES:
+        used_in = module.relative_to(PACKAGE).with_suffix("").parts[:2]
+        for name in set(used_names(module)) & set(collections):
+            assert used_in == collections[name], f"{path_of(module)} uses {name}"
+
+
 def test_a_module_that_no_other_feature_imports_is_private() -> None:
     """Its name begins with an underscore, but for the modules that every feature may have."""
     common = re.compile(

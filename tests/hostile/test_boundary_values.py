@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
@@ -97,14 +97,18 @@ async def inhabited(settings: Settings, password_hash: str) -> AsyncIterator[Inh
     async with running_application(settings, "bounds", password_hash) as application, receiving() as receiver:
         await shared.publish(application.services)
         coach, stranger = await application.new_coach(), await application.new_coach()
-        world = await make_world(stranger)
-        other = Victim(stranger, world, await make_caller(stranger, world))
-        other.stored = await other.fingerprint()
-        async with inhabit(coach, application.server, other, receiver) as company:
-            yield company
-        assert await other.fingerprint() == other.stored
-        await coach.close()
-        await stranger.close()
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(coach.close)
+            stack.push_async_callback(stranger.close)
+            world = await make_world(stranger)
+            other = Victim(stranger, world, await make_caller(stranger, world))
+            other.stored = await other.fingerprint()
+            async with inhabit(coach, application.server, other, receiver) as company:
+                yield company
+            where = {"companyId": stranger.ctx.company_id}
+            latest = await stranger.ctx.db["changes"].find(where).sort("_id", -1).limit(3).to_list()
+            changes = [{name: each[name] for name in ("operation", "actor", "createdAt", "events")} for each in latest]
+            assert await other.fingerprint() == other.stored, f"the neighbour's last changes: {changes}"
 
 
 @asynccontextmanager
