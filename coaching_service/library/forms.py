@@ -138,13 +138,10 @@ forms = Documents[Form](
 _BY_UPDATE = forms.index_name(UPDATED)
 
 
-async def find_all(ctx: Context, *, updated_since: datetime | None = None) -> list[Form]:
+async def list_all(ctx: Context, *, updated_since: datetime | None = None) -> list[Form]:
     """Return the company's forms, sorted by name; with `updated_since` (UTC), those changed at this time or later."""
     where, hint = ({}, None) if updated_since is None else ({UPDATED: {"$gte": updated_since}}, _BY_UPDATE)
     return await forms.find(ctx, where, sort=("sortName", "_id"), hint=hint)
-
-
-list_all = find_all
 
 
 async def get(ctx: Context, form_id: ObjectId) -> Form:

@@ -227,7 +227,7 @@ def new(job: Mapping[str, Any]) -> dict[str, Any]:
     return {**about, "status": "queued", "done": 0, "total": 0, "result": None, "errors": [], **job}
 
 
-async def _find_readers(ctx: Context, job_id: ObjectId) -> StoredJob | None:
+async def find_readers(ctx: Context, job_id: ObjectId) -> StoredJob | None:
     """Return who requested a job and whom it is about, and of `work` only that; None without such a job."""
     return await jobs.find_one(ctx, {"_id": job_id}, _READERS)
 
@@ -237,7 +237,7 @@ async def find_complete(ctx: Context, job_id: ObjectId) -> StoredJob | None:
     return await jobs.find_one(ctx, {"_id": job_id}, COMPLETE)
 
 
-async def _find_of_clients(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[StoredJob]:
+async def find_of_clients(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[StoredJob]:
     """Return the jobs of imports for some clients, that ask about them, or that they requested, with private fields."""
     of_clients = {"$in": list(customer_ids)}
     planned = await jobs.find(ctx, {_CLIENTS: of_clients}, fields=COMPLETE)
@@ -252,20 +252,20 @@ async def _find_of_clients(ctx: Context, customer_ids: Sequence[ObjectId]) -> li
     return list({job["_id"]: job for job in (*planned, *own)}.values())
 
 
-async def find_latest(ctx: Context, kind: str, limit: int) -> list[StoredJob]:
+async def list_latest(ctx: Context, kind: str, limit: int) -> list[StoredJob]:
     """Return the latest jobs of a kind with private fields, newest first."""
     where = {"kind": kind, "status": {"$in": _STATES}}
     return await jobs.find(ctx, where, sort=("-createdAt",), limit=limit, fields=COMPLETE)
 
 
-async def find_latest_batches(ctx: Context, limit: int) -> list[StoredJob]:
+async def list_latest_batches(ctx: Context, limit: int) -> list[StoredJob]:
     """Return the latest bulk operations and undos of the caller, newest first; of `work` only the operation."""
     where = {"requestedBy": ctx.caller.id, "batchId": {"$exists": True}}
     fields = ("kind", "status", "done", "total", "result", "createdAt", "work.operation")
     return await jobs.find(ctx, where, sort=("-createdAt",), limit=limit, fields=fields)
 
 
-async def _find_last_undo(ctx: Context, change_id: ObjectId) -> StoredJob | None:
+async def find_last_undo(ctx: Context, change_id: ObjectId) -> StoredJob | None:
     """Return the last job, of any coach, that undoes a batch; None if there is none."""
     fields = ("status", "done", "total", "requestedBy", "batchId", "result")
     latest = await jobs.find(ctx, {"changeId": change_id}, sort=("-createdAt",), limit=1, fields=fields)
@@ -287,24 +287,24 @@ async def _update(
     return await jobs.update(ctx, {"_id": job["_id"], **place, **_UNFINISHED}, change, fields=fields)
 
 
-async def _forget_file(ctx: Context, job_id: ObjectId, file_id: ObjectId) -> bool:
+async def forget_file(ctx: Context, job_id: ObjectId, file_id: ObjectId) -> bool:
     """Remove the file from an ended dry run; returns whether it had it."""
     where = {"_id": job_id, "status": "done", "work.fileId": file_id}
     return await jobs.update(ctx, where, {"$set": {"work.fileId": None}}, fields=("_id",)) is not None
 
 
-async def _list_unfinished(services: Services, kind: str) -> dict[ObjectId, ObjectId]:
+async def list_unfinished(services: Services, kind: str) -> dict[ObjectId, ObjectId]:
     """Return the jobs of a kind, of all companies, that are queued or running, with their companies."""
     cursor = jobs.across_companies(services).find({"kind": kind, **_UNFINISHED}, {"companyId": 1})
     return {job["_id"]: job["companyId"] async for job in cursor}
 
 
-async def _set_unchanged(ctx: Context, job_id: ObjectId, fields: Mapping[str, Any]) -> None:
+async def set_unchanged(ctx: Context, job_id: ObjectId, fields: Mapping[str, Any]) -> None:
     """Set fields of a job, but not the time of its last change, which says when it has ended."""
     await jobs.set_derived(ctx, {"_id": job_id}, {"$set": dict(fields)})
 
 
-async def _delete(ctx: Context, job_id: ObjectId) -> None:
+async def delete(ctx: Context, job_id: ObjectId) -> None:
     """Delete a job."""
     await jobs.delete(ctx, {"_id": job_id})
 
@@ -392,7 +392,7 @@ async def _find_client(ctx: Context, job: StoredJob) -> ObjectId | None:
     """Return the client whose history a job imports, or removes again; None if that import has been removed."""
     work = job["work"]
     if (import_id := work.get("importId")) is not None:
-        undone = await _find_readers(ctx, import_id)
+        undone = await find_readers(ctx, import_id)
         return None if undone is None else await _find_client(ctx, undone)
     return cast("ObjectId | None", work["answers"]["customerId"]) if "answers" in work else None
 
@@ -400,20 +400,9 @@ async def _find_client(ctx: Context, job: StoredJob) -> ObjectId | None:
 # --- Reading ----------------------------------------------------------------------------------------------------------
 
 
-find_readers = _find_readers
-list_latest = find_latest
-list_latest_batches = find_latest_batches
-list_unfinished = _list_unfinished
-find_last_undo = _find_last_undo
-find_of_clients = _find_of_clients
-set_unchanged = _set_unchanged
-delete = _delete
-forget_file = _forget_file
-
-
 async def get(ctx: Context, job_id: ObjectId) -> StoredJob:
     """Return a job. Raises NotFound, and as `require`."""
-    if (job := await _find_readers(ctx, job_id)) is None:
+    if (job := await find_readers(ctx, job_id)) is None:
         raise core_errors.NotFound("job")
     await require(ctx, job, writes=False)
     if (public := await jobs.find_one(ctx, {"_id": job_id})) is None:

@@ -228,7 +228,7 @@ async def find_own(ctx: Context) -> Account | None:
     return await companies.find_one(ctx, {})
 
 
-async def _has_stored_loads(ctx: Context) -> bool:
+async def has_stored_loads(ctx: Context) -> bool:
     """Return whether loads are stored in the company's unit, also if that has just changed."""
     company = await companies.find_one(ctx, {}, ("keepsLoads",))
     return company is not None and company["keepsLoads"]
@@ -322,7 +322,7 @@ async def update(ctx: Context, change: AccountChange) -> Account:
             raise version_conflict()
         return current
     unit = change.get("loadUnit", current["loadUnit"])
-    if unit != current["loadUnit"] and await _has_stored_loads(ctx):
+    if unit != current["loadUnit"] and await has_stored_loads(ctx):
         await ctx.publish(LoadUnitChanged(unit))
         fields["keepsLoads"] = False
     account = await companies.update(ctx, {}, {"$set": fields}, version=version)
@@ -374,9 +374,6 @@ async def end_conversion(ctx: Context, conversion: LoadConversion) -> None:
     }
     await companies.update(ctx, {"loadConversion.jobId": conversion["jobId"]}, change)
     await queue.continue_paused(ctx)
-
-
-has_stored_loads = _has_stored_loads
 
 
 async def lock_stored_unit(ctx: Context) -> None:

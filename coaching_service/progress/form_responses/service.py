@@ -139,7 +139,7 @@ responses = Documents[StoredResponse](
 _NOT_REVIEWED = responses.index_name("customerId", "updatedAt")
 
 
-async def _count_not_reviewed(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
+async def count_not_reviewed(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
     """Return how many responses no coach has reviewed, of clients with any. Access is not checked."""
     where: Filter = {"customerId": {"$in": list(customer_ids)}, "reviewedAt": None}
     group = {"_id": "$customerId", "count": {"$sum": 1}, "newest": {"$max": "$updatedAt"}}
@@ -320,9 +320,6 @@ async def get_received(ctx: Context, response_id: ObjectId) -> ReceivedResponse:
     response = require_found(await responses.find_one(ctx, {"_id": response_id}), "form response")
     customer = await customers.get_visible_reference(ctx, response["customerId"])
     return {**_present(response), "customer": customer}
-
-
-count_not_reviewed = _count_not_reviewed
 
 
 @transactional

@@ -78,7 +78,7 @@ async def find_assignment(
     return await _assignments.find_one(ctx, {"customerId": customer_id, "metricsSetId": set_id})
 
 
-async def _assign_many(ctx: Context, customer_ids: Sequence[ObjectId], set_id: ObjectId) -> None:
+async def assign_many(ctx: Context, customer_ids: Sequence[ObjectId], set_id: ObjectId) -> None:
     """Assign a set to several clients; the caller has checked that both exist and may be accessed."""
     where = {"customerId": {"$in": list(customer_ids)}, "metricsSetId": set_id, "unassignedAt": None}
     current = await _assignments.find(ctx, where, fields=("customerId",))
@@ -362,9 +362,6 @@ async def _assign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> None
     """Assign a set to a client, or renew a former assignment."""
     where = {"customerId": customer_id, "metricsSetId": set_id}
     await _assignments.upsert(ctx, where, {"unassignedAt": None})
-
-
-assign_many = _assign_many
 
 
 async def assign_automatic_sets(ctx: Context, event: CustomersCreated) -> None:

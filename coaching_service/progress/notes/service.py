@@ -154,7 +154,7 @@ notes = Documents[Note](
 _HEALTH_NOTES = notes.index_name("customerId", "createdAt")
 
 
-async def _count_health_notes(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
+async def count_health_notes(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
     """Return how many notes with the health flag there are, of clients with any. Access is not checked."""
     where: Filter = {"customerId": {"$in": list(customer_ids)}, "isHealth": True}
     group = {"_id": "$customerId", "count": {"$sum": 1}, "newest": {"$max": "$createdAt"}}
@@ -238,9 +238,6 @@ async def delete(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> None
     if note["isHealth"]:
         await derived_figures.mark_due(ctx, [customer_id])
     await activity.delete_events(ctx, customer_id, note_id, "note_added")
-
-
-count_health_notes = _count_health_notes
 
 
 async def find_newest_health_texts(ctx: Context, customer_ids: Sequence[ObjectId]) -> dict[ObjectId, str]:

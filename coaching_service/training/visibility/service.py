@@ -55,7 +55,7 @@ hidden_days = Documents[HiddenDay](
 )
 
 
-async def find_hidden(ctx: Context, customer_id: ObjectId, first: str, last: str) -> set[str]:
+async def find_hidden_days(ctx: Context, customer_id: ObjectId, first: str, last: str) -> set[str]:
     """Return the days from `first` to `last` that are hidden from a client whose access has been checked."""
     condition = {"customerId": customer_id, "date": {"$gte": first, "$lte": last}}
     return {day["date"] for day in await hidden_days.find(ctx, condition, fields=("date",))}
@@ -72,12 +72,9 @@ async def list_days(ctx: Context, customer_id: ObjectId, first: str, last: str) 
     """
     days = _list_dates(first, last)
     _, hidden = await gather_reads(
-        ctx, customers.get_visible(ctx, customer_id), find_hidden(ctx, customer_id, first, last)
+        ctx, customers.get_visible(ctx, customer_id), find_hidden_days(ctx, customer_id, first, last)
     )
     return [{"date": day, "isVisible": day not in hidden} for day in days]
-
-
-find_hidden_days = find_hidden
 
 
 async def get_visibility(
@@ -87,7 +84,7 @@ async def get_visibility(
 
     Only the days from `first` to `last` are asked for.
     """
-    hidden = set() if ctx.caller.is_coach else await find_hidden(ctx, customer_id, first, last)
+    hidden = set() if ctx.caller.is_coach else await find_hidden_days(ctx, customer_id, first, last)
     return replace(areas_of(ctx.caller), hidden_days=frozenset(hidden))
 
 
@@ -106,7 +103,7 @@ async def set_visibility(
     """
     await customers.get_visible(ctx, customer_id)
     days = _list_dates(first, last)
-    if visible or await find_hidden(ctx, customer_id, first, last) != set(days):
+    if visible or await find_hidden_days(ctx, customer_id, first, last) != set(days):
         where = {"customerId": customer_id, "date": {"$gte": first, "$lte": last}}
         await hidden_days.delete_many(ctx, where)
         if not visible:
