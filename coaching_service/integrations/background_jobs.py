@@ -10,7 +10,7 @@ from typing import Annotated, Any, cast
 from marshmallow import fields
 
 from coaching_service.core import audit
-from coaching_service.core.auth import coach, even_while_converting
+from coaching_service.core.auth import CUSTOMERS, coach, even_while_converting
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction, transactional
@@ -20,6 +20,7 @@ from coaching_service.core.fields import Description
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
+from coaching_service.core.list_selection import CursorPage, cursor_page_of
 from coaching_service.core.media import ZIP
 from coaching_service.core.validation import Choice, Identifier, Output
 from coaching_service.integrations.history_import import models
@@ -305,6 +306,17 @@ async def cancel(ctx: Context, job_id: ObjectId) -> StoredJob:
 routes = Routes(
     "/coach/jobs", tag="Export", path_descriptions={"jobId": "The job, as the operation that began it returned it."}
 )
+
+
+@routes.get("", access=even_while_converting(coach(CUSTOMERS.VIEW)), returns=cursor_page_of(BackgroundJob))
+async def list_jobs(ctx: Context, query: jobs.JobQuery) -> CursorPage[StoredJob]:
+    """List jobs, newest first.
+
+    The owner, by session or unrestricted key, reads all of the company; others those that they have requested, without
+    imports of clients whom they do not work with. A part can be shorter than `limit`. Jobs are removed 30 days after
+    they began.
+    """
+    return await jobs.list_jobs(ctx, **query)
 
 
 @routes.get("/{jobId}", access=even_while_converting(coach()), returns=BACKGROUND_JOB)

@@ -40,9 +40,11 @@ from coaching_service.core.idempotency import Claim, IdempotencyKeyReused
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain, Step
+from coaching_service.core.list_selection import CursorPage, ListPart, PartQuery
 from coaching_service.core.validation import Choice
 from coaching_service.people import api_keys
 from coaching_service.people.assistants import service as assistants
+from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 
@@ -144,6 +146,17 @@ class StoredJob(Stored):
     changeId: NotRequired[Annotated[ObjectId, core_fields.Private]]
 
 
+class JobQuery(PartQuery):
+    """Which jobs are listed."""
+
+    kind: Annotated[
+        JobKind | None,
+        Choice("import", "load_unit", "bulk", "undo"),
+        core_fields.Description("Only jobs that do this."),
+    ]
+    status: Annotated[JobStatus | None, core_fields.Description("Only jobs with this status.")]
+
+
 NewJob: TypeAlias = core_fields.Part[StoredJob, Literal["kind", "work", "requestedBy", "customerId"]]
 
 # A client who was not changed, or a document that was not restored.
@@ -190,6 +203,7 @@ MAX_ROW_ERRORS = 1_000  # of a table with history, where each row that is not im
 RETENTION = timedelta(days=30)
 # The clients of an import, whose erasure deletes its job.
 _CLIENTS = "work.plan.customers.answer"
+NEWEST_FIRST = ("-createdAt", "-_id")
 _STATES = list(get_args(JobStatus))
 _OF_UNFINISHED = (("status", {"$gte": "queued"}),)  # in the alphabet: cancelled, done, failed, queued, running
 _UNFINISHED = {"status": {"$in": list(UNFINISHED)}}
@@ -200,7 +214,8 @@ jobs = Documents[StoredJob](
         Index(("_id",)),
         Index(("kind", "status", "-createdAt")),
         Index(("kind", "customerId", "batchId"), unique=True, partial_filter=_OF_UNFINISHED),
-        Index(("requestedBy", "-createdAt")),
+        Index(NEWEST_FIRST),
+        Index(("requestedBy", *NEWEST_FIRST)),
         Index(("changeId", "createdAt"), partial_filter=(("changeId", {"$exists": True}),)),
         Index((_CLIENTS,)),
     ),
@@ -215,10 +230,8 @@ _READERS = (
     *("kind", "caller", "requestedBy", "customerId", "batchId"),
     *("work.answers.customerId", "work.importId", "work.permissions"),
 )
-COMPLETE = (
-    *("createdAt", "updatedAt", "kind", "status", "done", "total", "result", "errors"),
-    *core_fields.private_of(StoredJob),
-)
+_SHOWN = ("createdAt", "updatedAt", "version", "kind", "status", "done", "total", "result", "errors")
+COMPLETE = (*_SHOWN, *core_fields.private_of(StoredJob))
 
 
 def new(job: Mapping[str, Any]) -> dict[str, Any]:
@@ -408,6 +421,34 @@ async def get(ctx: Context, job_id: ObjectId) -> StoredJob:
     if (public := await jobs.find_one(ctx, {"_id": job_id})) is None:
         raise core_errors.NotFound("job")
     return public
+
+
+async def list_jobs(
+    ctx: Context, *, limit: int, after: str | None = None, kind: JobKind | None = None, status: JobStatus | None = None
+) -> CursorPage[StoredJob]:
+    """Return the jobs that the caller may read, newest first: at most `limit`, after a cursor.
+
+    All of the company for the owner by session or unrestricted key, else those that the caller has requested, without
+    those about clients outside of the caller's scope. Raises Forbidden without the permission to see clients, and
+    InvalidFields for a text that is not a cursor.
+    """
+    require_readable(ctx)
+    where: Filter = {name: value for name, value in (("kind", kind), ("status", status)) if value is not None}
+    part = ListPart(ctx, "jobs", where, NEWEST_FIRST, size=limit, after=after)
+    if ctx.caller.role != "OWNER" or find_denial(_OF_OWNER.reading, ctx.caller, writes=False) is not None:
+        where["requestedBy"] = ctx.caller.id
+    fields = (*_SHOWN, *_READERS)
+    stored = await jobs.find(ctx, part.within(where), sort=part.sort, limit=part.limit, fields=fields)
+    clients = {job["_id"]: await _find_client(ctx, job) for job in stored if "requestedBy" in where}
+    accessible = await bulk.find_accessible(ctx, [each for each in clients.values() if each is not None])
+    page = part.by_cursor(stored, _without_private)
+    page["docs"] = [job for job in page["docs"] if (of := clients.get(job["_id"])) is None or accessible.get(of)]
+    return page
+
+
+def _without_private(job: StoredJob) -> StoredJob:
+    private = core_fields.private_of(StoredJob)
+    return cast("StoredJob", {name: value for name, value in job.items() if name not in private})
 
 
 async def get_complete(

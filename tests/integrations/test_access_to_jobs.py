@@ -111,7 +111,29 @@ async def test_every_kind_of_job_needs_what_is_declared(coach: CoachClient) -> N
     assert kinds == {*get_args(JobKind)}
     jobs = {name: (job, f"/coach/jobs/{job['_id']}/undo") for name, job in of_company.items()}
     jobs |= {name: (job, f"/coach/changes/{batch}/undo") for name, (job, batch) in bulk.items()}
+    assert sorted(await listed(coach)) == sorted(job["_id"] for job, _ in jobs.values())
+    assert await listed(coach, kind="load_unit") == [of_company["conversion of loads"]["_id"]]
+    assert await listed(coach, status="failed") == []
+    assert await needed(coach, "GET", "/coach/jobs") == "customers.view"
+    key = await api_keys.create(coach.ctx, "Narrow", {"permissions": ["customers.view"]})
+    readable = {name for name, (reading, *_) in NEEDED.items() if reading != _OWNER}
+    assert sorted(await listed(coach.with_key(key["key"]))) == sorted(jobs[name][0]["_id"] for name in readable)
+    (await coach.get("/coach/jobs", kind="export")).refused(400)
+
     assert {name: await needs_of(coach, *each) for name, each in jobs.items()} == NEEDED
+
+
+async def listed(coach: CoachClient, **query: Any) -> list[str]:
+    """The identifiers of the jobs that a caller lists, read in parts of three, newest first."""
+    found: list[Json] = []
+    part: Json = {"nextCursor": None, "hasMore": True}
+    while part["hasMore"]:
+        after = {} if part["nextCursor"] is None else {"after": part["nextCursor"]}
+        part = (await coach.get("/coach/jobs", limit=3, **query, **after)).ok()
+        found += part["docs"]
+    begun = [(job["createdAt"], job["_id"]) for job in found]
+    assert begun == sorted(begun, reverse=True)
+    return [job["_id"] for job in found]
 
 
 async def employee(coach: CoachClient, *permissions: str) -> tuple[CoachClient, ObjectId]:
@@ -133,7 +155,9 @@ async def test_jobs_about_the_clients_of_others_are_refused(coach: CoachClient) 
     first = await import_file(eli, SETS, name="sets.csv", customerId=ana["_id"])
     undone = await undo(eli, first)
     job = await import_file(eli, SETS, name="sets.csv", customerId=ana["_id"])
+    assert await listed(eli) == [job["_id"], undone["_id"], first["_id"]]
     await assign(coach, ana, None)
+    assert await listed(eli) == []
     for each in (job, undone):
         path = f"/coach/jobs/{each['_id']}"
         (await eli.get(path)).refused(403)
