@@ -39,6 +39,7 @@ from coaching_service.core.validation import (
 from coaching_service.features import STEPS
 from coaching_service.integrations import load_unit
 from coaching_service.integrations.company_import import service as company_import
+from coaching_service.integrations.proposals import service as proposals
 from coaching_service.library.exercises import shared
 from coaching_service.lifecycle.customer_bulk import jobs as bulk_jobs
 from coaching_service.people.changes import service
@@ -103,12 +104,12 @@ async def inhabited(settings: Settings, password_hash: str) -> AsyncIterator[Inh
             world = await make_world(stranger)
             other = Victim(stranger, world, await make_caller(stranger, world))
             other.stored = await other.fingerprint()
+            # The clock is moved while notifications are sent, and the application must not expire its proposals then.
+            waiting = {"companyId": stranger.ctx.company_id, "kind": proposals.EXPIRE}
+            assert (await stranger.ctx.db["jobs"].delete_many(waiting)).deleted_count == 2
             async with inhabit(coach, application.server, other, receiver) as company:
                 yield company
-            where = {"companyId": stranger.ctx.company_id}
-            latest = await stranger.ctx.db["changes"].find(where).sort("_id", -1).limit(3).to_list()
-            changes = [{name: each[name] for name in ("operation", "actor", "createdAt", "events")} for each in latest]
-            assert await other.fingerprint() == other.stored, f"the neighbour's last changes: {changes}"
+            assert await other.fingerprint() == other.stored
 
 
 @asynccontextmanager
