@@ -310,7 +310,7 @@ def _major_version(mongod: str) -> int:
     return int(version[1]) if version else 0
 
 
-# --- the database of a folder for a command: that of the running service, else one of its own -------------------------
+# --- The database of a folder, for a command: the running service has it, or the command starts it --------------------
 
 
 _JOIN_SECONDS = 20.0  # a service that has just started needs this long at most
