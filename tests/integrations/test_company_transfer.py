@@ -19,7 +19,7 @@ from coaching_service.core.database.portable import NotExported
 from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.company_export import portable_collections
-from coaching_service.integrations.company_import import _archive_import, service
+from coaching_service.integrations.company_import import _archive_reader, service
 from coaching_service.integrations.history_import.importing import Outcome, Progress
 from coaching_service.integrations.history_import.models import ImportWork
 from coaching_service.people import jobs as jobs_service
@@ -274,7 +274,7 @@ async def test_a_dry_run_reports_what_collides_in_the_file_and_in_the_company(
 
 def test_the_unique_indexes_of_portable_collections_are_those_that_a_dry_run_understands() -> None:
     for name, collection, _ in portable_collections():
-        for index in _archive_import.unique_indexes(collection):
+        for index in _archive_reader.unique_indexes(collection):
             assert index.partial_filter in ((), (("externalId", {"$gt": ""}),)), name
             assert not index.ignore_case, name
 

@@ -15,7 +15,7 @@ import pytest
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.ids import ObjectId
-from coaching_service.integrations.company_import import _archive_import
+from coaching_service.integrations.company_import import _archive_reader
 from coaching_service.people import jobs
 from tests.conftest import NewCompany
 from tests.support.client import UNKNOWN, CoachClient
@@ -135,7 +135,7 @@ async def test_an_entry_that_inflates_too_much_is_refused(
     bomb = {**entries, "records/notes.jsonl": b"\n" * 50_000_000}
     error = await failure(target, make_zip(bomb))
     assert (error["entry"], "100 times" in error["message"]) == ("records/notes.jsonl", True)
-    monkeypatch.setattr(_archive_import, "MAX_RECORD_BYTES", 1_000)
+    monkeypatch.setattr(_archive_reader, "MAX_RECORD_BYTES", 1_000)
     long_line = {**entries, "records/notes.jsonl": json.dumps({"content": "a b" * 1_000}).encode()}
     assert "larger than" in (await failure(target, make_zip(long_line)))["message"]
     assert (await target.customers())["totalDocs"] == 0

@@ -15,7 +15,7 @@ from coaching_service.core.errors import ExternalIdTaken
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import field_errors
-from coaching_service.integrations.company_import._archive_import import InvalidArchive
+from coaching_service.integrations.company_import._archive_reader import InvalidArchive
 from coaching_service.integrations.history_files.columns import ask_for_column
 from coaching_service.integrations.history_files.models import Problem, Question, count_kinds
 from coaching_service.integrations.history_files.rosters import Column, Roster, RosterRow, read_roster

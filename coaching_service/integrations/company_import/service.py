@@ -28,7 +28,8 @@ from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.media import CSV, ZIP
 from coaching_service.core.temporary_files import open_temporary, write_all
 from coaching_service.integrations import background_jobs
-from coaching_service.integrations.company_import._archive_import import ArchiveImport, InvalidArchive
+from coaching_service.integrations.company_import._archive_import import ArchiveImport
+from coaching_service.integrations.company_import._archive_reader import InvalidArchive
 from coaching_service.integrations.company_import._customer_import import CustomerImport
 from coaching_service.integrations.history_files import rosters
 from coaching_service.integrations.history_files.set_rows import SetFile, UnknownFormat, has_amounts
