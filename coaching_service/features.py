@@ -302,6 +302,7 @@ _STEPS: Steps = {
     undo.STEP: undo.run_step,
     push_sending.SEND: push_sending.send,
     proposals_service.EXPIRE: proposals_service.expire_step,
+    proposals_service.CLOSE_STALE: proposals_service.close_stale_step,
 }
 # Jobs of suspended companies pause, but for erasure: who has deleted data must not wait for it.
 ERASURES = (erasure.ERASE_CUSTOMER, account_service.ERASE)

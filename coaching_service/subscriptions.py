@@ -106,7 +106,7 @@ def assemble() -> EventBus:
     events.subscribe(
         CompanyResumed, webhooks.forget_failures, renewal.queue_renewal_of_all, check_in_scheduling.continue_postponed
     )
-    events.subscribe(DocumentsWritten, record_written_workouts)
+    events.subscribe(DocumentsWritten, record_written_workouts, proposals.queue_stale)
     events.subscribe(RestorationPlanned, waiting_messages.require_unread, assignments.require_single_copies)
     events.subscribe(
         DocumentsRestored,

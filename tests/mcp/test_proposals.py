@@ -14,6 +14,7 @@ from coaching_service.core.mcp.results import Written
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Input
 from coaching_service.integrations.proposals import service
+from coaching_service.training.workouts import store as workouts
 from tests.support.client import CoachClient
 from tests.support.mcp_client import (
     TODAY,
@@ -371,6 +372,16 @@ async def test_an_assistant_has_fifty_proposals_at_most_which_are_rejected_toget
     tool_proposal(await mcp.call("create_customer", **more), "CONTACT")
 
 
+async def until_looked_at(coach: CoachClient) -> None:
+    """Wait until no job is left that closes what a change has made stale."""
+    jobs = {"companyId": coach.ctx.company_id, "kind": service.CLOSE_STALE}
+
+    async def is_done() -> bool:
+        return await coach.ctx.db["jobs"].count_documents(jobs) == 0
+
+    await until(is_done, "stale proposals are closed")
+
+
 async def test_a_proposal_whose_records_have_changed_closes_itself(
     mcp: McpHttpClient, coach: CoachClient, session: CoachClient
 ) -> None:
@@ -381,16 +392,8 @@ async def test_a_proposal_whose_records_have_changed_closes_itself(
     days = {"customerId": ana["_id"], "startDate": blocks[0]["date"], "endDate": blocks[3]["date"]}
     proposed = tool_proposal(await mcp.call("clear_schedule", **days), "MANY_REMOVED")
     path = f"/coach/proposals/{proposed['proposalId']}"
-    job = {"companyId": coach.ctx.company_id, "proposalId": ObjectId(proposed["proposalId"])}
-
-    async def look() -> None:
-        again = await service.expire_step(coach.ctx.services, Job(ObjectId(), job, 1))
-        assert again is None or again.after < timedelta(seconds=10)
-
-    await look()
-    assert (await session.get(path)).ok()["status"] == "pending"
     (await coach.patch(f"{client_path(ana, 'wblocks')}/{blocks[2]['_id']}", {"name": "Arms"})).ok()
-    await look()
+    await until_looked_at(coach)
     stale = (await session.get(path)).ok()
     assert (stale["status"], stale["decidedBy"], stale["decidedIn"]) == ("stale", None, None)
     (await session.post(f"{path}/approve")).refused(409)
@@ -420,9 +423,7 @@ async def test_a_proposal_whose_source_has_changed_closes_itself(
     ]
 
     async def states() -> list[str]:
-        for each in proposed:
-            job = {"companyId": coach.ctx.company_id, "proposalId": ObjectId(each)}
-            await service.expire_step(coach.ctx.services, Job(ObjectId(), job, 1))
+        await until_looked_at(coach)
         return [(await session.get(f"/coach/proposals/{each}")).ok()["status"] for each in proposed]
 
     assert await states() == ["pending", "pending"]
@@ -441,6 +442,28 @@ async def test_a_proposal_whose_source_has_changed_closes_itself(
     for each in again:
         reply = await session.post(f"/coach/proposals/{each['proposalId']}/approve")
         assert reply.refused(409)["code"] == "PROPOSAL_STALE"
+
+
+async def test_the_job_of_a_proposal_looks_once_and_then_when_it_expires(
+    mcp: McpHttpClient, coach: CoachClient, session: CoachClient
+) -> None:
+    """One look covers a change that is stored at the same moment: neither transaction reads the other."""
+    ana = await coach.create_customer("Ana")
+    days = [str(each) for each in range_of_days(4)]
+    blocks = [await coach.schedule(ana, day, "Legs") for day in days]
+    sent = {"customerId": ana["_id"], "startDate": days[0], "endDate": days[3]}
+    proposed = tool_proposal(await mcp.call("clear_schedule", **sent), "MANY_REMOVED")
+    arguments = {"companyId": coach.ctx.company_id, "proposalId": ObjectId(proposed["proposalId"])}
+    job = Job(ObjectId(), arguments, 1)
+    queued = await coach.ctx.db["jobs"].find_one({"kind": service.EXPIRE, "arguments": arguments})
+    assert queued is not None and queued["runAfter"] - queued["createdAt"] < timedelta(seconds=10)
+
+    again = await service.expire_step(coach.ctx.services, job)
+    assert again is not None and timedelta(hours=23) < again.after <= timedelta(hours=24)
+    missed = {"_id": ObjectId(blocks[0]["_id"])}
+    await coach.ctx.db[workouts.blocks.name].update_one(missed, {"$inc": {"version": 1}})
+    assert await service.expire_step(coach.ctx.services, job) is None
+    assert (await session.get(f"/coach/proposals/{proposed['proposalId']}")).ok()["status"] == "stale"
 
 
 async def test_an_idempotency_key_holds_beyond_the_approval(

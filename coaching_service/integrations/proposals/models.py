@@ -71,6 +71,7 @@ class NewProposal(TypedDict):
 
     `arguments`: those of the call as they were sent, as JSON, and `resolved` what they mean. `call` is a hash of the
     call and its caller, `shown` one of what the coach is shown. `customerIds`: the clients whom it concerns.
+    `watches`: the records, and the clients and programs of copied days, whose changes may make it stale.
     """
 
     tool: Annotated[str, Description("The name of the tool.")]
@@ -88,6 +89,7 @@ class NewProposal(TypedDict):
     records: NotRequired[Annotated[list[ShownRecord], Private]]  # older ones have none
     sources: NotRequired[Annotated[list[Source], Private]]
     customerIds: Annotated[list[ObjectId], Private]
+    watches: NotRequired[Annotated[list[ObjectId], Private]]  # older ones have none
     status: Annotated[Status, Description(_STATUS)]
     expiresAt: Annotated[datetime, Description("Until when it can be approved.")]
 
@@ -209,6 +211,7 @@ proposals = Documents[Proposal](
         Index(("result.changeId",), partial_filter=(("result.changeId", {"$exists": True}),)),
         Index(("call",), unique=True, partial_filter=_PENDING),
         Index(("call", "status")),
+        Index(("watches",), partial_filter=_PENDING),
     ),
     private=private_of(Proposal),
     client_field="customerIds",

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Literal, cast
 
 import orjson
 
 from coaching_service.core import audit, idempotency
 from coaching_service.core.auth import CUSTOMERS, Principal, Visibility
+from coaching_service.core.changes.log import DocumentsWritten
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Filter, declared_collections, now
+from coaching_service.core.database.documents import Document, Filter, declared_collections, now
 from coaching_service.core.database.recording import Approver, DecidedIn
 from coaching_service.core.database.transactions import AlreadyClaimed, transactional
 from coaching_service.core.errors import BadRequest, Conflict, Forbidden, NotFound
@@ -33,6 +34,7 @@ from coaching_service.people.customers.models import CustomersDeleted
 from coaching_service.people.notifications import DueNotification, Message, Notification
 from coaching_service.people.team import service as team
 from coaching_service.progress.conversation.models import MessagesRecalled
+from coaching_service.training.workouts import store as workouts
 from coaching_service.training.workouts.blocks import batches
 
 # --- notifications ----------------------------------------------------------------------------------------------------
@@ -83,10 +85,11 @@ async def write_message(ctx: Context, notification: Notification) -> Message | N
 
 
 # The operations in the history of what happens to a proposal without a request of a coach.
-PROPOSE, EXPIRE = "propose_change", "expire_proposal"
+PROPOSE, EXPIRE, CLOSE_STALE = "propose_change", "expire_proposal", "close_stale_proposal"
 _HIDDEN = "It changes records that you may not see."
 MAX_PENDING = 50  # of one assistant and coach
-_LOOK_AGAIN = timedelta(seconds=8)  # whether the records have changed
+# A change may be stored at the same time as the proposal, and then neither transaction reads the other.
+_LOOK_AGAIN = timedelta(seconds=8)
 # Others are of the tool, which could do it when it was proposed.
 _OWN_CONFLICTS = (tool_calls.ProposalClosed.default_code, RequestInProgress.default_code)
 
@@ -136,15 +139,22 @@ async def _propose(
         "records": list(unconfirmed.records),
         "sources": list(unconfirmed.sources),
         "customerIds": list(unconfirmed.customer_ids),
+        "watches": _list_watched(unconfirmed),
         "status": "pending",
         "expiresAt": now() + models.LIFETIME,
     }
     proposal = await models.create(ctx, new)
-    arguments = {"companyId": ctx.company_id, "proposalId": proposal["_id"]}
+    arguments = _arguments(ctx, proposal["_id"])
     await queue.enqueue(ctx, EXPIRE, arguments, after=_LOOK_AGAIN, about=models.only_client(proposal))
     await make_due(ctx, proposal)
     models.report_creation(ctx, proposal)
     return proposal
+
+
+def _list_watched(unconfirmed: tool_calls.Unconfirmed) -> list[ObjectId]:
+    owners = (each["programId"] or each["customerId"] for each in unconfirmed.sources)
+    watched = dict.fromkeys([*(each["_id"] for each in unconfirmed.records), *owners])
+    return [each for each in watched if each is not None]
 
 
 async def _require_welcome(ctx: Context, call: tool_calls.Call, identity: str) -> None:
@@ -305,7 +315,7 @@ async def reject(
 ) -> models.Proposal:
     """Reject a proposal, with what the assistant is to read, and return it.
 
-    Raises NotFound as `get` does, ProposalClosed.
+    Raises NotFound as `get` does, ProposalStale, ProposalClosed.
     """
     proposal = await _get_open(ctx, proposal_id)
     if not await _decide(ctx, proposal, models.Decision("rejected", _identify_coach(ctx), None, place, note or None)):
@@ -331,7 +341,7 @@ async def reject_many(
         ids = [each["_id"] for each in await models.find(ctx, where, sort=models.NEWEST_FIRST)]
     rejected = 0
     for proposal_id in ids:
-        with suppress(NotFound, tool_calls.ProposalClosed):
+        with suppress(NotFound, tool_calls.ProposalStale, tool_calls.ProposalClosed):
             await reject(ctx, proposal_id, note, place=place)
             rejected += 1
     return rejected
@@ -352,8 +362,13 @@ async def decide_in_view(
 
 
 async def _get_open(ctx: Context, proposal_id: ObjectId) -> models.Proposal:
-    """Return a proposal on which the caller decides, with its private fields. Raises NotFound, ProposalClosed."""
+    """Return a pending proposal on which the caller decides, with its private fields.
+
+    Raises NotFound, ProposalStale, ProposalClosed.
+    """
     proposal = await _get_stored(ctx, proposal_id, _own(ctx))
+    if proposal["status"] == "stale":
+        raise tool_calls.ProposalStale
     if _status(proposal) != "pending":
         raise tool_calls.ProposalClosed
     return proposal
@@ -417,25 +432,52 @@ async def _decide(ctx: Context, proposal: models.Proposal, decision: models.Deci
 
 
 async def expire_step(services: Services, job: Job) -> RunAgain | None:
-    """Close an undecided proposal once it has expired, or its records have changed; look again until then."""
+    """Close a proposal that is undecided when it expires; one look before, a few seconds after it was stored."""
+    expires_at = await _close(services, job)
+    return None if expires_at is None else RunAgain(max(expires_at - now(), timedelta(seconds=1)))
+
+
+async def close_stale_step(services: Services, job: Job) -> None:
+    """Close an undecided proposal if its records have changed."""
+    await _close(services, job)
+
+
+async def queue_stale(ctx: Context, event: DocumentsWritten) -> None:
+    """Queue the look at each proposal whose records, or copied days, a transaction changes."""
+    changed = {each.id for each in event.documents if each.action != "created"}
+    for each in event.documents:
+        if each.collection == workouts.blocks.name:
+            changed |= {owner for owner in (each.client_id, each.known["programId"]) if isinstance(owner, ObjectId)}
+    if changed:
+        watching: Filter = {"status": "pending", "watches": {"$in": list(changed)}}
+        found = await models.find(ctx, watching)
+        jobs = {ObjectId(): (_arguments(ctx, each["_id"]), models.only_client(each)) for each in found}
+        if jobs:
+            await queue.enqueue_each(ctx, CLOSE_STALE, jobs)
+
+
+def _arguments(ctx: Context, proposal_id: ObjectId) -> Document:
+    return {"companyId": ctx.company_id, "proposalId": proposal_id}
+
+
+async def _close(services: Services, job: Job) -> datetime | None:
+    """Close the proposal of a job if it can be; returns when it expires if it is still open."""
     with suppress(NotFound):  # the company is deleted
         owner = await team.get_owner(services, job.arguments["companyId"])
-        ctx = Context(services, owner, interface="system", operation=EXPIRE)
-        if not await _close(ctx, job.arguments["proposalId"]):
-            return RunAgain(_LOOK_AGAIN)
+        return await _close_stored(Context(services, owner, interface="system", operation=EXPIRE), job)
     return None
 
 
 @transactional
-async def _close(ctx: Context, proposal_id: ObjectId) -> bool:
-    """Return whether a proposal is decided, or can be closed, and is then."""
-    proposal = await models.find_one(ctx, {"_id": proposal_id, "status": "pending"})
+async def _close_stored(ctx: Context, job: Job) -> datetime | None:
+    proposal = await models.find_one(ctx, {"_id": job.arguments["proposalId"], "status": "pending"})
     if proposal is None:
-        return True
+        return None
     is_expired = proposal["expiresAt"] <= now()
     if not is_expired and not await _has_changed(ctx, proposal):
-        return False
-    return await _decide(ctx, proposal, models.Decision("expired" if is_expired else "stale"))
+        return proposal["expiresAt"]
+    await _decide(ctx, proposal, models.Decision("expired" if is_expired else "stale"))
+    return None
 
 
 async def _has_changed(ctx: Context, proposal: models.Proposal) -> bool:
