@@ -154,7 +154,7 @@ def plain_type(hint: Any) -> Any:
     return hint.__origin__ if get_origin(hint) is Annotated and hint != NameOrId else hint
 
 
-# --- parts of types --------------------------------------------------------------------------------------------------
+# --- Parts of types --------------------------------------------------------------------------------------------------
 
 
 class Partial:

@@ -258,7 +258,7 @@ def _binding(claim: Claim) -> str:
     return f"replay:{claim.id}"
 
 
-# --- checks ----------------------------------------------------------------------------------------------------------
+# --- Checks ----------------------------------------------------------------------------------------------------------
 
 
 async def iterate_unreadable(services: Services) -> AsyncIterator[ObjectId]:

@@ -51,7 +51,7 @@ def _error(path: str, message: str, code: str) -> InvalidFields:
     return invalid_field(path or "record", message, code=code)
 
 
-# --- single values ---------------------------------------------------------------------------------------------------
+# --- Single values ---------------------------------------------------------------------------------------------------
 
 
 def _convert_text(value: Any, path: str, _: MapId) -> str:
@@ -144,7 +144,7 @@ def _literal(choices: tuple[Any, ...]) -> Converter:
     return convert
 
 
-# --- nested values ---------------------------------------------------------------------------------------------------
+# --- Nested values ---------------------------------------------------------------------------------------------------
 
 
 def _list(convert_entry: Converter) -> Converter:

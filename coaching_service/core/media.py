@@ -29,7 +29,7 @@ from coaching_service.core.errors import Unavailable
 from coaching_service.core.slots import RequestSlots
 from coaching_service.core.temporary_files import no_space, open_temporary
 
-# --- video ------------------------------------------------------------------------------------------------------------
+# --- Video ------------------------------------------------------------------------------------------------------------
 # Validation of MP4, QuickTime and WebM files by their structure, and removal of all that is neither picture nor sound.
 #
 # A video is not decoded: only its boxes (MP4, ISO/IEC 14496-12, and QuickTime) or elements (WebM, RFC 8794 and 9559)

@@ -133,7 +133,7 @@ class LoggedTime(QueryTime):
         return done_at
 
 
-# --- text fields of multipart forms ----------------------------------------------------------------------------------
+# --- Text fields of multipart forms ----------------------------------------------------------------------------------
 
 _MAX_ENTRIES, _MAX_BYTES = 5_000, 1_000_000
 

@@ -134,7 +134,7 @@ REVIEWED_AFTER_DAYS = 8
 WITH_PHOTOS, WITH_PLAN, WITH_PROGRAM = ("Amara", "Ana", "Mei"), ("Amara", "José"), "Ana"
 
 
-# --- own exercises ---------------------------------------------------------------------------------------------------
+# --- Own exercises ---------------------------------------------------------------------------------------------------
 
 # Name, type, equipment, instructions, and the pose of the drawing (see drawings.draw_exercise).
 EXERCISES: tuple[tuple[str, str, str, str, str], ...] = (
@@ -145,7 +145,7 @@ EXERCISES: tuple[tuple[str, str, str, str, str], ...] = (
 )
 
 
-# --- sessions --------------------------------------------------------------------------------------------------------
+# --- Sessions --------------------------------------------------------------------------------------------------------
 
 
 def exercise_id(name: str) -> ObjectId:
@@ -240,7 +240,7 @@ def _reps_set(index: int, min_reps: int, max_reps: int) -> dict[str, Any]:
     return {**_EFFORT, "type": "reps", "index": index, "minPlannedReps": min_reps, "maxPlannedReps": max_reps}
 
 
-# --- libraries -------------------------------------------------------------------------------------------------------
+# --- Libraries -------------------------------------------------------------------------------------------------------
 
 # Name, description, tags, weeks, and the days of the week with a session.
 PROGRAMS: tuple[tuple[str, str, tuple[str, ...], int, tuple[int, ...]], ...] = (

@@ -42,7 +42,7 @@ def schedule(client: Client, today: date, program: Sequence[BlockPlan] = ()) -> 
         yield _session(client, plan, week, today, randomizer)
 
 
-# --- sessions --------------------------------------------------------------------------------------------------------
+# --- Sessions --------------------------------------------------------------------------------------------------------
 
 
 def _plan(client: Client, session: str, week: int, day: date) -> BlockPlan:
@@ -156,7 +156,7 @@ def _set(
     }
 
 
-# --- check-ins and measurements --------------------------------------------------------------------------------------
+# --- Check-ins and measurements --------------------------------------------------------------------------------------
 
 
 def past_check_ins(client: Client, check_in_id: ObjectId, check_in: Form, today: date) -> Iterator[LoggedBlock]:

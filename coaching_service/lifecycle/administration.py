@@ -281,7 +281,7 @@ def _company_summary(coach: Coach) -> CoachSummary:
     return {"id": coach["_id"], "name": coach["name"], "email": coach["email"], "role": coach["role"]}
 
 
-# --- jobs ------------------------------------------------------------------------------------------------------------
+# --- Jobs ------------------------------------------------------------------------------------------------------------
 
 
 async def iterate_jobs(operator: Operator, kind: str | None, state: JobState | None) -> AsyncIterator[JobSummary]:
@@ -345,7 +345,7 @@ def _summary(job: StoredJob) -> JobSummary:
     }
 
 
-# --- mail ------------------------------------------------------------------------------------------------------------
+# --- Mail ------------------------------------------------------------------------------------------------------------
 
 
 async def iterate_unsent_mail(operator: Operator) -> AsyncIterator[MailSummary]:

@@ -292,7 +292,7 @@ async def authenticate(services: Services, client_id: str, secret: str | None, *
     return client
 
 
-# --- stored clients --------------------------------------------------------------------------------------------------
+# --- Stored clients --------------------------------------------------------------------------------------------------
 
 
 async def save_document(services: Services, client: NewOAuthClient, until: datetime) -> None:

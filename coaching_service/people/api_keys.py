@@ -277,7 +277,7 @@ def _manageable(ctx: Context) -> Filter:
     return {} if ctx.caller.role == "OWNER" else {"coachId": ctx.caller.id}
 
 
-# --- authentication --------------------------------------------------------------------------------------------------
+# --- Authentication --------------------------------------------------------------------------------------------------
 
 
 async def authenticate(services: Services, secret: str) -> auth.Principal:
@@ -346,7 +346,7 @@ def _is_expired(expires_at: datetime | None) -> bool:
     return expires_at is not None and expires_at <= now()
 
 
-# --- rotation of master keys -----------------------------------------------------------------------------------------
+# --- Rotation of master keys -----------------------------------------------------------------------------------------
 
 
 async def count_unreadable(services: Services) -> dict[str, int]:

@@ -130,7 +130,7 @@ def _too_many(ctx: Context, seconds: int, message: str) -> TooManyRequests:
     return TooManyRequests(message, {"Retry-After": str(seconds)})
 
 
-# --- declining -------------------------------------------------------------------------------------------------------
+# --- Declining -------------------------------------------------------------------------------------------------------
 
 
 def decline_link(ctx: Context, email: str) -> str:

@@ -251,7 +251,7 @@ def _without(values: field_changes.DocumentFields | None, names: set[str]) -> fi
     return None if values is None else {name: value for name, value in values.items() if name not in names}
 
 
-# --- the job that removes the values before and after once a change can no longer be undone ---------------------------
+# --- The job that removes the values before and after once a change can no longer be undone ---------------------------
 
 
 REMOVE_OLD_PATCHES = "remove_old_patches"

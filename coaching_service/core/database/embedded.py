@@ -341,7 +341,7 @@ def shared_mongod(folder: Path) -> Iterator[str]:
             else:
                 yield uri
                 return
-        time.sleep(_PAUSE_SECONDS)
+        time.sleep(_PAUSE_SECONDS)  # until the other process has a database, or has freed the folder
 
 
 def _find_running(folder: Path) -> str | None:

@@ -91,7 +91,7 @@ async def read_usage(services: Services, company_ids: Sequence[ObjectId]) -> dic
     }
 
 
-# --- the check -------------------------------------------------------------------------------------------------------
+# --- The check -------------------------------------------------------------------------------------------------------
 
 
 _SUMS: PipelineStage = {"files": {"$sum": "$files"}, "bytes": {"$sum": "$bytes"}}

@@ -71,7 +71,7 @@ class StoredFile:
         return [self.id, *([self.thumbnail_id] if self.thumbnail_id else [])]
 
 
-# --- writing -------------------------------------------------------------------------------------------------------
+# --- Writing -------------------------------------------------------------------------------------------------------
 
 
 async def store(
@@ -177,7 +177,7 @@ async def _update_pending(ctx: Context, ids: Sequence[ObjectId], change: Documen
         raise Unavailable("The upload took too long and was cancelled; send it again")
 
 
-# --- removing ------------------------------------------------------------------------------------------------------
+# --- Removing ------------------------------------------------------------------------------------------------------
 
 
 @transactional
@@ -236,7 +236,7 @@ async def erase_batch(services: Services, where: Filter, limit: int) -> int:
     return len(ids)
 
 
-# --- reading -------------------------------------------------------------------------------------------------------
+# --- Reading -------------------------------------------------------------------------------------------------------
 
 
 async def find(services: Services, file_id: ObjectId) -> Document | None:
@@ -260,7 +260,7 @@ async def read(services: Services, file: Document, start: int, end: int) -> Asyn
         yield bytes(chunk["data"])[max(0, start - first) : end - first]
 
 
-# --- orphans -------------------------------------------------------------------------------------------------------
+# --- Orphans -------------------------------------------------------------------------------------------------------
 
 
 async def count_stored_bytes(services: Services) -> int:

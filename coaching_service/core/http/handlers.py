@@ -33,7 +33,7 @@ from coaching_service.core.list_selection import AS_OF_HEADER, as_of
 from coaching_service.core.media import UploadLimits
 from coaching_service.core.slots import RequestSlots
 
-# --- dry runs ---------------------------------------------------------------------------------------------------------
+# --- Dry runs ---------------------------------------------------------------------------------------------------------
 # Dry runs: what an operation would do, while nothing is written. Where it is not supported, `dryRun` is an error.
 
 
@@ -106,7 +106,7 @@ def _not_supported(message: str) -> errors.InvalidFields:
     return errors.invalid_field(DRY_RUN, message, code="NOT_SUPPORTED")
 
 
-# --- preconditions ----------------------------------------------------------------------------------------------------
+# --- Preconditions ----------------------------------------------------------------------------------------------------
 # Conditions of writes: `If-Match` with the version a change is based on, and `If-None-Match: *` for new records.
 
 

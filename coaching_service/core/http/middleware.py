@@ -202,7 +202,7 @@ def adding_security_headers(base_url: str) -> Callable[[web.Request, web.StreamR
     return add_headers
 
 
-# --- cross origin -----------------------------------------------------------------------------------------------------
+# --- Cross origin -----------------------------------------------------------------------------------------------------
 # Requests of web pages of other origins to the REST interface (CORS), without cookies and never with an API key.
 
 
@@ -259,7 +259,7 @@ class CrossOrigin:
         return request.headers.get("Origin") in self._origins and not has_key and self._is_rest(request)
 
 
-# --- request limits ---------------------------------------------------------------------------------------------------
+# --- Request limits ---------------------------------------------------------------------------------------------------
 # The limit of requests for each API key, session and grant (RATE_LIMIT_PER_MINUTE), and the headers that report it.
 #
 # The headers follow draft-ietf-httpapi-ratelimit-headers-10.

@@ -174,7 +174,7 @@ class OperatorEndpoints:
         return StaticContent(docs_page.page_file(name), _DOCS_FILES[name]).respond(request)
 
 
-# --- metrics ---------------------------------------------------------------------------------------------------------
+# --- Metrics ---------------------------------------------------------------------------------------------------------
 
 
 def metrics_handler(services: Services, readings: Sequence[Reading]) -> Handler:

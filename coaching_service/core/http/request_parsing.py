@@ -298,7 +298,7 @@ def validate_body(schema: Schema | Variant | ChangeByStoredType, data: Any) -> A
         raise core_errors.InvalidFields(validation.field_errors(error)) from None
 
 
-# --- strictness -------------------------------------------------------------------------------------------------------
+# --- Strictness -------------------------------------------------------------------------------------------------------
 # The preferences of a caller (RFC 7240): `handling=strict`, unknown names are errors, and `respond-async`, jobs.
 
 

@@ -25,7 +25,7 @@ from coaching_service.core.database.context import RECHECK_SECONDS
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 
-# --- gzip for JSON responses, and for pages that are marked as COMPRESSIBLE -------------------------------------------
+# --- Gzip for JSON responses, and for pages that are marked as COMPRESSIBLE -------------------------------------------
 # The size of a compressed page can reveal a secret that it repeats, bit by bit, to someone who sees it and chooses a
 # part of the page (BREACH). A page is compressible if each response has other secrets (CSRF tokens, submission tokens);
 # a

@@ -472,7 +472,7 @@ async def find_mail_age(services: Services) -> float:
     return 0.0 if oldest is None else max(0.0, (now() - oldest).total_seconds())
 
 
-# --- checks ----------------------------------------------------------------------------------------------------------
+# --- Checks ----------------------------------------------------------------------------------------------------------
 
 
 async def _iterate_matching(services: Services, where: Document) -> AsyncIterator[str]:

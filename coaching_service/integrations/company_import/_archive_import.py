@@ -210,7 +210,7 @@ def _parts(records: Sequence[_Record], portable: database_portable.Portable) -> 
         yield part
 
 
-# --- files: checked and stored like uploads, before the transaction of their record ----------------------------------
+# --- Files: checked and stored like uploads, before the transaction of their record ----------------------------------
 
 
 async def _store_files(
@@ -446,7 +446,7 @@ def _read_coaches(reader: ArchiveReader) -> list[dict[str, Any]]:
     return coaches
 
 
-# --- the settings of the account -------------------------------------------------------------------------------------
+# --- The settings of the account -------------------------------------------------------------------------------------
 
 
 class AccountSettings(TypedDict):

@@ -34,7 +34,7 @@ from coaching_service.people.team import service as team
 from coaching_service.people.team.service import Coach
 from coaching_service.progress.notes import service as notes
 
-# --- customer rows ----------------------------------------------------------------------------------------------------
+# --- Customer rows ----------------------------------------------------------------------------------------------------
 # The rows of a table of clients: each is validated like a request; optional values that are not valid are left out.
 
 

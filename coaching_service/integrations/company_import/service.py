@@ -321,7 +321,7 @@ async def _open_file(opened: _Open) -> bool:
     return True
 
 
-# --- which kind of table a file is -----------------------------------------------------------------------------------
+# --- Which kind of table a file is -----------------------------------------------------------------------------------
 
 
 def _is_history(file: IO[bytes], answers: StoredAnswers | None) -> bool:

@@ -121,7 +121,7 @@ async def decide_customers(
     return decisions, unknown
 
 
-# --- which clients of the company the names in a file stand for ------------------------------------------------------
+# --- Which clients of the company the names in a file stand for ------------------------------------------------------
 
 
 _NEAREST = 3
@@ -331,7 +331,7 @@ def clean_text(text: str) -> str | None:
     return _UNWRITABLE.sub("", text)[:TEXT_LENGTH].strip() or None
 
 
-# --- sessions that are there already ---------------------------------------------------------------------------------
+# --- Sessions that are there already ---------------------------------------------------------------------------------
 
 
 class KnownSessions:

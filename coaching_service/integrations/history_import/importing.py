@@ -35,7 +35,7 @@ from coaching_service.progress.personal_records import service as personal_recor
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.models import BlockSource
 
-# --- progress ---------------------------------------------------------------------------------------------------------
+# --- Progress ---------------------------------------------------------------------------------------------------------
 # The progress of an import: stored in the transaction that stores the records, so that nothing is imported twice.
 
 

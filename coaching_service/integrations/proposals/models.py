@@ -270,7 +270,7 @@ async def decide(ctx: Context, proposal_id: ObjectId, decision: Decision) -> boo
     return await proposals.update(ctx, where, {"$set": fields}) is not None
 
 
-# --- confirmations for which the client of an assistant asks its user, until they are given or expire ----------------
+# --- Confirmations for which the client of an assistant asks its user, until they are given or expire ----------------
 
 CONFIRMATION_LIFETIME = timedelta(minutes=10)
 

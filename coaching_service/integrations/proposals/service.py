@@ -37,7 +37,7 @@ from coaching_service.progress.conversation.models import MessagesRecalled
 from coaching_service.training.workouts import store as workouts
 from coaching_service.training.workouts.blocks import batches
 
-# --- notifications ----------------------------------------------------------------------------------------------------
+# --- Notifications ----------------------------------------------------------------------------------------------------
 # Notifications of a coach for whom proposals wait: after a minute, at most one in 15 minutes for each assistant.
 #
 # They contain no part of the proposals.
@@ -94,7 +94,7 @@ _LOOK_AGAIN = timedelta(seconds=8)
 _OWN_CONFLICTS = (tool_calls.ProposalClosed.default_code, RequestInProgress.default_code)
 
 
-# --- proposing -------------------------------------------------------------------------------------------------------
+# --- Proposing -------------------------------------------------------------------------------------------------------
 
 
 async def propose(ctx: Context, unconfirmed: tool_calls.Unconfirmed) -> models.Proposal:
@@ -197,7 +197,7 @@ def url_of(services: Services, proposal_id: ObjectId) -> str:
     return f"{services.base_url}/app/proposals/{proposal_id}"
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------
+# --- Reading ---------------------------------------------------------------------------------------------------------
 
 
 async def list_proposals(
@@ -282,7 +282,7 @@ def _status(proposal: models.Proposal) -> models.Status:
     return "expired" if proposal["status"] == "pending" and proposal["expiresAt"] <= now() else proposal["status"]
 
 
-# --- deciding --------------------------------------------------------------------------------------------------------
+# --- Deciding --------------------------------------------------------------------------------------------------------
 
 
 async def approve(

@@ -45,7 +45,7 @@ from coaching_service.training.workouts.plan_changes import (
 )
 from coaching_service.training.workouts.usual_loads import count_most
 
-# --- budgets ----------------------------------------------------------------------------------------------------------
+# --- Budgets ----------------------------------------------------------------------------------------------------------
 # What an assistant may change without a confirmation in ten minutes, or an hour, over all calls of its key or grant.
 #
 # A call is counted before its transaction ends, outside of it: of calls at the same time, on whatever process, at least
@@ -161,7 +161,7 @@ async def _list_last_hour(ctx: Context, *, other_than: ObjectId) -> list[StoredS
     return await _spending.find(ctx, where, sort=("createdAt",))
 
 
-# --- what a call changes ---------------------------------------------------------------------------------------------
+# --- What a call changes ---------------------------------------------------------------------------------------------
 
 
 def _measure(workouts: Sequence[proposal_versions.Version], raised: Sequence[results.RaisedLoad]) -> CallSpending:
@@ -241,7 +241,7 @@ def _key(customer_id: ObjectId | None, exercise_id: ObjectId, unit: str) -> str:
     return f"{customer_id} {exercise_id} {unit}"
 
 
-# --- reasons ---------------------------------------------------------------------------------------------------------
+# --- Reasons ---------------------------------------------------------------------------------------------------------
 
 
 def _raises_load(tx: Context, recent: Sequence[CallSpending], own: CallSpending) -> bool:
@@ -275,7 +275,7 @@ async def _replaces_value_of_others(tx: Context) -> bool:
     return False
 
 
-# --- what loads were before the first of several calls ---------------------------------------------------------------
+# --- What loads were before the first of several calls ---------------------------------------------------------------
 
 
 def find_original(calls: Sequence[CallSpending], of: str, load: float) -> float:
@@ -320,7 +320,7 @@ def _before_changes(calls: Sequence[CallSpending], of: str, load: float) -> floa
     return load
 
 
-# --- allowance --------------------------------------------------------------------------------------------------------
+# --- Allowance --------------------------------------------------------------------------------------------------------
 # What an assistant with `confirmInChat`, or a key, may confirm in any ten minutes: 5 messages and 20 other calls.
 #
 # The document of a key or grant is written in the transaction of the call: of calls at the same time that together are

@@ -208,7 +208,7 @@ def _name_muscles(sent: Sequence[models.MuscleRole]) -> list[models.TrainedMuscl
     return [{"_id": key, "name": muscles.NAME_OF[key], "role": role} for key, role in roles.items()]
 
 
-# --- an exercise as a company sees it --------------------------------------------------------------------------------
+# --- An exercise as a company sees it --------------------------------------------------------------------------------
 
 
 def present(ctx: Context, stored: models.StoredExercise, override: models.Override | None = None) -> models.Exercise:

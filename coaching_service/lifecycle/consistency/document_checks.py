@@ -74,7 +74,7 @@ _FIELDS = {"companyId": 1, "role": 1, "kind": 1, "subjectId": 1}
 _USERS = {"coach": "coaches", "customer": "customers"}
 
 
-# --- fields ----------------------------------------------------------------------------------------------------------
+# --- Fields ----------------------------------------------------------------------------------------------------------
 
 
 async def find_misshapen(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
@@ -103,7 +103,7 @@ def _problems(collection: Documents[Document], document: Document) -> Iterator[s
             yield from (f"{each['field']} {each['message']}" for each in errors)
 
 
-# --- references ------------------------------------------------------------------------------------------------------
+# --- References ------------------------------------------------------------------------------------------------------
 
 
 async def find_broken(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
@@ -175,7 +175,7 @@ async def find_without_company(services: Services, count_read: CountRead) -> Asy
         yield occurrences.finding(f"Documents of {name} whose company does not exist", advice)
 
 
-# --- what follows from other documents -------------------------------------------------------------------------------
+# --- What follows from other documents -------------------------------------------------------------------------------
 
 
 async def find_records_without_log(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
@@ -211,7 +211,7 @@ async def find_check_ins_without_form(services: Services, count_read: CountRead)
     yield occurrences.finding("Check-ins whose form or metric set does not exist", advice, is_notice=True)
 
 
-# --- identities ------------------------------------------------------------------------------------------------------
+# --- Identities ------------------------------------------------------------------------------------------------------
 
 
 async def find_without_user(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
@@ -290,7 +290,7 @@ CHECKS = (
 )
 
 
-# --- comparing stored documents with the TypedDict that describes them ------------------------------------------------
+# --- Comparing stored documents with the TypedDict that describes them ------------------------------------------------
 
 
 # Yields what is wrong with a stored value, and its path: `items.text is missing`. Entries of a list have the same path.

@@ -31,7 +31,7 @@ def _file_ids(document: Document) -> set[ObjectId]:
     return {holder[name] for holder in holders for name in FILE_FIELDS if holder.get(name) is not None}
 
 
-# --- records whose file is missing -----------------------------------------------------------------------------------
+# --- Records whose file is missing -----------------------------------------------------------------------------------
 
 
 async def find_missing_files(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
@@ -54,7 +54,7 @@ async def _without_file(services: Services, documents: Sequence[Document], sessi
     return [document for document in documents if not ids[document["_id"]] <= existing]
 
 
-# --- files whose bytes are missing -----------------------------------------------------------------------------------
+# --- Files whose bytes are missing -----------------------------------------------------------------------------------
 
 
 async def find_missing_bytes(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
@@ -105,7 +105,7 @@ async def _attached_files(services: Services, where: Document, size: int = BATCH
         yield batch
 
 
-# --- files that no record refers to ----------------------------------------------------------------------------------
+# --- Files that no record refers to ----------------------------------------------------------------------------------
 
 
 async def find_unreferenced(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
@@ -155,7 +155,7 @@ async def _unreferenced(services: Services, count_read: CountRead) -> AsyncItera
                 yield confirmed
 
 
-# --- interrupted uploads ---------------------------------------------------------------------------------------------
+# --- Interrupted uploads ---------------------------------------------------------------------------------------------
 
 
 async def find_orphaned_bytes(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:

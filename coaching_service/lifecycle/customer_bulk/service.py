@@ -240,7 +240,7 @@ class Result:
         self.failed.append({"customerId": customer_id, "code": code, "message": message})
 
 
-# --- operations ------------------------------------------------------------------------------------------------------
+# --- Operations ------------------------------------------------------------------------------------------------------
 
 
 async def list_selected(ctx: Context, selection: Selection) -> list[ObjectId]:
@@ -330,7 +330,7 @@ async def erase(_: Context) -> Operation:
     return Operation(bulk.erase, erases=True)
 
 
-# --- batches ---------------------------------------------------------------------------------------------------------
+# --- Batches ---------------------------------------------------------------------------------------------------------
 
 
 async def run_operation(ctx: Context, selection: Selection, operation: Operation, run: Run) -> BulkResult:

@@ -204,7 +204,7 @@ class CompanyResumed(DomainEvent):
     """The suspension of the company has ended: background work that has been put off continues."""
 
 
-# --- store ------------------------------------------------------------------------------------------------------------
+# --- Store ------------------------------------------------------------------------------------------------------------
 # Companies in the database. A company's document has its own identifier as `companyId`, like all its other data.
 
 

@@ -119,7 +119,7 @@ class ImportedEvent(TypedDict):
     actor: Actor
 
 
-# --- record types -----------------------------------------------------------------------------------------------------
+# --- Record types -----------------------------------------------------------------------------------------------------
 # The types of personal records, declared once for the activity feed, the events and what derives records from logs.
 
 

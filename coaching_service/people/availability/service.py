@@ -35,7 +35,7 @@ async def list_availability(ctx: Context, customer_id: ObjectId) -> list[availab
     return cast("list[availability_models.Availability]", listed)
 
 
-# --- for other features ----------------------------------------------------------------------------------------------
+# --- For other features ----------------------------------------------------------------------------------------------
 
 
 async def get_periods(
@@ -113,7 +113,7 @@ def describe(period: availability_models.Availability) -> str:
     return f"{period['kind'].capitalize()} {end}" + (f": {period['note']}" if period["note"] else "")
 
 
-# --- changing --------------------------------------------------------------------------------------------------------
+# --- Changing --------------------------------------------------------------------------------------------------------
 
 
 @transactional

@@ -206,7 +206,7 @@ async def _position_of(ctx: Context, cursor: str | None) -> int:
     return int(cursor)
 
 
-# --- training --------------------------------------------------------------------------------------------------------
+# --- Training --------------------------------------------------------------------------------------------------------
 
 
 class WorkoutNotificationData(TypedDict):
@@ -284,7 +284,7 @@ class HistoryNotificationData(_HistoryImport, _HistoryDates):
     """An import of training history, and how much of it is of the client."""
 
 
-# --- records of clients ----------------------------------------------------------------------------------------------
+# --- Records of clients ----------------------------------------------------------------------------------------------
 
 
 class FormReviewedNotificationData(TypedDict):
@@ -361,7 +361,7 @@ class CheckInNotificationData(TypedDict):
     checkInId: Annotated[ObjectId, Description("The recurring check-in.")]
 
 
-# --- clients ---------------------------------------------------------------------------------------------------------
+# --- Clients ---------------------------------------------------------------------------------------------------------
 
 
 class CustomerNotificationData(TypedDict):
@@ -409,7 +409,7 @@ class AttentionNotificationData(TypedDict):
     count: Annotated[int, Description("The number of occurrences; of a cleared reason, how many there were last.")]
 
 
-# --- libraries and proposals -----------------------------------------------------------------------------------------
+# --- Libraries and proposals -----------------------------------------------------------------------------------------
 
 
 class ExerciseNotificationData(TypedDict):
@@ -494,7 +494,7 @@ def data_of(event_type: EventType) -> type:
     return _DATA.get(event_type) or _DATA_OF_KIND[event_type.partition(".")[0]]
 
 
-# --- responses -------------------------------------------------------------------------------------------------------
+# --- Responses -------------------------------------------------------------------------------------------------------
 
 
 class _ChangedFields(TypedDict):

@@ -25,7 +25,7 @@ from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.models import AccessToken, SignedIn
 from coaching_service.people.team import service as team
 
-# --- invitation ------------------------------------------------------------------------------------------------------
+# --- Invitation ------------------------------------------------------------------------------------------------------
 
 
 async def invite_new_customers(ctx: Context, event: CustomersCreated) -> None:
@@ -102,7 +102,7 @@ def _email_missing(message: str) -> errors.InvalidFields:
     return errors.invalid_field("email", message, code="REQUIRED")
 
 
-# --- first access ----------------------------------------------------------------------------------------------------
+# --- First access ----------------------------------------------------------------------------------------------------
 
 
 async def is_token_valid(ctx: Context, token: str) -> bool:
@@ -159,7 +159,7 @@ def _token_rejected() -> errors.SignInRejected:
     return errors.SignInRejected("The token is unknown or has been used; ask your coach for another invitation")
 
 
-# --- access by the coach ---------------------------------------------------------------------------------------------
+# --- Access by the coach ---------------------------------------------------------------------------------------------
 
 
 @transactional

@@ -46,7 +46,7 @@ async def add(ctx: Context, slot: int, members: Mapping[tuple[str, str], int]) -
     await _totals.increment_each(ctx, [({"group": group, "slot": slot}, each) for group, each in changes.items()])
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------
+# --- Reading ---------------------------------------------------------------------------------------------------------
 
 
 async def are_complete(ctx: Context) -> bool:
@@ -78,7 +78,7 @@ def _number(field: str) -> Document:
     return {"$ifNull": [f"${field}", 0]}
 
 
-# --- checks ----------------------------------------------------------------------------------------------------------
+# --- Checks ----------------------------------------------------------------------------------------------------------
 
 
 _KEY: Document = {"company": "$companyId", "group": "$group"}

@@ -85,7 +85,7 @@ def add_total(ctx: Context, *, archived: bool) -> Document:
     return {"$unionWith": {"coll": _counts.name, "pipeline": stages}}
 
 
-# --- checks ----------------------------------------------------------------------------------------------------------
+# --- Checks ----------------------------------------------------------------------------------------------------------
 
 
 _SUMS: Document = {"active": {"$sum": "$active"}, "archived": {"$sum": "$archived"}}

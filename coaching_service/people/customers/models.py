@@ -23,7 +23,7 @@ from coaching_service.core.query import FormVersion
 from coaching_service.people.customers.trainer_filter import TrainerOrNone
 from coaching_service.people.notification_settings import SETTINGS_INPUT, NotificationSettings, SomeSettings
 
-# --- batches whose entries are validated one by one: an invalid entry does not refuse the others ----------------------
+# --- Batches whose entries are validated one by one: an invalid entry does not refuse the others ----------------------
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class EntryError(validation.Output):
     )
 
 
-# --- clients ---------------------------------------------------------------------------------------------------------
+# --- Clients ---------------------------------------------------------------------------------------------------------
 
 
 _EARLIEST_ZONE = timedelta(hours=14)

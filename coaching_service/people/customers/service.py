@@ -40,7 +40,7 @@ _SEARCHED_FIELDS = {"name", "surname", "email"}
 _ADDED = "addedClient"
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------
+# --- Reading ---------------------------------------------------------------------------------------------------------
 
 
 find_by_emails = list_store.find_by_emails
@@ -232,7 +232,7 @@ def profile_photo_url(ctx: Context, customer: customer_models.Customer) -> str |
     return file_url(ctx.services, photo["fileId"]) if photo else None
 
 
-# --- changing --------------------------------------------------------------------------------------------------------
+# --- Changing --------------------------------------------------------------------------------------------------------
 
 
 async def update(

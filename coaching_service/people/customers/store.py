@@ -24,7 +24,7 @@ from coaching_service.people.customers import counters
 from coaching_service.people.customers.models import Customer, CustomerRoleData, NewCustomerDocument
 from coaching_service.people.notification_settings import NotificationSettings
 
-# --- search -----------------------------------------------------------------------------------------------------------
+# --- Search -----------------------------------------------------------------------------------------------------------
 # Searching clients by part of a name, surname or e-mail, at a cost that depends on the matches, not on all clients.
 
 
@@ -267,7 +267,7 @@ DUE_INDEX = _BY_DUE.name
 UPDATE_INDEX = customers.index_name(ARCHIVED, *BY_UPDATE)
 
 
-# --- one client ------------------------------------------------------------------------------------------------------
+# --- One client ------------------------------------------------------------------------------------------------------
 
 
 async def create_many(ctx: Context, new: Sequence[NewCustomerDocument]) -> list[Customer]:
@@ -310,7 +310,7 @@ async def find_id_by_external_id(ctx: Context, external_id: str) -> ObjectId | N
     return clients[0]["_id"] if clients else None
 
 
-# --- many clients ----------------------------------------------------------------------------------------------------
+# --- Many clients ----------------------------------------------------------------------------------------------------
 
 
 async def has_any(ctx: Context) -> bool:

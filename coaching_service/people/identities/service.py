@@ -119,7 +119,7 @@ class ConfirmationToken:
     token: str
 
 
-# --- identities ------------------------------------------------------------------------------------------------------
+# --- Identities ------------------------------------------------------------------------------------------------------
 
 
 async def create(
@@ -228,7 +228,7 @@ def _to_identity(stored: models.StoredIdentity | models.IdentityClaim | models.P
     return Identity(stored["subjectId"], stored["companyId"], stored["kind"])
 
 
-# --- verifying passwords ---------------------------------------------------------------------------------------------
+# --- Verifying passwords ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +310,7 @@ def sign_in_rejected() -> SignInRejected:
     return SignInRejected("The e-mail address or the password is wrong")
 
 
-# --- tokens that are sent by mail ------------------------------------------------------------------------------------
+# --- Tokens that are sent by mail ------------------------------------------------------------------------------------
 
 
 async def create_reset_token(ctx: Context, subject_id: ObjectId, kind: models.SubjectKind) -> str:

@@ -51,7 +51,7 @@ resets = Documents[identity_models.PasswordReset](
 )
 
 
-# --- identities ------------------------------------------------------------------------------------------------------
+# --- Identities ------------------------------------------------------------------------------------------------------
 
 
 async def create(
@@ -166,7 +166,7 @@ async def delete_unconfirmed(ctx: Context, email: str) -> identity_models.Stored
     return identity  # type: ignore[no-any-return]  # the driver's documents are untyped
 
 
-# --- claims ----------------------------------------------------------------------------------------------------------
+# --- Claims ----------------------------------------------------------------------------------------------------------
 
 
 async def list_claims(services: Services, email: str) -> list[identity_models.IdentityClaim]:
@@ -176,7 +176,7 @@ async def list_claims(services: Services, email: str) -> list[identity_models.Id
     return stored
 
 
-# --- password resets -------------------------------------------------------------------------------------------------
+# --- Password resets -------------------------------------------------------------------------------------------------
 
 
 async def find_reset(services: Services, token_hash: str) -> identity_models.PasswordReset | None:

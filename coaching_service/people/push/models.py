@@ -189,7 +189,7 @@ push_keys = Documents[PushKey](
 )
 
 
-# --- subscriptions ---------------------------------------------------------------------------------------------------
+# --- Subscriptions ---------------------------------------------------------------------------------------------------
 
 
 async def list_of_subject(ctx: Context, subject_id: ObjectId) -> list[ListedSubscription]:
@@ -215,7 +215,7 @@ async def find_to_send(
     return found  # type: ignore[no-any-return]  # the driver's documents are untyped
 
 
-# --- keys ------------------------------------------------------------------------------------------------------------
+# --- Keys ------------------------------------------------------------------------------------------------------------
 
 
 async def find_newest_key(services: Services) -> PushKey | None:

@@ -193,7 +193,7 @@ T = TypeVar("T")
 log = structlog.get_logger("coaching_service.sessions")
 
 
-# --- signing up, in and out ------------------------------------------------------------------------------------------
+# --- Signing up, in and out ------------------------------------------------------------------------------------------
 
 
 async def sign_up(ctx: Context, company_name: str, name: str, email: str, password: str) -> session_models.SignedIn:
@@ -378,7 +378,7 @@ async def count_open(ctx: Context, subject_id: ObjectId) -> int:
     return await _sessions.count(ctx, {"subjectId": subject_id, "expiresAt": {"$gt": now()}})
 
 
-# --- authentication --------------------------------------------------------------------------------------------------
+# --- Authentication --------------------------------------------------------------------------------------------------
 
 
 async def authenticate(services: Services, access_token: str) -> Principal:
@@ -422,7 +422,7 @@ def to_principal(session: session_models.SessionWithSubject) -> Principal | None
     return service.to_principal(session["customer"][0], company, session["_id"], session["impersonatedBy"])
 
 
-# --- confirming an e-mail address ------------------------------------------------------------------------------------
+# --- Confirming an e-mail address ------------------------------------------------------------------------------------
 
 
 async def confirm_email(ctx: Context, token: str) -> None:

@@ -168,7 +168,7 @@ async def find_with_company(services: Services, where: Filter) -> CoachWithCompa
 
 _ALL: Filter = {"role": {"$in": ["OWNER", "EMPLOYEE"]}}
 
-# --- the owner and the company ---------------------------------------------------------------------------------------
+# --- The owner and the company ---------------------------------------------------------------------------------------
 
 
 async def create_company(
@@ -279,7 +279,7 @@ async def load_principal(ctx: Context, coach_id: ObjectId) -> Principal:
     return to_principal(await require_coach(ctx, coach_id), ctx.caller.company, "session", coach_id)
 
 
-# --- notifications ---------------------------------------------------------------------------------------------------
+# --- Notifications ---------------------------------------------------------------------------------------------------
 
 
 async def get_notifications(ctx: Context, coach_id: ObjectId) -> NotificationSettings:
@@ -304,7 +304,7 @@ async def set_notifications(ctx: Context, change: Mapping[str, object]) -> None:
     await ctx.publish(CoachNotificationsChanged(ctx.caller.id))
 
 
-# --- coaches and employees -------------------------------------------------------------------------------------------
+# --- Coaches and employees -------------------------------------------------------------------------------------------
 
 
 async def require_coach(ctx: Context, coach_id: ObjectId) -> Coach:
@@ -442,7 +442,7 @@ async def delete_employee(ctx: Context, employee_id: ObjectId) -> None:
     await ctx.publish(CoachRemoved(employee_id))
 
 
-# --- credentials ------------------------------------------------------------------------------------------------------
+# --- Credentials ------------------------------------------------------------------------------------------------------
 # What API keys and grants of assistants have in common: they are read with their coach, and note their last use.
 
 

@@ -281,7 +281,7 @@ async def _disable(ctx: Context, webhook_id: ObjectId) -> None:
     await mail.enqueue_mail(ctx, NewMail(ctx.caller.email, _MAIL_SUBJECT, body))
 
 
-# --- endpoint ---------------------------------------------------------------------------------------------------------
+# --- Endpoint ---------------------------------------------------------------------------------------------------------
 # Sending the deliveries of one webhook, which it stores first: first attempts in the order of events, others apart.
 
 

@@ -238,7 +238,7 @@ deliveries = Documents[Delivery](
 LIST_ORDER = ("-createdAt", "-_id")
 
 
-# --- webhooks --------------------------------------------------------------------------------------------------------
+# --- Webhooks --------------------------------------------------------------------------------------------------------
 
 
 async def find_with_secrets(ctx: Context, webhook_id: ObjectId) -> WebhookSecrets | None:
@@ -291,7 +291,7 @@ async def find_pending(services: Services, limit: int) -> Backlog:
     return {"count": min(count, limit), "oldestSeconds": seconds}
 
 
-# --- deliveries ------------------------------------------------------------------------------------------------------
+# --- Deliveries ------------------------------------------------------------------------------------------------------
 
 
 async def list_queued(ctx: Context, webhook_id: ObjectId, after: int, limit: int) -> list[DueDelivery]:
@@ -329,7 +329,7 @@ async def record_attempt(ctx: Context, delivery: DueDelivery, result: AttemptRes
     return False
 
 
-# --- rotation of master keys -----------------------------------------------------------------------------------------
+# --- Rotation of master keys -----------------------------------------------------------------------------------------
 
 
 async def list_sealed(services: Services) -> list[Webhook]:

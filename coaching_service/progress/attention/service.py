@@ -539,7 +539,7 @@ _REPORTED_AT_ONCE = 20
 _NOTHING: customer_models.Attention = {"score": 0, "reasons": [], "dismissed": []}
 
 
-# --- the list --------------------------------------------------------------------------------------------------------
+# --- The list --------------------------------------------------------------------------------------------------------
 
 
 async def list_attention(
@@ -631,7 +631,7 @@ async def dismiss(
     return present(ctx, customer, await quote_causes(ctx, [customer]))
 
 
-# --- renewal ---------------------------------------------------------------------------------------------------------
+# --- Renewal ---------------------------------------------------------------------------------------------------------
 
 
 async def renew(ctx: Context, customer_id: ObjectId) -> None:

@@ -475,7 +475,7 @@ async def _remove_upcoming(ctx: Context, customer_id: ObjectId, check_in_id: Obj
     await block_batches.write(ctx, calendar, Batch(removed=removed), [])
 
 
-# --- on which dates a check-in takes place ---------------------------------------------------------------------------
+# --- On which dates a check-in takes place ---------------------------------------------------------------------------
 
 
 def plan_schedule(recurrence: Recurrence, scheduled_until: str | None, today: date, timezone: str) -> SchedulePlan:

@@ -178,7 +178,7 @@ async def describe_missed(ctx: Context, today_of: Mapping[ObjectId, date]) -> di
     return missed
 
 
-# --- all clients of a company: the stored rates, or computed for a range of dates -------------------------------------
+# --- All clients of a company: the stored rates, or computed for a range of dates -------------------------------------
 
 
 async def list_stored(
@@ -275,7 +275,7 @@ def _present_computed(
     }
 
 
-# --- which days count, and which of them are completed ----------------------------------------------------------------
+# --- Which days count, and which of them are completed ----------------------------------------------------------------
 
 
 def group_by_date(blocks: Iterable[ScheduledBlock]) -> dict[str, list[ScheduledBlock]]:

@@ -26,7 +26,7 @@ from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.service import ClientCalendar, block_not_found
 from coaching_service.training.workouts.items import service as items
 
-# --- reading ---------------------------------------------------------------------------------------------------------
+# --- Reading ---------------------------------------------------------------------------------------------------------
 
 
 async def list_messages(
@@ -135,7 +135,7 @@ def _last_message(
     return None if message is None else _to_message(ctx, message)
 
 
-# --- writing ---------------------------------------------------------------------------------------------------------
+# --- Writing ---------------------------------------------------------------------------------------------------------
 
 
 @transactional
@@ -276,7 +276,7 @@ async def delete_conversations(ctx: Context, event: CustomersDeleted) -> None:
     await store.conversations.delete_many(ctx, {"customerId": {"$in": list(event.customer_ids)}})
 
 
-# --- rules -----------------------------------------------------------------------------------------------------------
+# --- Rules -----------------------------------------------------------------------------------------------------------
 
 
 def _own_side(ctx: Context) -> conversation_models.Side:

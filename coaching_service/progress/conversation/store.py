@@ -93,7 +93,7 @@ waiting_messages = Documents[conversation_models.WaitingMessage](
 )
 
 
-# --- messages --------------------------------------------------------------------------------------------------------
+# --- Messages --------------------------------------------------------------------------------------------------------
 
 
 def about_block(block_id: ObjectId | None) -> Filter:
@@ -149,7 +149,7 @@ async def find_oldest_unread_time(
     return oldest[0]["createdAt"] if oldest else None
 
 
-# --- conversations ---------------------------------------------------------------------------------------------------
+# --- Conversations ---------------------------------------------------------------------------------------------------
 
 
 async def add_to_conversation(
@@ -181,7 +181,7 @@ async def set_unread(ctx: Context, customer_id: ObjectId, side: conversation_mod
     await conversations.set_derived(ctx, {"customerId": customer_id}, change)
 
 
-# --- checks ----------------------------------------------------------------------------------------------------------
+# --- Checks ----------------------------------------------------------------------------------------------------------
 
 
 async def find_wrong_counts(

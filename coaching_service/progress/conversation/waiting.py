@@ -174,7 +174,7 @@ async def _delete_delivered(ctx: Context, customer_id: ObjectId, message_id: Obj
         await _delivery.delete(ctx, customer_id, delivered)
 
 
-# --- notifications ----------------------------------------------------------------------------------------------------
+# --- Notifications ----------------------------------------------------------------------------------------------------
 # Notifications about unread messages: on devices at once, by mail after ten minutes, at most one an hour to each side.
 #
 # They go to the client, or to the client's trainer, else to the owner, and contain no part of the messages.

@@ -364,7 +364,7 @@ def _present(stored: StoredResponse) -> FormResponse:
     return cast("FormResponse", {name: stored.get(name) for name in _RETURNED})
 
 
-# --- answers to the questions of a form ------------------------------------------------------------------------------
+# --- Answers to the questions of a form ------------------------------------------------------------------------------
 
 
 def _find_error(question: Question, value: Any) -> str | None:

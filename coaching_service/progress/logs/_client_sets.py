@@ -96,7 +96,7 @@ def _unknown_exercise(path: str, message: str) -> Exception:
     return invalid_field(f"{path}exerciseId", message, code="UNKNOWN_EXERCISE")
 
 
-# --- a set that a client logs by itself ------------------------------------------------------------------------------
+# --- A set that a client logs by itself ------------------------------------------------------------------------------
 
 # By how much the clocks of processes may differ: a stored time later than that is of a version that did not limit it.
 _CLOCK_TOLERANCE = timedelta(minutes=5)

@@ -131,7 +131,7 @@ def _add(period: WorkloadPeriod, session: Session) -> None:
         period["sessionLoad"] = (period["sessionLoad"] or 0) + load
 
 
-# --- the formulas of training load -----------------------------------------------------------------------------------
+# --- The formulas of training load -----------------------------------------------------------------------------------
 
 
 def session_load(session: Session) -> float | None:

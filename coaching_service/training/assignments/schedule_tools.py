@@ -331,7 +331,7 @@ async def clear_schedule(ctx: Context, start_date: str, end_date: str, **sent: A
     )
 
 
-# --- clients ---------------------------------------------------------------------------------------------------------
+# --- Clients ---------------------------------------------------------------------------------------------------------
 
 
 async def _choose(ctx: Context, sent: Mapping[str, Any]) -> list[NamedCustomer]:
@@ -414,7 +414,7 @@ def _describe_one(client: NamedCustomer, outcome: service.Outcome[R]) -> str:
     return f"{mcp_results.typed(client['name'])} {_count(len(outcome.affected), 'workout')}{''.join(left)}"
 
 
-# --- sentences -------------------------------------------------------------------------------------------------------
+# --- Sentences -------------------------------------------------------------------------------------------------------
 
 
 def _name_blocks(blocks: Sequence[PlacedBlock], today: str) -> str:

@@ -38,7 +38,7 @@ def on_conflict(default: OnConflict = "add", about: str = _ON_CONFLICT) -> valid
     return validation.Choice(*get_args(OnConflict), load_default=default, metadata={"description": about})
 
 
-# --- progressions ----------------------------------------------------------------------------------------------------
+# --- Progressions ----------------------------------------------------------------------------------------------------
 
 
 class _OneChange(validation.Input):
@@ -156,7 +156,7 @@ class _SomeChange(validation.Input):
 
 _PROGRESSION = fields.Nested(input_of(SentProgression, _SomeChange, name="Progression"))
 
-# --- requests --------------------------------------------------------------------------------------------------------
+# --- Requests --------------------------------------------------------------------------------------------------------
 
 
 class Repetition(TypedDict):
@@ -284,7 +284,7 @@ class ProgramFromCalendar(Period):
     name: Annotated[str, validation.Text()]
 
 
-# --- operations ------------------------------------------------------------------------------------------------------
+# --- Operations ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -449,7 +449,7 @@ async def create_program(ctx: Context, customer_id: ObjectId, first: str, last: 
     return await programs.get(ctx, program["_id"])
 
 
-# --- parts that assigning a program also uses ------------------------------------------------------------------------
+# --- Parts that assigning a program also uses ------------------------------------------------------------------------
 
 
 async def get_regular_blocks(

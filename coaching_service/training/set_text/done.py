@@ -151,7 +151,7 @@ def _set_once(scanner: set_text_scanner.Scanner, entry: _Entry, name: str, value
     entry.fields[name] = value
 
 
-# --- writing ---------------------------------------------------------------------------------------------------------
+# --- Writing ---------------------------------------------------------------------------------------------------------
 
 
 def write_done(sets: Sequence[CustomerSet], load_unit: str, sets_per_round: int | None = None) -> str:

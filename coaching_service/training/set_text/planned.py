@@ -88,7 +88,7 @@ def _parse_group(scanner: set_text_scanner.Scanner, load_unit: str) -> dict[str,
     return {"type": set_type, **defaults, **group.fields}
 
 
-# --- quantities ------------------------------------------------------------------------------------------------------
+# --- Quantities ------------------------------------------------------------------------------------------------------
 
 
 def _parse_quantity(group: _Group) -> None:
@@ -152,7 +152,7 @@ def _set_reps(group: _Group, low: Decimal | None, high: Decimal | None, start: i
     group.fields |= {"minPlannedReps": ends[0], "maxPlannedReps": ends[1]}
 
 
-# --- load and flags --------------------------------------------------------------------------------------------------
+# --- Load and flags --------------------------------------------------------------------------------------------------
 
 
 def _parse_option(group: _Group) -> bool:

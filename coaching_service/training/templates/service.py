@@ -293,7 +293,7 @@ async def _present(ctx: Context, templates: Sequence[WorkoutTemplate]) -> list[W
     ]
 
 
-# --- a change of the unit of loads ------------------------------------------------------------------------------------
+# --- A change of the unit of loads ------------------------------------------------------------------------------------
 
 
 list_ids_after = _templates.list_ids_after
@@ -318,7 +318,7 @@ async def has_loads(ctx: Context) -> bool:
     return await _templates.find_one(ctx, where, ("_id",)) is not None
 
 
-# --- editing ----------------------------------------------------------------------------------------------------------
+# --- Editing ----------------------------------------------------------------------------------------------------------
 # A template as the owner of a single workout, so that the operations on items of workouts also change templates.
 
 

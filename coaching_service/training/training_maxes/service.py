@@ -80,7 +80,7 @@ class NewTrainingMax(TypedDict):
     ]
 
 
-# --- store ------------------------------------------------------------------------------------------------------------
+# --- Store ------------------------------------------------------------------------------------------------------------
 # Database access for training maximums and the estimates that stand in for them: at most one of each an exercise.
 #
 # Both are in one collection, so that a plan is resolved with one query, also inside a transaction.

@@ -327,7 +327,7 @@ def _describe_failure(name: str, message: str) -> ClientPreview:
     return {"name": name, "changed": "", "workouts": "", "progression": [], "skipped": [], "error": message}
 
 
-# --- the forms -------------------------------------------------------------------------------------------------------
+# --- The forms -------------------------------------------------------------------------------------------------------
 
 
 _Read = Callable[[Context, Any], Awaitable[Fields]]

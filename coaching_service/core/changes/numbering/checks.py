@@ -99,7 +99,7 @@ async def raise_counters(services: Services) -> None:
             await numbering_batches.counters.across_companies(services).update_one(where, change, upsert=True)
 
 
-# --- reading and repairing --------------------------------------------------------------------------------------------
+# --- Reading and repairing --------------------------------------------------------------------------------------------
 
 
 async def _iterate_numbered(services: Services) -> AsyncGenerator[numbering_batches.NumberedChange]:

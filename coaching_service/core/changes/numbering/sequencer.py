@@ -158,7 +158,7 @@ def _log_failure(error: Exception) -> None:
         log.warning("changes are not numbered at the moment", reason=known.message)
 
 
-# --- notifying -------------------------------------------------------------------------------------------------------
+# --- Notifying -------------------------------------------------------------------------------------------------------
 
 
 def signalling(services: Services) -> AbstractAsyncContextManager[None]:

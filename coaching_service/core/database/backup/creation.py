@@ -89,7 +89,7 @@ async def backing_up(services: Services) -> AsyncIterator[None]:
         await across_companies.release(services, _LEASE, holder)
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------
+# --- Reading ---------------------------------------------------------------------------------------------------------
 
 
 async def read_moment(services: Services, write: CollectionWriter) -> backup_manifest.Manifest:

@@ -26,7 +26,7 @@ from coaching_service.core.mcp.results import CopiedDays, Source
 from coaching_service.library.exercises import service as exercises
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks import models as block_models
-from coaching_service.training.workouts.blocks import service
+from coaching_service.training.workouts.blocks import service, session_logs
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import ItemInput, ItemLog, WorkItem
 from coaching_service.training.workouts.items.service import create_items, match_items, resolve_items
@@ -377,7 +377,7 @@ async def add_sessions(
     """
     calendar = service.ClientCalendar(customer_id)
     new = [_new_block(calendar, source, session) for session in sessions]
-    blocks = await service.complete_logged_blocks(ctx, calendar, new)
+    blocks = await session_logs.complete_logged_blocks(ctx, calendar, new)
     return await store.blocks.insert_many(ctx, store.with_positions(blocks, 0), recorded=False)
 
 
@@ -445,7 +445,7 @@ def _new_block(
         "sessionRpe": None,
         "comment": session["comment"],
     }
-    return {**service.new_logged_block(calendar, log), "source": source, "fingerprint": session["fingerprint"]}
+    return {**session_logs.new_logged_block(calendar, log), "source": source, "fingerprint": session["fingerprint"]}
 
 
 # --- Sources of copies: days of a calendar, or a program, and whether they have changed since a proposal was made -----

@@ -66,7 +66,7 @@ def no_session() -> SessionFields:
     return {"durationMinutes": None, "sessionRpe": None, "feeling": None, "comment": None}
 
 
-# --- groups of fields ------------------------------------------------------------------------------------------------
+# --- Groups of fields ------------------------------------------------------------------------------------------------
 
 
 class BlockName(TypedDict):
@@ -237,7 +237,7 @@ class BlockContents(TypedDict):
     programCopy: NotRequired[Annotated[str, core_fields.Private]]
 
 
-# --- requests --------------------------------------------------------------------------------------------------------
+# --- Requests --------------------------------------------------------------------------------------------------------
 
 
 class WorkoutBlockCopy(TypedDict):
@@ -344,7 +344,7 @@ class WorkoutBlockQuery(TypedDict):
     ]
 
 
-# --- documents -------------------------------------------------------------------------------------------------------
+# --- Documents -------------------------------------------------------------------------------------------------------
 
 
 class BlockContent(

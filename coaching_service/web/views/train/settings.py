@@ -61,7 +61,7 @@ async def own_settings_page(_: Context) -> dict[str, Any]:
     return {}
 
 
-# --- profile ---------------------------------------------------------------------------------------------------------
+# --- Profile ---------------------------------------------------------------------------------------------------------
 
 
 @pages.get("/profile", access=customer(), template="train/settings/profile.html")
@@ -96,7 +96,7 @@ async def set_own_photo(ctx: Context, file: StoredFile) -> Redirect:
     return Redirect(_PROFILE, "Photo saved.")
 
 
-# --- language, units and time zone -----------------------------------------------------------------------------------
+# --- Language, units and time zone -----------------------------------------------------------------------------------
 
 
 @pages.get("/preferences", access=customer(), template="train/settings/preferences.html")
@@ -117,7 +117,7 @@ async def change_own_preferences(ctx: Context, form: OwnDetails) -> Redirect:
     return Redirect(_PREFERENCES, "Changes saved.")
 
 
-# --- password --------------------------------------------------------------------------------------------------------
+# --- Password --------------------------------------------------------------------------------------------------------
 
 
 @pages.get("/password", access=customer(), template="train/settings/password.html")
@@ -137,7 +137,7 @@ async def change_own_password(ctx: Context, form: PasswordChange) -> Redirect:
     return Redirect(_PATH, notice, device_token=new_password["deviceToken"])
 
 
-# --- the client's data -----------------------------------------------------------------------------------------------
+# --- The client's data -----------------------------------------------------------------------------------------------
 
 
 @pages.get("/data", access=customer(), template="train/settings/data.html")
@@ -167,7 +167,7 @@ async def request_own_erasure(ctx: Context) -> Redirect:
     return Redirect(f"{_PATH}/data", "Your coach has been asked to delete your data.")
 
 
-# --- devices ---------------------------------------------------------------------------------------------------------
+# --- Devices ---------------------------------------------------------------------------------------------------------
 
 
 @pages.get("/devices", access=customer(), template="train/settings/devices.html")
