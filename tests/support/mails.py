@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from email import message_from_bytes
 from email.message import EmailMessage, Message
 from email.policy import default
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -91,8 +92,13 @@ async def mails_once_sent(services: Services, folder: Path, **queued: ObjectId) 
 
 def read_mails(folder: Path) -> list[EmailMessage]:
     """The mails in a folder, oldest first."""
-    files = sorted(folder.glob("*.eml"), key=lambda file: file.stat().st_mtime_ns)
-    return [message_from_bytes(file.read_bytes(), policy=default) for file in files]
+    return [_parse(file) for file in sorted(folder.glob("*.eml"), key=lambda file: file.stat().st_mtime_ns)]
+
+
+@cache
+def _parse(file: Path) -> EmailMessage:
+    """Read a mail, which is written once: the folder of a run has thousands."""
+    return message_from_bytes(file.read_bytes(), policy=default)
 
 
 def part_of(mail: Message, kind: str) -> str:
