@@ -159,7 +159,7 @@ async def test_counts_and_computed_documents_cannot_be_cached(coach: CoachClient
     with pytest.raises(RuntimeError, match="cached"):
         await across_companies.increment(keys, services, [(where, {"uses": 1})])
     with pytest.raises(RuntimeError, match="cached"):
-        await across_companies.insert_computed(keys, services, {ObjectId(): {"companyId": coach.ctx.company_id}})
+        await across_companies.insert_computed(keys, coach.ctx, {ObjectId(): {"companyId": coach.ctx.company_id}})
     with pytest.raises(RuntimeError, match="cached"):
         await across_companies.upsert_not_durable(keys, services, ObjectId(), [{"$set": {"uses": 1}}])
 

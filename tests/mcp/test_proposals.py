@@ -29,7 +29,7 @@ from tests.support.mcp_client import (
     tool_result,
 )
 from tests.support.service_process import until
-from tests.support.training import client_path
+from tests.support.training import client_path, task
 
 Json = dict[str, Any]
 
@@ -398,6 +398,12 @@ async def test_a_proposal_whose_records_have_changed_closes_itself(
     assert (stale["status"], stale["decidedBy"], stale["decidedIn"]) == ("stale", None, None)
     (await session.post(f"{path}/approve")).refused(409)
     assert "Make the call again" in (await mcp.call("get_proposal", proposalId=stale["_id"]))["content"][0]["text"]
+
+    again = tool_proposal(await mcp.call("clear_schedule", **days), "MANY_REMOVED")
+    added = f"{client_path(ana, 'wblocks')}/{blocks[1]['_id']}/witems"
+    (await coach.post(added, task("Walk"))).ok(201)  # in a transaction on a worker thread
+    await until_looked_at(coach)
+    assert (await session.get(f"/coach/proposals/{again['proposalId']}")).ok()["status"] == "stale"
 
 
 async def test_a_proposal_whose_source_has_changed_closes_itself(

@@ -324,7 +324,16 @@ async def test_names_are_on_devices_only_for_who_wants_them(ana: Client, is_want
     await block_with(ana.coach, ana.customer, task("Walk"), name="Deadlift day", date=str(ana.tomorrow))
     (await ana.session.post("/customer/messages", {"text": "Secret words"})).ok(201)
     await renew_figures(ctx)
-    with time_machine.travel(at_local_time(ana.tomorrow, "12:00", ZONE).replace(tzinfo=UTC) + timedelta(seconds=10)):
+    # The service of the tests sends it at once: afterwards it is due again at noon.
+    waiting = {"companyId": ctx.company_id, "kind": "messages", "channels": "push"}
+
+    async def is_sent() -> bool:
+        return await ctx.db["notifications"].count_documents(waiting | {"sendAt": None}) == 1
+
+    await until(is_sent, "the notification of the message is sent")
+    noon = at_local_time(ana.tomorrow, "12:00", ZONE)
+    await ctx.db["notifications"].update_one(waiting, {"$set": {"sendAt": noon, "outcome": None}})
+    with time_machine.travel(noon.replace(tzinfo=UTC) + timedelta(seconds=10)):
         while await notifications.send_next(ctx.services, features.NOTIFICATIONS, record):
             pass
     assert {message.recipient["type"] for message in shown} == {"client", "coach"}

@@ -31,18 +31,16 @@ async def increment(
 
 
 async def insert_computed(
-    collection: Documents[Any],
-    services: Services,
-    documents: Mapping[ObjectId, collections.Document],
-    session: Any = None,
+    collection: Documents[Any], ctx: Context, documents: Mapping[ObjectId, collections.Document]
 ) -> None:
-    """Store new documents by their identifiers; each field is an aggregation expression, such as `$$NOW`.
+    """Store new documents by their identifiers, in the caller's transaction if there is one.
 
-    The documents have the company they name, if any. `session`: of the transaction that they are part of.
+    Each field is an aggregation expression, such as `$$NOW`. The documents have the company they name, if any.
     """
-    stored = _uncached(collection, services)
+    stored = _uncached(collection, ctx.services)
+    stored = stored if ctx.thread is None else ctx.thread.collection(stored)
     if writes := [UpdateOne({"_id": key}, [{"$set": fields}], upsert=True) for key, fields in documents.items()]:
-        await stored.bulk_write(writes, session=session)
+        await stored.bulk_write(writes, session=ctx.session)
 
 
 async def insert_missing_computed(

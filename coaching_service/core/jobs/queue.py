@@ -131,7 +131,7 @@ async def enqueue_each(
         identifier: new_job(kind, arguments, after, company_id, about)
         for identifier, (arguments, about) in jobs.items()
     }
-    await insert_computed(stored_jobs, ctx.services, new_jobs, ctx.session)
+    await insert_computed(stored_jobs, ctx, new_jobs)
     # Workers see the job once the transaction has committed.
     delay = 0.0 if ctx.session is None else _AFTER_COMMIT_SECONDS
     loop = asyncio.get_running_loop() if ctx.thread is None else ctx.thread.loop
