@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from coaching_service.core.auth import API_KEY_PREFIXES, Principal
+from coaching_service.core.auth import API_KEY_PREFIXES, APPLICATION_TOKEN_PREFIX, Principal
 from coaching_service.core.database.context import Services
 from coaching_service.core.errors import KeyMcpOnly, Unauthorized
 from coaching_service.people import api_keys
@@ -20,10 +20,16 @@ async def authenticate(services: Services, request: web.Request) -> Principal:
     An `Authorization` header alone decides, even next to a valid key; its bearer may be an API key. Raises Unauthorized
     for a missing credential or an invalid bearer, InvalidApiKey for an invalid key, KeyMcpOnly for one of an assistant.
     """
-    principal = await _authenticate(services, request, sessions.authenticate)
+    principal = await _authenticate(services, request, _authenticate_rest)
     if principal.mcp_only:
         raise KeyMcpOnly
     return principal
+
+
+async def _authenticate_rest(services: Services, token: str) -> Principal:
+    if token.startswith(APPLICATION_TOKEN_PREFIX):
+        return await assistants.authenticate_application(services, token)
+    return await sessions.authenticate(services, token)
 
 
 async def authenticate_assistant(services: Services, request: web.Request) -> Principal:

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import hmac
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import Literal, NamedTuple
@@ -17,13 +17,13 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from coaching_service.core.dates import local_date
-from coaching_service.core.errors import Forbidden, LoadsConverting, PermissionMissing, Unauthorized
+from coaching_service.core.errors import Forbidden, LoadsConverting, PermissionMissing, ScopeMissing, Unauthorized
 from coaching_service.core.ids import ObjectId
 
 # --- The authenticated caller: a coach or a client of one company, and the credential used ----------------------------
 
 
-Via = Literal["session", "apiKey", "mcp"]
+Via = Literal["session", "apiKey", "mcp", "application"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +65,10 @@ class Principal:
     `credential_id` identifies the key or session. `restricted`: an API key with fewer rights than the coach who
     created it. `may_read` and `may_reach_out` restrict assistants: reading, and sending mail and messages or changing
     several clients at once. `may_confirm`: an assistant may confirm calls itself, within limits. `mcp_only`: the
-    key is refused over REST. `application` is the
-    name of the OAuth application of an assistant. `only_customer_id` and `tool_groups` are what the address of an
-    assistant is narrowed to: one client, groups of tools. `timezone` and `own_load_unit` are known of a client; else
-    the company's apply.
+    key is refused over REST. `application` is the name of the OAuth application of an assistant, or of one over REST;
+    then `scopes` are what the coach has allowed it, and `permissions` are narrowed from the `coach_permissions`.
+    `only_customer_id` and `tool_groups` are what the address of an assistant is narrowed to: one client, groups of
+    tools. `timezone` and `own_load_unit` are known of a client; else the company's apply.
     """
 
     id: ObjectId
@@ -88,6 +88,8 @@ class Principal:
     may_confirm: bool = False
     mcp_only: bool = False
     application: str | None = None
+    scopes: frozenset[str] | None = None
+    coach_permissions: frozenset[str] = frozenset()
     only_customer_id: ObjectId | None = None
     tool_groups: frozenset[str] | None = None
     timezone: str | None = None
@@ -123,6 +125,7 @@ class Access:
     `permissions`: all of these are required of a coach; `any_permission`: at least one of these, and the service
     requires the one for its subject. `session_only`: API keys are rejected. `owner_only`: employees are rejected.
     `sandbox_only`: only keys of a sandbox are accepted. `while_converting`: also while loads are being converted.
+    `scope_area`: applications need the scopes of `messages`, or `webhooks`, instead of those of the permissions.
     """
 
     audience: Literal["public", "anyone", "coach", "customer"]
@@ -132,6 +135,7 @@ class Access:
     any_permission: tuple[str, ...] = ()
     sandbox_only: bool = False
     while_converting: bool = False
+    scope_area: str = ""
 
     def __str__(self) -> str:
         words = [
@@ -199,6 +203,11 @@ def even_while_converting(access: Access) -> Access:
     return replace(access, while_converting=True)
 
 
+def within(scope_area: str, access: Access) -> Access:
+    """Return the same access, for which an application needs the scopes of `messages`, or `webhooks`."""
+    return replace(access, scope_area=scope_area)
+
+
 def check_access(access: Access, principal: Principal | None, *, writes: bool) -> None:
     """Raise Unauthorized or Forbidden unless `principal` has access, LoadsConverting if it has to wait.
 
@@ -231,17 +240,41 @@ def find_denial(access: Access, principal: Principal, *, writes: bool) -> Forbid
         return Forbidden("This operation is for the company's owner, without restrictions", code="OWNER_ONLY")
     if access.sandbox_only and not (principal.company.is_sandbox and principal.via == "apiKey"):
         return Forbidden("This operation needs the key of a sandbox", code="SANDBOX")
-    if principal.read_only and writes:
+    if principal.read_only and writes and principal.scopes is None:
         subject = "API key" if principal.via == "apiKey" else "access"
         return Forbidden(f"This {subject} is read-only", code="KEY_READ_ONLY")
+    return _find_missing(access, for_operation(access, principal), writes=writes)
+
+
+def _find_missing(access: Access, principal: Principal, *, writes: bool) -> Forbidden | None:
+    """Return the error for a scope, or a permission, that the principal has not."""
+    if principal.scopes is not None:
+        for scopes in scopes_of(access, writes=writes):
+            if not principal.scopes.intersection(scopes):
+                return ScopeMissing(scopes[0])
+        if principal.read_only and writes:
+            return Forbidden("The application may only read", code="KEY_READ_ONLY")
     missing = [permission for permission in access.permissions if permission not in principal.permissions]
     if access.any_permission and not principal.permissions.intersection(access.any_permission):
         missing += access.any_permission
     return PermissionMissing(missing[0]) if missing else None
 
 
+def for_operation(access: Access, principal: Principal) -> Principal:
+    """Return the principal of one operation: an application's has the permissions that its messages, or webhooks, need.
+
+    It has the scope for them, and its coach the permissions.
+    """
+    if principal.scopes is None or not access.scope_area:
+        return principal
+    needed = principal.coach_permissions.intersection((*access.permissions, *access.any_permission))
+    return replace(principal, permissions=principal.permissions | needed)
+
+
 def require_permission(principal: Principal, permission: str) -> None:
     """Raise Forbidden unless `principal` has the permission."""
+    if principal.scopes is not None and permission in principal.coach_permissions - principal.permissions:
+        raise ScopeMissing(scope_of(permission))
     if permission not in principal.permissions:
         raise PermissionMissing(permission)
 
@@ -270,6 +303,41 @@ NUTRITION = Area("nutrition")
 AREAS = (CUSTOMERS, EXERCISES, PROGRAMS, FORMS, METRICS, NUTRITION)
 ALL_PERMISSIONS = frozenset(f"{area.name}.{action}" for area in AREAS for action in ACTIONS)
 READ_PERMISSIONS = frozenset(area.VIEW for area in AREAS)
+
+
+# --- Scopes: what a coach allows an OAuth application over REST, of the areas of permissions, and others ----------
+
+
+MESSAGES_SCOPES = "messages"
+WEBHOOKS_SCOPE = "webhooks"
+OFFLINE_SCOPE = "offline_access"
+REST_SCOPES = (
+    *(f"{area}:{verb}" for area in (*(each.name for each in AREAS), MESSAGES_SCOPES) for verb in ("read", "write")),
+    WEBHOOKS_SCOPE,
+    OFFLINE_SCOPE,
+)
+
+
+def scope_of(permission: str) -> str:
+    """Return the scope that an application needs for a permission, such as `customers:read` for `customers.view`."""
+    area, _, action = permission.partition(".")
+    return f"{area}:{'read' if action == 'view' else 'write'}"
+
+
+def scopes_of(access: Access, *, writes: bool) -> list[tuple[str, ...]]:
+    """Return the scopes that an application needs for an operation: of each tuple, one is enough."""
+    if access.scope_area == WEBHOOKS_SCOPE:
+        return [(WEBHOOKS_SCOPE,)]
+    if access.scope_area:
+        return [(f"{access.scope_area}:{'write' if writes else 'read'}",)]
+    needed = [(scope_of(permission),) for permission in access.permissions]
+    alternatives = tuple(dict.fromkeys(map(scope_of, access.any_permission)))
+    return [*dict.fromkeys(needed), *([alternatives] if alternatives else [])]
+
+
+def permissions_of(scopes: Collection[str]) -> frozenset[str]:
+    """Return the permissions that scopes allow at most."""
+    return frozenset(permission for permission in ALL_PERMISSIONS if scope_of(permission) in scopes)
 
 
 # --- What a caller may see now: clients, areas and days ---------------------------------------------------------------
@@ -310,6 +378,7 @@ def areas_of(principal: Principal) -> Visibility:
 
 API_KEY_PREFIX = "cs_ak_"
 TEST_KEY_PREFIX = "cs_test_"
+APPLICATION_TOKEN_PREFIX = "cs_at_"  # noqa: S105  # of access tokens, not one
 API_KEY_PREFIXES = (API_KEY_PREFIX, TEST_KEY_PREFIX)  # of keys of companies, and of their sandboxes
 _NONCE = 12
 _KEY_ID = 4

@@ -44,6 +44,7 @@ class ErrorBody(TypedDict, total=False):
     code: str | None
     errors: Sequence[FieldError]
     permission: str
+    scope: str
     _id: str
     documents: list[MovedDocument]
 
@@ -153,6 +154,19 @@ class KeyMcpOnly(Forbidden):
 
     default_code = "KEY_MCP_ONLY"
     default_message = "This API key is for assistants: it is good at /mcp only"
+
+
+class ScopeMissing(Forbidden):
+    """The application has not the scope that `scope` names."""
+
+    default_code = "SCOPE_MISSING"
+
+    def __init__(self, scope: str) -> None:
+        super().__init__(f"The application has not the scope {scope}: ask the coach to allow it", scope=scope)
+
+    def body(self) -> ErrorBody:
+        """Return the common shape with the name of the scope."""
+        return {**super().body(), "scope": self.details["scope"]}
 
 
 class PermissionMissing(Forbidden):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
+from typing import cast
 from urllib.parse import urlsplit
 
 import orjson
@@ -69,7 +70,7 @@ async def _read(services: Services, url: str) -> OAuthClient:
         raise DocumentRejected(f"The description of the application is not valid: {error.description}") from None
     until = _cached_until(response)
     await clients.save_document(services, client, until)
-    return {**client, "documentUntil": until}
+    return cast("OAuthClient", {**client, "documentUntil": until})
 
 
 def _parse(response: OutboundResponse, url: str) -> dict[str, object]:

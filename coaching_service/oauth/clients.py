@@ -1,4 +1,4 @@
-"""OAuth clients, which belong to no company: registration (RFC 7591) and authentication at the token endpoint."""
+"""OAuth clients: registration (RFC 7591), also by the owner of a company, and authentication at the token endpoint."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ import re
 import time
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
-from typing import NotRequired, TypedDict
+from typing import NotRequired, TypedDict, cast
 from urllib.parse import SplitResult, urlencode, urlsplit
 
-from coaching_service.core.auth import new_token, token_hash
+from coaching_service.core import audit
+from coaching_service.core.auth import OFFLINE_SCOPE, REST_SCOPES, new_token, token_hash
 from coaching_service.core.database.collections import Unsharded
 from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Services
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.errors import Conflict, InvalidFields, NotFound
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.assistants import service as assistants
 from coaching_service.people.assistants.service import SCOPES, Scope
 
 # --- OAuth errors, in the shape of RFC 6749 ---------------------------------------------------------------------------
@@ -116,12 +120,22 @@ def with_query(uri: str, values: dict[str, str | None]) -> str:
     return f"{uri}{'&' if '?' in uri else '?'}{query}"
 
 
-# --- The scopes of OAuth: `mcp` is whatever the coach allows; the others are its parts --------------------------------
+# --- The scopes of OAuth: `mcp` and its parts for assistants, those of areas for applications over REST ---------------
 
 
 SCOPE = "mcp"
 _PARTS: dict[str, Scope] = {f"{SCOPE}:{scope}": scope for scope in SCOPES}
 SUPPORTED = [SCOPE, *_PARTS]
+
+
+def requested_rest_scopes(text: str, client: OAuthClient) -> tuple[str, ...]:
+    """Return which scopes of REST are requested; of an application that a company registered only those it has.
+
+    Assistants may request `offline_access` too: alone it is none.
+    """
+    known = client.get("scopes", REST_SCOPES)
+    asked = tuple(word for word in dict.fromkeys(text.split()) if word in REST_SCOPES and word in known)
+    return () if asked == (OFFLINE_SCOPE,) else asked
 
 
 def requested_scopes(text: str) -> str:
@@ -175,6 +189,17 @@ class OAuthClient(NewOAuthClient):
     """
 
     documentUntil: NotRequired[datetime]
+    # Only of one that the owner of a company registered: the scopes it may request, and the secret before the last
+    # rotation. Others have no company.
+    scopes: NotRequired[list[str]]
+    previousSecretHash: NotRequired[str | None]
+    previousSecretUntil: NotRequired[datetime | None]
+
+
+class RegisteredClient(OAuthClient):
+    """A client that the owner of a company registered."""
+
+    _id: ObjectId
 
 
 class ClientRegistration(TypedDict):
@@ -194,10 +219,11 @@ class ClientRegistration(TypedDict):
 
 _clients = Documents[OAuthClient](
     "oauthClients",
+    (Index(("name",)),),
     global_indexes=(Index(("clientId",), unique=True), Index(("expiresAt",), expire_after=0)),
     cross_company_reason="an application registers before any coach gives it access, and acts for many companies",
     placement=Unsharded("applications act for many companies, and few register"),
-    transfer=NotExported("applications belong to no company"),
+    transfer=NotExported("applications have secrets, and are registered at one service"),
 )
 
 
@@ -286,10 +312,16 @@ async def authenticate(services: Services, client_id: str, secret: str | None, *
     client = await find_client(services, client_id)  # a document was stored before the code was issued
     if client is None:
         raise invalid_client(challenge=basic)
-    secret_hash = client["secretHash"]
-    if secret_hash is not None and (secret is None or not hmac.compare_digest(token_hash(secret), secret_hash)):
+    if client["secretHash"] is not None and (secret is None or not _is_secret(client, token_hash(secret))):
         raise invalid_client(challenge=basic)
     return client
+
+
+def _is_secret(client: OAuthClient, secret_hash: str) -> bool:
+    valid = [client["secretHash"]]
+    if (client.get("previousSecretUntil") or now()) > now():
+        valid.append(client.get("previousSecretHash"))
+    return any(hmac.compare_digest(secret_hash, each) for each in valid if each is not None)
 
 
 # --- Stored clients --------------------------------------------------------------------------------------------------
@@ -320,5 +352,86 @@ async def find_client(services: Services, client_id: str) -> OAuthClient | None:
 async def extend_lifetime(services: Services, client_id: str) -> None:
     """Record that a client received or renewed tokens."""
     await _clients.across_companies(services).update_one(
-        {"clientId": client_id}, {"$set": {"expiresAt": now() + USED_LIFETIME}}
+        {"clientId": client_id}, {"$max": {"expiresAt": now() + USED_LIFETIME}}
     )
+
+
+# --- Applications that the owner of a company registers ---------------------------------------------------------------
+
+
+MAX_REGISTERED = 50  # of a company
+_REGISTERED_LIFETIME = timedelta(days=365 * 100)
+SECRET_ROTATION = timedelta(hours=24)  # for so long the secret before the last rotation is accepted too
+
+
+class NewApplication(TypedDict):
+    """An application to register."""
+
+    name: str
+    redirectUris: list[str]
+    scopes: list[str]
+
+
+class TooManyApplications(Conflict):
+    """The company has as many registered applications as it may have."""
+
+    default_code = "TOO_MANY_APPLICATIONS"
+    default_message = f"A company registers at most {MAX_REGISTERED} applications: delete one first"
+
+
+async def list_registered(ctx: Context) -> list[RegisteredClient]:
+    """Return the applications that the company has registered, by name."""
+    return cast("list[RegisteredClient]", await _clients.find(ctx, {}, sort=("name",)))
+
+
+async def get_registered(ctx: Context, application_id: ObjectId) -> RegisteredClient:
+    """Return an application that the company has registered. Raises NotFound."""
+    if (client := await _clients.find_one(ctx, {"_id": application_id})) is None:
+        raise NotFound("application")
+    return cast("RegisteredClient", client)
+
+
+async def register_application(ctx: Context, new: NewApplication) -> tuple[OAuthClient, str]:
+    """Register an application of the company; returns it with its secret, which is shown once.
+
+    Raises InvalidFields, TooManyApplications.
+    """
+    reasons = [(f"redirectUris.{index}", rejection_reason(uri)) for index, uri in enumerate(new["redirectUris"])]
+    if errors := [(field, reason) for field, reason in reasons if reason is not None]:
+        raise InvalidFields([{"field": field, "code": "INVALID", "message": reason} for field, reason in errors])
+    if await _clients.count(ctx, {}) >= MAX_REGISTERED:
+        raise TooManyApplications
+    secret = new_token()
+    client: NewOAuthClient = {
+        "clientId": new_token(),
+        "name": new["name"],
+        "redirectUris": list(dict.fromkeys(new["redirectUris"])),
+        "grantTypes": [*GRANT_TYPES],
+        "method": "client_secret_basic",
+        "secretHash": token_hash(secret),
+    }
+    scopes = [scope for scope in REST_SCOPES if scope in new["scopes"]]
+    stored = await _clients.insert(ctx, {**client, "scopes": scopes, "expiresAt": now() + _REGISTERED_LIFETIME})
+    await audit.record(ctx, "application.registered", clientName=stored["name"])
+    return stored, secret
+
+
+async def rotate_secret(ctx: Context, application_id: ObjectId) -> str:
+    """Return a new secret of an application of the company; the one before is accepted for a day. Raises NotFound."""
+    client, secret = await get_registered(ctx, application_id), new_token()
+    change = {
+        "secretHash": token_hash(secret),
+        "previousSecretHash": client["secretHash"],
+        "previousSecretUntil": now() + SECRET_ROTATION,
+    }
+    await _clients.update(ctx, {"_id": application_id}, {"$set": change})
+    await audit.record(ctx, "application.secret_rotated", clientName=client["name"])
+    return secret
+
+
+async def delete_application(ctx: Context, application_id: ObjectId) -> None:
+    """Delete an application of the company with what coaches of any company have allowed it. Raises NotFound."""
+    if (client := await _clients.delete(ctx, {"_id": application_id})) is None:
+        raise NotFound("application")
+    await assistants.revoke_all_of_client(ctx.services, client["clientId"])
+    await audit.record(ctx, "application.deleted", clientName=client["name"])

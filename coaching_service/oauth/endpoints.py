@@ -15,6 +15,7 @@ from aiohttp.typedefs import Handler
 from multidict import MultiDict, MultiMapping
 
 from coaching_service.core import rate_limits
+from coaching_service.core.auth import REST_SCOPES
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import CompanySuspended, OutcomeUnknown, ServiceError, Unavailable
 from coaching_service.core.http.middleware import reported
@@ -39,7 +40,12 @@ def is_our_resource(base_url: str, resource: str) -> bool:
 
     The endpoint may be narrowed by a query: the access token is the same.
     """
-    return _canonical(resource) in {_canonical(base_url), _canonical(resource_of(base_url))}
+    return _canonical(resource) == _canonical(base_url) or is_for_tools(base_url, resource)
+
+
+def is_for_tools(base_url: str, resource: str) -> bool:
+    """Return whether `resource` is the MCP endpoint, which has other access tokens than REST."""
+    return _canonical(resource) == _canonical(resource_of(base_url))
 
 
 def _canonical(url: str) -> str | None:
@@ -52,12 +58,12 @@ def _canonical(url: str) -> str | None:
     return f"{parts.scheme.lower()}://{parts.netloc.lower()}{parts.path.rstrip('/')}"
 
 
-def protected_resource(base_url: str) -> dict[str, Any]:
-    """Return the protected resource metadata."""
+def protected_resource(base_url: str, *, of_tools: bool) -> dict[str, Any]:
+    """Return the protected resource metadata, of the MCP endpoint or of REST."""
     return {
-        "resource": resource_of(base_url),
+        "resource": resource_of(base_url) if of_tools else base_url,
         "authorization_servers": [base_url],
-        "scopes_supported": clients.SUPPORTED,
+        "scopes_supported": clients.SUPPORTED if of_tools else list(REST_SCOPES),
         "bearer_methods_supported": ["header"],
         "resource_name": "Coaching service",
     }
@@ -71,7 +77,7 @@ def authorization_server(base_url: str, *, documents: bool) -> dict[str, Any]:
         "token_endpoint": f"{base_url}/oauth/token",
         "registration_endpoint": f"{base_url}/oauth/register",
         "revocation_endpoint": f"{base_url}/oauth/revoke",
-        "scopes_supported": clients.SUPPORTED,
+        "scopes_supported": [*clients.SUPPORTED, *REST_SCOPES],
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
         "grant_types_supported": list(clients.GRANT_TYPES),
@@ -86,6 +92,7 @@ def authorization_server(base_url: str, *, documents: bool) -> dict[str, Any]:
 # --- The token endpoint (RFC 6749, 3.2) and the revocation endpoint (RFC 7009), without HTTP --------------------------
 
 
+_UNKNOWN_RESOURCE = "resource is neither this service nor its MCP endpoint"
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}", re.ASCII)
 
 
@@ -124,13 +131,17 @@ async def issue(services: Services, form: TokenRequest) -> TokenResponse:
     """Issue tokens for a code or a refresh token. Raises OAuthError."""
     client = await _authenticate_client(services, form)
     grant_type = form.require("grant_type")
-    if not all(is_our_resource(services.base_url, resource) for resource in form.fields.getall("resource", [])):
-        raise clients.OAuthError("invalid_target", "resource is not this server's MCP endpoint")
+    resources = form.fields.getall("resource", [])
+    if not all(is_our_resource(services.base_url, resource) for resource in resources):
+        raise clients.OAuthError("invalid_target", _UNKNOWN_RESOURCE)
+    for_tools = any(is_for_tools(services.base_url, resource) for resource in resources)
     try:
         if grant_type == "authorization_code":
-            tokens = await _exchange_code(services, form, client)
+            tokens = await _exchange_code(services, form, client, for_tools=for_tools)
         elif grant_type == "refresh_token":
-            tokens = await assistants.refresh_tokens(services, form.require("refresh_token"), client["clientId"])
+            tokens = await assistants.refresh_tokens(
+                services, form.require("refresh_token"), client["clientId"], for_tools=for_tools
+            )
         else:
             raise clients.OAuthError("unsupported_grant_type", "grant_type must be authorization_code or refresh_token")
     except assistants.GrantRejected as refused:
@@ -140,20 +151,24 @@ async def issue(services: Services, form: TokenRequest) -> TokenResponse:
         "access_token": tokens.access,
         "token_type": "Bearer",
         "expires_in": tokens.seconds,
-        "scope": clients.granted_scopes(tokens.requested or clients.SCOPE, tokens.scopes),
+        "scope": " ".join(tokens.rest_scopes)
+        or clients.granted_scopes(tokens.requested or clients.SCOPE, tokens.scopes),
     }
     if tokens.refresh:
         response["refresh_token"] = tokens.refresh
     return response
 
 
-async def _exchange_code(services: Services, form: TokenRequest, client: clients.OAuthClient) -> assistants.TokenPair:
+async def _exchange_code(
+    services: Services, form: TokenRequest, client: clients.OAuthClient, *, for_tools: bool
+) -> assistants.TokenPair:
     code, verifier = form.require("code"), form.require("code_verifier")
     if not _VERIFIER.fullmatch(verifier):
         raise clients.invalid_request("code_verifier must be 43 to 128 unreserved characters")
     return await assistants.exchange_code(
         *(services, code, client["clientId"], verifier, form.get("redirect_uri")),
         refreshable="refresh_token" in client["grantTypes"],
+        for_tools=for_tools,
     )
 
 
@@ -211,15 +226,13 @@ class Endpoints:
     proxies: int = 0
 
     def routes(self) -> list[web.RouteDef]:
-        """Return the aiohttp routes. Each document is served for the path of the resource and for the root."""
-        documents = {
-            _RESOURCE: protected_resource(self.services.base_url),
-            _SERVER: authorization_server(self.services.base_url, documents=self.services.client_documents),
-        }
+        """Return the aiohttp routes. The resource of the root is REST, with `/mcp` behind it the tools."""
+        base_url = self.services.base_url
+        server = authorization_server(base_url, documents=self.services.client_documents)
         pairs = [
-            _with_cors(web.get, path + suffix, _document(body))
-            for path, body in documents.items()
-            for suffix in ("", "/mcp")
+            _with_cors(web.get, _RESOURCE, _document(protected_resource(base_url, of_tools=False))),
+            _with_cors(web.get, f"{_RESOURCE}/mcp", _document(protected_resource(base_url, of_tools=True))),
+            *(_with_cors(web.get, _SERVER + suffix, _document(server)) for suffix in ("", "/mcp")),
         ]
         pairs += [
             _with_cors(web.post, "/oauth/register", interruptible(self.services, self.register)),
@@ -359,6 +372,15 @@ async def parse_request(services: Services, query: MultiMapping[str], network_ad
         state = state if len(query.getall("state", [])) == 1 else None
         values = {"error": error, "error_description": description}
         raise RejectedWithRedirect(_redirect_url(services, redirect_uri, state, values))
+    text = query.get("scope", "")
+    for_tools = any(is_for_tools(services.base_url, resource) for resource in query.getall("resource", []))
+    rest_scopes = () if for_tools else clients.requested_rest_scopes(text, client)
+    if not rest_scopes and "scopes" in client:
+        values = {
+            "error": "invalid_scope",
+            "error_description": "Request scopes of the registered application",
+        }
+        raise RejectedWithRedirect(_redirect_url(services, redirect_uri, state, values))
     grant_request = GrantRequest(
         client_id=client["clientId"],
         client_name=client["name"],
@@ -366,10 +388,11 @@ async def parse_request(services: Services, query: MultiMapping[str], network_ad
         redirect_host=clients.display_host(redirect_uri),
         client_host=clients.display_host(client["clientId"]) if "documentUntil" in client else None,
         challenge=query["code_challenge"],
-        resource=resource_of(services.base_url),
+        resource=services.base_url if rest_scopes else resource_of(services.base_url),
         redirect_uri_given="redirect_uri" in query,
-        requested=clients.requested_scopes(query.get("scope", "")),
-        offered=clients.offered_scopes(query.get("scope", "")),
+        requested=clients.requested_scopes(text),
+        offered=() if rest_scopes else clients.offered_scopes(text),
+        rest_scopes=rest_scopes,
     )
     return AuthorizationRequest(grant_request, state)
 
@@ -420,7 +443,7 @@ def _find_problem(services: Services, query: Query) -> tuple[str, str] | None:
         if is_invalid(query):
             return error, description
     if not all(is_our_resource(services.base_url, resource) for resource in query.getall("resource", [])):
-        return "invalid_target", "resource is not this server's MCP endpoint"
+        return "invalid_target", _UNKNOWN_RESOURCE
     return None
 
 
@@ -429,10 +452,17 @@ def _redirect_url(services: Services, redirect_uri: str, state: str | None, valu
 
 
 async def approve(
-    ctx: Context, request: AuthorizationRequest, scopes: Collection[Scope], *, confirm_in_chat: bool
+    ctx: Context,
+    request: AuthorizationRequest,
+    scopes: Collection[Scope],
+    *,
+    confirm_in_chat: bool,
+    rest_scopes: Collection[str] = (),
 ) -> str:
     """Grant the client access on behalf of the caller; returns the URL to redirect to, with the code."""
-    code = await assistants.create_grant(ctx, request.grant_request, scopes, confirm_in_chat=confirm_in_chat)
+    code = await assistants.create_grant(
+        ctx, request.grant_request, scopes, confirm_in_chat=confirm_in_chat, rest_scopes=rest_scopes
+    )
     return _redirect_url(ctx.services, request.grant_request.redirect_uri, request.state, {"code": code})
 
 

@@ -478,6 +478,7 @@ async def find_unfinished(ctx: Context, job_id: ObjectId) -> StoredJob | None:
 _CREDENTIALS: Mapping[Via, Callable[[Context, ObjectId], Awaitable[bool]]] = {
     "apiKey": api_keys.is_usable,
     "mcp": assistants.is_connected,
+    "application": assistants.is_connected,
 }
 
 

@@ -47,7 +47,7 @@ class CurrentUser(UserSettings):
     role: Literal["OWNER", "EMPLOYEE", "CUSTOMER"]
     companyId: ObjectId
     permissions: Annotated[list[str], Description("`area.action`, e.g. `customers.view`, as this credential has them.")]
-    via: Annotated[str, fields.String(validate=OneOf(("session", "apiKey")))]
+    via: Annotated[str, fields.String(validate=OneOf(("session", "apiKey", "application")))]
 
 
 async def get(ctx: Context) -> CurrentUser:

@@ -132,7 +132,7 @@ class PageRequest:
 
 
 _MOST = 3
-_USES = {"apiKey": " (API key)", "assistant": " (assistant)"}
+_USES = {"apiKey": " (API key)", "assistant": " (assistant)", "application": " (application)"}
 _UNKNOWN = "by another user or in another window"
 
 

@@ -1,6 +1,7 @@
 """The programs of docs/tasks, as a reader would copy them, against the running service.
 
-Collected with `--clients`. Three pages need no client library: tests/people/webhooks/test_webhook_guide.py, tests/lifecycle/test_schedules_guide.py.
+Collected with `--clients`. Some pages need no client library: tests/people/test_applications.py, tests/people/webhooks/test_webhook_guide.py,
+tests/lifecycle/test_schedules_guide.py.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tests.support.training import block_with, log, metric_set, task
 PAGES = ROOT / "docs" / "tasks"
 TESTED_ELSEWHERE = {
     *("react-to-a-finished-workout", "react-to-a-client-who-needs-you", "change-many-schedules"),
-    "update-clients-of-a-program",
+    *("update-clients-of-a-program", "build-an-application"),
 }
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from coaching_service import features
-from coaching_service.core.auth import Access
+from coaching_service.core.auth import Access, scopes_of
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Schedule
 from coaching_service.core.database.documents import declared_collections
@@ -52,6 +52,18 @@ def describe_index(collection: str, index: Index) -> str:
     if index.ignore_case:
         options.append("ignore case")
     return ", ".join([f"{collection}: {' '.join(index.fields)}", *options])
+
+
+def describe_scopes(route: Route) -> str:
+    access = route.access
+    if access.session_only or access.owner_only or access.audience in ("public", "customer"):
+        return "refused"
+    return " ".join("|".join(each) for each in scopes_of(access, writes=route.writes)) or "any"
+
+
+def test_applications_need_the_scopes_of_the_policy() -> None:
+    routes = [each for each in routes_of(features.ROUTES) if each.access.audience not in ("public", "customer")]
+    assert_same("scopes.txt", (f"{each.method} {each.path} {describe_scopes(each)}" for each in routes))
 
 
 def test_every_change_locks_the_schedule_of_the_policy() -> None:

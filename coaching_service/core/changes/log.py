@@ -23,10 +23,16 @@ _ACTOR_TYPES: dict[recording.Interface, recording.ActorType] = {
     "session": "coach",
     "apiKey": "key",
     "assistant": "assistant",
+    "application": "application",
     "client": "client",
     "system": "system",
 }
-_COACH_INTERFACES: dict[Via, recording.Interface] = {"session": "session", "apiKey": "apiKey", "mcp": "assistant"}
+_COACH_INTERFACES: dict[Via, recording.Interface] = {
+    "session": "session",
+    "apiKey": "apiKey",
+    "mcp": "assistant",
+    "application": "application",
+}
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,12 @@ def actor_of(ctx: Context) -> recording.Actor:
     interface = interface_of(ctx)
     if ctx.principal is None or interface == "system":
         return {"type": "system", "_id": None, "name": "System"}
-    return {"type": _ACTOR_TYPES[interface], "_id": ctx.principal.id, "name": ctx.principal.name}
+    actor: recording.Actor = {
+        "type": _ACTOR_TYPES[interface],
+        "_id": ctx.principal.id,
+        "name": ctx.principal.name,
+    }
+    return {**actor, "applicationId": ctx.principal.credential_id} if interface == "application" else actor
 
 
 def _group_by_client(recorder: recording.ChangeRecorder) -> list[_ClientChange]:

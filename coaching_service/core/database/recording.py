@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from coaching_service.core.database.context import Context
 
 Action = Literal["created", "changed", "deleted"]
-Interface = Literal["session", "apiKey", "assistant", "client", "system"]
+Interface = Literal["session", "apiKey", "assistant", "application", "client", "system"]
 
 
-# A coach acts through a session, an assistant or an API key (`key`).
-ActorType = Literal["coach", "client", "assistant", "key", "system"]
+# A coach acts through a session, an assistant, an application or an API key (`key`).
+ActorType = Literal["coach", "client", "assistant", "application", "key", "system"]
 
 
 class Author(TypedDict):
@@ -42,6 +42,7 @@ class Actor(Author):
     """The author of a change."""
 
     name: Annotated[str, Description("Their name.")]
+    applicationId: NotRequired[Annotated[ObjectId, Description("The application's access, if it acted.")]]
 
 
 class Approver(TypedDict):

@@ -17,7 +17,7 @@ from aiohttp.typedefs import Handler as AiohttpHandler
 from marshmallow import Schema
 
 from coaching_service.core import errors, idempotency
-from coaching_service.core.auth import Principal, check_access
+from coaching_service.core.auth import Principal, check_access, for_operation
 from coaching_service.core.database.context import Context, RequestSlot, Services, schedule_key
 from coaching_service.core.database.transactions import in_transaction, rehearse
 from coaching_service.core.database.worker_thread import on_worker_thread
@@ -333,7 +333,8 @@ def make_handler(
         principal, started = None, time.monotonic()
         http_routes.mark_deprecated(request, route.deprecated)
         if route.access.audience != "public":
-            principal = request[PRINCIPAL] = await dependencies.authenticate(dependencies.services, request)
+            principal = await dependencies.authenticate(dependencies.services, request)
+            principal = request[PRINCIPAL] = for_operation(route.access, principal)
         waited = time.monotonic() - started
         _check(route, request, principal, dependencies.services)
         ctx = _make_context(route, request, principal, dependencies)
@@ -396,7 +397,8 @@ def _make_context(
 
 
 async def _load_caller(route: http_routes.Route, request: web.Request, dependencies: HandlerDependencies) -> Principal:
-    principal = request[PRINCIPAL] = await dependencies.authenticate(dependencies.services, request)
+    principal = await dependencies.authenticate(dependencies.services, request)
+    principal = request[PRINCIPAL] = for_operation(route.access, principal)
     check_access(route.access, principal, writes=route.writes)
     return principal
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import product
 from typing import Any
 
 from apispec import APISpec
@@ -13,7 +14,7 @@ from apispec.ext.marshmallow import MarshmallowPlugin
 from marshmallow import Schema
 
 from coaching_service import __version__
-from coaching_service.core import errors
+from coaching_service.core import auth, errors
 from coaching_service.core.field_schemas import ChangeByStoredType, Variant
 from coaching_service.core.http import openapi_schemas
 from coaching_service.core.http.handlers import find_version_read, takes_if_match, takes_if_none_match
@@ -186,6 +187,7 @@ def describe(routes: Iterable[Route], tags: Sequence[tuple[str, str]], base_url:
         spec.components.schema(openapi_schemas.legacy_schema_name(code), openapi_schemas.legacy_schema(code))
     spec.components.security_scheme("apiKey", {"type": "apiKey", "in": "header", "name": "X-API-Key"})
     spec.components.security_scheme("session", {"type": "http", "scheme": "bearer"})
+    spec.components.security_scheme("oauth2", _OAUTH)
     spec.components.parameter("Prefer", "header", {"name": "Prefer", **_PREFER})
     spec.components.parameter("IfMatch", "header", {"name": "If-Match", **_IF_MATCH})
     spec.components.parameter("IfNoneMatch", "header", {"name": "If-None-Match", **_IF_NONE_MATCH})
@@ -276,12 +278,41 @@ def _text_properties(schema: Schema) -> dict[str, Any]:
     return properties
 
 
+_VERBS = {"read": "Read", "write": "Create, change and delete"}
+_AREAS = {"customers": "clients, their plans and what they have done"}
+_OTHER_SCOPES = {
+    auth.WEBHOOKS_SCOPE: "Webhooks of the application, and samples of events",
+    auth.OFFLINE_SCOPE: "Access until it is revoked: a refresh token",
+}
+
+
+def _describe_scope(scope: str) -> str:
+    area, _, verb = scope.partition(":")
+    return _OTHER_SCOPES[scope] if scope in _OTHER_SCOPES else f"{_VERBS[verb]} {_AREAS.get(area, area)}"
+
+
+_OAUTH = {
+    "type": "oauth2",
+    "description": "The access token of an application that a coach has allowed (docs: Applications).",
+    "flows": {
+        "authorizationCode": {
+            "authorizationUrl": "/oauth/authorize",
+            "tokenUrl": "/oauth/token",
+            "refreshUrl": "/oauth/token",
+            "scopes": {scope: _describe_scope(scope) for scope in auth.REST_SCOPES},
+        }
+    },
+}
+
+
 def _security(route: Route) -> list[dict[str, list[str]]]:
     if route.access.audience == "public":
         return []
     if route.access.session_only or route.access.audience == "customer":
         return [{"session": []}]
-    return [{"apiKey": []}, {"session": []}]
+    needed = auth.scopes_of(route.access, writes=route.writes)
+    of_applications = [{"oauth2": list(scopes)} for scopes in product(*needed)]
+    return [{"apiKey": []}, {"session": []}, *([] if route.access.owner_only else of_applications)]
 
 
 def _parameters(route: Route, routes: Sequence[Route]) -> list[Any]:

@@ -15,7 +15,7 @@ from aiohttp import web
 from marshmallow import Schema, fields
 
 from coaching_service.core import field_schemas
-from coaching_service.core.auth import Access
+from coaching_service.core.auth import Access, within
 from coaching_service.core.database.context import Schedule
 from coaching_service.core.errors import ServiceError
 from coaching_service.core.external_identity import Upserted
@@ -258,6 +258,7 @@ class Routes:
     The signature of a handler says what its query and body are (a TypedDict), and what it returns: a TypedDict, a list,
     Page or CursorPage of one, or None. The options `query`, `body` and `returns` are for other schemas.
     `path_descriptions` describes the path parameters that only this feature has, by name. `locks`: of each write.
+    `scope_area`: see `Access`.
     """
 
     def __init__(
@@ -267,8 +268,9 @@ class Routes:
         tag: str,
         path_descriptions: Mapping[str, str] | None = None,
         locks: Schedule | None = None,
+        scope_area: str = "",
     ) -> None:
-        self.prefix, self.tag, self.locks = prefix, tag, locks
+        self.prefix, self.tag, self.locks, self.scope_area = prefix, tag, locks, scope_area
         self.path_descriptions = path_descriptions or {}
         self.declared: list[Route] = []
 
@@ -293,6 +295,7 @@ class Routes:
         return self._declare("DELETE", path, access, options)
 
     def _declare(self, method: str, path: str, access: Access, options: dict[str, Any]) -> Callable[[Handler], Handler]:
+        access = within(self.scope_area, access) if self.scope_area else access
         status = options.pop("status", DEFAULT_STATUS[method])
         writes = method == "POST" and not options.get("read_only") and access.audience in ("coach", "customer")
         options.setdefault("idempotent", writes and not access.session_only and not options.get("refuses_key"))

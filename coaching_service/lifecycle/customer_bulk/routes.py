@@ -8,7 +8,7 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, validates_schema
 
-from coaching_service.core.auth import CUSTOMERS, METRICS, coach
+from coaching_service.core.auth import CUSTOMERS, MESSAGES_SCOPES, METRICS, coach, within
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
 from coaching_service.core.events import Accepted
@@ -183,7 +183,7 @@ async def bulk_assign_metrics_set(ctx: Context, body: service.BulkMetricsSetAssi
 
 @_bulk(
     "/message",
-    access=coach(CUSTOMERS.EDIT),
+    access=within(MESSAGES_SCOPES, coach(CUSTOMERS.EDIT)),
     body=MESSAGE,
     example={**_IDS, "text": "The gym is closed on Monday."},
 )

@@ -8,12 +8,23 @@ import hmac
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 import structlog
 
 from coaching_service.core import audit
-from coaching_service.core.auth import READ_PERMISSIONS, Principal, new_token, token_hash
+from coaching_service.core import fields as core_fields
+from coaching_service.core.auth import (
+    APPLICATION_TOKEN_PREFIX,
+    OFFLINE_SCOPE,
+    READ_PERMISSIONS,
+    WEBHOOKS_SCOPE,
+    Principal,
+    Via,
+    new_token,
+    permissions_of,
+    token_hash,
+)
 from coaching_service.core.database.collections import Unsharded
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
@@ -30,7 +41,7 @@ from coaching_service.people.team import service
 from coaching_service.people.team import service as team
 from coaching_service.people.team.service import Coach, CoachRemoved
 
-# --- OAuth grants of assistants as they are stored and returned -------------------------------------------------------
+# --- OAuth grants as they are stored and returned: of assistants over MCP, of applications over REST ------------------
 
 
 # What a coach allows an assistant: to read, to change, and to reach out: mail, messages, and work on many clients.
@@ -98,6 +109,7 @@ class StoredGrant(Grant):
     """
 
     requested: NotRequired[Annotated[str, Private]]
+    restScopes: NotRequired[Annotated[list[str], Private]]  # only of an application over REST
     code: Annotated[AuthorizationCode, Private]
     familyHash: NotRequired[Annotated[str, Private]]
     refresh: NotRequired[Annotated[list[StoredRefreshToken], Private]]
@@ -105,9 +117,21 @@ class StoredGrant(Grant):
     expiresAt: Annotated[datetime, Private]
 
 
+class ApplicationGrant(Stored):
+    """An application that a coach has allowed over REST."""
+
+    coachId: Annotated[ObjectId, Description("The coach on whose behalf it acts.")]
+    clientId: Annotated[str, Description("The identifier of the registered OAuth application.")]
+    clientName: Annotated[str, Description("The name of the OAuth application, as it registered.")]
+    redirectHost: Annotated[str, Description("The host to which the authorization code was sent.")]
+    scopes: Annotated[list[str], Description("What the coach allows, such as `customers:read`.")]
+    lastUsedAt: Annotated[datetime | None, Description("To the minute.")]
+
+
 class GrantWithCoach(Grant):
     """A grant with its coach and the company."""
 
+    restScopes: NotRequired[list[str]]
     coach: Coach
     company: Account
 
@@ -131,6 +155,7 @@ grants = Documents[StoredGrant](
         Index(("code.hash",), unique=True),
         Index(("familyHash",), unique=True, partial_filter=(("familyHash", {"$exists": True}),)),
         Index(("access.hash",)),
+        Index(("clientId",)),
         Index(("expiresAt",), expire_after=0),
     ),
     cross_company_reason="a grant is found by the hash of its code or token before its company is known",
@@ -139,9 +164,13 @@ grants = Documents[StoredGrant](
 )
 
 
+_OF_ASSISTANTS: Filter = {"restScopes": None}
+_OF_APPLICATIONS: Filter = {"restScopes": {"$ne": None}}
+
+
 async def list_in_use(ctx: Context, where: Filter) -> list[Grant]:
-    """Return the grants of `where` whose code has been exchanged, oldest first."""
-    used = where | {"code.usedAt": {"$ne": None}}
+    """Return the grants of `where` to assistants whose code has been exchanged, oldest first."""
+    used = where | _OF_ASSISTANTS | {"code.usedAt": {"$ne": None}}
     return [with_scopes(grant) for grant in await grants.find(ctx, used, sort=("createdAt", "_id"))]
 
 
@@ -248,7 +277,7 @@ class GrantRequest:
     the request contained it, so the token request must repeat it. `challenge` is the SHA-256 of the code verifier
     (base64url, no padding); `resource` is what the tokens are for. `client_host` is the host that describes the
     application, if it identifies itself by a document there. `requested` are the scopes of OAuth that it asks
-    for, and `offered` what the coach can allow of them.
+    for, and `offered` what the coach can allow of them; of an application over REST these are `rest_scopes`.
     """
 
     client_id: str
@@ -261,19 +290,21 @@ class GrantRequest:
     client_host: str | None = None
     requested: str = ""
     offered: tuple[Scope, ...] = SCOPES
+    rest_scopes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class TokenPair:
     """An access token that is valid for `seconds`, and a refresh token if the application uses them.
 
-    `requested` and `scopes`: what the application asked for, and what it was allowed.
+    `requested` and `scopes`: what the application asked for, and what it was allowed; `rest_scopes` of one over REST.
     """
 
     access: str
     refresh: str | None
     requested: str = ""
     scopes: tuple[Scope, ...] = SCOPES
+    rest_scopes: tuple[str, ...] = ()
     seconds: int = int(ACCESS_LIFETIME.total_seconds())
 
 
@@ -282,11 +313,17 @@ class TokenPair:
 
 @transactional
 async def create_grant(
-    ctx: Context, request: GrantRequest, scopes: Collection[Scope], *, confirm_in_chat: bool = False
+    ctx: Context,
+    request: GrantRequest,
+    scopes: Collection[Scope],
+    *,
+    confirm_in_chat: bool = False,
+    rest_scopes: Collection[str] = (),
 ) -> str:
     """Store the caller's consent to `scopes`, and return the code, which can be exchanged for tokens once.
 
-    `confirm_in_chat`: the assistant may confirm calls itself, within limits.
+    `confirm_in_chat`: the assistant may confirm calls itself, within limits. `rest_scopes`: of an application over
+    REST, which has no other ones.
     """
     authorization_code = new_token()
     code: AuthorizationCode = {
@@ -310,8 +347,11 @@ async def create_grant(
         "lastUsedAt": None,
         "expiresAt": now() + CODE_LIFETIME,
     }
+    if request.rest_scopes:
+        fields["restScopes"] = [scope for scope in request.rest_scopes if scope in rest_scopes]
     grant = await grants.insert(ctx, fields)
-    await audit.record(ctx, "assistant.granted", grantId=grant["_id"], clientName=request.client_name)
+    action = "application.allowed" if request.rest_scopes else "assistant.granted"
+    await audit.record(ctx, action, grantId=grant["_id"], clientName=request.client_name)
     return authorization_code
 
 
@@ -319,9 +359,16 @@ async def create_grant(
 
 
 async def exchange_code(
-    services: Services, code: str, client_id: str, verifier: str, redirect_uri: str | None, *, refreshable: bool
+    services: Services,
+    code: str,
+    client_id: str,
+    verifier: str,
+    redirect_uri: str | None,
+    *,
+    refreshable: bool,
+    for_tools: bool = False,
 ) -> TokenPair:
-    """Return the first tokens for a code.
+    """Return the first tokens for a code. `for_tools`: the request names the MCP endpoint as their resource.
 
     Raises GrantRejected; a code that was used before revokes the tokens that it was exchanged for.
     """
@@ -335,8 +382,10 @@ async def exchange_code(
         raise GrantRejected("redirect_uri is not the one the code was sent to")
     if not hmac.compare_digest(_challenge(verifier), stored["challenge"]):
         raise GrantRejected("code_verifier does not fit the code_challenge")
+    _require_resource(grant, for_tools=for_tools)
     await _require_coach(services, grant)
-    access, family = new_token(), new_token()
+    access, family = _new_access_token(grant), new_token()
+    refreshable = refreshable and OFFLINE_SCOPE in grant.get("restScopes", (OFFLINE_SCOPE,))
     refresh = f"{family}.{new_token()}" if refreshable else None
     family_hash, refresh_hash = (token_hash(family), token_hash(refresh)) if refresh else (None, None)
     if not await _exchange_code(services, grant["_id"], token_hash(access), family_hash, refresh_hash):
@@ -346,7 +395,16 @@ async def exchange_code(
 
 def _pair(grant: StoredGrant, access: str, refresh: str | None) -> TokenPair:
     scopes = tuple(with_scopes(grant)["scopes"])
-    return TokenPair(access, refresh, grant.get("requested", ""), scopes)
+    return TokenPair(access, refresh, grant.get("requested", ""), scopes, tuple(grant.get("restScopes", ())))
+
+
+def _new_access_token(grant: StoredGrant) -> str:
+    return APPLICATION_TOKEN_PREFIX + new_token() if "restScopes" in grant else new_token()
+
+
+def _require_resource(grant: StoredGrant, *, for_tools: bool) -> None:
+    if for_tools and "restScopes" in grant:
+        raise GrantRejected("The consent is for REST, not for the MCP endpoint")
 
 
 async def _reject_replayed_code(services: Services, grant: StoredGrant) -> GrantRejected:
@@ -360,18 +418,20 @@ def _challenge(verifier: str) -> str:
     return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
-async def refresh_tokens(services: Services, token: str, client_id: str) -> TokenPair:
+async def refresh_tokens(services: Services, token: str, client_id: str, *, for_tools: bool = False) -> TokenPair:
     """Return new tokens for a refresh token, which is then spent; it is accepted again within a short grace period.
 
-    Raises GrantRejected; a token that was spent earlier revokes the whole grant, and so does any other token of its
-    family, since spent tokens are not stored forever.
+    `for_tools`: the request names the MCP endpoint as their resource. Raises GrantRejected; a token that was spent
+    earlier revokes the whole grant, and so does any other token of its family, since spent tokens are not stored
+    forever.
     """
     family = token.partition(".")[0]
     grant = await find(services, {"familyHash": token_hash(family)})
     if grant is None or grant["clientId"] != client_id:
         raise GrantRejected("The refresh token is unknown, expired or another client's")
+    _require_resource(grant, for_tools=for_tools)
     await _require_coach(services, grant)
-    access, renewed = new_token(), f"{family}.{new_token()}"
+    access, renewed = _new_access_token(grant), f"{family}.{new_token()}"
     hashes = (token_hash(token), token_hash(renewed), token_hash(access))
     if not await rotate(services, grant["_id"], *hashes):
         await delete_by_id(services, grant["_id"])
@@ -396,13 +456,23 @@ async def revoke_token(services: Services, token: str, client_id: str) -> None:
 
 
 async def authenticate(services: Services, access_token: str) -> Principal:
-    """Return the coach who gave consent as a principal.
+    """Return the coach who gave consent to an assistant as a principal.
 
-    Raises Unauthorized if the token is unknown or expired, or the coach is deleted; CompanySuspended.
+    Raises Unauthorized if the token is unknown or expired, of an application over REST, or the coach is deleted;
+    CompanySuspended.
     """
+    return await _authenticate(services, access_token, _OF_ASSISTANTS)
+
+
+async def authenticate_application(services: Services, access_token: str) -> Principal:
+    """Return the coach who gave consent to an application over REST as a principal. Raises as `authenticate` does."""
+    return await _authenticate(services, access_token, _OF_APPLICATIONS)
+
+
+async def _authenticate(services: Services, access_token: str, kind: Filter) -> Principal:
     access_hash = token_hash(access_token)
     unexpired = {"$elemMatch": {"hash": access_hash, "until": {"$gt": now()}}}
-    grant = await find_with_coach(services, {"access.hash": access_hash, "access": unexpired})
+    grant = await find_with_coach(services, {"access.hash": access_hash, "access": unexpired} | kind)
     if grant is None:
         raise Unauthorized()
     principal = _to_principal(grant)
@@ -421,7 +491,19 @@ async def load_principal(services: Services, grant_id: ObjectId) -> Principal | 
 
 
 def _to_principal(grant: GrantWithCoach) -> Principal:
-    coach = team.to_principal(grant["coach"], account.to_company(grant["company"]), "mcp", grant["_id"])
+    rest_scopes = grant.get("restScopes")
+    via: Via = "mcp" if rest_scopes is None else "application"
+    coach = team.to_principal(grant["coach"], account.to_company(grant["company"]), via, grant["_id"])
+    if rest_scopes is not None:
+        return replace(
+            coach,
+            permissions=coach.permissions & permissions_of(rest_scopes),
+            coach_permissions=coach.permissions,
+            scopes=frozenset(rest_scopes),
+            read_only=not any(scope == WEBHOOKS_SCOPE or scope.endswith(":write") for scope in rest_scopes),
+            restricted=True,
+            application=grant["clientName"],
+        )
     scopes = with_scopes(grant)["scopes"]
     return replace(
         coach,
@@ -443,6 +525,15 @@ async def list_assistants(ctx: Context) -> list[Grant]:
     return await list_in_use(ctx, _manageable(ctx))
 
 
+async def list_applications(ctx: Context) -> list[ApplicationGrant]:
+    """Return the applications that the caller has allowed over REST, or all of the company for its owner."""
+    used = _manageable(ctx) | _OF_APPLICATIONS | {"code.usedAt": {"$ne": None}}
+    found = await grants.find(ctx, used, sort=("createdAt", "_id"), including=("restScopes",))
+    names = [name for name in core_fields.names_of(ApplicationGrant) if name not in private_of(ApplicationGrant)]
+    shown = [{**grant, "scopes": grant.get("restScopes", [])} for grant in found]
+    return [cast("ApplicationGrant", {name: each[name] for name in names}) for each in shown]
+
+
 async def is_connected(ctx: Context, grant_id: ObjectId) -> bool:
     """Return whether the company has this grant and it has not expired."""
     return await grants.find_one(ctx, {"_id": grant_id} | is_unexpired(), ("_id",)) is not None
@@ -451,9 +542,22 @@ async def is_connected(ctx: Context, grant_id: ObjectId) -> bool:
 @transactional
 async def revoke(ctx: Context, grant_id: ObjectId) -> None:
     """Delete a grant: its tokens fail from the next request. Raises NotFound if the caller has no such grant."""
-    if await grants.delete(ctx, _manageable(ctx) | {"_id": grant_id}) is None:
+    if await grants.delete(ctx, _manageable(ctx) | _OF_ASSISTANTS | {"_id": grant_id}) is None:
         raise NotFound("assistant")
     await audit.record(ctx, "assistant.revoked", grantId=grant_id)
+
+
+@transactional
+async def revoke_application(ctx: Context, grant_id: ObjectId) -> None:
+    """Delete the grant of an application over REST: its tokens fail from the next request. Raises NotFound."""
+    if await grants.delete(ctx, _manageable(ctx) | _OF_APPLICATIONS | {"_id": grant_id}) is None:
+        raise NotFound("application")
+    await audit.record(ctx, "application.revoked", grantId=grant_id)
+
+
+async def revoke_all_of_client(services: Services, client_id: str) -> None:
+    """Delete the grants of an OAuth application that is deleted, of all companies."""
+    await grants.across_companies(services).delete_many({"clientId": client_id})
 
 
 async def revoke_all_of_coach(ctx: Context, coach_id: ObjectId) -> None:

@@ -173,7 +173,7 @@ def _events_of(
         "type": author["type"],
         "_id": author["_id"],
         "keyId": credential_id if has_key else None,
-        "applicationId": credential_id if change["via"] == "assistant" and not has_key else None,
+        "applicationId": credential_id if change["via"] in ("assistant", "application") and not has_key else None,
     }
     return [
         {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth import CUSTOMERS, coach, customer
+from coaching_service.core.auth import CUSTOMERS, MESSAGES_SCOPES, coach, customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Forbidden, NotFound
@@ -16,10 +16,11 @@ from coaching_service.progress.conversation import attachments, models, service
 routes = Routes(
     "/coach/customers/{customerId}/messages",
     tag="Messages",
+    scope_area=MESSAGES_SCOPES,
     locks="customer",
     path_descriptions={"messageId": "The identifier of the message."},
 )
-inbox_routes = Routes("/coach/conversations", tag="Messages")
+inbox_routes = Routes("/coach/conversations", tag="Messages", scope_area=MESSAGES_SCOPES)
 own_routes = Routes(
     "/customer/messages", tag="The client's own", path_descriptions={"messageId": "The identifier of the message."}
 )

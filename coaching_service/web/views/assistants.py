@@ -10,16 +10,26 @@ from typing import Annotated, Any, Literal, TypedDict
 from aiohttp import hdrs, web
 
 from coaching_service.core import errors
-from coaching_service.core.auth import CUSTOMERS, check_access, coach, public, session_only
+from coaching_service.core.auth import (
+    CUSTOMERS,
+    OFFLINE_SCOPE,
+    REST_SCOPES,
+    WEBHOOKS_SCOPE,
+    check_access,
+    coach,
+    owner_session,
+    public,
+    session_only,
+)
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import Reason, without_inner_marks
-from coaching_service.core.validation import Choice, Identifier, ListOf
+from coaching_service.core.validation import Choice, Identifier, ListOf, Text
 from coaching_service.integrations.proposals import service
 from coaching_service.integrations.proposals.models import Proposal, ProposedChange, Rejection, Status
-from coaching_service.oauth import endpoints
+from coaching_service.oauth import clients, endpoints
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.assistants.service import Grant, Scope
 from coaching_service.people.changes.service import name_kind
@@ -74,6 +84,97 @@ async def _get_assistant(ctx: Context, assistant_id: ObjectId) -> Grant:
     return errors.require_by_id(await assistants.list_assistants(ctx), assistant_id, "assistant")
 
 
+# --- Applications over REST: those a coach has allowed, and those the owner has registered ----------------------------
+
+
+_applications = pages.below("/app/settings/applications")
+_OF_SCOPES = {
+    "customers:read": "See your clients, their plans and what they have done",
+    "customers:write": "Add and change clients, their plans and their results",
+    "exercises:read": "See your exercises",
+    "exercises:write": "Change your exercises",
+    "programs:read": "See your programs",
+    "programs:write": "Change your programs",
+    "forms:read": "See your forms and what clients have answered",
+    "forms:write": "Change your forms, and review answers",
+    "metrics:read": "See metrics and what was measured",
+    "metrics:write": "Change metrics and what was measured",
+    "nutrition:read": "See nutrition plans",
+    "nutrition:write": "Change nutrition plans",
+    "messages:read": "Read your conversations with clients",
+    "messages:write": "Write to your clients",
+    WEBHOOKS_SCOPE: "Be told when something changes",
+    OFFLINE_SCOPE: "Keep access until you revoke it",
+}
+
+
+class _NewApplication(TypedDict):
+    """An application to register; addresses one in each line."""
+
+    name: Annotated[str, Text()]
+    redirectUris: Annotated[str, Text(max_length=10_000)]
+    scopes: Annotated[list[str], ListOf(Choice(*REST_SCOPES), minimum=1, maximum=len(REST_SCOPES))]
+
+
+@_applications.get("", access=session_only(), template="settings/applications.html")
+async def applications_page(ctx: Context) -> dict[str, Any]:
+    """The applications that the coach has allowed, of all coaches for the owner, and those the owner has registered."""
+    allowed, coaches = await gather_reads(ctx, assistants.list_applications(ctx), team.list_coaches(ctx))
+    return {
+        "allowed": allowed,
+        "registered": await clients.list_registered(ctx) if ctx.caller.role == "OWNER" else [],
+        "coach_names": {each["_id"]: each["name"] for each in coaches},
+        "scopes": _OF_SCOPES,
+        "base_url": ctx.services.base_url,
+        "shown": None,
+    }
+
+
+@_applications.post("", access=owner_session(), form=_NewApplication, on=applications_page)
+async def register_application(ctx: Context, form: _NewApplication) -> web_pages.Render:
+    """Register an application, and show its secret."""
+    uris = [line.strip() for line in form["redirectUris"].splitlines() if line.strip()]
+    new: clients.NewApplication = {"name": form["name"], "redirectUris": uris, "scopes": form["scopes"]}
+    try:
+        application, secret = await clients.register_application(ctx, new)
+    except errors.InvalidFields as error:
+        [first, *_] = error.errors
+        raise errors.invalid_field("redirectUris", first["message"], code=first["code"]) from None
+    return _show_secret(application, secret)
+
+
+@_applications.post("/{applicationId}/rotate-secret", access=owner_session(), on=applications_page)
+async def rotate_application_secret(ctx: Context, application_id: ObjectId) -> web_pages.Render:
+    """Show a new secret of an application."""
+    secret = await clients.rotate_secret(ctx, application_id)
+    return _show_secret(await clients.get_registered(ctx, application_id), secret)
+
+
+def _show_secret(application: clients.OAuthClient, secret: str) -> web_pages.Render:
+    shown = {"name": application["name"], "clientId": application["clientId"], "secret": secret}
+    return web_pages.Render({"shown": shown}, "The secret was shown once. Rotate it to see a new one.")
+
+
+@_applications.confirm(
+    "/{applicationId}/delete", access=owner_session(), template="settings/delete_application.html", deletes=True
+)
+async def delete_application(ctx: Context, application_id: ObjectId) -> web_pages.ConfirmedAction:
+    """Delete a registered application: its next request is rejected."""
+    application = await clients.get_registered(ctx, application_id)
+    done = web_pages.Redirect(_applications.prefix, f"{application['name']} deleted.")
+    delete = partial(clients.delete_application, ctx, application_id)
+    return web_pages.ConfirmedAction({"application": application}, delete, done)
+
+
+@_applications.confirm("/allowed/{grantId}/revoke", access=session_only(), template="settings/revoke_application.html")
+async def revoke_application(ctx: Context, grant_id: ObjectId) -> web_pages.ConfirmedAction:
+    """Revoke what an application was allowed: its next request is rejected."""
+    allowed = errors.require_by_id(await assistants.list_applications(ctx), grant_id, "application")
+    done = web_pages.Redirect(_applications.prefix, f"Access of {allowed['clientName']} revoked.")
+    revoke = partial(assistants.revoke_application, ctx, grant_id)
+    return web_pages.ConfirmedAction({"application": allowed}, revoke, done)
+
+
 # --- The OAuth consent page: a coach allows or denies an application access to their data -----------------------------
 
 
@@ -85,6 +186,7 @@ class _Decision(TypedDict):
     read: Annotated[bool, Default(False)]
     change: Annotated[bool, Default(False)]
     outreach: Annotated[bool, Default(False)]
+    scopes: Annotated[list[str], ListOf(Choice(*REST_SCOPES), maximum=len(REST_SCOPES)), Default(list)]
     confirmInChat: Annotated[bool, Default(False)]
 
 
@@ -95,7 +197,11 @@ async def consent_page(ctx: Context, request: web.Request) -> dict[str, Any] | w
         authorization = await _read_authorization(ctx, request)
     except endpoints.RejectedWithRedirect as rejection:
         return _redirect_to_client(rejection.location)
-    return {"grant": authorization.grant_request, "query": request.rel_url.raw_query_string}
+    return {
+        "grant": authorization.grant_request,
+        "query": request.rel_url.raw_query_string,
+        "scopes": _OF_SCOPES,
+    }
 
 
 @_consent.post("/authorize", access=public(), on=consent_page, with_request=True, external_redirect=True)
@@ -108,9 +214,12 @@ async def decide(ctx: Context, request: web.Request, form: _Decision) -> web.Res
     if form["decision"] == "deny":
         return _redirect_to_client(endpoints.deny(ctx.services, authorization))
     scopes = [scope for scope in authorization.grant_request.offered if form[scope]]
-    if not scopes:
+    rest_scopes = [scope for scope in authorization.grant_request.rest_scopes if scope in form["scopes"]]
+    if not {*scopes, *rest_scopes} - {OFFLINE_SCOPE}:
         raise errors.BadRequest("Choose at least one kind of access, or deny")
-    location = await endpoints.approve(ctx, authorization, scopes, confirm_in_chat=form["confirmInChat"])
+    location = await endpoints.approve(
+        ctx, authorization, scopes, confirm_in_chat=form["confirmInChat"], rest_scopes=rest_scopes
+    )
     return _redirect_to_client(location)
 
 

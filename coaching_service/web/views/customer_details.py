@@ -536,7 +536,7 @@ _UNNAMED_ITEMS = {
     "TASK": "a task",
     "REMINDER": "a reminder",
 }
-_VIA = {"key": " (API key)", "assistant": " (assistant)"}
+_VIA = {"key": " (API key)", "assistant": " (assistant)", "application": " (application)"}
 
 
 def _describe_actor(actor: Actor | None) -> str:

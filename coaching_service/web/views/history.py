@@ -327,6 +327,7 @@ _VIA: dict[Interface, str] = {
     "session": "Web application",
     "apiKey": "API key",
     "assistant": "Assistant",
+    "application": "Application",
     "client": "Client's own",
     "system": "Automatic",
 }
