@@ -16,7 +16,7 @@ import bson
 from coaching_service.core.auth import Principal
 from coaching_service.core.database import field_changes as database_field_changes
 from coaching_service.core.events import EventType, EventValue
-from coaching_service.core.fields import Description
+from coaching_service.core.fields import Description, Optional
 from coaching_service.core.ids import ObjectId
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Actor(Author):
     """The author of a change."""
 
     name: Annotated[str, Description("Their name.")]
-    applicationId: NotRequired[Annotated[ObjectId, Description("The application's access, if it acted.")]]
+    applicationId: NotRequired[Annotated[ObjectId, Optional, Description("The application's access, if it acted.")]]
 
 
 class Approver(TypedDict):

@@ -152,7 +152,9 @@ class MessageAuthor(validation.Output):
     type = validation.Choice(*get_args(ActorType), metadata={"description": "How the author acted when writing it."})
     _id = validation.Identifier(metadata={"description": "The identifier of the coach or client."})
     name = fields.String()
-    applicationId = validation.Identifier(metadata={"description": "The application's access, if it wrote."})
+    applicationId = validation.Identifier(
+        metadata={"description": "The application's access, if it wrote.", "optional": True}
+    )
 
 
 class Message(Returned):
