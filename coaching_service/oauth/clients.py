@@ -391,7 +391,7 @@ async def get_registered(ctx: Context, application_id: ObjectId) -> RegisteredCl
     return cast("RegisteredClient", client)
 
 
-async def register_application(ctx: Context, new: NewApplication) -> tuple[OAuthClient, str]:
+async def register_application(ctx: Context, new: NewApplication) -> tuple[RegisteredClient, str]:
     """Register an application of the company; returns it with its secret, which is shown once.
 
     Raises InvalidFields, TooManyApplications.
@@ -413,7 +413,7 @@ async def register_application(ctx: Context, new: NewApplication) -> tuple[OAuth
     scopes = [scope for scope in REST_SCOPES if scope in new["scopes"]]
     stored = await _clients.insert(ctx, {**client, "scopes": scopes, "expiresAt": now() + _REGISTERED_LIFETIME})
     await audit.record(ctx, "application.registered", clientName=stored["name"])
-    return stored, secret
+    return cast("RegisteredClient", stored), secret
 
 
 async def rotate_secret(ctx: Context, application_id: ObjectId) -> str:

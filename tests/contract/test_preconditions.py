@@ -25,6 +25,7 @@ CANNOT_KEEP = {
     "PATCH /me",
     "DELETE /coach/api-keys/{keyId}",
     "DELETE /coach/assistants/{assistantId}",
+    "DELETE /coach/applications/{grantId}",
     "PUT /coach/customers/{customerId}/password",
     "DELETE /coach/customers/{customerId}/availability/{availabilityId}",
     "DELETE /customer/availability/{availabilityId}",

@@ -65,7 +65,7 @@ async def test_an_identifier_of_another_client_in_a_path_is_unknown(stranger: Ca
 
 
 # Whose identifiers belong to one user of a company, not to the company.
-OF_ONE_COACH = {"keyId", "assistantId", "proposalId", "subscriptionId"}
+OF_ONE_COACH = {"keyId", "assistantId", "grantId", "proposalId", "subscriptionId"}
 OF_THE_COMPANY = {"exerciseId", "metricsSetId", "metricId"}  # in paths of clients
 
 

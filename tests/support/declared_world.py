@@ -12,6 +12,7 @@ from PIL import Image
 from coaching_service.core.jobs import worker
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.lifecycle.customer_bulk import jobs as bulk_jobs
+from coaching_service.oauth import clients
 from tests.support.assistants import authorize_assistant
 from tests.support.client import CoachClient
 from tests.support.pdf_files import make_pdf
@@ -79,6 +80,9 @@ async def make_world(coach: CoachClient) -> World:
     employee = (await session.post("/coach/employees", {"name": "Eli", "email": f"eli{number}@example.com"})).ok(201)
     key = (await session.post("/coach/api-keys", {"name": "Extra"})).ok(201)
     assistant = await authorize_assistant(session.ctx)
+    allowed = await authorize_assistant(session.ctx, "Planner", rest_scopes=("customers:read",))
+    new: clients.NewApplication = {"name": "Planner", "redirectUris": ["https://a.example"], "scopes": ["webhooks"]}
+    application, _ = await clients.register_application(session.ctx, new)
     client = f"/coach/customers/{customer['_id']}"
     (await coach.post(f"{client}/metrics-sets", {"metricsSetId": metric_set["_id"]})).ok(201)
     for date in ("2026-03-01", "2026-03-02"):
@@ -173,6 +177,8 @@ async def make_world(coach: CoachClient) -> World:
         "employeeId": employee["_id"],
         "keyId": key["_id"],
         "assistantId": str(assistant.grant["_id"]),
+        "grantId": str(allowed.grant["_id"]),
+        "applicationId": str(application["_id"]),
         "programId/wblockId": program_block["_id"],
         "programId/witemId": planned["_id"],
         "programId/circuitId": planned_circuit["_id"],
