@@ -83,6 +83,12 @@ POST /coach/customers/{customerId}/__path__ | coach customers.edit
 PATCH /coach/customers/{customerId}/__path__/{__parameter__} | coach customers.edit
 DELETE /coach/customers/{customerId}/__path__/{__parameter__} | coach customers.edit
 """,
+    "tests/contract/scopes.txt": """
+GET /coach/customers/{customerId}/__path__ | customers:read
+POST /coach/customers/{customerId}/__path__ | customers:write
+PATCH /coach/customers/{customerId}/__path__/{__parameter__} | customers:write
+DELETE /coach/customers/{customerId}/__path__/{__parameter__} | customers:write
+""",
     "tests/contract/indexes.txt": "__collection__: companyId customerId createdAt _id\n",
     "tests/contract/placements.txt": "__collection__: companyId\n",
     "tests/contract/locks.txt": """

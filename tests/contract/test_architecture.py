@@ -232,6 +232,7 @@ _WITHOUT_A_SERVICE = {
     "reliability/test_environment_script.py": "the script that installs",
     "reliability/test_full_disk.py": "starts that never succeed",
     "unit/test_torture_report.py": "words of the report",
+    "people/test_applications.py": "the program of a task page",
     "web/browser/train/test_session.py": "the browser",
 }
 

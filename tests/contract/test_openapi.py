@@ -19,7 +19,7 @@ ROUTES = routes_of(features.ROUTES)
 VERBS = (
     "adjust|apply|approve|archive|assign|bulk|cancel|clear|confirm|convert|copy|create|delete|dismiss|disconnect|"
     "download|end|export|get|impersonate|import|invite|list|log|mark|move|record|redeliver|refresh|reject|replace|"
-    "request|resend|reset|resolve|resume|reveal|rotate|send|set|shift|sign|sync|unarchive|unassign|undo|update|"
+    "request|resend|reset|resolve|resume|reveal|revoke|rotate|send|set|shift|sign|sync|unarchive|unassign|undo|update|"
     "upsert|"
     "upload|use"
 )

@@ -73,6 +73,7 @@ def test_codes_that_are_passed_on_are_listed_where_they_are_written() -> None:
         ("progress/metrics/service.py", "error.code"),  # of Conflict
         ("training/workouts/items/service.py", "error.details['resource']"),  # of NotFound
         ("training/workouts/items/descriptions.py", "first['code']"),  # of Message
+        ("web/views/assistants.py", "first['code']"),  # of InvalidFields
         ("web/views/history.py", "error.code"),
     }
 

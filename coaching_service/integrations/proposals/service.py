@@ -34,7 +34,6 @@ from coaching_service.people.customers.models import CustomersDeleted
 from coaching_service.people.notifications import DueNotification, Message, Notification
 from coaching_service.people.team import service as team
 from coaching_service.progress.conversation.models import MessagesRecalled
-from coaching_service.training.workouts import store as workouts
 from coaching_service.training.workouts.blocks import batches
 
 # --- Notifications ----------------------------------------------------------------------------------------------------
@@ -446,7 +445,7 @@ async def queue_stale(ctx: Context, event: DocumentsWritten) -> None:
     """Queue the look at each proposal whose records, or copied days, a transaction changes."""
     changed = {each.id for each in event.documents if each.action != "created"}
     for each in event.documents:
-        if each.collection == workouts.blocks.name:
+        if each.kind == "workout":
             changed |= {owner for owner in (each.client_id, each.known["programId"]) if isinstance(owner, ObjectId)}
     if changed:
         watching: Filter = {"status": "pending", "watches": {"$in": list(changed)}}
