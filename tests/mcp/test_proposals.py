@@ -6,6 +6,8 @@ import asyncio
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from coaching_service.core import auth
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
@@ -13,7 +15,7 @@ from coaching_service.core.jobs.queue import Job
 from coaching_service.core.mcp.results import Written
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Input
-from coaching_service.integrations.proposals import service
+from coaching_service.integrations.proposals import service, tool_calls
 from coaching_service.training.workouts import store as workouts
 from tests.support.client import CoachClient
 from tests.support.mcp_client import (
@@ -404,6 +406,26 @@ async def test_a_proposal_whose_records_have_changed_closes_itself(
     (await coach.post(added, task("Walk"))).ok(201)  # in a transaction on a worker thread
     await until_looked_at(coach)
     assert (await session.get(f"/coach/proposals/{again['proposalId']}")).ok()["status"] == "stale"
+
+
+async def test_a_proposal_that_becomes_stale_during_its_approval_is_refused_as_stale(
+    mcp: McpHttpClient, coach: CoachClient, session: CoachClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ana = await coach.create_customer("Ana")
+    days = [str(each) for each in range_of_days(4)]
+    blocks = [await coach.schedule(ana, day, "Legs") for day in days]
+    sent = {"customerId": ana["_id"], "startDate": days[0], "endDate": days[3]}
+    proposed = tool_proposal(await mcp.call("clear_schedule", **sent), "MANY_REMOVED")
+    carry_out = tool_calls.carry_out
+
+    async def change_first(ctx: Context, call: tool_calls.Call) -> object:
+        (await coach.patch(f"{client_path(ana, 'wblocks')}/{blocks[2]['_id']}", {"name": "Arms"})).ok()
+        await until_looked_at(coach)
+        return await carry_out(ctx, call)
+
+    monkeypatch.setattr(tool_calls, "carry_out", change_first)
+    refused = (await session.post(f"/coach/proposals/{proposed['proposalId']}/approve")).refused(409)
+    assert refused["code"] == "PROPOSAL_STALE"
 
 
 async def test_a_proposal_whose_source_has_changed_closes_itself(

@@ -305,6 +305,9 @@ async def approve(
     except tool_calls.ProposalStale:
         await _decide(ctx, proposal, models.Decision("stale"))
         raise
+    except tool_calls.ProposalClosed:
+        await _get_open(ctx, proposal_id)  # it may have become stale meanwhile
+        raise
     return await get(ctx, proposal_id)
 
 
