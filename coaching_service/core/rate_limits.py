@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from coaching_service.core.database.across_companies import upsert_not_durable
 from coaching_service.core.database.collections import ShardKey
@@ -26,11 +26,11 @@ WINDOW = timedelta(minutes=15)
 
 
 class RateLimit(TypedDict):
-    """What a name had used at the time `at`, with what it had `taken` last; nothing counts from `until` on."""
+    """What a name had used at the time `at`; nothing counts from `until` on. `taken`: last, of token buckets only."""
 
     _id: ObjectId
     used: float
-    taken: int
+    taken: NotRequired[int]
     at: datetime
     until: datetime
 
