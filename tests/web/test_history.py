@@ -20,6 +20,7 @@ COMPANY = "/app/settings/history"
 NOT_RECORDED = {
     *("signIn", "signOut", "signUp", "refreshSession", "requestPasswordReset", "resetPassword", "firstAccess"),
     *("useFirstAccess", "impersonateCustomer", "decide", "disconnectAssistant", "revealApiKey"),
+    *("registerApplication", "revokeApplication", "rotateApplicationSecret"),
     *("rotateWebhookSecret", "redeliverWebhookEvent", "approveProposal", "rejectProposal", "approveAllOfAssistant"),
 }
 _IDENTIFIER = re.compile(r"\b[0-9a-f]{24}\b")
