@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from coaching_service.core.auth import API_KEY_PREFIXES, APPLICATION_TOKEN_PREFIX, Principal
+from coaching_service.core.auth import API_KEY_PREFIXES, APPLICATION_PREFIX, Principal
 from coaching_service.core.database.context import Services
 from coaching_service.core.errors import KeyMcpOnly, Unauthorized
 from coaching_service.people import api_keys
@@ -27,7 +27,7 @@ async def authenticate(services: Services, request: web.Request) -> Principal:
 
 
 async def _authenticate_rest(services: Services, token: str) -> Principal:
-    if token.startswith(APPLICATION_TOKEN_PREFIX):
+    if token.startswith(APPLICATION_PREFIX):
         return await assistants.authenticate_application(services, token)
     return await sessions.authenticate(services, token)
 

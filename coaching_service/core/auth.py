@@ -378,7 +378,7 @@ def areas_of(principal: Principal) -> Visibility:
 
 API_KEY_PREFIX = "cs_ak_"
 TEST_KEY_PREFIX = "cs_test_"
-APPLICATION_TOKEN_PREFIX = "cs_at_"  # noqa: S105  # of access tokens, not one
+APPLICATION_PREFIX = "cs_at_"  # of access tokens of applications
 API_KEY_PREFIXES = (API_KEY_PREFIX, TEST_KEY_PREFIX)  # of keys of companies, and of their sandboxes
 _NONCE = 12
 _KEY_ID = 4

@@ -15,7 +15,7 @@ import structlog
 from coaching_service.core import audit
 from coaching_service.core import fields as core_fields
 from coaching_service.core.auth import (
-    APPLICATION_TOKEN_PREFIX,
+    APPLICATION_PREFIX,
     OFFLINE_SCOPE,
     READ_PERMISSIONS,
     WEBHOOKS_SCOPE,
@@ -399,7 +399,7 @@ def _pair(grant: StoredGrant, access: str, refresh: str | None) -> TokenPair:
 
 
 def _new_access_token(grant: StoredGrant) -> str:
-    return APPLICATION_TOKEN_PREFIX + new_token() if "restScopes" in grant else new_token()
+    return APPLICATION_PREFIX + new_token() if "restScopes" in grant else new_token()
 
 
 def _require_resource(grant: StoredGrant, *, for_tools: bool) -> None:
