@@ -397,6 +397,8 @@ async def register_application(ctx: Context, new: NewApplication) -> tuple[Regis
     Raises InvalidFields, TooManyApplications.
     """
     reasons = [(f"redirectUris.{index}", rejection_reason(uri)) for index, uri in enumerate(new["redirectUris"])]
+    if len(reasons) > _MAX_URIS:
+        reasons = [("redirectUris", f"must not be more than {_MAX_URIS} addresses")]
     if errors := [(field, reason) for field, reason in reasons if reason is not None]:
         raise InvalidFields([{"field": field, "code": "INVALID", "message": reason} for field, reason in errors])
     if await _clients.count(ctx, {}) >= MAX_REGISTERED:

@@ -153,6 +153,10 @@ async def test_owner_registers_an_application_with_a_secret(
     wrong = await browser.submit(page, "/app/settings/applications", **form | {"redirectUris": "http://app.example"})
     assert "must be https, except on loopback" in wrong.text
     page = (await browser.get("/app/settings/applications")).ok()
+    many = "\n".join(f"{CALLBACK}/{number}" for number in range(21))
+    wrong = await browser.submit(page, "/app/settings/applications", **form | {"redirectUris": many})
+    assert "must not be more than 20 addresses" in wrong.text
+    page = (await browser.get("/app/settings/applications")).ok()
     shown = await browser.submit(page, "/app/settings/applications", **form)
     client_id, secret = re.findall(r"<code[^>]*>([^<]{43})</code>", shown.html)[:2]
     registered = {"client_id": client_id, "client_secret": secret, "redirect_uris": [CALLBACK]}

@@ -125,7 +125,6 @@ async def applications_page(ctx: Context) -> dict[str, Any]:
         "registered": await clients.list_registered(ctx) if ctx.caller.role == "OWNER" else [],
         "coach_names": {each["_id"]: each["name"] for each in coaches},
         "scopes": _OF_SCOPES,
-        "base_url": ctx.services.base_url,
         "shown": None,
     }
 
