@@ -42,7 +42,7 @@ def _present_item(item: Document, order: int, version: int, load_unit: str) -> N
         item.pop(name, None)
     for name in _NULL_IN_ITEMS:
         item.setdefault(name, None)
-    item["order"], item["version"] = order, version
+    item["order"], item["version"], item["mediaCount"] = order, version, 0
     for planned in item.get("exerciseSets", ()):
         planned["variables"] = _variables(planned, load_unit)
 

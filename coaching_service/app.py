@@ -15,6 +15,7 @@ from coaching_service.core.auth import Principal
 from coaching_service.core.changes.numbering.sequencer import sequencing, signalling
 from coaching_service.core.database.abandoned import aborting_abandoned_transactions
 from coaching_service.core.database.context import Services
+from coaching_service.core.database.pending import storing
 from coaching_service.core.http import middleware
 from coaching_service.core.http.handlers import HandlerDependencies, mount
 from coaching_service.core.http.operator_endpoints import (
@@ -34,7 +35,7 @@ from coaching_service.lifecycle.administration import read_metrics as read_backu
 from coaching_service.mcp.endpoint import McpEndpoint
 from coaching_service.mcp.message_handler import MessageHandler
 from coaching_service.oauth.endpoints import Endpoints
-from coaching_service.people import notifications
+from coaching_service.people import audit_log, notifications
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.webhooks import dispatcher as webhooks
 from coaching_service.progress.check_ins import scheduling as check_in_scheduling
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 SERVICES = web.AppKey("services", Services)
 _BULK_CONCURRENCY, _BULK_PER_COMPANY = 3, 2
+_BULK_PATIENCE = 8  # times as long as others: each of those in the queue runs for seconds
 _DOWNLOAD_CONCURRENCY = 4
 READINGS = (
     *core_readings(features.STEPS),
@@ -78,6 +80,7 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
     per_minute = settings.rate_limit_per_minute
     request_limits = middleware.RequestLimits(services, per_minute) if per_minute else None
     queue_limits = (settings.request_queue_length, settings.request_queue_seconds)
+    bulk_limits = (settings.request_queue_length, settings.request_queue_seconds * _BULK_PATIENCE)
     dependencies = HandlerDependencies(
         services,
         _authentication(authenticate, settings, request_limits),
@@ -88,7 +91,7 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
             shared=settings.database_concurrency_per_company,
             sharing=services.work_slots.sharing,
         ),
-        RequestSlots(_BULK_CONCURRENCY, *queue_limits, services.metrics.queue("bulk"), alone=_BULK_PER_COMPANY),
+        RequestSlots(_BULK_CONCURRENCY, *bulk_limits, services.metrics.queue("bulk"), alone=_BULK_PER_COMPANY),
         RequestSlots(_DOWNLOAD_CONCURRENCY),
         settings.max_body_bytes,
         settings.trusted_proxies,
@@ -96,7 +99,9 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
         request_limits,
     )
     mount(app, routes, dependencies)
-    operator_endpoints = OperatorEndpoints(services, routes, features.TAGS, dependencies.database_slots)
+    operator_endpoints = OperatorEndpoints(
+        services, routes, features.TAGS, dependencies.database_slots, features.WEBHOOKS
+    )
     metrics = metrics_handler(services, READINGS) if settings.metrics_port is None else None
     if metrics is not None and settings.metrics_address is None:
         metrics = only_locally(metrics, settings.trusted_proxies)
@@ -177,7 +182,8 @@ def _background(services: Services, availability: Availability) -> Callable[[web
         async with (
             aborting_abandoned_transactions(services),
             sequencing(services, start=availability.ready),
-            use_counts.storing(services, start=availability.ready),
+            storing(services, use_counts.store_counts, 1, start=availability.ready),
+            storing(services, audit_log.store_pending, 5, start=availability.ready),
             signalling(services),
             webhooks.delivering(services, start=availability.ready),
             notifications.sending(services, features.NOTIFICATIONS, features.queue_push, start=availability.ready),

@@ -7,12 +7,14 @@ from email.errors import MessageError
 from email.headerregistry import Address
 from pathlib import Path
 from typing import Annotated, Literal, Self, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from coaching_service.core.database.backup.stores import BUCKET
+from coaching_service.core.outbound import is_loopback
 
 _MAX_DELAY_SECONDS = 604_800
 T = TypeVar("T", str, tuple[str, ...])
@@ -48,6 +50,15 @@ def _validate_sender(sender: str) -> str:
     except (ValueError, MessageError):
         raise PydanticCustomError("sender", "must be an e-mail address") from None
     return str(parsed) if name and not name.startswith('"') else sender
+
+
+def _validate_issuer(issuer: str) -> str:
+    """Return the address of an issuer unchanged: it is compared character by character."""
+    parts = urlsplit(issuer)
+    is_secure = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
+    if not is_secure or not parts.hostname or parts.query or parts.fragment or parts.username:
+        raise PydanticCustomError("issuer", "must begin with https:// (http:// on this machine) and have no query")
+    return issuer
 
 
 def _validate_delays(delays: tuple[float, ...]) -> tuple[float, ...]:
@@ -135,7 +146,7 @@ class DeclaredSettings(BaseSettings):
     max_plan_bytes: Size = 25_000_000
     """Largest nutrition plan, in bytes."""
     max_attachment_bytes: Size = 100_000_000
-    """Largest attachment of a message, and picture or video of an exercise, in bytes."""
+    """Largest attachment of a message, and picture or video of an exercise or a set, in bytes."""
     max_import_bytes: Annotated[int, Field(ge=1, le=1 << 36)] = 1_000_000_000
     """Largest export or spreadsheet to import, in bytes."""
     max_storage_bytes_per_company: Annotated[int, Field(ge=0, le=1 << 50)] = 0
@@ -196,6 +207,11 @@ class DeclaredSettings(BaseSettings):
     registration: bool | None = None
     """Whether new companies may sign up. Unset: only with the embedded database, and not if `BASE_URL` is a public
     address."""
+    audit_days: Annotated[int, Field(ge=1, le=36_500)] = 400
+    """How many days entries of the audit log are kept; a change concerns entries from then on."""
+    archived_retention_months: Annotated[int, Field(ge=0, le=1200)] = 0
+    """After how many months archived clients are erased, at the earliest 30 days after a mail to the owner that lists
+    them. 0: never."""
     invitations_per_day: Annotated[int, Field(ge=0)] = 2000
     """Invitations that a company may send within a day; in its first week at most 200."""
     mcp_client_documents: bool = True
@@ -213,6 +229,18 @@ class DeclaredSettings(BaseSettings):
     """Password at the mail server."""
     mail_from: Sender = "coaching@localhost"
     """Sender of the service's mail. Without a name, as in `us@example.com`, it gets the company's."""
+    oidc_issuer: Annotated[str, AfterValidator(_validate_issuer)] | None = None
+    """Issuer of an OpenID provider at which users may sign in, exactly as it names itself: an https address, or http on
+    this machine. Its redirect address is `BASE_URL/auth/oidc/callback`."""
+    oidc_client_id: str | None = None
+    """Identifier of this service at the OpenID provider."""
+    oidc_client_secret: str | None = Field(default=None, repr=False)
+    """Secret of this service at the OpenID provider."""
+    oidc_name: Annotated[str, Field(max_length=60)] = "your organization"
+    """What users read of the OpenID provider: "Continue with" and this name."""
+    oidc_create: Annotated[str, _matching("[0-9a-f]{24}", "the _id of a company")] | None = None
+    """Identifier (`_id`) of the company of which users of the OpenID provider who are not known become employees, who
+    see the clients assigned to them. Unset: they have to be invited."""
     operator_email: Annotated[str, _matching(r"[^@\s<>]+@[^@\s<>]+", "an e-mail address")] | None = None
     """Who gets a mail when a scheduled backup fails (`coaching-service report-failure`)."""
     webhook_retry_seconds: Delays = (5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)
@@ -222,6 +250,9 @@ class DeclaredSettings(BaseSettings):
     webhooks_allow_private: bool = False
     """For development: webhooks may be sent to addresses that are not public, such as `localhost`. Anyone with an
     account can then send requests into the network of the service."""
+    webhooks_allow_loopback: bool = False
+    """For development: webhooks may be sent to this machine, `http://127.0.0.1` included. `serve --demo` on a loopback
+    address turns it on."""
     log_format: Annotated[Literal["auto", "json", "console"], LOWERCASE] = "auto"
     """`json`, `console`, or `auto`: `console` on a terminal, otherwise `json`."""
     log_level: Annotated[Literal["debug", "info", "warning", "error", "critical"], LOWERCASE] = "info"
@@ -234,6 +265,11 @@ class DeclaredSettings(BaseSettings):
         if (self.smtp_username is None) != (self.smtp_password is None):
             raise PydanticCustomError(
                 "smtp_pair", "SMTP_USERNAME and SMTP_PASSWORD belong together: set both, or neither"
+            )
+        client = (self.oidc_issuer, self.oidc_client_id, self.oidc_client_secret)
+        if any(client) != all(client) or (self.oidc_create and not self.oidc_issuer):
+            raise PydanticCustomError(
+                "oidc", "OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET belong together: set all, or none"
             )
         if (self.backup_store or "").startswith(BUCKET) and not self.backup_recipients:
             raise PydanticCustomError(

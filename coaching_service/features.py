@@ -12,9 +12,7 @@ from coaching_service.core.jobs.queue import Steps
 from coaching_service.core.jobs.worker import job_checks
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.integrations import background_jobs, calendar_feed, company_export, load_unit, own_import, sandbox
-from coaching_service.integrations import load_unit as load_unit_service
 from coaching_service.integrations.company_import import checked_files
-from coaching_service.integrations.company_import import checks as company_import_checks
 from coaching_service.integrations.company_import import routes as company_import
 from coaching_service.integrations.company_import import service as company_import_service
 from coaching_service.integrations.history_import import importing as history_following
@@ -26,16 +24,16 @@ from coaching_service.integrations.proposals import routes as proposals
 from coaching_service.integrations.proposals import service as proposals_notifications
 from coaching_service.integrations.proposals import service as proposals_service
 from coaching_service.integrations.proposals import tools as proposals_tools
-from coaching_service.library import forms, metric_sets
+from coaching_service.library import forms, message_templates, metric_sets
 from coaching_service.library.exercises import routes as exercises
 from coaching_service.library.exercises import tools as exercises_tools
-from coaching_service.lifecycle import erasure, export, orphans, program_sync
+from coaching_service.lifecycle import erasure, export, orphans, program_sync, reports, search
 from coaching_service.lifecycle import erasure as tombstones
 from coaching_service.lifecycle.consistency import document_checks, file_checks
 from coaching_service.lifecycle.consistency import secrets as secret_checks
 from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
 from coaching_service.lifecycle.customer_bulk import routes as customer_bulk
-from coaching_service.people import api_keys, files, own_profile, own_user
+from coaching_service.people import api_keys, audit_log, files, own_profile, own_user
 from coaching_service.people.account import routes as account
 from coaching_service.people.account import service
 from coaching_service.people.account import service as account_checks
@@ -45,10 +43,11 @@ from coaching_service.people.activity import tools as activity_tools
 from coaching_service.people.assistants import routes as assistants
 from coaching_service.people.availability import routes as availability
 from coaching_service.people.changes import routes as changes
+from coaching_service.people.changes import samples
 from coaching_service.people.changes import service as undo
 from coaching_service.people.changes import tools as changes_tools
 from coaching_service.people.customer_access import routes as customer_access
-from coaching_service.people.customers import batch
+from coaching_service.people.customers import batch, retention
 from coaching_service.people.customers import bulk as customers_checks
 from coaching_service.people.customers import derived_figures as customers_subscribers
 from coaching_service.people.customers import routes as customers
@@ -83,6 +82,8 @@ from coaching_service.progress.customer_profile import routes as customer_profil
 from coaching_service.progress.customer_profile import tools as customer_profile_tools
 from coaching_service.progress.exercise_history import routes as exercise_history
 from coaching_service.progress.exercise_history import routes as exercise_history_tools
+from coaching_service.progress.form_checks import routes as form_checks
+from coaching_service.progress.form_checks import service as form_checks_notifications
 from coaching_service.progress.form_requests import routes as form_requests
 from coaching_service.progress.form_requests import routes as form_requests_tools
 from coaching_service.progress.form_responses import routes as form_responses
@@ -116,9 +117,12 @@ from coaching_service.training.workouts.blocks import batches as workouts_checks
 
 ROUTES: tuple[Routes, ...] = (
     sessions.routes,
+    sessions.team_routes,
     own_user.routes,
     account.routes,
     api_keys.routes,
+    audit_log.routes,
+    audit_log.own_routes,
     assistants.routes,
     assistants.application_routes,
     proposals.routes,
@@ -130,11 +134,15 @@ ROUTES: tuple[Routes, ...] = (
     availability.own_routes,
     customer_bulk.routes,
     program_sync.routes,
+    search.routes,
+    reports.routes,
     group_programs.routes,
+    group_programs.group_routes,
     workouts.routes,
     schedule.routes,
     resuming.routes,
     logs.routes,
+    logs.upsert_routes,
     logs.own_routes,
     own_schedule.own_routes,
     own_today.own_routes,
@@ -165,8 +173,12 @@ ROUTES: tuple[Routes, ...] = (
     check_ins.routes,
     notes.routes,
     conversation.routes,
+    message_templates.routes,
     conversation.inbox_routes,
     conversation.own_routes,
+    form_checks.routes,
+    form_checks.inbox_routes,
+    form_checks.own_routes,
     activity.routes,
     activity.company_routes,
     changes.routes,
@@ -229,10 +241,14 @@ TOOLS: tuple[Tools, ...] = (
 # What only the views of applications call.
 VIEW_TOOLS: tuple[Tools, ...] = (proposals_tools.view_tools,)
 
+# What is sent to webhooks, by type of event: for the API document.
+WEBHOOKS = samples.describe_webhooks
+
 TAGS = (
     ("Sessions", "Sign up, sign in, renew and end a session; forgotten passwords."),
     ("Account", "The caller and their company."),
     ("API keys", "Secrets with which a backend acts as a coach."),
+    ("Audit log", "Who did what, and who has read the data of which client."),
     ("Assistants", "Assistants that coaches have connected over OAuth."),
     ("Applications", "Applications that coaches have allowed over OAuth, for REST."),
     ("Proposals", "What assistants propose, and a coach approves or rejects."),
@@ -258,12 +274,15 @@ TAGS = (
     ("Check-ins", "Forms, metric sets and tasks that are scheduled for a client repeatedly."),
     ("Notes", "Notes of coaches about a client."),
     ("Messages", "The conversation of a client with the coaches, and comments on workouts."),
+    ("Form checks", "Videos and pictures of sets, and the comments on them."),
     ("Activity", "The activity feed of a client, newest first."),
     ("Changes", "What was changed, by whom and through which interface; undo; events for other systems."),
     ("Webhooks", "The events of the company, sent to its own systems."),
     ("Exercise history", "The sessions of one exercise, newest first."),
     ("Personal records", "The personal records of a client: entered by hand, or from logs."),
     ("Volume", "Training volume by muscle group."),
+    ("Search", "Clients, and what was written by and about them, by words."),
+    ("Reports", "The business by week or month: clients, adherence, answers and load."),
     ("Workload", "Training load by day, week or month."),
     ("Progress photos", "Photos of a client from the front, back and side, by date."),
     ("Nutrition plans", "The versions of a client's nutrition plan."),
@@ -282,6 +301,8 @@ _STEPS: Steps = {
     erasure.ERASE_CUSTOMER: erasure.erase_customer,
     customers_subscribers.UNASSIGN: customers_subscribers.repeat_unassignment,
     customers_subscribers.COUNT_GROUPS: customers_subscribers.count_groups,
+    retention.FIND: retention.queue_due,
+    retention.ERASE: retention.run_step,
     account_service.ERASE: erasure.erase_company,
     tombstones.STORE: tombstones.store_step,
     conversation_notifications.EARLIER_JOB: conversation_notifications.make_earlier_job_due,
@@ -292,6 +313,7 @@ _STEPS: Steps = {
     figures_renewal.RENEW_DAILY: figures_renewal.renew_daily,
     figures_renewal.MARK_ALL_DUE: figures_renewal.mark_all_due,
     training_load_renewal.RENEW: training_load_renewal.renew_batch,
+    search.INDEX: search.index_batch,
     check_in_scheduling.SCHEDULE: check_in_scheduling.schedule_batch,
     orphans.COLLECT: orphans.collect_step,
     background_jobs.DISCARD: checked_files.discard_step,
@@ -299,7 +321,7 @@ _STEPS: Steps = {
     company_import_service.IMPORT: company_import_service.run_step,
     background_jobs.FOLLOW: history_following.run_step,
     history_undoing.UNDO: history_undoing.run_step,
-    load_unit_service.CONVERT: load_unit_service.run_step,
+    load_unit.CONVERT: load_unit.run_step,
     customer_bulk_jobs.STEP: customer_bulk_jobs.run_step,
     undo.STEP: undo.run_step,
     push_sending.SEND: push_sending.send,
@@ -310,10 +332,10 @@ _STEPS: Steps = {
 ERASURES = (erasure.ERASE_CUSTOMER, account_service.ERASE)
 # Figures of suspended companies are postponed by the jobs that renew them.
 _UNPAUSED = (*ERASURES, *figures_renewal.KINDS.values())
-STEPS = service.pausing(_STEPS, unpaused=_UNPAUSED, while_converting=(load_unit_service.CONVERT, mail.SEND))
+STEPS = service.pausing(_STEPS, unpaused=_UNPAUSED, while_converting=(load_unit.CONVERT, mail.SEND))
 # What writes the notifications of each kind when they are due.
 NOTIFICATIONS: Sources = {
-    "messages": conversation_notifications.write_message,
+    "messages": form_checks_notifications.write_message,
     "proposals": proposals_notifications.write_message,
     "reminders": reminder_messages.write_reminder,
     "workouts": reminder_messages.write_workout,
@@ -335,6 +357,7 @@ STANDING_JOBS = {
     orphans.COLLECT: "jobs_oldest_pending_seconds",
     change_undo.REMOVE_OLD_PATCHES: "jobs_oldest_pending_seconds",
     tombstones.STORE: "jobs_oldest_pending_seconds",
+    retention.FIND: "jobs_oldest_pending_seconds",
 }
 # What `coaching-service doctor` checks, in this order.
 CHECKS: tuple[Check, ...] = (
@@ -350,8 +373,9 @@ CHECKS: tuple[Check, ...] = (
     *numbering_checks.CHECKS,
     *job_checks(STEPS),
     *worker.CHECKS,
-    *company_import_checks.CHECKS,
+    *company_import_service.CHECKS,
     *secret_checks.CHECKS,
     *push_keys.CHECKS,
+    *search.CHECKS,
     *server_versions.CHECKS,
 )

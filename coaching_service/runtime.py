@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from opentelemetry.trace import Tracer
+
 from coaching_service import subscriptions
 from coaching_service.core.changes.log import StoredChangeLog
 from coaching_service.core.database import connection, migrations
@@ -19,13 +21,16 @@ from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.embedded import running_mongod, shared_mongod
 from coaching_service.core.database.indexes import are_current, ensure_indexes, record_current
 from coaching_service.core.database.monitor import CommandObserver, CommandTracer, ConnectionObserver
+from coaching_service.core.database.pending import store_now
 from coaching_service.core.media import StorageQuota
 from coaching_service.core.metrics import Metrics
+from coaching_service.core.open_id import ClientRegistration, OpenIdProvider
 from coaching_service.core.outbound import OutboundClient, Relaxations
 from coaching_service.core.slots import RequestSlots
 from coaching_service.core.temporary_files import DiskSpace
 from coaching_service.core.tracing import NO_TRACER, TracingUnusable, start_tracing
 from coaching_service.library.exercises import use_counts
+from coaching_service.people import audit_log
 from coaching_service.settings import Settings, SettingsError
 
 _LOCAL_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - only to print an address that can be opened
@@ -96,6 +101,8 @@ async def open_services(settings: Settings, *, is_embedded: bool = False) -> Asy
         registration=settings.accepts_registration(),
         disk_space=DiskSpace(settings.data_dir, settings.min_free_bytes if is_embedded else 0),
         invitations_per_day=settings.invitations_per_day,
+        audit_days=settings.audit_days,
+        archived_retention_months=settings.archived_retention_months,
         client_documents=settings.mcp_client_documents,
         upload_limits=settings.upload_limits(),
         storage_quota=StorageQuota(settings.max_files_per_company, settings.max_storage_bytes_per_company),
@@ -104,8 +111,12 @@ async def open_services(settings: Settings, *, is_embedded: bool = False) -> Asy
         ),
         database_response_seconds=settings.database_response_seconds,
         outbound=OutboundClient(
-            Relaxations(settings.webhooks_allow_http, settings.webhooks_allow_private), tracer=tracer
+            Relaxations(
+                settings.webhooks_allow_http, settings.webhooks_allow_private, settings.webhooks_allow_loopback
+            ),
+            tracer=tracer,
         ),
+        open_id=open_provider(settings, tracer),
         webhook_retry_seconds=settings.webhook_retry_seconds,
         metrics=metrics,
         tracer=tracer,
@@ -113,13 +124,31 @@ async def open_services(settings: Settings, *, is_embedded: bool = False) -> Asy
     )
     try:
         yield services
-        await use_counts.store_counts(services)
+        for store in (use_counts.store_counts, audit_log.store_pending):
+            await store_now(services, store)
     finally:
         await services.outbound.close()
+        if services.open_id is not None:
+            await services.open_id.outbound.close()
         services.media_worker.close()
         services.monitor.close()
         client.close()
         await close_tracing()
+
+
+def open_provider(settings: Settings, tracer: Tracer) -> OpenIdProvider | None:
+    """Return the OpenID provider, which the operator has chosen: it may be in a private network."""
+    if settings.oidc_issuer is None:
+        return None
+    registration = ClientRegistration(
+        settings.oidc_issuer,
+        settings.oidc_client_id or "",
+        settings.oidc_client_secret or "",
+        settings.oidc_name,
+        f"{address_of(settings)}/auth/oidc/callback",
+        settings.oidc_create,
+    )
+    return OpenIdProvider(registration, OutboundClient(Relaxations(private=True, loopback=True), tracer=tracer))
 
 
 def _open_backup_store(settings: Settings) -> Store | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from coaching_service.core import search
 from coaching_service.core.changes.log import DocumentsWritten
 from coaching_service.core.changes.undo import DocumentsRestored, RestorationPlanned
 from coaching_service.core.events import EventBus
@@ -12,7 +13,7 @@ from coaching_service.integrations.proposals import service as proposals
 from coaching_service.library.exercises.models import LoadTypeChanged
 from coaching_service.lifecycle import erasure
 from coaching_service.lifecycle import erasure as tombstones
-from coaching_service.people import api_keys
+from coaching_service.people import api_keys, audit_log
 from coaching_service.people.account.service import (
     CompanyDeleted,
     CompanyResumed,
@@ -20,14 +21,17 @@ from coaching_service.people.account.service import (
     LoadUnitChanged,
 )
 from coaching_service.people.assistants import service as assistants
+from coaching_service.people.assistants.service import ApplicationAllowed
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import AvailabilityChanged
 from coaching_service.people.changes.service import ImportUndoRequested
 from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customers import derived_figures as customers
+from coaching_service.people.customers import retention
 from coaching_service.people.customers.models import CustomersCreated, CustomersDeleted, GroupsChanged
 from coaching_service.people.identities.models import EmailConfirmed, IdentityDisplaced
 from coaching_service.people.push import service as push
+from coaching_service.people.sessions import own_second_factor, provider_accounts
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.models import SessionsEnded
 from coaching_service.people.team import service as team
@@ -85,12 +89,15 @@ def assemble() -> EventBus:
     events.subscribe(
         CoachRemoved,
         sessions.end_sessions_of_coach,
+        own_second_factor.remove_of_removed_coach,
+        provider_accounts.remove_of_coach,
         api_keys.delete_keys_of_coach,
         assistants.revoke_grants_of_coach,
         customers.unassign_customers_of_coach,
     )
+    events.subscribe(ApplicationAllowed, webhooks.join_company)
     events.subscribe(CoachNotificationsChanged, renewal.make_next_digest_due)
-    events.subscribe(SignInEmailChanged, sessions.end_sessions_of_coach)
+    events.subscribe(SignInEmailChanged, sessions.end_sessions_of_coach, provider_accounts.remove_of_coach)
     events.subscribe(IdentityDisplaced, sessions.end_displaced_sessions)
     events.subscribe(SessionsEnded, push.end_with_sessions)
     events.subscribe(EmailConfirmed, team.release_mail_of_confirmed_owner)
@@ -104,9 +111,19 @@ def assemble() -> EventBus:
     events.subscribe(LoadUnitChanged, load_unit.require_no_loads, customers.set_load_unit_of_all)
     events.subscribe(FigureSettingsChanged, renewal.queue_renewal_of_all)
     events.subscribe(
-        CompanyResumed, webhooks.forget_failures, renewal.queue_renewal_of_all, check_in_scheduling.continue_postponed
+        CompanyResumed,
+        webhooks.forget_failures,
+        renewal.queue_renewal_of_all,
+        check_in_scheduling.continue_postponed,
+        retention.withdraw_announcement,
     )
-    events.subscribe(DocumentsWritten, record_written_workouts, proposals.queue_stale)
+    events.subscribe(
+        DocumentsWritten,
+        record_written_workouts,
+        proposals.queue_stale,
+        search.update_entries,
+        audit_log.record_changed_clients,
+    )
     events.subscribe(RestorationPlanned, waiting_messages.require_unread, assignments.require_single_copies)
     events.subscribe(
         DocumentsRestored,

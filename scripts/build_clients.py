@@ -35,8 +35,9 @@ def main() -> None:
     interpreter = options.python or python_environment()
     with tempfile.TemporaryDirectory(prefix="coaching-clients-") as name:
         source = Path(name) / "openapi.json"
-        source.write_text(json.dumps(document), "utf-8")
+        source.write_text(json.dumps(with_short_titles(document)), "utf-8")
         generate_python(source, document, interpreter)
+        source.write_text(json.dumps(document), "utf-8")
         generate_typescript(source, document)
     if options.dist:
         build_packages(interpreter)
@@ -55,6 +56,28 @@ def document_of_this_source() -> dict[str, Any]:
     """The API document that the service of this source publishes."""
     document: dict[str, Any] = json.loads(run(sys.executable, "-m", "coaching_service", "openapi"))
     return document
+
+
+def with_short_titles(document: dict[str, Any]) -> dict[str, Any]:
+    """The document for openapi-python-client, which puts the name of the schema or operation before a title."""
+
+    def shorten(node: Any, name: str) -> Any:
+        if isinstance(node, list):
+            return [shorten(each, name) for each in node]
+        if not isinstance(node, dict):
+            return node
+        parts = {key: shorten(each, name) for key, each in node.items()}
+        return parts | {"title": node["title"].removeprefix(name)} if isinstance(node.get("title"), str) else parts
+
+    schemas = {name: shorten(schema, name) for name, schema in document["components"]["schemas"].items()}
+    paths = {
+        path: {
+            method: shorten(each, each["operationId"][:1].upper() + each["operationId"][1:])
+            for method, each in of.items()
+        }
+        for path, of in document["paths"].items()
+    }
+    return document | {"paths": paths, "components": document["components"] | {"schemas": schemas}}
 
 
 def python_environment() -> str:

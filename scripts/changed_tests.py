@@ -56,6 +56,7 @@ def read_imports() -> dict[str, set[str]]:
         ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file
         for folder in ("coaching_service", "tests")
         for file in (ROOT / folder).rglob("*.py")
+        if ".venv" not in file.parts  # of the generated clients
     }
     paths = {module: file.relative_to(ROOT).as_posix() for module, file in files.items()}
     imports: dict[str, set[str]] = {}

@@ -34,6 +34,8 @@ VERSIONS = {
     "clients/python/pyproject.toml": r'^version = "([^"]+)"',
     "clients/typescript/package.json": r'^  "version": "([^"]+)"',
     "clients/typescript/package-lock.json": r'^  "version": "([^"]+)"',
+    "clients/n8n/package.json": r'^  "version": "([^"]+)"',
+    "clients/n8n/package-lock.json": r'^  "version": "([^"]+)"',
     "deploy/kubernetes/kustomization.yaml": r'^    newTag: "([^"]+)"',
 }
 DEVELOPED = tuple(VERSIONS)[:3]
@@ -209,10 +211,13 @@ def audit(release: Release) -> str:
 
 
 def build_clients(_: Release) -> str:
-    """Build the client libraries."""
+    """Build the client libraries, and the nodes for n8n."""
     if shutil.which("npm") is None:
         raise CannotDo("Node 20 or newer is not installed: scripts/test --clients installs it into .venv")
     run(str(ROOT / "scripts" / "build_clients"), "--dist")
+    run("npm", "--prefix", "clients/n8n", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+    run("npm", "--prefix", "clients/n8n", "run", "--silent", "build")
+    run("npm", "pack", "--silent", "--pack-destination", str(DIST / "clients"), "./clients/n8n")
     for file in (files := sorted((DIST / "clients").iterdir())):
         shutil.copy(file, DIST)
     return ", ".join(f"dist/{file.name}" for file in files)
@@ -261,7 +266,7 @@ STEPS = (
     Step("packages", "Source archive and wheel", build_packages),
     Step("install", "The wheel in an empty environment", try_package),
     Step("audit", "Bill of materials, licenses, vulnerabilities", audit),
-    Step("clients", "Client libraries", build_clients),
+    Step("clients", "Client libraries, nodes for n8n", build_clients),
     Step("image", "Image for all platforms", build_image),
     Step("checksums", "Checksums", write_checksums),
     Step("signatures", "Signatures and provenance", sign),

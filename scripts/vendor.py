@@ -1,10 +1,11 @@
-"""Write the browser libraries and the sprite of icons into coaching_service/web/static/vendor.
+"""Write the browser libraries, the sprite of icons and the typeface into coaching_service/web/static/vendor.
 
     scripts/vendor [--renew]
 
 `scripts/vendor.json` has the version of each library, the hash of its package, and which of its files are served; each
-package is downloaded by npm and compared with that hash. `scripts/icons.txt` names the icons. `--renew` takes the
-newest version within each library's range instead, and writes its hash to `scripts/vendor.json`.
+package is downloaded by npm and compared with that hash. `scripts/icons.txt` names the icons. Of the typeface, only
+what pages use is written. `--renew` takes the newest version within each library's range instead, and writes its hash
+to `scripts/vendor.json`.
 """
 
 from __future__ import annotations
@@ -18,14 +19,27 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+from io import BytesIO
 from pathlib import Path
 from typing import TypedDict
+
+from fontTools.subset import Options, Subsetter
+from fontTools.ttLib import TTFont
+from fontTools.varLib.instancer import instantiateVariableFont
 
 ROOT = Path(__file__).parents[1]
 LIBRARIES = ROOT / "scripts" / "vendor.json"
 ICONS = ROOT / "scripts" / "icons.txt"
 TARGET = ROOT / "coaching_service" / "web" / "static" / "vendor"
-LICENSES = {"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
+LICENSES = {"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "OFL-1.1"}
+WEIGHTS = (400, 600)
+# The files of the typeface: the part of the package, and its characters (all, or of Latin Extended-A: a page loads that
+# file only if it has one of them).
+TYPEFACE: dict[str, tuple[str, range | None]] = {
+    "inter.woff2": ("latin", None),
+    "inter-extended.woff2": ("latin-ext", range(0x100, 0x180)),
+}
+FEATURES = ["ccmp", "kern", "locl", "mark", "mkmk", "tnum"]
 
 
 class Library(TypedDict):
@@ -67,6 +81,8 @@ def write_library(package: str, library: Library, parent: Path, *, renew: bool) 
             shutil.copy(source / path, folder / Path(path).name)
         if package == "lucide-static":
             (folder / "icons.svg").write_text(create_sprite(source / "icons"), "utf-8")
+        if package == "@fontsource-variable/inter":
+            write_typeface(source / "files", folder)
     return {
         "name": package,
         "version": library["version"],
@@ -110,6 +126,21 @@ def create_sprite(folder: Path) -> str:
         lines = "".join(line.strip().replace(" />", "/>") for line in drawing[1].splitlines())
         symbols.append(f'<symbol id="{name}" viewBox="0 0 24 24">{lines}</symbol>')
     return '<svg xmlns="http://www.w3.org/2000/svg">\n' + "\n".join(symbols) + "\n</svg>\n"
+
+
+def write_typeface(source: Path, folder: Path) -> None:
+    """Write the files of the typeface, with only the weights, characters and features that pages use."""
+    for name, (part, characters) in TYPEFACE.items():
+        font = TTFont(source / f"inter-{part}-wght-normal.woff2", recalcTimestamp=False)
+        subsetter = Subsetter(Options(layout_features=FEATURES, hinting=False, notdef_outline=True))
+        subsetter.populate(unicodes=sorted(set(characters or font.getBestCmap()) & set(font.getBestCmap())))
+        subsetter.subset(font)
+        between = BytesIO()  # a font that is loaded lazily cannot be cut twice
+        font.flavor = None
+        font.save(between)
+        font = instantiateVariableFont(TTFont(between, recalcTimestamp=False), {"wght": WEIGHTS})
+        font.flavor = "woff2"
+        font.save(folder / name)
 
 
 def read_names(path: Path) -> list[str]:

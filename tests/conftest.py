@@ -39,6 +39,7 @@ from tests.support.companies import CompanyCopies, CompanyOptions, CompanyOwner,
 from tests.support.declared_world import World, make_world
 from tests.support.figures import pause_renewal, queue_renewals
 from tests.support.fixed_clock import NOON
+from tests.support.own_application import running_application
 
 PASSWORD = "correct horse battery"
 SERVICE_HASHER = passwords._hasher
@@ -276,6 +277,16 @@ async def new_company(
 def company_copies(services: Services, password_hash: str) -> CompanyCopies:
     """The companies of `coach` and `other_company`."""
     return CompanyCopies(services, password_hash)
+
+
+@pytest.fixture
+async def only_coach(settings: Settings, password_hash: str) -> AsyncIterator[CoachClient]:
+    """The owner of the only company of a database, for what reads all companies: the steps and jobs of an upgrade."""
+    async with running_application(settings, "only", password_hash) as application:
+        await shared.publish(application.services)
+        client = await application.new_coach()
+        yield client
+        await client.close()
 
 
 @pytest.fixture

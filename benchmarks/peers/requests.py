@@ -27,6 +27,7 @@ _ONE_SIDED = frozenset(
         "profilePhoto",
         "profilePhotoUrl",
         "variables",
+        "mediaCount",
         "order",
         "version",
         "isPendingForm",

@@ -491,6 +491,18 @@ async def end_sessions(operator: service.Operator, email: str, *, as_json: bool)
     report(f"{person['sessions']} sessions ended", facts, as_json=as_json)
 
 
+@click.command("reset-second-factor")
+@email_argument
+@as_operator
+async def reset_second_factor(operator: service.Operator, email: str, *, as_json: bool) -> None:
+    """Remove the second factor of EMAIL, and sign out all devices: for an owner who has lost it and the recovery codes.
+
+    Make sure who asks: the password alone signs in then. The user gets a mail.
+    """
+    person_id = await service.reset_second_factor(operator, email)
+    report(f"The second factor of {email} is removed", {"id": person_id}, as_json=as_json)
+
+
 # --- The group of the operator's commands, and the lists of storage and of what operators have done -------------------
 
 
@@ -508,7 +520,7 @@ def admin() -> None:
     """
 
 
-for group in (companies, people, jobs, mail, push, keys):
+for group in (companies, people, jobs, mail, push, keys, reset_second_factor):
     admin.add_command(group)
 
 

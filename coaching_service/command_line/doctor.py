@@ -23,6 +23,7 @@ from coaching_service.lifecycle import orphans
 from coaching_service.people import api_keys
 from coaching_service.people.push import keys as push_keys
 from coaching_service.people.push import service as push
+from coaching_service.people.second_factor import service as second_factor
 from coaching_service.people.webhooks import service as webhooks
 
 PROBLEMS, COULD_NOT_RUN = 1, 2
@@ -197,11 +198,11 @@ async def gc_files(services: Services, *, dry_run: bool) -> None:
 @click.command("rotate-secrets")
 @on_database()
 async def rotate_secrets(services: Services) -> None:
-    """Re-encrypt every API key, secret of a webhook, and key and address of Web Push with the newest of SECRET_KEYS.
+    """Re-encrypt API keys, secrets of webhooks and second factors, and keys and addresses of Web Push.
 
     \b
     To replace the master key while the service runs:
-      1. coaching-service new-secret-key, and set it before the old one: SECRET_KEYS=new,old
+      1. coaching-service new-secret-key, and set it before the old one: SECRET_KEYS=new,old; the first one encrypts
       2. restart every process with both keys
       3. coaching-service rotate-secrets (may be interrupted and repeated)
       4. after 24 hours, when no stored response needs the old key: SECRET_KEYS=new, and restart
@@ -214,7 +215,7 @@ async def rotate(services: Services) -> tuple[int, int]:
     """Encrypt every secret with the newest master key; returns how many there are, and how many have changed."""
     total = changed = 0
     with console.status("Rotating ...") as status:
-        for feature in (api_keys, webhooks, push_keys, push):
+        for feature in (api_keys, webhooks, push_keys, push, second_factor):
             async for is_new in feature.rotate_master_key(services):
                 total, changed = total + 1, changed + is_new
                 status.update(f"Rotating ... {total} keys")

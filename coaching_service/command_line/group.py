@@ -32,6 +32,7 @@ _COMMANDS = {
     "new-secret-key": ("accounts:new_secret_key", "Print a new master key."),
     "routes": ("running:routes", "List every operation and the permission it requires."),
     "settings": ("running:list_settings", "List all settings."),
+    "listen": ("listen:listen", "Forward events to a program under development."),
     "openapi": ("running:openapi", "Print the OpenAPI document."),
     "admin": ("admin:admin", "Administer the service: companies, people, jobs, mail."),
 }

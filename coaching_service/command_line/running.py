@@ -133,7 +133,12 @@ def routes() -> None:
 @click.command()
 def openapi() -> None:
     """Print the OpenAPI document."""
-    document = describe(routes_of(features.ROUTES), features.TAGS, runtime.address_of(Settings.from_environment()))
+    document = describe(
+        routes_of(features.ROUTES),
+        features.TAGS,
+        runtime.address_of(Settings.from_environment()),
+        features.WEBHOOKS(),
+    )
     sys.stdout.buffer.write(to_json(document) + b"\n")
 
 

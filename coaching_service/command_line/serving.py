@@ -27,6 +27,7 @@ log = structlog.get_logger("coaching_service")
 
 def serve_alone(settings: Settings, sockets: Sockets, *, with_demo: bool) -> None:
     """Run the service in this process until it is stopped. Raises SettingsError, DatabaseUnavailable, OSError."""
+    settings = _with_loopback(settings, with_demo=with_demo)
     with sockets, runtime.open_database(settings, serving.stop_without_database) as opened:
         uvloop.run(serving.serve(opened, sockets, _completion(settings, with_demo=with_demo)))
 
@@ -37,6 +38,7 @@ def work(worker_socket: int) -> None:
     instructions = supervisor.instructions
     data = Path(instructions.data_dir)
     settings = service_settings_with(data, host=instructions.host, port=instructions.port).with_secret_keys()
+    settings = _with_loopback(settings, with_demo=instructions.with_demo)
     logs.configure(settings.log_format, settings.log_level, instructions.worker)
     given = settings
     if instructions.embedded is not None:
@@ -53,6 +55,13 @@ def work(worker_socket: int) -> None:
 
 async def _do_nothing(_: Services) -> None:
     pass
+
+
+def _with_loopback(settings: Settings, *, with_demo: bool) -> Settings:
+    """Return settings with which webhooks reach this machine, if the demo is only for programs of this machine."""
+    if not (with_demo and _is_local(settings.host)):
+        return settings
+    return settings.model_copy(update={"webhooks_allow_loopback": True})
 
 
 def _is_local(host: str) -> bool:
@@ -72,6 +81,7 @@ def _completion(settings: Settings, *, with_demo: bool) -> Callable[[Services], 
         await shared.publish(services)
         if with_demo:
             from coaching_service import demo
+            from coaching_service.integrations import sample_proposal
 
             if not _is_local(settings.host):
                 log.warning(
@@ -80,6 +90,7 @@ def _completion(settings: Settings, *, with_demo: bool) -> Callable[[Services], 
                     demo_file=str(demo_file),
                 )
             facts = await demo.ensure_demo(services)
+            await sample_proposal.ensure(services)
         click.echo(f"Address  {services.base_url}\nDocs     {services.base_url}/docs")
         if with_demo:
             if sys.stdout.isatty():  # else it may be a log file, which more people read

@@ -9,15 +9,23 @@ import secrets
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+import orjson
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from coaching_service.core.dates import local_date
-from coaching_service.core.errors import Forbidden, LoadsConverting, PermissionMissing, ScopeMissing, Unauthorized
+from coaching_service.core.errors import (
+    Forbidden,
+    LoadsConverting,
+    PermissionMissing,
+    ScopeMissing,
+    SecondFactorMissing,
+    Unauthorized,
+)
 from coaching_service.core.ids import ObjectId
 
 # --- The authenticated caller: a coach or a client of one company, and the credential used ----------------------------
@@ -36,7 +44,8 @@ class Company:
     `has_overrides`: the company has changed shared exercises.
     `sandbox_of` is the company whose sandbox this one is, if it is one. `is_suspended`: the operator has suspended the
     company, so this is not the company of a request, but of background work or the operator's. `holds_mail`: mail to
-    others waits until the owner's e-mail address is confirmed.
+    others waits until the owner's e-mail address is confirmed. `requires_second_factor`: sessions of coaches need one.
+    `has_declined`: a client has turned off assistants or applications at some time.
     """
 
     id: ObjectId
@@ -50,6 +59,8 @@ class Company:
     holds_mail: bool = False
     is_converting: bool = False
     loads_converted_at: datetime | None = None
+    requires_second_factor: bool = False
+    has_declined: bool = False
 
     @property
     def is_sandbox(self) -> bool:
@@ -61,19 +72,22 @@ class Company:
 class Principal:
     """The identity and rights a request is evaluated with.
 
+    `role` is `KEY` of an API key that acts as the company: then `id` and `name` are the key's.
     `permissions` are already narrowed by the restrictions of the credential; `customers_scope` is `all` or `assigned`;
     `credential_id` identifies the key or session. `restricted`: an API key with fewer rights than the coach who
     created it. `may_read` and `may_reach_out` restrict assistants: reading, and sending mail and messages or changing
     several clients at once. `may_confirm`: an assistant may confirm calls itself, within limits. `mcp_only`: the
     key is refused over REST. `application` is the name of the OAuth application of an assistant, or of one over REST;
-    then `scopes` are what the coach has allowed it, and `permissions` are narrowed from the `coach_permissions`.
+    then `oauth_client_id` is its identifier, `scopes` are what the coach has allowed it, and `permissions` are narrowed
+    from the `coach_permissions`.
     `only_customer_id` and `tool_groups` are what the address of an assistant is narrowed to: one client, groups of
-    tools. `timezone` and `own_load_unit` are known of a client; else the company's apply.
+    tools. `timezone` and `own_load_unit` are known of a client; else the company's apply. `has_second_factor` is
+    false for the session of a coach, also of one who acts as a client, that began with a password alone.
     """
 
     id: ObjectId
     company: Company
-    role: Literal["OWNER", "EMPLOYEE", "CUSTOMER"]
+    role: Literal["OWNER", "EMPLOYEE", "KEY", "CUSTOMER"]
     via: Via
     name: str
     email: str | None
@@ -88,12 +102,14 @@ class Principal:
     may_confirm: bool = False
     mcp_only: bool = False
     application: str | None = None
+    oauth_client_id: str | None = None
     scopes: frozenset[str] | None = None
     coach_permissions: frozenset[str] = frozenset()
     only_customer_id: ObjectId | None = None
     tool_groups: frozenset[str] | None = None
     timezone: str | None = None
     own_load_unit: str | None = None
+    has_second_factor: bool = True
 
     @property
     def load_unit(self) -> str:
@@ -102,8 +118,13 @@ class Principal:
 
     @property
     def is_coach(self) -> bool:
-        """Whether the caller is a coach (owner or employee)."""
+        """Whether the caller is a coach (owner or employee), or a key that acts as the company."""
         return self.role != "CUSTOMER"
+
+    @property
+    def is_unrestricted_owner(self) -> bool:
+        """Whether the caller is the owner, by session or unrestricted key."""
+        return self.role == "OWNER" and not self.restricted and self.scopes is None
 
     def today(self, timezone: str | None = None) -> date:
         """Return today's date in `timezone`, by default the client's, else the company's."""
@@ -125,7 +146,8 @@ class Access:
     `permissions`: all of these are required of a coach; `any_permission`: at least one of these, and the service
     requires the one for its subject. `session_only`: API keys are rejected. `owner_only`: employees are rejected.
     `sandbox_only`: only keys of a sandbox are accepted. `while_converting`: also while loads are being converted.
-    `scope_area`: applications need the scopes of `messages`, or `webhooks`, instead of those of the permissions.
+    `scope_area`: applications need the scopes of this area, `messages` or `webhooks`, not those of the permissions.
+    `with_password_only`: also by a session without the second factor that the company requires.
     """
 
     audience: Literal["public", "anyone", "coach", "customer"]
@@ -136,6 +158,7 @@ class Access:
     sandbox_only: bool = False
     while_converting: bool = False
     scope_area: str = ""
+    with_password_only: bool = False
 
     def __str__(self) -> str:
         words = [
@@ -204,8 +227,13 @@ def even_while_converting(access: Access) -> Access:
 
 
 def within(scope_area: str, access: Access) -> Access:
-    """Return the same access, for which an application needs the scopes of `messages`, or `webhooks`."""
+    """Return the same access, for which an application needs the scopes of an area, `messages` or `webhooks`."""
     return replace(access, scope_area=scope_area)
+
+
+def with_password_only(access: Access) -> Access:
+    """Return the same access, also by a session without the second factor that the company requires."""
+    return replace(access, with_password_only=True)
 
 
 def check_access(access: Access, principal: Principal | None, *, writes: bool) -> None:
@@ -230,13 +258,15 @@ def require_no_conversion(access: Access, principal: Principal) -> None:
 
 def find_denial(access: Access, principal: Principal, *, writes: bool) -> Forbidden | None:
     """Return the error with which this principal may not call the operation, or None if it may."""
+    if principal.company.requires_second_factor and not (principal.has_second_factor or access.with_password_only):
+        return SecondFactorMissing()
     if access.session_only and principal.via != "session":
         return Forbidden("This operation needs an interactive session; API keys are refused", code="SESSION_REQUIRED")
     if access.audience == "coach" and not principal.is_coach:
         return Forbidden("This operation is for coaches", code="CLIENT_SESSION")
     if access.audience == "customer" and principal.is_coach:
         return Forbidden("This operation is for a client's own session", code="CLIENT_SESSION")
-    if access.owner_only and (principal.role != "OWNER" or principal.restricted):
+    if access.owner_only and not principal.is_unrestricted_owner:
         return Forbidden("This operation is for the company's owner, without restrictions", code="OWNER_ONLY")
     if access.sandbox_only and not (principal.company.is_sandbox and principal.via == "apiKey"):
         return Forbidden("This operation needs the key of a sandbox", code="SANDBOX")
@@ -301,7 +331,9 @@ METRICS = Area("metrics")
 NUTRITION = Area("nutrition")
 
 AREAS = (CUSTOMERS, EXERCISES, PROGRAMS, FORMS, METRICS, NUTRITION)
-ALL_PERMISSIONS = frozenset(f"{area.name}.{action}" for area in AREAS for action in ACTIONS)
+# To manage webhooks: it belongs to no area, and has no actions.
+WEBHOOKS = "webhooks"
+ALL_PERMISSIONS = frozenset({WEBHOOKS, *(f"{area.name}.{action}" for area in AREAS for action in ACTIONS)})
 READ_PERMISSIONS = frozenset(area.VIEW for area in AREAS)
 
 
@@ -320,6 +352,8 @@ REST_SCOPES = (
 
 def scope_of(permission: str) -> str:
     """Return the scope that an application needs for a permission, such as `customers:read` for `customers.view`."""
+    if permission == WEBHOOKS:
+        return WEBHOOKS_SCOPE
     area, _, action = permission.partition(".")
     return f"{area}:{'read' if action == 'view' else 'write'}"
 
@@ -350,11 +384,13 @@ class Visibility:
 
     `customer_ids`: the clients in scope; None: all of the company. `permissions`: a coach's; None: a client, who
     sees all areas of their own data. `hidden_days`: the days that are hidden from a client, as `YYYY-MM-DD`.
+    `is_owner`: the owner, without restrictions.
     """
 
     permissions: frozenset[str] | None
     customer_ids: frozenset[ObjectId] | None = None
     hidden_days: frozenset[str] = frozenset()
+    is_owner: bool = False
 
     def allows(self, *, customer_id: ObjectId | None = None, area: Area | None = None, day: str | None = None) -> bool:
         """Return whether the caller may see what concerns this client, belongs to this area and is of this day.
@@ -496,6 +532,17 @@ class Vault:
         given = signature.encode("utf-8", "surrogatepass")
         matches = [hmac.compare_digest(self._sign(key, text).encode(), given) for key in self._keys]
         return any(matches)
+
+    def seal_value(self, purpose: str, value: object) -> str:
+        """Return a value that JSON can have as a text for a URL or cookie, with a signature for `purpose`."""
+        text = base64.urlsafe_b64encode(orjson.dumps(value)).decode()
+        return f"{text}.{self.sign(f'{purpose}:{text}')}"
+
+    def open_value(self, purpose: str, sealed: str) -> Any:
+        """Return the value of a text of `seal_value`; None for one of another service or purpose."""
+        text, _, signature = sealed.partition(".")
+        is_ours = bool(text) and self.verify_signature(f"{purpose}:{text}", signature)
+        return orjson.loads(base64.urlsafe_b64decode(text)) if is_ours else None
 
     def derive_text(self, purpose: str) -> str:
         """Return a secret derived from the oldest master key for `purpose` (the demo company's password)."""

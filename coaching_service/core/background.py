@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, Generic, TypedDict, TypeVar
 
 from coaching_service.core.ids import ObjectId
 
@@ -69,3 +69,44 @@ class PendingCounts:
         """Forget the counts that were taken: they are stored, or lost."""
         with self._lock:
             self._taken = {}
+
+
+class Counted(TypedDict):
+    """A document that says how often something was done."""
+
+    count: int
+
+
+C = TypeVar("C", bound=Counted)
+
+
+class PendingEntries(Generic[C]):
+    """Documents with a `count` that are collected in memory and stored together, each by a key; for any thread."""
+
+    MOST = 100_000
+
+    def __init__(self) -> None:
+        self._entries: dict[Hashable, C] = {}
+        self._lock = threading.Lock()
+
+    def count(self, key: Hashable, make: Callable[[], C]) -> None:
+        """Add 1 to the count of a document; `make` returns a new one, whose count is 1."""
+        with self._lock:
+            if (entry := self._entries.get(key)) is not None:
+                entry["count"] += 1
+            elif len(self._entries) < self.MOST:
+                self._entries[key] = make()
+
+    def take(self) -> dict[Hashable, C]:
+        """Return the documents, and begin again with none."""
+        with self._lock:
+            taken, self._entries = self._entries, {}
+            return taken
+
+    def put_back(self, entries: Mapping[Hashable, C]) -> None:
+        """Collect documents again that could not be stored."""
+        with self._lock:
+            for key, entry in entries.items():
+                if (newer := self._entries.get(key)) is not None:
+                    entry["count"] += newer["count"]
+                self._entries[key] = entry

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections.abc import Collection, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo, available_timezones
@@ -53,12 +54,15 @@ def at_local_time(day: date, clock: str, timezone: str) -> datetime:
     raise ValueError("there is no such time within a day")
 
 
+def add_months(day: date, months: int) -> date:
+    """Return the same day of the month so many months later; the last of a month that is too short."""
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
+
+
 def add_years(day: date, years: int) -> date:
     """Return the same day in another year; 28 February for a leap day that it does not have."""
-    try:
-        return day.replace(year=day.year + years)
-    except ValueError:
-        return day.replace(year=day.year + years, day=28)
+    return add_months(day, 12 * years)
 
 
 def format_day(day: date) -> str:

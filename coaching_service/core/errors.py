@@ -47,6 +47,10 @@ class ErrorBody(TypedDict, total=False):
     scope: str
     _id: str
     documents: list[MovedDocument]
+    challenge: str
+    methods: list[str]
+    docs: str
+    publicKey: Mapping[str, object]
 
 
 class ServiceError(Exception):
@@ -143,10 +147,34 @@ class SignInRejected(ServiceError):
     status, reason, default_code = 401, "Unauthorized", "SIGN_IN_REJECTED"
 
 
+class SecondFactorRequired(SignInRejected):
+    """The password is right, and the user has a second factor: answer the challenge with POST /auth/second-factor."""
+
+    default_code = "SECOND_FACTOR_REQUIRED"
+    default_message = "The password is right; confirm the sign-in with a second factor"
+
+    def __init__(self, challenge: str, methods: list[str], public_key: Mapping[str, object] | None = None) -> None:
+        """Create the error; `public_key` is what a browser needs to answer with a passkey, if the user has one."""
+        super().__init__(challenge=challenge, methods=methods, public_key=public_key)
+
+    def body(self) -> ErrorBody:
+        """Return the common shape with the challenge, and by what it can be answered."""
+        challenge, methods, public_key = (self.details[name] for name in ("challenge", "methods", "public_key"))
+        body: ErrorBody = {**super().body(), "challenge": challenge, "methods": methods}
+        return body if public_key is None else {**body, "publicKey": public_key}
+
+
 class Forbidden(ServiceError):
     """The caller is known and lacks the permission."""
 
     status, reason, default_code = 403, "Forbidden", "FORBIDDEN"
+
+
+class SecondFactorMissing(Forbidden):
+    """The company requires a second factor, and the session began with the password alone."""
+
+    default_code = "SECOND_FACTOR_REQUIRED"
+    default_message = "Your company requires a second factor: set one up, or sign in again with it"
 
 
 class KeyMcpOnly(Forbidden):
@@ -167,6 +195,13 @@ class ScopeMissing(Forbidden):
     def body(self) -> ErrorBody:
         """Return the common shape with the name of the scope."""
         return {**super().body(), "scope": self.details["scope"]}
+
+
+class ClientDeclined(Forbidden):
+    """The client has turned off assistants, or applications."""
+
+    default_code = "CLIENT_DECLINED"
+    default_message = "This client does not allow it: they have turned off assistants, or applications"
 
 
 class PermissionMissing(Forbidden):
@@ -193,13 +228,16 @@ class NotFound(ServiceError):
     """The resource is unknown, deleted, or another company's; the response is the same for all three.
 
     `resource` names its kind in lower case, such as "customer" or "workout block"; `message` replaces the usual one.
+    `field`: the path of the reference in the request.
     """
 
     status, reason, default_code = 404, "Not Found", "NOT_FOUND"
 
-    def __init__(self, resource: str, message: str | None = None) -> None:
+    def __init__(self, resource: str, message: str | None = None, *, field: str = "") -> None:
         code = f"{resource.upper().replace(' ', '_').replace('-', '_')}_NOT_FOUND"
-        super().__init__(message or f"{resource[0].upper()}{resource[1:]} not found", code=code, resource=resource)
+        super().__init__(
+            message or f"{resource[0].upper()}{resource[1:]} not found", code=code, resource=resource, field=field
+        )
 
 
 def require_found(document: T | None, resource: str) -> T:

@@ -47,6 +47,7 @@ EventType = Literal[
     "message.created",
     "message.updated",
     "message.deleted",
+    "media.added",
     "check_in.created",
     "check_in.ended",
     "availability.created",
@@ -72,8 +73,15 @@ EventType = Literal[
     "history.removed",
     "attention.raised",
     "attention.cleared",
+    "employee.created",
+    "employee.updated",
+    "employee.removed",
+    "key.created",
+    "key.revoked",
 ]
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
+# What only the owner may see: they concern the team.
+OWNER_EVENTS = frozenset(each for each in EVENT_TYPES if each.partition(".")[0] in ("employee", "key"))
 
 # A value in the data of an event of the log: an identifier, a date, a figure, a code such as a unit, or names of
 # fields; no free text.

@@ -6,6 +6,7 @@ stored field, so that it cannot be a query operator or a path.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, NotRequired, TypedDict
@@ -28,6 +29,9 @@ _PATTERN = r"^[\x21-\x7e]{1,200}$"
 
 # Served only for queries with a text: records without an external identifier are not in it.
 BY_EXTERNAL_ID = Index(("externalId",), unique=True, partial_filter=(("externalId", {"$gt": ""}),))
+
+
+HAS_METADATA = "metadata.key"
 
 
 class MetadataEntry(TypedDict):
@@ -115,10 +119,36 @@ class IdentityInput(TypedDict, total=False):
 IdentityFields = input_of(IdentityInput)
 
 
+class MetadataFilter(Metadata):
+    """Texts that the metadata of records have: `metadata[KEY]=VALUE`, which may be repeated with other keys.
+
+    A key with brackets cannot be searched for.
+    """
+
+    _name = re.compile(r"metadata\[([^\[\]]+)\]")
+
+    def __init__(self) -> None:
+        description = "Only what has these texts in its `metadata`: `metadata[KEY]=VALUE`, for each key."
+        super().__init__(metadata={"description": description, "example": {"plan": "gold"}})
+
+    @classmethod
+    def key_of(cls, name: str) -> str | None:
+        """Return the key in the name of a query parameter; None if the name is malformed."""
+        match = cls._name.fullmatch(name)
+        return None if match is None else match[1]
+
+    @classmethod
+    def condition(cls, sent: Mapping[str, str]) -> dict[str, Any]:
+        """Return the filter of the records with these texts: values only, whatever they contain."""
+        entries = [{"$elemMatch": {"key": {"$eq": key}, "value": {"$eq": value}}} for key, value in sent.items()]
+        return {"metadata": {"$all": entries}, HAS_METADATA: {"$exists": True}} if entries else {}
+
+
 class ExternalIdFilter(TypedDict):
-    """The filter of a list by external identifier."""
+    """The filters of a list by what another system knows a record by."""
 
     externalId: NotRequired[Annotated[str, ExternalId()]]
+    metadata: NotRequired[Annotated[dict[str, str], MetadataFilter()]]
 
 
 class Identity(TypedDict):

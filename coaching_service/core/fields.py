@@ -104,7 +104,9 @@ class Declaration:
 @cache
 def declarations_of(model: Any) -> Mapping[str, Declaration]:
     """Return the fields of a TypedDict by name, inherited ones first."""
-    return {name: _declaration(model, name, hint) for name, hint in get_type_hints(model, include_extras=True).items()}
+    # Without `localns`, names in an inherited annotation would be looked up in the module of `model`.
+    hints = get_type_hints(model, localns={}, include_extras=True)
+    return {name: _declaration(model, name, hint) for name, hint in hints.items()}
 
 
 def names_of(*models: Any) -> tuple[str, ...]:

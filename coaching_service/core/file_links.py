@@ -4,26 +4,60 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
+from typing import NamedTuple, cast
 
-from coaching_service.core.database.context import Services
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.recording import Interface, interface_of
 from coaching_service.core.ids import ObjectId
 
 LINK_LIFETIME = timedelta(hours=2)
 
 
-def file_url(services: Services, file_id: ObjectId | None) -> str | None:
-    """Return the absolute link to a file, starting with the configured base URL; None for no file."""
+def file_url(ctx: Context, file_id: ObjectId | None) -> str | None:
+    """Return the absolute link to a file, starting with the configured base URL; None for no file.
+
+    It names the coach whom it is made for: opening it is recorded.
+    """
     if file_id is None:
         return None
-    expires = int(time.time() + LINK_LIFETIME.total_seconds())
-    signature = services.vault.sign(_signed_text(file_id, expires))
-    return f"{services.base_url}/files/{file_id}?expires={expires}&signature={signature}"
+    services = ctx.services
+    expires, reader = int(time.time() + LINK_LIFETIME.total_seconds()), _reader_of(ctx)
+    signature = services.vault.sign(_signed_text(file_id, expires, reader))
+    named = f"&reader={reader}" if reader else ""
+    return f"{services.base_url}/files/{file_id}?expires={expires}{named}&signature={signature}"
 
 
-def is_valid_link(services: Services, file_id: ObjectId, expires: int, signature: str) -> bool:
+def is_valid_link(services: Services, file_id: ObjectId, expires: int, signature: str, reader: str = "") -> bool:
     """Return whether a link has a valid signature and has not expired. Takes the same time for every signature."""
-    return services.vault.verify_signature(_signed_text(file_id, expires), signature) and expires > time.time()
+    signed = _signed_text(file_id, expires, reader)
+    return services.vault.verify_signature(signed, signature) and expires > time.time()
 
 
-def _signed_text(file_id: ObjectId, expires: int) -> str:
-    return f"file:{file_id}:{expires}"
+class LinkReader(NamedTuple):
+    """For whom a link was made: a coach, or on behalf of one an assistant or application with a grant or key."""
+
+    via: Interface
+    coach_id: ObjectId
+    grant_id: ObjectId | None
+
+
+def parse_reader(reader: str) -> LinkReader | None:
+    """Return for whom a valid link was made; None for a client, or without a caller."""
+    via, *ids = reader.split("-")
+    if not ids:
+        return None
+    return LinkReader(cast("Interface", via), ObjectId(ids[0]), ObjectId(ids[1]) if len(ids) > 1 else None)
+
+
+def _reader_of(ctx: Context) -> str:
+    caller = ctx.principal
+    if caller is None:
+        return ""
+    if not caller.is_coach:
+        return f"session-{caller.impersonated_by}" if caller.impersonated_by is not None else ""
+    via = interface_of(ctx)
+    return f"{via}-{caller.id}" + (f"-{caller.credential_id}" if via in ("assistant", "application") else "")
+
+
+def _signed_text(file_id: ObjectId, expires: int, reader: str) -> str:
+    return f"file:{file_id}:{expires}" + (f":{reader}" if reader else "")

@@ -23,7 +23,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter, Ownership, now
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import InvalidFields
-from coaching_service.core.external_identity import ExternalIdFilter
+from coaching_service.core.external_identity import ExternalIdFilter, MetadataFilter
 from coaching_service.core.field_schemas import output_of, query_of
 from coaching_service.core.fields import Default, Description
 from coaching_service.core.ids import ObjectId
@@ -203,7 +203,11 @@ class UpdatedSince(TypedDict):
     ]
 
 
-class _ByUpdate(UpdatedSince):
+class RecordFilters(UpdatedSince, ExternalIdFilter):
+    """The filters of a list of records that another system may know."""
+
+
+class _SortedFilters(RecordFilters):
     sort: NotRequired[
         Annotated[
             Literal["updatedAt"],
@@ -212,44 +216,46 @@ class _ByUpdate(UpdatedSince):
     ]
 
 
-class _RecordFilters(_ByUpdate, ExternalIdFilter):
-    pass
-
-
-class RecordQuery(_RecordFilters, PageFields):
+class RecordQuery(_SortedFilters, PageFields):
     """The query of a paginated list of records that another system may know: which of them, order and page."""
 
 
 # The fields and checks of RecordQuery, for `query_of` with the filters of a list.
-RECORDS = query_of(RecordQuery, PageQuery, query_of(_RecordFilters))
+RECORDS = query_of(RecordQuery, PageQuery, query_of(_SortedFilters))
 
 
 @dataclass(frozen=True)
 class ListSelection:
     """Which entries of a list are asked for, apart from its own filters.
 
-    `ids`: only these entries; `updated_since`: only those created or changed at this time (UTC) or later. `by_update`:
-    in the order of their last change.
+    `ids`: only these entries; `updated_since`: only those created or changed at this time (UTC) or later; `metadata`:
+    only those with these texts. `sort`: the field of another order than the usual one.
     """
 
     ids: tuple[ObjectId, ...] | None = None
     updated_since: datetime | None = None
-    by_update: bool = False
+    sort: str | None = None
+    metadata: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, query: Mapping[str, Any]) -> ListSelection:
-        """Return the selection of a query with any of `ids`, `updatedSince` and `sort`."""
-        ids = query.get("ids")
-        return cls(None if ids is None else tuple(ids), query.get("updatedSince"), query.get("sort") == UPDATED)
+        """Return the selection of a query with any of `ids`, `updatedSince`, `sort` and `metadata`."""
+        ids, metadata = query.get("ids"), tuple(sorted(query.get("metadata", {}).items()))
+        return cls(None if ids is None else tuple(ids), query.get("updatedSince"), query.get("sort"), metadata)
+
+    @property
+    def by_update(self) -> bool:
+        """Whether the entries are in the order of their last change."""
+        return self.sort == UPDATED
 
     @property
     def is_all(self) -> bool:
         """Whether all entries are asked for."""
-        return self.ids is None and self.updated_since is None
+        return self.ids is None and self.updated_since is None and not self.metadata
 
     def filter(self) -> Filter:
         """Return the filter of the entries."""
-        where: Filter = {}
+        where: Filter = MetadataFilter.condition(dict(self.metadata))
         if self.ids is not None:
             where["_id"] = {"$in": list(self.ids)}
         if self.updated_since is not None:
@@ -258,7 +264,11 @@ class ListSelection:
 
     def for_cursor(self) -> dict[str, object]:
         """Return the filters that a cursor of the list is bound to."""
-        return {"ids": None if self.ids is None else sorted(map(str, self.ids)), "updatedSince": self.updated_since}
+        bound: dict[str, object] = {
+            "ids": None if self.ids is None else sorted(map(str, self.ids)),
+            "updatedSince": self.updated_since,
+        }
+        return {**bound, "metadata": self.metadata} if self.metadata else bound
 
     def order(self, usual: Sequence[str]) -> tuple[str, ...]:
         """Return the sort fields of the list, whose order is otherwise `usual`."""
@@ -499,8 +509,11 @@ def _after(sort: Sequence[str], values: Sequence[object]) -> Filter:
     equal: Filter = {}
     for field, value in zip(sort, values, strict=True):
         name, operator = _name_and_operator(field)
-        alternatives.append({**equal, name: {operator: value}})
+        is_first_null = value is None and operator == "$gt"  # null comes before all values, and equals nothing
+        alternatives.append({**equal, name: {"$ne": None} if is_first_null else {operator: value}})
         equal[name] = value
+    if values[0] is None:
+        return {"$or": alternatives}
     name, operator = _name_and_operator(sort[0])  # the bound by which the index is entered
     return {name: {f"{operator}e": values[0]}, "$or": alternatives}
 

@@ -40,7 +40,7 @@ _WAIT_BUCKETS = (0.005, 0.025, 0.1, 0.5, 1, 2.5)
 _JOB_BUCKETS = (0.01, 0.1, 0.5, 2, 10, 60)
 _READING_SECONDS = 1.0
 
-SIGN_IN_FAILURES = ("unknown_address", "wrong_password", "no_access", "too_many_failures")
+SIGN_IN_FAILURES = ("unknown_address", "wrong_password", "wrong_code", "no_access", "too_many_failures")
 UPLOAD_OUTCOMES = ("stored", "rejected")
 WEBHOOK_OUTCOMES = ("succeeded", "rejected")  # the others are the reasons why there was no response
 PUSH_OUTCOMES = ("accepted", "gone", "delayed", "rejected")  # the others are the reasons why there was no response

@@ -15,12 +15,15 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
 import idna
+from aiohttp import hdrs
 from aiohttp.abc import AbstractResolver, ResolveResult
 from opentelemetry.trace import SpanKind, Tracer
 from yarl import URL
@@ -115,6 +118,13 @@ def is_address(host: str) -> bool:
     return True
 
 
+def is_loopback(host: str) -> bool:
+    """Return whether the host of a URL is this machine, by its usual name or an address."""
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return host == "localhost"
+
+
 def is_local_name(host: str) -> bool:
     """Return whether a name means the local machine (RFC 6761) or network (RFC 6762, and ICANN's `internal`)."""
     return host.rstrip(".").lower().rpartition(".")[2] in ("localhost", "local", "internal")
@@ -132,11 +142,11 @@ _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)", re.ASCII)
 _PUNYCODE = "xn--"
 
 
-def canonical_url(text: str, *, http: bool = False, private: bool = False) -> URL:
+def canonical_url(text: str, *, http: bool = False, private: bool = False, loopback: bool = False) -> URL:
     """Return a URL in the one form in which it is stored and requested: lower case, IDNA, no usual port.
 
-    `http` and `private` relax the rules for development. Raises OutboundError for one to which no request is sent, as
-    far as its text shows.
+    `http` and `private` relax the rules for development, and `loopback` both for this machine only. Raises
+    OutboundError for one to which no request is sent, as far as its text shows.
     """
     if _REFUSED.search(text):
         raise OutboundError("URL_INVALID", "must have no spaces, control characters, backslash or fragment")
@@ -147,6 +157,8 @@ def canonical_url(text: str, *, http: bool = False, private: bool = False) -> UR
         host = None
     if not host:
         raise OutboundError("URL_INVALID", "must be an absolute address")
+    is_own = loopback and is_loopback(host)
+    http, private = http or is_own, private or is_own
     _require_scheme(url, http=http)
     if url.user is not None or url.password is not None:
         raise OutboundError("URL_WITH_CREDENTIALS", "must not contain a user name or password")
@@ -194,6 +206,7 @@ def _is_possible(label: str) -> bool:
 
 TOTAL_SECONDS = 15.0
 MAX_RESPONSE_BYTES = 64 * 1024
+_MAX_DIGITS = 9  # of a number of seconds in Retry-After
 _CONNECT_SHARE = 2 / 3  # of the total time
 _LOOKUP_THREADS = 64
 _USER_AGENT = "coaching-service"
@@ -215,6 +228,19 @@ class OutboundResponse:
     body: bytes
     is_truncated: bool
 
+    @property
+    def wait_seconds(self) -> float:
+        """Return the seconds to wait by `Retry-After`, which is a number of seconds or a date; 0 for other texts."""
+        text = self.headers.get(hdrs.RETRY_AFTER, "").strip()
+        if text.isascii() and text.isdigit():
+            return float(text[:_MAX_DIGITS])
+        try:
+            at = parsedate_to_datetime(text)
+        except (ValueError, OverflowError):  # OverflowError: a year that is too large
+            return 0.0
+        seconds = (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+        return min(max(0.0, seconds), 10.0**_MAX_DIGITS)
+
 
 @dataclass(frozen=True)
 class Relaxations:
@@ -222,6 +248,11 @@ class Relaxations:
 
     http: bool = False
     private: bool = False
+    loopback: bool = False
+
+    def allows(self, address: str) -> bool:
+        """Return whether a connection to an address may be opened."""
+        return self.private or is_public(address) or (self.loopback and is_loopback(address))
 
 
 def look_up(host: str, port: int) -> Sequence[str]:
@@ -231,10 +262,10 @@ def look_up(host: str, port: int) -> Sequence[str]:
 
 
 class _CheckedResolver(AbstractResolver):
-    """Resolves names, and refuses a name with an address that is not public."""
+    """Resolves names, and refuses a name with an address that is not allowed."""
 
-    def __init__(self, lookup: Lookup, *, allow_private: bool) -> None:
-        self._lookup, self._allow_private = lookup, allow_private
+    def __init__(self, lookup: Lookup, allowed: Relaxations) -> None:
+        self._lookup, self._allowed = lookup, allowed
         # Threads of their own: lookups of names that never answer must not delay other work.
         self._threads = ThreadPoolExecutor(_LOOKUP_THREADS, "outbound-lookup")
 
@@ -243,7 +274,7 @@ class _CheckedResolver(AbstractResolver):
     ) -> list[ResolveResult]:
         """Return the addresses of a name. Raises OSError, _AddressRefused."""
         addresses = await asyncio.get_running_loop().run_in_executor(self._threads, self._lookup, host, port)
-        if not self._allow_private and not all(is_public(address) for address in addresses):
+        if not all(map(self._allowed.allows, addresses)):
             raise _AddressRefused
         return [
             ResolveResult(
@@ -300,7 +331,7 @@ class OutboundClient:
         return str(self._parse(url))
 
     def _parse(self, url: str) -> URL:
-        return canonical_url(url, http=self.allowed.http, private=self.allowed.private)
+        return canonical_url(url, **vars(self.allowed))
 
     async def _request(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> OutboundResponse:
         target = self._parse(url)
@@ -319,7 +350,7 @@ class OutboundClient:
                 received = await _read(response)
                 return OutboundResponse(
                     response.status,
-                    dict(response.headers),
+                    response.headers,
                     received[:MAX_RESPONSE_BYTES],
                     len(received) > MAX_RESPONSE_BYTES,
                 )
@@ -329,7 +360,7 @@ class OutboundClient:
     def _open_socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
         """Return the socket of a connection: no address is connected to that was not checked here, however found."""
         family, kind, protocol, _, target = address
-        if not self.allowed.private and not is_public(str(target[0])):
+        if not self.allowed.allows(str(target[0])):
             raise _AddressRefused
         opened = socket.socket(family, kind, protocol)
         opened.setblocking(False)  # noqa: FBT003 - the signature of the socket module
@@ -338,7 +369,7 @@ class OutboundClient:
     def _get_session(self) -> aiohttp.ClientSession:
         if self._session is None:
             connector = aiohttp.TCPConnector(
-                resolver=_CheckedResolver(self._lookup, allow_private=self.allowed.private),
+                resolver=_CheckedResolver(self._lookup, self.allowed),
                 use_dns_cache=False,
                 force_close=True,
                 limit=0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, time
 from decimal import Decimal
 from typing import Annotated, Any, TypedDict
@@ -65,6 +65,25 @@ class QueryIdentifiers(validation.ListOf):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
         return list(dict.fromkeys(super()._deserialize(value, attr, data, **kwargs)))
+
+
+class FieldNames(fields.String):
+    """Names of fields in a query, separated by commas: those of `known` that the response has, besides `_id`."""
+
+    def __init__(self, known: Iterable[str]) -> None:
+        self.known = frozenset(known)
+        metadata = {
+            "description": "The fields of the response, or of each entry of a list, separated by commas; `_id` is "
+            "always among them. Default: all.",
+            "example": "name,updatedAt",
+        }
+        super().__init__(metadata=metadata)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> list[str]:  # type: ignore[override]  # text on the wire, a list in the service
+        names = list(dict.fromkeys(["_id", *value.split(",")]))
+        if unknown := [name for name in names if name not in self.known]:
+            raise validation.invalid(f"has the unknown name {unknown[0][:100]!r}", "UNKNOWN_FIELD")
+        return names
 
 
 class Period(TypedDict):
@@ -138,10 +157,14 @@ class LoggedTime(QueryTime):
 _MAX_ENTRIES, _MAX_BYTES = 5_000, 1_000_000
 
 
-class FormVersion(QueryInteger):
-    """The `version` a change was based on, as a text field of a multipart body."""
+class FormInteger(QueryInteger):
+    """An integer in a text field of a multipart body."""
 
     default_error_messages = {"required": validation.Message("must be an integer", "NOT_AN_INTEGER")}
+
+
+class FormVersion(FormInteger):
+    """The `version` a change was based on, as a text field of a multipart body."""
 
     def __init__(self, **options: Any) -> None:
         metadata = {"description": "The version this change is based on: 409 if the record has moved on since."}

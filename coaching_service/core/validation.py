@@ -94,6 +94,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _INVISIBLE = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf", "Mn", "Me"})
 _BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 _TIME_OF_DAY = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
+_CLOCK = re.compile(r"(?:(\d{1,2}):)?(\d{1,4}):([0-5]\d(?:[.,]\d{1,3})?)", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _LINE_BREAK = re.compile(r"[\n\r\t]")
 _DEFAULTS = fields.Field.default_error_messages
@@ -216,6 +217,19 @@ class Number(fields.Float):
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise self.make_error("invalid")
         return value
+
+
+class Seconds(Number):
+    """A number of seconds; people type it as such, or as `27:00` (see read_clock)."""
+
+
+def read_clock(text: str) -> float | None:
+    """Return the seconds of a time such as `0:45`, `27:00` or `1:05:00`, None for another text."""
+    match = _CLOCK.fullmatch(text.strip())
+    if match is None:
+        return None
+    hours, minutes, seconds = match[1] or 0, int(match[2]), float(match[3].replace(",", "."))
+    return int(hours) * 3600 + minutes * 60 + seconds if not match[1] or minutes < 60 else None
 
 
 class Integer(fields.Integer):

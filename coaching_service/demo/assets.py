@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from importlib import import_module
+from importlib.resources import files as files_of_package
 from typing import TYPE_CHECKING
 
 from coaching_service.core.auth import Company, Principal
@@ -14,6 +15,7 @@ from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import WEBM
 from coaching_service.demo import samples, training
 
 if TYPE_CHECKING:
@@ -61,6 +63,11 @@ async def create_assets(ctx: Context) -> Assets:
         save = drawings.store_pdf if path.startswith("plan/") else drawings.store_image
         assets.files[path] = await save(ctx, drawing, path.replace("/", "-"), customer_id)
 
+    filmed = assets.customer_ids[samples.WITH_FORM_CHECK]
+    with (files_of_package(__package__) / "squat.webm").open("rb") as film:
+        assets.files["form check/video"] = await files.store(
+            ctx, film, name="squat.webm", content_type=WEBM, customer_id=filmed
+        )
     today = ctx.caller.today()
     async with asyncio.TaskGroup() as tasks:
         for drawing in _draw_all(assets.customer_ids, today):
@@ -74,6 +81,7 @@ def _draw_all(customer_ids: Mapping[str, ObjectId], today: date) -> Iterator[tup
 
     for *_, pose in samples.EXERCISES:
         yield f"exercise/{pose}", drawings.draw_exercise(pose), None
+    yield "form check/poster", drawings.draw_exercise("squat"), customer_ids[samples.WITH_FORM_CHECK]
     for number, client in enumerate(samples.CLIENTS):
         customer_id = customer_ids[client.name]
         yield f"profile/{client.name}", drawings.draw_profile(number), customer_id

@@ -8,10 +8,9 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, cast
 
 from coaching_service.core.auth import ALL_PERMISSIONS, Principal
-from coaching_service.core.changes.log import actor_of
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.recording import Actor
+from coaching_service.core.database.recording import Actor, actor_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.demo import samples, training
 from coaching_service.demo.assets import PLAN_VERSIONS, SIDES, Assets, photo_dates
@@ -23,6 +22,8 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.library.forms import Form
 from coaching_service.library.metric_sets import unit_id
 from coaching_service.people.activity import service as activity
+from coaching_service.people.availability import service as availability
+from coaching_service.people.availability.models import NewAvailability
 from coaching_service.people.customers import batch, service
 from coaching_service.people.customers.models import CustomerDetails
 from coaching_service.people.team import service as team
@@ -31,6 +32,7 @@ from coaching_service.progress.check_ins import service as check_ins
 from coaching_service.progress.check_ins.service import NewCheckIn
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import SampleMessage
+from coaching_service.progress.form_checks import service as form_checks
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.metrics import service as metrics
@@ -41,7 +43,9 @@ from coaching_service.training.assignments import service as assignments
 from coaching_service.training.programs import service as programs
 from coaching_service.training.templates import service as templates
 from coaching_service.training.workouts.blocks import batches
+from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import BlockPlan
+from coaching_service.training.workouts.blocks.service import ClientCalendar
 
 EMAIL = "demo@example.com"
 
@@ -161,10 +165,19 @@ async def _create_client(
         await form_responses.set_reviewed(ctx, response["_id"], reviewed=True)
     if client.name in samples.WITH_PHOTOS:
         await _add_photos(ctx, client, assets, today)
+    if client.name == samples.WITH_FORM_CHECK:
+        await _add_form_check(ctx, customer_id, assets, today)
+    if client.name == samples.ILL:
+        await availability.create(ctx, customer_id, _illness(client_today))
     if client.name in samples.WITH_PLAN:
         for version in range(1, PLAN_VERSIONS + 1):
             file = await assets.attach(ctx, f"plan/{client.name}/{version}")
             await nutrition_plans.upload(ctx, customer_id, file)
+
+
+def _illness(today: date) -> NewAvailability:
+    first, last = today - timedelta(days=1), today + timedelta(days=samples.ILL_DAYS)
+    return {"kind": "ill", "from": str(first), "until": str(last), "note": "Flu"}
 
 
 def _weekly(form: Form, start: date) -> NewCheckIn:
@@ -238,6 +251,21 @@ async def _add_photos(ctx: Context, client: Client, assets: Assets, today: date)
             photos = await progress_photos.create(ctx, customer_id, str(day), index, file)
             dates[photos["_id"]] = _at(day)
     activity.set_dates(ctx, dates)
+
+
+async def _add_form_check(ctx: Context, customer_id: ObjectId, assets: Assets, today: date) -> None:
+    """Add a video of the last session with an exercise, if there was one in the last four weeks."""
+    first, last = today - timedelta(weeks=4), today - timedelta(days=1)
+    done = [
+        (block["_id"], item)
+        for block in await workouts.list_blocks(ctx, ClientCalendar(customer_id), str(first), str(last))
+        for item in block["items"]
+        if item["type"] == "EXERCISE" and item["exerciseId"] == samples.exercise_id(samples.FORM_CHECK_OF)
+    ]
+    if done:
+        block_id, item = done[-1]
+        video, poster = [await assets.attach(ctx, f"form check/{part}") for part in ("video", "poster")]
+        await form_checks.create_sample(ctx, customer_id, block_id, item, video, poster)
 
 
 def _at(day: date) -> datetime:

@@ -132,6 +132,10 @@ MESSAGES: dict[str, tuple[SampleMessage, ...]] = {
 REVIEWED_AFTER_DAYS = 8
 
 WITH_PHOTOS, WITH_PLAN, WITH_PROGRAM = ("Amara", "Ana", "Mei"), ("Amara", "José"), "Ana"
+# Who is ill since yesterday, and for how many days from today.
+ILL, ILL_DAYS = "Yusuf", 3
+# Who has sent a video of a set, of this exercise, which no coach has looked at.
+WITH_FORM_CHECK, FORM_CHECK_OF = "Mei", "Goblet Squat"
 
 
 # --- Own exercises ---------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from coaching_service.core.media import ZIP
 from coaching_service.core.validation import Choice, Identifier, Output
 from coaching_service.integrations.history_import import models
 from coaching_service.integrations.history_import.models import ImportWork, StoredAnswer, UndoWork
-from coaching_service.lifecycle.customer_bulk.service import ClientChange
+from coaching_service.lifecycle.customer_bulk.service import ClientChange, SkippedCustomer
 from coaching_service.people import jobs
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomersDeleted
@@ -77,6 +77,10 @@ class _JobResult(Output):
     results = fields.List(
         fields.Nested(output_of(ClientChange)),
         metadata={"description": "Of an operation on schedules: what changed of each client.", **_OPTIONAL},
+    )
+    skipped = fields.List(
+        fields.Nested(output_of(SkippedCustomer)),
+        metadata={"description": "Of reminders: who was not reminded, and why.", **_OPTIONAL},
     )
     batchId = Identifier(metadata={"description": "The batch of the changes, to undo them.", **_OPTIONAL})
     changeId = Identifier(
@@ -296,7 +300,7 @@ async def cancel(ctx: Context, job_id: ObjectId) -> StoredJob:
             await jobs.update(ctx, job, {"status": "cancelled"})
         else:
             raise Conflict("A conversion of loads cannot be cancelled: some are in the other unit", code="CONVERTING")
-        await audit.record(ctx, "company.jobCancelled", jobId=job_id, kind=job["kind"])
+        await audit.record(ctx, "job.cancelled", job_id, job["kind"])
     return await jobs.get(ctx, job_id)
 
 

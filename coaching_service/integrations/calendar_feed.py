@@ -19,8 +19,9 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.recording import interface_of
 from coaching_service.core.database.transactions import gather_reads, transactional
-from coaching_service.core.errors import CompanySuspended, NotFound
+from coaching_service.core.errors import CompanySuspended, NotFound, require_found
 from coaching_service.core.fields import Description
 from coaching_service.core.http.responses import Download, to_json
 from coaching_service.core.http.routes import Routes
@@ -28,7 +29,6 @@ from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.absences import Absences
 from coaching_service.people.availability.models import Availability, AvailabilityKind
-from coaching_service.people.customers import service
 from coaching_service.people.customers import service as customers
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.reports import blocks as workouts
@@ -96,15 +96,15 @@ async def create(ctx: Context, customer_id: ObjectId) -> CalendarLink:
     await customers.get_visible(ctx, customer_id)
     owner = {"customerId": customer_id}
     link = await links.find_one(ctx, owner) or await links.upsert(ctx, owner, {})
-    await audit.record(ctx, "calendarLink.issued", about=customer_id)
-    return {"url": _url(ctx.services, link)}
+    await audit.record(ctx, "calendar_link.created", customer_id=customer_id)
+    return {"url": _url(ctx, link)}
 
 
 async def find_url(ctx: Context, customer_id: ObjectId) -> str | None:
     """Return the address of a client's calendar, or None. Raises NotFound, Forbidden."""
     await customers.get_visible(ctx, customer_id)
     link = await links.find_one(ctx, {"customerId": customer_id})
-    return None if link is None else _url(ctx.services, link)
+    return None if link is None else _url(ctx, link)
 
 
 @transactional
@@ -116,7 +116,7 @@ async def revoke(ctx: Context, customer_id: ObjectId) -> None:
     await customers.get_visible(ctx, customer_id)
     if not await links.delete_many(ctx, {"customerId": customer_id}):
         raise NotFound("calendar link")
-    await audit.record(ctx, "calendarLink.revoked", about=customer_id)
+    await audit.record(ctx, "calendar_link.deleted", customer_id=customer_id)
 
 
 async def get(ctx: Context, token: str) -> Download:
@@ -124,7 +124,8 @@ async def get(ctx: Context, token: str) -> Download:
 
     And the periods in which the client cannot train as planned; workouts on days of absence are left out.
 
-    Raises NotFound, always the same, if the link is not valid or was revoked, or the client is archived or deleted.
+    Raises NotFound, always the same, if the link is not valid or was revoked, the client is archived or deleted, or the
+    link was made for an application and the client has declined applications since.
     """
     ctx = await _as_client(ctx, token)
     today = ctx.caller.today()
@@ -152,23 +153,29 @@ async def get(ctx: Context, token: str) -> Download:
 async def _as_client(ctx: Context, token: str) -> Context:
     """Return `ctx` with the client of a link as its caller. Raises NotFound."""
     identifier, _, signature = token.partition(".")
-    link_id = parse_id(identifier)
-    if link_id is not None and ctx.services.vault.verify_signature(_signed_text(link_id), signature):
-        link = await find_in_any_company(ctx.services, link_id)
-        if link is not None:
-            client = await service.load_principal(ctx.services, link["companyId"], link["customerId"])
-            if client is not None:
-                return ctx.acting_as(client)
-    raise NotFound("calendar")
+    link_id, verify = parse_id(identifier), ctx.services.vault.verify_signature
+    if link_id is None:
+        raise NotFound("calendar")
+    for_application = verify(_signed_text(link_id, for_application=True), signature)
+    if not for_application and not verify(_signed_text(link_id, for_application=False), signature):
+        raise NotFound("calendar")
+    link = require_found(await find_in_any_company(ctx.services, link_id), "calendar")
+    client = await customers.load_principal(ctx.services, link["companyId"], link["customerId"])
+    ctx = ctx.acting_as(require_found(client, "calendar"))
+    if for_application and not (await customers.get_consent(ctx, ctx.caller.id))["applications"]:
+        raise NotFound("calendar")
+    return ctx
 
 
-def _url(services: Services, link: StoredCalendarLink) -> str:
-    signature = services.vault.sign(_signed_text(link["_id"]))
-    return f"{services.base_url}{PATH}/{link['_id']}.{signature}"
+def _url(ctx: Context, link: StoredCalendarLink) -> str:
+    text = _signed_text(link["_id"], for_application=interface_of(ctx) == "application")
+    signature = ctx.services.vault.sign(text)
+    return f"{ctx.services.base_url}{PATH}/{link['_id']}.{signature}"
 
 
-def _signed_text(link_id: ObjectId) -> str:
-    return f"calendar:{link_id}"
+def _signed_text(link_id: ObjectId, *, for_application: bool) -> str:
+    """Return the text that the signature covers: the address of an application is one of its own."""
+    return f"calendar:{link_id}" + (":application" if for_application else "")
 
 
 # --- The file (RFC 5545) ---------------------------------------------------------------------------------------------
@@ -229,6 +236,15 @@ async def create_calendar_link(ctx: Context, customer_id: ObjectId) -> CalendarL
     same one until it is revoked.
     """
     return await create(ctx, customer_id)
+
+
+@routes.get("", access=coach(CUSTOMERS.VIEW), errors=(NotFound,))
+async def get_calendar_link(ctx: Context, customer_id: ObjectId) -> CalendarLink:
+    """Read the link to the calendar of a client.
+
+    404 if there is none.
+    """
+    return {"url": require_found(await find_url(ctx, customer_id), "calendar link")}
 
 
 @routes.delete("", access=coach(CUSTOMERS.EDIT))

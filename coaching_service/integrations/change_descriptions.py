@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import groupby
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from markupsafe import Markup
 
@@ -24,8 +24,15 @@ from coaching_service.people.customers.models import Customer, CustomerRoleData
 from coaching_service.people.team import service as team
 from coaching_service.progress.notes.service import Note
 from coaching_service.training.workouts.blocks.models import StoredBlock
-from coaching_service.training.workouts.items.descriptions import EFFORT_FIELDS, describe_sets, format_number
+from coaching_service.training.workouts.items.descriptions import (
+    EFFORT_FIELDS,
+    describe_done,
+    describe_sets,
+    format_number,
+    format_seconds,
+)
 from coaching_service.training.workouts.items.models import PLANNED, PlannedReminder
+from coaching_service.training.workouts.sets import PerformedSet
 
 Line = str | datetime
 Values = Mapping[str, Any]
@@ -66,7 +73,8 @@ _HIDDEN = frozenset(
         *("suf", "unreadBy", "source"),
     }
 )
-_UNITS = {"durationMinutes": "min", "seconds": "s", "meters": "m"}
+_UNITS = {"durationMinutes": "min", "meters": "m"}
+_NOTHING_DONE = dict.fromkeys(("reps", "seconds", "meters", "load"))
 _HTML = frozenset({"content", "defaultInstructions", "exerciseInstructions", "instructions"})
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MAX_LINES = 40
@@ -193,6 +201,8 @@ class Descriptions:
             return ["Yes" if value else "No"]
         if isinstance(value, datetime):
             return [value]
+        if isinstance(value, int | float) and name == "seconds":
+            return [format_seconds(value)]
         if isinstance(value, int | float):
             return [format_number(value, self.unit if name in ("load", "volumeLoad") else _UNITS.get(name, ""))]
         if isinstance(value, Mapping):
@@ -211,12 +221,9 @@ class Descriptions:
         return [line for each in value for line in self._lines("", each)]
 
     def _done_set(self, done: Values) -> str:
-        """Return a logged set, such as `8 reps, 60 kg, RPE 8`."""
+        """Return a logged set, such as `8 x 60 kg, RPE 8`."""
         parts = [
-            format_number(done.get("reps"), "reps"),
-            format_number(done.get("load"), self.unit),
-            format_number(done.get("seconds"), "s"),
-            format_number(done.get("meters"), "m"),
+            describe_done(cast("PerformedSet", {**_NOTHING_DONE, **done}), self.unit),
             *(f"{label} {format_number(done[key])}" for label, key in EFFORT_FIELDS if done.get(key) is not None),
             "" if done.get("isCompleted") else "not completed",
         ]

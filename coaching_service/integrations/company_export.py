@@ -31,7 +31,7 @@ from coaching_service.integrations.history_files.rosters import join_groups
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
 from coaching_service.lifecycle.export import Archive
-from coaching_service.people import notification_settings
+from coaching_service.people import audit_log, notification_settings
 from coaching_service.people.account import service as account
 from coaching_service.people.account.service import AccountDetails
 from coaching_service.people.activity import service as activity
@@ -50,7 +50,8 @@ from coaching_service.training.workouts.sets import CustomerSet, PlannedSet
 FORMAT = "coaching-service-company"
 VERSION = 1
 HEADER, ACCOUNT, COACHES, MANIFEST = "export.json", "account.json", "coaches.jsonl", "manifest.json"
-ACTIVITY, HISTORY = "activity.jsonl", "history.jsonl"  # to be read by people: an import leaves them out
+# To be read by people: an import leaves them out.
+ACTIVITY, HISTORY, AUDIT = "activity.jsonl", "history.jsonl", "audit.jsonl"
 _RECORDS, _FILES = "records/", "files/"
 _MAX_NAME = 100
 
@@ -78,7 +79,7 @@ def collection_of(entry: str) -> str | None:
 
 def is_known(entry: str) -> bool:
     """Return whether an export of this version may have an entry of this name; collections and files may be others."""
-    single = (HEADER, ACCOUNT, COACHES, MANIFEST, ACTIVITY, HISTORY)
+    single = (HEADER, ACCOUNT, COACHES, MANIFEST, ACTIVITY, HISTORY, AUDIT)
     return entry in single or collection_of(entry) is not None or file_of(entry) is not None
 
 
@@ -277,7 +278,7 @@ async def export(ctx: Context, kind: Literal["archive", "workouts", "customers"]
     """
     name, ending, content_type, iterate = _KINDS[kind]
     company = await account.get(ctx)
-    await audit.record(ctx, "company.exported", kind=kind)
+    await audit.record(ctx, "company.exported", name=kind)
 
     def read_all(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
         return iterate(ctx)
@@ -309,6 +310,7 @@ def _lists(ctx: Context) -> Iterator[tuple[str, AsyncIterator[Mapping[str, Any]]
         yield records_entry(name), _records(ctx, collection, portable)
     yield ACTIVITY, _activity(ctx)
     yield HISTORY, _history(ctx)
+    yield AUDIT, audit_log.iterate_entries(ctx)
 
 
 async def _single(content: Mapping[str, Any]) -> AsyncGenerator[bytes, None]:

@@ -99,7 +99,7 @@ async def begin(ctx: Context, load_unit: Literal["kg", "lb"], *, dry_run: bool) 
     if not dry_run:
         await account.begin_conversion(ctx, {"jobId": job["_id"], "loadUnit": load_unit})
     await queue.enqueue(ctx, CONVERT, {"jobId": job["_id"]}, after=timedelta(0) if dry_run else _FIRST_STEP)
-    await audit.record(ctx, "company.loadUnitConversionBegun", jobId=job["_id"], isDryRun=dry_run)
+    await audit.record(ctx, "load_unit.conversion_started", job["_id"], "dry run" if dry_run else None)
     return job
 
 
@@ -189,7 +189,7 @@ async def _end(ctx: Context, job: StoredJob, work: ConversionWork) -> None:
         await jobs.update(tx, job, {"status": "done", "result": result})
         if not work["isDryRun"]:
             await account.end_conversion(tx, {"jobId": job["_id"], "loadUnit": work["loadUnit"]})
-            await audit.record(tx, "company.loadUnitConverted", jobId=job["_id"])
+            await audit.record(tx, "load_unit.converted", job["_id"])
 
     await in_transaction(ctx, end)
 

@@ -50,7 +50,7 @@ async def _fill(tx: Context, owner: Principal, assets: Assets) -> Sandbox:
     await account.delete_sandbox(of_owner)
     await account.set_sandbox(of_owner, company_id)
     name = f"Sandbox of {owner.company.name}"[:200]
-    await audit.record(of_owner, "sandbox.created", sandboxId=company_id)
+    await audit.record(of_owner, "sandbox.created", company_id)
     tester = await team.create_company(
         tx, name, owner.name, owner.email or "", None, company_id=company_id, sandbox_of=owner.company.id
     )

@@ -27,7 +27,7 @@ from coaching_service.core.text import normalize
 # --- Forms as they are sent, stored and read --------------------------------------------------------------------------
 
 
-QuestionType = Literal["text", "number", "rating", "choice", "multi"]
+QuestionType = Literal["text", "number", "rating", "choice", "multi", "photo"]
 WITH_OPTIONS = ("choice", "multi")
 QUESTION_LENGTH = 1_000
 
@@ -54,7 +54,11 @@ class _KnownQuestion(TypedDict):
 
 
 class QuestionDetails(TypedDict):
-    """The fields of a question without its identifier; `options` is empty unless the type is `choice` or `multi`."""
+    """The fields of a question without its identifier; `options` is empty unless the type is `choice` or `multi`.
+
+    A question of type `photo` is answered with pictures of the item that name it (`questionId`), and has no answer
+    itself: that there is one if it is required is only checked by pages, since pictures may arrive after the answers.
+    """
 
     label: Annotated[str, validation.Text(max_length=QUESTION_LENGTH)]
     type: Annotated[QuestionType, Default("text")]

@@ -39,7 +39,7 @@ from coaching_service.people.customers import counters
 from coaching_service.people.customers import service as customers
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.service import Identity
-from coaching_service.people.sessions import passwords
+from coaching_service.people.sessions import own_second_factor, passwords
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import service as team
 from coaching_service.people.team.service import Coach
@@ -493,6 +493,18 @@ async def end_sessions(operator: Operator, email: str) -> Person:
     person = await find(operator, email)
     await _end_sessions(await operator.acting_in(person["companyId"]), operator.name, person["id"])
     return person
+
+
+async def reset_second_factor(operator: Operator, email: str) -> ObjectId:
+    """Remove every second factor of a coach or client, end all sessions, and return whose they were.
+
+    Raises NotFound, CompanySuspended; Conflict for an archived client, who may not sign in.
+    """
+    identity = await _require(operator, email)
+    if (user := await sessions.get_principal(operator.services, identity)) is None:
+        raise Conflict("This client is archived and cannot sign in")
+    await own_second_factor.reset(Context(operator.services).acting_as(user), user, operator.name)
+    return identity.subject_id
 
 
 @transactional

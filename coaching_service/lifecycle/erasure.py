@@ -30,7 +30,7 @@ from coaching_service.core.metrics import reading_in_time
 from coaching_service.lifecycle.administration import Operator
 from coaching_service.people.account import service as account
 from coaching_service.people.account.service import CompanyDeleted
-from coaching_service.people.customers import bulk
+from coaching_service.people.customers import bulk, retention
 from coaching_service.people.customers.models import CustomersDeleted
 
 ERASE_CUSTOMER = "erase_customer"
@@ -264,7 +264,8 @@ class Repetition:
 async def repeat_erasures(operator: Operator, listed: Sequence[Tombstone], report: Callable[[int], None]) -> Repetition:
     """Erase again what the tombstones name and the database does not know as erased, with all its data.
 
-    It can be repeated: what is erased already is not counted. `report` is called with 1 for each tombstone.
+    It can be repeated: what is erased already is not counted. `report` is called with 1 for each tombstone. The
+    erasure of archived clients is announced again.
     """
     services, result = operator.services, Repetition()
     unknown = await find_unknown(services, listed)
@@ -281,5 +282,6 @@ async def repeat_erasures(operator: Operator, listed: Sequence[Tombstone], repor
             pass
         await insert(services, tombstone)
         report(1)
+    await retention.withdraw_all_announcements(services)
     await worker.run_due(services, _STEPS)
     return result

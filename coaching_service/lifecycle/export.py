@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection,
 from itertools import chain
 from typing import Any, NotRequired, TypedDict
 
+from coaching_service.core import audit
 from coaching_service.core.auth import CUSTOMERS, FORMS, METRICS, NUTRITION, coach, customer
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
@@ -167,6 +168,7 @@ async def export(ctx: Context, customer_id: ObjectId) -> Download:
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
     await customers.get_visible(ctx, customer_id)
+    await audit.record(ctx, "client.exported", customer_id, customer_id=customer_id)
 
     def read_all(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
         return write_archive(ctx, customer_id, _read_records(ctx, customer_id), lambda _: True)
@@ -222,6 +224,7 @@ COLLECTIONS = (
     "progressPhotos",
     "trainingMaxes",
     "workoutBlocks",
+    "setMedia",  # after the workouts, which say the items of hidden days
 )
 # Collections whose records are on days of the calendar, which can be hidden; a record that a coach entered (`manual`)
 # is not part of a day.
@@ -243,7 +246,8 @@ async def export_own(ctx: Context) -> Download:
         file_ids = {
             each["fileId"] for each in file_holders(customer)
         }  # those of the records are added while these are read
-        records = ((name, _read(ctx, name, hidden, file_ids)) for name in COLLECTIONS)
+        hidden_items: set[ObjectId] = set()
+        records = ((name, _read(ctx, name, hidden, hidden_items, file_ids)) for name in COLLECTIONS)
         return write_archive(ctx, ctx.caller.id, chain([("profile", _only(profile))], records), file_ids.__contains__)
 
     return Download("application/zip", "my-training.zip", read_all)
@@ -253,12 +257,17 @@ async def _only(profile: OwnProfile) -> Records:
     yield {name: value for name, value in profile.items() if name != "profilePhotoUrl"}
 
 
-async def _read(ctx: Context, name: str, hidden: Collection[str], file_ids: set[ObjectId]) -> Records:
-    """Yield the records of a collection, and add the files that they refer to."""
+async def _read(
+    ctx: Context, name: str, hidden: Collection[str], hidden_items: set[ObjectId], file_ids: set[ObjectId]
+) -> Records:
+    """Yield the records of a collection, and add the files that they refer to, and the items of workouts left out."""
     collection = declared_collections()[name]
     where = {str(collection.client_field): ctx.caller.id}
     async for document in collection.stream(ctx, where, ("_id",), hint=collection.by_client):
         if name in _BY_DAY and document["date"] in hidden and document.get("source") != "manual":
+            hidden_items.update(item["_id"] for item in document.get("items", ()))
+            continue
+        if document.get("witemId") in hidden_items:
             continue
         file_ids.update(each["fileId"] for each in file_holders(document))
         yield _without_private(document)

@@ -28,11 +28,11 @@ from mcp.types import (
 from mcp.types import Tool as ToolDescription
 
 from coaching_service import __version__
-from coaching_service.core import errors
+from coaching_service.core import audit, errors
 from coaching_service.core.auth import Principal, require_no_conversion
 from coaching_service.core.database import outcome
 from coaching_service.core.database.connection import as_service_error
-from coaching_service.core.database.context import Context, RequestSlot, schedule_key
+from coaching_service.core.database.context import ClientsSeen, Context, RequestSlot, schedule_key
 from coaching_service.core.mcp.arguments import InvalidArguments, validate_arguments
 from coaching_service.core.mcp.tools import Tool
 from coaching_service.core.metrics import Metrics
@@ -242,7 +242,7 @@ async def _call(
     tool: Tool, request: CallerRequest, params: CallToolRequestParams, slots: RequestSlots
 ) -> tuple[Result, Outcome]:
     """Return the tool's result, a request for confirmation, or an error result with advice on what to do next."""
-    ctx = replace(request.ctx, operation=tool.name)
+    ctx = replace(request.ctx, operation=tool.name, clients_seen=ClientsSeen())
     if (denial := tool_calls.find_tool_denial(tool, ctx.caller)) is not None:
         if tool.writes and ctx.caller.read_only:
             return _error(str(denial.message), _ASK_FOR_WRITE_ACCESS), "denied"
@@ -259,7 +259,9 @@ async def _call(
         ctx = await tool_calls.use_unit_of_client(ctx, call.arguments.get("customerId"))
         schedule = schedule_key(ctx, tool.locks, call.arguments) if tool.writes else None
         async with RequestSlot(slots, ctx, schedule=schedule):
-            return await _carry_out(await _after_waiting(ctx, call), call, request, params if was_asked else None)
+            result = await _carry_out(await _after_waiting(ctx, call), call, request, params if was_asked else None)
+            audit.record_access(ctx, tool.kind)
+            return result
     except InvalidArguments as error:
         messages = [*error.messages, *await _find_more(ctx, tool, error, slots)]
         return _error("; ".join(messages), _CORRECT_ARGUMENTS), "rejected"

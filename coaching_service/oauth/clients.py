@@ -19,8 +19,10 @@ from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.errors import Conflict, InvalidFields, NotFound
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.account.service import CompanyDeleted
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.assistants.service import SCOPES, Scope
+from coaching_service.people.webhooks import service as webhooks
 
 # --- OAuth errors, in the shape of RFC 6749 ---------------------------------------------------------------------------
 
@@ -414,8 +416,9 @@ async def register_application(ctx: Context, new: NewApplication) -> tuple[Regis
     }
     scopes = [scope for scope in REST_SCOPES if scope in new["scopes"]]
     stored = await _clients.insert(ctx, {**client, "scopes": scopes, "expiresAt": now() + _REGISTERED_LIFETIME})
-    await audit.record(ctx, "application.registered", clientName=stored["name"])
-    return cast("RegisteredClient", stored), secret
+    registered = cast("RegisteredClient", stored)
+    await audit.record(ctx, "application.registered", registered["_id"], registered["name"])
+    return registered, secret
 
 
 async def rotate_secret(ctx: Context, application_id: ObjectId) -> str:
@@ -427,7 +430,7 @@ async def rotate_secret(ctx: Context, application_id: ObjectId) -> str:
         "previousSecretUntil": now() + SECRET_ROTATION,
     }
     await _clients.update(ctx, {"_id": application_id}, {"$set": change})
-    await audit.record(ctx, "application.secret_rotated", clientName=client["name"])
+    await audit.record(ctx, "application.secret_rotated", application_id, client["name"])
     return secret
 
 
@@ -435,5 +438,16 @@ async def delete_application(ctx: Context, application_id: ObjectId) -> None:
     """Delete an application of the company with what coaches of any company have allowed it. Raises NotFound."""
     if (client := await _clients.delete(ctx, {"_id": application_id})) is None:
         raise NotFound("application")
-    await assistants.revoke_all_of_client(ctx.services, client["clientId"])
-    await audit.record(ctx, "application.deleted", clientName=client["name"])
+    await _end_access(ctx.services, client["clientId"])
+    await audit.record(ctx, "application.deleted", application_id, client["name"])
+
+
+async def end_access_of_applications(ctx: Context, _: CompanyDeleted) -> None:
+    """End the access of the applications that a company registered, which is being deleted."""
+    for client in await list_registered(ctx):
+        await _end_access(ctx.services, client["clientId"])
+
+
+async def _end_access(services: Services, client_id: str) -> None:
+    await assistants.revoke_all_of_client(services, client_id)
+    await webhooks.delete_of_application(services, client_id)

@@ -372,14 +372,14 @@ async def parse_request(services: Services, query: MultiMapping[str], network_ad
         state = state if len(query.getall("state", [])) == 1 else None
         values = {"error": error, "error_description": description}
         raise RejectedWithRedirect(_redirect_url(services, redirect_uri, state, values))
-    text = query.get("scope", "")
-    for_tools = any(is_for_tools(services.base_url, resource) for resource in query.getall("resource", []))
+    text, resources = query.get("scope", ""), query.getall("resource", [])
+    for_tools = any(is_for_tools(services.base_url, resource) for resource in resources)
     rest_scopes = () if for_tools else clients.requested_rest_scopes(text, client)
-    if not rest_scopes and "scopes" in client:
-        values = {
-            "error": "invalid_scope",
-            "error_description": "Request scopes of the registered application",
-        }
+    known = {*clients.SUPPORTED, *REST_SCOPES}
+    is_unknown = bool(resources) and not for_tools and bool(text) and known.isdisjoint(text.split())
+    if not rest_scopes and ("scopes" in client or is_unknown):
+        description = "Request scopes that the resource supports; a registered application can request only its own"
+        values = {"error": "invalid_scope", "error_description": description}
         raise RejectedWithRedirect(_redirect_url(services, redirect_uri, state, values))
     grant_request = GrantRequest(
         client_id=client["clientId"],

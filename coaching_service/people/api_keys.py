@@ -1,4 +1,4 @@
-"""API keys. A key acts as the coach who created it, narrowed by its own restrictions."""
+"""API keys. A key acts as the coach who created it, or as the company, narrowed by its own restrictions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated, Any, NotRequired, TypeAlias, TypedDict, cast
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, cast
 
 from marshmallow import RAISE, ValidationError, fields
+from marshmallow.validate import OneOf
 
 from coaching_service.core import audit, auth
 from coaching_service.core import fields as core_fields
@@ -19,13 +20,15 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, Filter, now
 from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.recording import LoggedEvent
 from coaching_service.core.database.sealed import Sealed
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import InvalidApiKey, NotFound, Unavailable, invalid_field
+from coaching_service.core.errors import Forbidden, InvalidApiKey, NotFound, Unavailable, invalid_field
+from coaching_service.core.events import EventType
 from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, Text
+from coaching_service.core.validation import Choice, Date, Text
 from coaching_service.people.account import service as account
 from coaching_service.people.account.service import Account
 from coaching_service.people.team import service
@@ -33,6 +36,9 @@ from coaching_service.people.team import service as team
 from coaching_service.people.team.service import PERMISSIONS, Coach, CoachRemoved, Permissions
 
 # --- API keys as they are sent, stored and returned -------------------------------------------------------------------
+
+
+ActsAs = Literal["coach", "company"]
 
 
 class DateTimeInput(fields.Field[datetime]):
@@ -97,10 +103,42 @@ class ApiKeyRestrictions(TypedDict):
     ]
 
 
-class ApiKey(Stored):
+class KeyRights(TypedDict):
+    """Whom a key acts as, and the rights of one that acts as the company; missing in older keys, of coaches."""
+
+    actsAs: Annotated[
+        ActsAs,
+        Choice("coach", "company"),
+        fields.String(validate=OneOf(("coach", "company"))),
+        core_fields.Default("coach"),
+        core_fields.Description(
+            "`coach`: the coach who creates the key, with the same permissions and clients. `company`: the key itself, "
+            "with `permissions` of its own for all clients; it survives every coach, and the owner creates it."
+        ),
+    ]
+    permissions: Annotated[
+        list[str] | None,
+        OptionalPermissions(),
+        fields.List(fields.String()),
+        core_fields.Description(
+            request=f"Only of a key that acts as the company, which needs them. {PERMISSIONS}",
+            response="The permissions of a key that acts as the company; null: of the coach.",
+        ),
+    ]
+    customersScope: Annotated[
+        Literal["all"] | None,
+        Choice("all", allow_none=True),
+        fields.String(validate=OneOf(("all",))),
+        core_fields.Description("`all` of a key that acts as the company; null: as the coach."),
+    ]
+
+
+class ApiKey(KeyRights, Stored):
     """A key, without its secret."""
 
-    coachId: Annotated[ObjectId, core_fields.Description("The coach whom the key acts as.")]
+    coachId: Annotated[
+        ObjectId | None, core_fields.Description("The coach whom the key acts as; null if it acts as the company.")
+    ]
     name: str
     prefix: str
     lastFour: str
@@ -113,7 +151,7 @@ class ApiKey(Stored):
 class ApiKeyWithCoach(ApiKey):
     """A key with its coach and the company."""
 
-    coach: Coach
+    coach: NotRequired[Coach]  # of one that acts as the company: missing
     company: Account
 
 
@@ -132,7 +170,7 @@ _RESTRICTIONS = input_of(
 NewRestrictions: TypeAlias = core_fields.Partial[ApiKeyRestrictions]
 
 
-class NewApiKey(TypedDict):
+class NewApiKey(KeyRights):
     """A key to create."""
 
     name: Annotated[str, Text()]
@@ -161,6 +199,7 @@ keys = Documents[ApiKey](
 
 _SEALED = Sealed(keys, "apiKey")
 _ORDER = ("createdAt", "_id")
+_OF_COACH: KeyRights = {"actsAs": "coach", "permissions": None, "customersScope": None}
 _DEFAULTS: ApiKeyRestrictions = {
     "readOnly": False,
     "permissions": None,
@@ -171,13 +210,28 @@ _DEFAULTS: ApiKeyRestrictions = {
 }
 
 
+@transactional
 async def create(
-    ctx: Context, name: str, restrictions: ApiKeyRestrictions | NewRestrictions | None = None
+    ctx: Context,
+    name: str,
+    restrictions: ApiKeyRestrictions | NewRestrictions | None = None,
+    *,
+    acts_as: ActsAs = "coach",
+    permissions: list[str] | None = None,
 ) -> CreatedApiKey:
-    """Create a key of the caller and return it with its secret `key`.
+    """Create a key of the caller, or one that acts as the company, and return it with its secret `key`.
 
-    Raises InvalidFields if `expiresAt` is in the past.
+    Raises InvalidFields if `expiresAt` is in the past, and unless `permissions` are those of a key that acts as the
+    company; Forbidden if another than the owner creates one.
     """
+    is_of_company = acts_as == "company"
+    if is_of_company and ctx.caller.role != "OWNER":
+        raise Forbidden("Only the owner creates a key that acts as the company", code="OWNER_ONLY")
+    if is_of_company and permissions is None:
+        raise invalid_field("permissions", "must be sent for a key that acts as the company", code="REQUIRED")
+    if not is_of_company and permissions is not None:
+        message = "are only of a key that acts as the company: restrict another with restrictions.permissions"
+        raise invalid_field("permissions", message, code="NOT_OF_COMPANY")
     applied: ApiKeyRestrictions = {**_DEFAULTS, **(restrictions or {})}
     if (expires_at := applied["expiresAt"]) is not None and expires_at <= now():
         raise invalid_field("restrictions.expiresAt", "must be in the future", code="IN_THE_PAST")
@@ -188,7 +242,10 @@ async def create(
         ctx,
         {
             "_id": key_id,
-            "coachId": ctx.caller.id,
+            "coachId": None if is_of_company else ctx.caller.id,
+            "actsAs": acts_as,
+            "permissions": permissions,
+            "customersScope": "all" if is_of_company else None,
             "name": name,
             "prefix": prefix,
             "lastFour": secret[-4:],
@@ -198,12 +255,16 @@ async def create(
             "sealed": _SEALED.seal(vault, key_id, secret.encode()),
         },
     )
+    _report(ctx, "key.created", key_id)
+    if ctx.operation:  # not of a new company
+        await audit.record(ctx, "key.created", key_id, name)
     return cast("CreatedApiKey", {**key, "key": secret})
 
 
 async def list_keys(ctx: Context) -> list[ApiKey]:
     """Return the keys of the caller, or of the whole company for its owner."""
-    return await keys.find(ctx, _manageable(ctx), sort=_ORDER)
+    found = await keys.find(ctx, _manageable(ctx), sort=_ORDER)
+    return [{**_OF_COACH, **key} for key in found]
 
 
 async def reveal(ctx: Context, key_id: ObjectId) -> str:
@@ -211,13 +272,13 @@ async def reveal(ctx: Context, key_id: ObjectId) -> str:
 
     Raises NotFound if the caller has no such key, Unavailable if its master key is missing from the settings.
     """
-    if (key := await keys.find_one(ctx, _manageable(ctx) | {"_id": key_id}, ("sealed",))) is None:
+    if (key := await keys.find_one(ctx, _manageable(ctx) | {"_id": key_id}, ("sealed", "name"))) is None:
         raise NotFound("API key")
     try:
         secret = _SEALED.open(ctx.services.vault, key).decode()
     except auth.SecretUnreadable:
         raise Unavailable("This key cannot be read: the operator has to add its master key to the settings") from None
-    await audit.record(ctx, "apiKey.revealed", keyId=key_id)
+    await audit.record(ctx, "key.revealed", key_id, key["name"])
     return secret
 
 
@@ -230,9 +291,10 @@ async def is_usable(ctx: Context, key_id: ObjectId) -> bool:
 @transactional
 async def revoke(ctx: Context, key_id: ObjectId) -> None:
     """Delete a key, which fails from the next request. Raises NotFound if the caller has no such key."""
-    if await keys.delete(ctx, _manageable(ctx) | {"_id": key_id}) is None:
+    if (key := await keys.delete(ctx, _manageable(ctx) | {"_id": key_id})) is None:
         raise NotFound("API key")
-    await audit.record(ctx, "apiKey.revoked", keyId=key_id)
+    _report(ctx, "key.revoked", key_id)
+    await audit.record(ctx, "key.deleted", key_id, key["name"])
 
 
 async def count_own(ctx: Context) -> int:
@@ -253,12 +315,22 @@ async def revoke_own(ctx: Context, since: datetime | None) -> None:
         where |= {"createdAt": {"$gte": since}}
     for key in await keys.find(ctx, where, sort=_ORDER):
         await keys.delete(ctx, {"_id": key["_id"]})
-        await audit.record(ctx, "apiKey.revoked", keyId=key["_id"])
+        _report(ctx, "key.revoked", key["_id"])
+        await audit.record(ctx, "key.deleted", key["_id"], key["name"])
 
 
 async def delete_keys_of_coach(ctx: Context, event: CoachRemoved) -> None:
     """Delete every key of a removed coach."""
+    for key in await keys.find(ctx, {"coachId": event.coach_id}, fields=("name",)):
+        _report(ctx, "key.revoked", key["_id"])
+        await audit.record(ctx, "key.deleted", key["_id"], key["name"])
     await keys.delete_many(ctx, {"coachId": event.coach_id})
+
+
+def _report(ctx: Context, event_type: EventType, key_id: ObjectId) -> None:
+    """Report an event about a key, in the caller's transaction, if a request is its cause: not of a new company."""
+    if ctx.operation:
+        ctx.changes.events.append(LoggedEvent(event_type, None, {"keyId": key_id}))
 
 
 async def find_name(ctx: Context, key_id: ObjectId) -> str | None:
@@ -281,7 +353,7 @@ def _manageable(ctx: Context) -> Filter:
 
 
 async def authenticate(services: Services, secret: str) -> auth.Principal:
-    """Return the coach of a key as a principal, with the key's restrictions.
+    """Return the coach of a key, or the key itself if it acts as the company, as a principal with its restrictions.
 
     It may have been read a moment ago (see `core/cached_reads.py`). Raises InvalidApiKey if the key is unknown, deleted
     or expired, CompanySuspended.
@@ -301,6 +373,15 @@ async def load_principal(services: Services, key_id: ObjectId) -> auth.Principal
     return None if key is None or _is_expired(key["restrictions"]["expiresAt"]) else _to_principal(key)
 
 
+async def load_actor(services: Services, actor_id: ObjectId, via: auth.Via, key_id: ObjectId) -> auth.Principal | None:
+    """Return who began something, a coach or a key that acts as the company, as a principal; None if it is gone.
+
+    Raises CompanySuspended.
+    """
+    is_key = via == "apiKey" and actor_id == key_id
+    return await load_principal(services, key_id) if is_key else await team.get_principal(services, actor_id)
+
+
 async def _load(services: Services, hashes: list[str]) -> auth.KeyHolder:
     """Return the holder of the key with one of these hashes. Raises InvalidApiKey, CompanySuspended."""
     key = await _find_with_coach(services, {"hash": {"$in": hashes}})
@@ -318,16 +399,20 @@ async def _find_with_coach(services: Services, where: Filter) -> ApiKeyWithCoach
 
 
 def _to_principal(key: ApiKeyWithCoach) -> auth.Principal:
-    restrictions = key["restrictions"]
-    coach = team.to_principal(key["coach"], account.to_company(key["company"]), "apiKey", key["_id"])
-    permissions = coach.permissions
+    restrictions, company = key["restrictions"], account.to_company(key["company"])
+    if "coach" in key:
+        actor = team.to_principal(key["coach"], company, "apiKey", key["_id"])
+    else:
+        held = frozenset(key["permissions"] or ())
+        actor = auth.Principal(key["_id"], company, "KEY", "apiKey", key["name"], None, key["_id"], held)
+    permissions = actor.permissions
     if restrictions["permissions"] is not None:
         permissions &= frozenset(restrictions["permissions"])
     if restrictions["readOnly"]:
         permissions &= auth.READ_PERMISSIONS
     restricted = restrictions["readOnly"] or restrictions["permissions"] is not None
     return replace(
-        coach,
+        actor,
         permissions=permissions,
         read_only=restrictions["readOnly"],
         may_reach_out=restrictions["outreach"],
@@ -387,9 +472,12 @@ async def list_api_keys(ctx: Context) -> list[ApiKey]:
 async def create_api_key(ctx: Context, body: NewApiKey) -> CreatedApiKey:
     """Create a key.
 
-    It acts as the caller, narrowed by `restrictions`. The secret can be read again by `reveal`.
+    It acts as the caller, or with `actsAs: "company"` as the company, narrowed by `restrictions`. The secret can be
+    read again by `reveal`.
     """
-    return await create(ctx, body["name"], body["restrictions"])
+    return await create(
+        ctx, body["name"], body["restrictions"], acts_as=body["actsAs"], permissions=body["permissions"]
+    )
 
 
 @routes.get("/{keyId}/reveal", access=auth.session_only())

@@ -7,14 +7,14 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 from typing import Annotated, TypedDict
 
-from coaching_service.core import file_links
+from coaching_service.core import audit, file_links
 from coaching_service.core.auth import public
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import Forbidden, NotFound
-from coaching_service.core.fields import Default
+from coaching_service.core.fields import Default, Description
 from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
@@ -23,14 +23,16 @@ from coaching_service.people.account import service
 from coaching_service.people.customers import service as customers
 
 
-async def get(ctx: Context, file_id: ObjectId, expires: str, signature: str) -> Download:
+async def get(ctx: Context, file_id: ObjectId, expires: str, signature: str, reader: str = "") -> Download:
     """Return the file of a signed link; `expires` is its query parameter, in seconds since 1970.
 
-    Raises Forbidden if the link is not valid or has expired, NotFound if the file or its client is deleted,
-    CompanySuspended.
+    `reader` is the coach for whom the link was made, who is recorded as the reader of a client's file.
+
+    Raises Forbidden if the link is not valid or has expired, ClientDeclined if it is for what the client has turned
+    off since, NotFound if the file or its client is deleted, CompanySuspended.
     """
     expires_at = int(expires) if re.fullmatch("[1-9][0-9]{0,14}", expires) else 0
-    if not file_links.is_valid_link(ctx.services, file_id, expires_at, signature):
+    if not file_links.is_valid_link(ctx.services, file_id, expires_at, signature, reader):
         raise Forbidden(
             "The link is not valid or has expired; read the record again for a new one", code="LINK_INVALID"
         )
@@ -42,9 +44,11 @@ async def get(ctx: Context, file_id: ObjectId, expires: str, signature: str) -> 
     if customer_id is None:
         await active
     else:
-        exists, _ = await gather_reads(ctx, customers.exists(ctx.services, company_id, customer_id), active)
-        if not exists:
-            raise NotFound("file")
+        made_for = file_links.parse_reader(reader)
+        via = None if made_for is None else made_for.via
+        await gather_reads(ctx, customers.require_file_reader(ctx.services, company_id, customer_id, via), active)
+        if made_for is not None:
+            audit.record_file(ctx, company_id, customer_id, made_for)
     return replace(_to_download(ctx, file), etag=f'"{file["sha256"]}"')
 
 
@@ -79,6 +83,7 @@ class LinkQuery(TypedDict):
     """The query of a signed link."""
 
     expires: Annotated[str, Default("")]
+    reader: Annotated[str, Default(""), Description("For whom the link was made, if for a coach.")]
     signature: Annotated[str, Default("")]
 
 
@@ -100,4 +105,4 @@ async def download_file(ctx: Context, file_id: ObjectId, query: LinkQuery) -> Do
     The links are the `...Url` fields of records; they need no credential and expire after two hours. `Range` and
     `If-None-Match` are supported.
     """
-    return await get(ctx, file_id, query["expires"], query["signature"])
+    return await get(ctx, file_id, query["expires"], query["signature"], query["reader"])

@@ -168,8 +168,8 @@ StoredResult = Mapping[str, Any]
 class BatchWork(TypedDict):
     """What the next step needs: `ids` are identifiers of 12 bytes each; the steps are claimed as `claimId` says.
 
-    `arguments` are the fields of the request without the selection, `permissions` what it needs; `ok`, `failed` and
-    `results` are the result so far.
+    `arguments` are the fields of the request without the selection, `permissions` what it needs; `ok`, `failed`,
+    `results` and `skipped` are the result so far.
     """
 
     operation: str
@@ -181,25 +181,26 @@ class BatchWork(TypedDict):
     ok: int
     failed: list[StoredFailure]
     results: NotRequired[list[StoredResult]]
+    skipped: NotRequired[list[StoredResult]]
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What became of some clients or changes: how many succeeded, and what failed.
 
-    `results` say what changed of each client, None of an operation that does not say it.
+    `results` say what changed of each client, `skipped` who was left alone; None of an operation that does not say it.
     """
 
     ok: int
     failed: Sequence[StoredFailure] = field(default_factory=list)
     results: Sequence[StoredResult] | None = None
+    skipped: Sequence[StoredResult] | None = None
 
 
 # --- Long-running work of companies in the database -------------------------------------------------------------------
 
 
-MAX_ERRORS = 100
-MAX_ROW_ERRORS = 1_000  # of a table with history, where each row that is not imported is a problem
+MAX_ERRORS, MAX_ROW_ERRORS = 100, 1_000  # of a table with history each row that is not imported is a problem
 RETENTION = timedelta(days=30)
 # The clients of an import, whose erasure deletes its job.
 _CLIENTS = "work.plan.customers.answer"
@@ -482,6 +483,12 @@ _CREDENTIALS: Mapping[Via, Callable[[Context, ObjectId], Awaitable[bool]]] = {
 }
 
 
+async def is_credential_usable(ctx: Context, via: Via, credential_id: ObjectId) -> bool:
+    """Return whether the API key or the assistant that began something still has access; a session's work goes on."""
+    usable = _CREDENTIALS.get(via)
+    return usable is None or await usable(ctx, credential_id)
+
+
 def _to_stored(ctx: Context) -> StoredCaller:
     """Return the coach who calls, and through which interface, as a job keeps them."""
     caller = ctx.caller
@@ -502,11 +509,10 @@ async def _load(ctx: Context, caller: StoredCaller) -> Principal | None:
 
     None if the coach is gone, or the API key or the assistant has no access any more. Raises CompanySuspended.
     """
-    principal = await team.get_principal(ctx.services, caller["coachId"])
+    principal = await api_keys.load_actor(ctx.services, caller["coachId"], caller["via"], caller["credentialId"])
     if principal is None or principal.company.id != ctx.company_id:
         return None
-    usable = _CREDENTIALS.get(caller["via"])
-    if usable is not None and not await usable(ctx, caller["credentialId"]):
+    if not await is_credential_usable(ctx, caller["via"], caller["credentialId"]):
         return None
     return replace(
         principal,
@@ -637,8 +643,7 @@ def most_errors(job: StoredJob) -> int:
 
 
 MAX_AT_ONCE = 500  # of clients or changes that a request processes before its response
-_WAIT = timedelta(seconds=5)
-_ID_BYTES = 12
+_WAIT, _ID_BYTES = timedelta(seconds=5), 12
 
 _ENDED = "The API key, the assistant or the coach that began this has no access any more"
 
@@ -773,13 +778,11 @@ def _ids_from(job: StoredJob, count: int) -> list[ObjectId]:
 
 async def _advance(ctx: Context, job: StoredJob, count: int, outcome: Outcome) -> StoredJob | None:
     """Store what became of the next `count` identifiers; returns the job after it, None if it is not there any more."""
-    lists = {"work.failed": outcome.failed}
-    if outcome.results is not None:
-        lists["work.results"] = outcome.results
+    lists = {"failed": outcome.failed, "results": outcome.results, "skipped": outcome.skipped}
     change: dict[str, Any] = {
         "$set": {"status": "running"},
         "$inc": {"done": count, "work.ok": outcome.ok},
-        "$push": {name: {"$each": list(entries)} for name, entries in lists.items()},
+        "$push": {f"work.{name}": {"$each": list(each)} for name, each in lists.items() if each is not None},
     }
     return await _update(ctx, job, change, fields=COMPLETE)
 
@@ -789,7 +792,7 @@ async def end_batch(ctx: Context, job: StoredJob, status: JobStatus, errors: Seq
     work = job["work"]
     result: dict[str, Any] = {"ok": work["ok"], "failed": work["failed"], "batchId": job["batchId"]}
     if job["kind"] == "bulk":
-        reported = {"results": work["results"]} if "results" in work else {}
+        reported = {name: work[name] for name in ("results", "skipped") if name in work}
         result = {"requested": job["total"], **result, **reported}
     else:
         result = {"changeId": job["batchId"] if work["ok"] else None, **result}

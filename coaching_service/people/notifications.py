@@ -54,7 +54,9 @@ class Subject(TypedDict, total=False):
     time: str
     wblockId: ObjectId
     witemId: ObjectId
+    formId: ObjectId | None
     assistantId: ObjectId
+    mediaId: ObjectId
 
 
 class Notification(TypedDict):
@@ -377,6 +379,7 @@ _AT_ONCE = 4
 _SUSPENDED_PAUSE = timedelta(minutes=5)
 _MAX_COUNT = 10_000
 _FIELDS = (*customers.SCOPE_FIELDS, "name", "email", "timezone", "notifications", "customerRoleData.isArchived")
+COMPANY = "company"  # what the name of the company is called in links and cookies
 _CLIENT_SETTINGS, _COACH_SETTINGS = "/train/settings/notifications", "/app/settings/notifications"
 log = structlog.get_logger("coaching_service.notifications")
 
@@ -400,24 +403,30 @@ def sending(
 
 
 async def _run(services: Services, sources: Sources, push: PushQueue) -> None:
-    """Work until cancelled."""
+    """Work until cancelled; one looks for what is due, and several send it."""
     while True:
-        async with asyncio.TaskGroup() as tasks:
-            for _ in range(_AT_ONCE):
-                tasks.create_task(_send_all(services, sources, push))
+        if await _try_next(services, sources, push):
+            async with asyncio.TaskGroup() as tasks:
+                for _ in range(_AT_ONCE):
+                    tasks.create_task(_send_all(services, sources, push))
         await asyncio.sleep(_POLL_SECONDS)
 
 
 async def _send_all(services: Services, sources: Sources, push: PushQueue) -> None:
+    while await _try_next(services, sources, push):
+        pass
+
+
+async def _try_next(services: Services, sources: Sources, push: PushQueue) -> bool:
     try:
-        while await send_next(services, sources, push):
-            pass
+        return await send_next(services, sources, push)
     except Exception as error:
         known = error if isinstance(error, Unavailable) else as_service_error(error)
         if isinstance(known, Unavailable):
             log.warning("notifications wait", reason=known.message)
         else:
             log.exception("notification not sent, it is tried again")
+        return False
 
 
 async def send_next(services: Services, sources: Sources, push: PushQueue) -> bool:
@@ -544,13 +553,22 @@ async def _queue_mail(
         "name": addressee.name,
         "paragraphs": message.paragraphs,
         "button": message.button,
-        "link": f"{ctx.services.base_url}{message.path}",
+        "link": ctx.services.base_url + _name_company(ctx, notification["recipient"], message.path),
         "notes": message.notes,
         "reason": message.reason,
         "settings": f"{ctx.services.base_url}{addressee.settings_path}",
         "unsubscribe": make_link(ctx, notification["recipient"], notification["kind"], addressee.settings_path),
     }
     await mail.enqueue_mail(ctx, NewMail(address, message.subject, body, notification["customerId"]))
+
+
+def _name_company(ctx: Context, recipient: Recipient, path: str) -> str:
+    """Return the path of a page of a client with the name of the company, which a device without a session shows."""
+    if recipient["type"] != "client":
+        return path
+    address, mark, part = path.partition("#")
+    sealed = urlencode({COMPANY: ctx.services.vault.seal_value(COMPANY, ctx.caller.company.name)})
+    return f"{address}{'&' if '?' in address else '?'}{sealed}{mark}{part}"
 
 
 def _push_message(notification: Notification, addressee: _Addressee, message: Message) -> PushMessage:
@@ -585,6 +603,11 @@ async def make_due(ctx: Context, due: Sequence[DueNotification]) -> None:
         ctx.recorder.sends = True
     if due:
         await add(ctx, due, creates=True)
+
+
+async def find_known(ctx: Context, keys: Sequence[str]) -> set[str]:
+    """Return which of some keys have been made due in the last two weeks, whatever became of them."""
+    return {each["key"] for each in await notifications.find(ctx, {"key": {"$in": list(keys)}}, fields=("key",))}
 
 
 async def correct(ctx: Context, due: Sequence[DueNotification]) -> None:

@@ -63,8 +63,11 @@ async def get(ctx: Context) -> OwnProfile:
 async def update(ctx: Context, change: customer_models.OwnDetails) -> OwnProfile:
     """Change the profile of the caller, a client, and return it.
 
-    Raises Conflict if it has changed since `change["version"]`, NotFound if the client has been deleted.
+    Raises Conflict if it has changed since `change["version"]`, NotFound if the client has been deleted, Forbidden for
+    a coach who impersonates the client and changes `consent`.
     """
+    if change.get("consent") and ctx.caller.impersonated_by is not None:
+        raise Forbidden("An impersonation session cannot change what the client allows", code="IMPERSONATED")
     await customers.update_own(ctx, change)
     await activity_dates.record_activity(ctx, ctx.caller.id)
     return await get(ctx)
@@ -133,6 +136,7 @@ def _to_profile(ctx: Context, customer: customer_models.Customer) -> OwnProfile:
         "language": customer.get("language"),
         "loadUnit": customer.get("loadUnit"),
         "notifications": customers.get_notifications(customer),
+        "consent": customers.complete_consent(customer),
         "profilePhotoUrl": customers.profile_photo_url(ctx, customer),
         "createdAt": customer["createdAt"],
         "updatedAt": customer["updatedAt"],

@@ -7,9 +7,10 @@ from typing import Annotated, Literal, TypeAlias, TypedDict
 from marshmallow import fields
 from marshmallow.validate import OneOf
 
-from coaching_service.core.auth import anyone
+from coaching_service.core.auth import CUSTOMERS, anyone, with_password_only, within
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
+from coaching_service.core.errors import Forbidden
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import UNSET, Default, Description, Partial
 from coaching_service.core.http.routes import Routes
@@ -44,7 +45,10 @@ class CurrentUser(UserSettings):
     name: str
     email: Annotated[str | None, fields.String(metadata={"maxLength": 254, "minLength": 1, "format": "idn-email"})]
     emailConfirmed: Annotated[bool, Description("Whether the e-mail address of the sign-in is confirmed.")]
-    role: Literal["OWNER", "EMPLOYEE", "CUSTOMER"]
+    role: Annotated[
+        Literal["OWNER", "EMPLOYEE", "KEY", "CUSTOMER"],
+        Description("`KEY`: an API key that acts as the company, with its `_id` and name."),
+    ]
     companyId: ObjectId
     permissions: Annotated[list[str], Description("`area.action`, e.g. `customers.view`, as this credential has them.")]
     via: Annotated[str, fields.String(validate=OneOf(("session", "apiKey", "application")))]
@@ -74,8 +78,13 @@ async def _get_notifications(ctx: Context) -> NotificationSettings:
 
 @transactional
 async def update(ctx: Context, change: CurrentUserChange) -> CurrentUser:
-    """Change what the caller chooses, and return the caller. Raises NotFound if it has been deleted."""
+    """Change what the caller chooses, and return the caller.
+
+    Raises NotFound if it has been deleted, Forbidden if a key that acts as the company changes notifications.
+    """
     if settings := change.get("notifications"):
+        if ctx.caller.role == "KEY":
+            raise Forbidden("A key that acts as the company has no notification settings")
         if ctx.caller.is_coach:
             await team.set_notifications(ctx, settings)
         else:
@@ -89,7 +98,7 @@ async def update(ctx: Context, change: CurrentUserChange) -> CurrentUser:
 routes = Routes("/me", tag="Account")
 
 
-@routes.get("", access=anyone())
+@routes.get("", access=with_password_only(anyone()))
 async def get_me(ctx: Context) -> CurrentUser:
     """Read the authenticated caller.
 
@@ -100,7 +109,7 @@ async def get_me(ctx: Context) -> CurrentUser:
 
 @routes.patch(
     "",
-    access=anyone(),
+    access=within(CUSTOMERS.name, with_password_only(anyone())),
     body=input_of(UserSettings, name="CurrentUserChange", description="What to change.")(),
     example={"notifications": {"digest": {"mail": False}, "quietFrom": "22:00", "quietTo": "07:00"}},
 )
@@ -108,6 +117,6 @@ async def update_me(ctx: Context, body: CurrentUserChange) -> CurrentUser:
     """Change what the authenticated caller chooses.
 
     Settings that are left out stay as they are. A boolean for a kind of notification is taken for all its channels. A
-    client changes the same settings with PATCH /customer/me.
+    client changes the same settings with PATCH /customer/me. An application changes those of the coach who allowed it.
     """
     return await update(ctx, body)

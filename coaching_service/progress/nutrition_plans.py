@@ -219,7 +219,7 @@ async def delete(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> None
 
 
 def _to_plan(ctx: Context, stored: StoredPlan) -> PlanVersion:
-    return {**take(PlanVersion, stored), "url": str(file_url(ctx.services, stored["fileId"]))}
+    return {**take(PlanVersion, stored), "url": str(file_url(ctx, stored["fileId"]))}
 
 
 # --- Checks of the numbers of plan versions ---------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import TypedDict
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.training.visibility import service as visibility
+from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.reports import blocks
 from coaching_service.training.workouts.reports import blocks as client_queries
 from coaching_service.training.workouts.reports.blocks import CalendarDay
@@ -41,6 +42,12 @@ async def list_own_days(
     if hidden is None:
         hidden = await visibility.find_hidden_days(ctx, ctx.caller.id, str(first), str(last))
     return await blocks.list_days(ctx, ctx.caller.id, first, last, today=today, without=hidden)
+
+
+async def list_latest_done(ctx: Context, count: int) -> list[Block]:
+    """Return the latest workouts that the caller, a client, has done something of, at most `count`."""
+    hidden = await visibility.find_days_hidden_from_caller(ctx, ctx.caller.id)
+    return await blocks.find_latest_done(ctx, ctx.caller.id, count, without=hidden)
 
 
 async def get_done_month(ctx: Context, month: str | None) -> DoneMonth:

@@ -250,7 +250,7 @@ def _key(photo: StoredPhoto | None) -> str | None:
 
 
 def _url(ctx: Context, photo: StoredPhoto | None, field: Literal["fileId", "thumbnailId"]) -> str | None:
-    return None if photo is None else file_url(ctx.services, photo[field])
+    return None if photo is None else file_url(ctx, photo[field])
 
 
 def _file_ids(stored: StoredPhotos | None, side: str) -> list[ObjectId]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
@@ -24,8 +24,8 @@ from coaching_service.people.notification_settings import Kind
 from coaching_service.people.notifications import DueNotification, Message, Notification, Subject
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.items.service import time_of_day
-from coaching_service.training.workouts.reports.blocks import find_agenda
-from coaching_service.training.workouts.reports.models import AgendaBlock
+from coaching_service.training.workouts.reports.blocks import find_agenda, find_unanswered_forms
+from coaching_service.training.workouts.reports.models import AgendaBlock, UnansweredForm
 
 CHECK_INS_AT = "09:00"
 _DAY = timedelta(days=1)
@@ -157,7 +157,9 @@ async def write_workout(ctx: Context, notification: Notification) -> Message | N
 
 
 async def write_check_ins(ctx: Context, notification: Notification) -> Message | None:
-    """Return what to send of the check-ins of a day; None if they are done, deleted or not to be seen."""
+    """Return what to send of the check-ins of a day, or of what a coach reminds of; None if there is nothing to do."""
+    if "formId" in notification["subject"]:
+        return await _write_form_reminder(ctx, notification)
     open_check_ins = [block for block in await _read_day(ctx, notification) if block["isOpenCheckIn"]]
     if not open_check_ins:
         return None
@@ -199,3 +201,105 @@ def _names(blocks: Sequence[AgendaBlock]) -> str:
 
 def _event(notification: Notification, block: AgendaBlock) -> dict[str, EventValue]:
     return {"date": notification["subject"]["date"], "wblockId": block["_id"]}
+
+
+# --- What a coach reminds of: forms of earlier days without an answer, once a local day of the client -----------------
+
+
+SkippedReminder = Literal["NOTHING_OVERDUE", "REMINDED_TODAY"]
+
+
+async def find_not_reminded(
+    ctx: Context, customer_ids: Sequence[ObjectId], form_id: ObjectId | None
+) -> dict[ObjectId, SkippedReminder]:
+    """Return which of these clients are not reminded of overdue forms, and why. Access is not checked.
+
+    Those without one that they see, who are archived or do not train today, and who have been reminded today.
+    """
+    days = await _load_days(ctx, customer_ids)
+    known = await notifications.find_known(ctx, [_form_key(each, day) for each, day in days.items()])
+    overdue = await _find_overdue(ctx, days, form_id)
+    return {
+        each: "REMINDED_TODAY" if each in days and _form_key(each, days[each]) in known else "NOTHING_OVERDUE"
+        for each in customer_ids
+        if each not in overdue or _form_key(each, days[each]) in known
+    }
+
+
+async def remind_of_forms(ctx: Context, customer_ids: Sequence[ObjectId], form_id: ObjectId | None) -> None:
+    """Remind clients of their overdue forms, in the transaction of `ctx` in which `find_not_reminded` left them."""
+    days = await _load_days(ctx, customer_ids)
+    await notifications.make_due(
+        ctx,
+        [
+            DueNotification(
+                key=_form_key(client, day),
+                kind="checkIns",
+                recipient={"type": "client", "_id": client},
+                due_at=now(),
+                customer_id=client,
+                subject={"date": str(day.today), "formId": form_id},
+            )
+            for client, day in days.items()
+        ],
+    )
+
+
+def _form_key(client: ObjectId, day: ClientDay) -> str:
+    return f"forms:{client}:{day.today}"
+
+
+async def _load_days(ctx: Context, customer_ids: Sequence[ObjectId]) -> dict[ObjectId, ClientDay]:
+    """Return the local date of each of these clients who is not archived."""
+    active = await bulk.load_active(ctx, list(customer_ids))
+    zones = {each: client["timezone"] or ctx.caller.company.timezone for each, client in active.items()}
+    return {each: ClientDay(ctx.caller.today(zone), zone) for each, zone in zones.items()}
+
+
+async def _find_overdue(
+    ctx: Context, days: Mapping[ObjectId, ClientDay], form_id: ObjectId | None
+) -> dict[ObjectId, list[UnansweredForm]]:
+    """Return the overdue forms of each client who has any, without those of hidden days and of absences."""
+    if not days:
+        return {}
+    last = str(max(day.today for day in days.values()))
+    forms = await find_unanswered_forms(ctx, list(days), last, form_id)
+    first = min((form["date"] for form in forms), default=last)
+    absences = await availability.get_absences(ctx, list(days), first, last)
+    overdue: dict[ObjectId, list[UnansweredForm]] = {}
+    for client in dict.fromkeys(form["customerId"] for form in forms):
+        today, away = str(days[client].today), absences[client]
+        if today in away:
+            continue
+        hidden = await visibility.find_hidden_days(ctx, client, first, last)
+        of_client = [
+            form
+            for form in forms
+            if form["customerId"] == client
+            and form["date"] < today
+            and form["date"] not in away
+            and form["date"] not in hidden
+        ]
+        if of_client:
+            overdue[client] = of_client
+    return overdue
+
+
+async def _write_form_reminder(ctx: Context, notification: Notification) -> Message | None:
+    client, form_id = notification["recipient"]["_id"], notification["subject"]["formId"]
+    forms = (await _find_overdue(ctx, await _load_days(ctx, [client]), form_id)).get(client)
+    if not forms:
+        return None
+    company = ctx.caller.company.name
+    are_several = len(forms) > 1
+    return Message(
+        subject=subject_with(company, "Your check-in with {}", "Your check-in is not answered yet"),
+        paragraphs=[f"{f'{len(forms)} check-ins are' if are_several else 'A check-in is'} not answered yet."],
+        button="Answer them" if are_several else "Answer it",
+        path="/train" if are_several else f"/train/workouts/{forms[0]['_id']}",
+        reason=_reason(ctx),
+        title="Your check-in is not answered yet",
+        text="Your coach reminds you of it",
+        details=", ".join(dict.fromkeys(form["formName"] for form in forms)),
+        event={"date": forms[0]["date"], "wblockId": forms[0]["_id"]},
+    )

@@ -423,7 +423,7 @@ class Supervisor:
             plan.metrics_listening,
             prepares,
             listens_at_once,
-            plan.with_demo and listens_at_once,
+            plan.with_demo,
             self._embedded,
             plan.host,
             plan.port,

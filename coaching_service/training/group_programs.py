@@ -17,12 +17,13 @@ from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.database.portable import TEMPLATES, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import Forbidden, InvalidFields, NotFound, invalid_field
+from coaching_service.core.errors import Conflict, Forbidden, InvalidFields, NotFound, invalid_field
 from coaching_service.core.fields import Default, Description, Label, take
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import bulk
-from coaching_service.people.customers.models import Customer, CustomersCreated, GroupsChanged
+from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.models import Customer, CustomerGroup, CustomersCreated, GroupsChanged
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import DatedProgram, ProgramDeleted
@@ -106,6 +107,18 @@ class GroupProgramContent(_GroupProgram):
 
 class StoredGroupProgram(GroupProgramContent, Stored):
     """A stored group program."""
+
+
+class GroupChange(TypedDict):
+    """The new name of a group."""
+
+    name: Annotated[str, GroupName(), Description("The new name.")]
+    merge: Annotated[
+        bool,
+        validation.Boolean(),
+        Default(False),
+        Description("Whether the clients join a group of this name that exists; it keeps its program. Default: false."),
+    ]
 
 
 class GroupProgram(GroupProgramContent):
@@ -208,7 +221,9 @@ async def set_program(ctx: Context, name: str, change: GroupProgramChange) -> in
 
 async def _require_in_scope(ctx: Context, group: str) -> None:
     if await bulk.has_members_beyond_scope(ctx, group):
-        raise Forbidden("Clients of this group are assigned to other coaches")
+        raise Forbidden(
+            "This group includes clients of other coaches, or clients who have turned off assistants or applications"
+        )
 
 
 @transactional
@@ -227,6 +242,48 @@ async def _enrol_member(ctx: Context, name: str, customer_id: ObjectId, given: _
     clients = await bulk.load_active(ctx, [customer_id])
     groups = await find_named(ctx, [name])
     return any([await _enrol(ctx, group, client, given) for client in clients.values() for group in groups])
+
+
+async def rename(ctx: Context, group: str, change: GroupChange) -> CustomerGroup:
+    """Give a group another name, with its program and those that clients have by it, as one batch.
+
+    No client joins or leaves a group by that: no program begins or ends. Raises NotFound for a group without clients
+    and program, Conflict if there is one of the new name, unless both are to be merged, and Forbidden if a client of
+    either is outside of the coach's scope.
+    """
+    name = change["name"]
+    sizes = {each["name"]: each["count"] for each in await customers.list_groups(ctx)}
+    programs_of = {each["groupName"] for each in await find_named(ctx, [group, name])}
+    for each in {group, name}:
+        await _require_in_scope(ctx, each)
+    if group not in sizes.keys() | programs_of:
+        raise NotFound("group")
+    if name == group:
+        return {"name": name, "count": sizes.get(name, 0)}
+    if name in sizes.keys() | programs_of and not change["merge"]:
+        raise Conflict("There is a group of this name; send merge: true to put both together", code="GROUP_EXISTS")
+    ctx = replace(ctx, batch_id=ObjectId())
+    for archived in (False, True):
+        async for ids in bulk.iterate_matching(ctx, {"archived": archived, "groups": [group]}, _MEMBERS_AT_ONCE):
+            await _rename_members(ctx, ids, group, name)
+    await _rename_program(ctx, group, name)
+    sizes = {each["name"]: each["count"] for each in await customers.list_groups(ctx)}
+    return {"name": name, "count": sizes.get(name, 0)}
+
+
+@transactional
+async def _rename_members(ctx: Context, ids: list[ObjectId], group: str, name: str) -> None:
+    await assignments.rename_group(ctx, await bulk.rename_group(ctx, ids, group, name), group, name)
+
+
+@transactional
+async def _rename_program(ctx: Context, group: str, name: str) -> None:
+    by_name = {each["groupName"]: each for each in await find_named(ctx, [group, name])}
+    if group in by_name:
+        await group_programs.delete(ctx, {"groupName": group})
+        if name not in by_name:
+            content = take(GroupProgramContent, by_name[group])
+            await group_programs.upsert(ctx, {"groupName": name}, {**content, "groupName": name})
 
 
 @transactional
@@ -360,3 +417,27 @@ async def delete_group_program(ctx: Context, name: str) -> None:
     Clients who have it keep it.
     """
     await remove_program(ctx, name)
+
+
+group_routes = Routes(
+    "/coach/customers/groups/{name}",
+    tag="Customers",
+    path_descriptions={"name": "The name of a group, percent-encoded."},
+)
+
+
+@group_routes.patch(
+    "",
+    access=coach(CUSTOMERS.EDIT),
+    request_class="bulk",
+    errors=(NotFound, Conflict),
+    example={"name": "Evening"},
+    path_fields=_NAME,
+)
+async def update_customer_group(ctx: Context, name: str, body: GroupChange) -> CustomerGroup:
+    """Rename a group of clients.
+
+    Archived ones too; the program of the group, and those that clients have by it, stay as they are. The clients are
+    changed a few hundred at a time: repeat a request that was cut off with `merge`.
+    """
+    return await rename(ctx, name, body)

@@ -37,7 +37,7 @@ from coaching_service.training.workouts.blocks.service import ClientCalendar, ha
 
 
 # What becomes of what was planned in an absence: it is moved, with everything later, or removed.
-ResumeMode = Literal["shift", "drop"]
+ResumeMode = Literal["shift", "weeks", "drop"]
 
 
 # `from` is a keyword of Python, so this type has the functional form.
@@ -47,8 +47,8 @@ _Return = TypedDict(
         "mode": Annotated[
             ResumeMode,
             Description(
-                "`shift`: what was planned in the absence, and everything later, moves by its length. `drop`: what was "
-                "planned in the absence is removed."
+                "`shift`: what was planned in the absence, and everything later, moves by its length. `weeks`: by "
+                "whole weeks, rounded up, so that weekdays stay. `drop`: what was planned in the absence is removed."
             ),
         ],
         "from": Annotated[str, validation.AbsenceDate(), Description("The first day on which the client trains.")],
@@ -66,7 +66,7 @@ class ResumedSchedule(ClearedSchedule):
     availability: Annotated[Availability, Description("The absence, which ends before the first day.")]
 
 
-_LAST_DATE = "9999-12-31"
+_LAST_DATE, _WEEK = "9999-12-31", 7
 
 
 @transactional
@@ -81,8 +81,8 @@ async def resume(
 ) -> ResumedSchedule:
     """End the latest absence of a client before the date `back`, the first day of training.
 
-    `shift` moves what was planned in the absence and later by its length, `drop` removes what was planned in it, None
-    leaves it; what is done stays. Raises Conflict if there is no absence to return from (see
+    `shift` moves what was planned in the absence and later by its length, `weeks` by whole weeks, `drop` removes what
+    was planned in it, None leaves it; what is done stays. Raises Conflict if there is no absence to return from (see
     availability.find_absence_before), NotFound, Forbidden, and InvalidFields if there are more than 500 blocks, or if a
     date would leave the calendar; `field` is the field of the request that has the date `back`.
     """
@@ -102,7 +102,7 @@ async def resume(
         return {**cleared.result, "availability": ended}
     blocks = await schedule.get_regular_blocks(ctx, calendar, absence["from"], _LAST_DATE, field) if mode else []
     moved = [block for block in blocks if has_nothing_done(block)]
-    days = days_between(absence["from"], back)
+    days = count_days(absence["from"], back, mode)
     changed = await block_batches.shift(ctx, calendar, moved, absence["from"], days, field, dry_run=dry_run)
     return {
         "dryRun": dry_run,
@@ -113,6 +113,12 @@ async def resume(
         "kept": len(blocks) - len(moved),
         "availability": ended,
     }
+
+
+def count_days(first: str, back: str, mode: ResumeMode | None) -> int:
+    """Return by how many days a return on the date `back` moves what was planned from `first` on."""
+    days = days_between(first, back)
+    return days if mode != "weeks" else -(-days // _WEEK) * _WEEK
 
 
 # --- Returns from absences over REST ----------------------------------------------------------------------------------
@@ -127,7 +133,7 @@ routes = Routes("/coach/customers/{customerId}/schedule/resume", tag="Schedule",
     status=200,
     body=input_of(ScheduleResumption, validation.DryRun)(),
     errors=(Conflict,),
-    example={"from": "2026-05-06", "mode": "shift"},
+    example={"from": "2026-05-06", "mode": "weeks"},
 )
 async def resume_schedule(ctx: Context, customer_id: ObjectId, body: ScheduleResumption) -> ResumedSchedule:
     """Resume training after an absence.
@@ -161,7 +167,7 @@ class AvailabilityToSet(CustomerArgument):
     note = validation.Text(max_length=500, **optional("Shown to the client."))
     planned = validation.Choice(
         *get_args(ResumeMode),
-        **optional("With back: shift what was planned since, or drop it. Default: neither."),
+        **optional("With back: shift what was planned since (weeks: by whole weeks), or drop it. Default: neither."),
     )
 
     @validates_schema(skip_on_field_errors=False)
@@ -249,8 +255,8 @@ async def _resume(
     dates = [str(block["date"]) for block in moved]
     now = await customers.resolve_today(ctx, customer_id)
     sentences = [f"Set {await _name(ctx, customer_id)} back from {name_days([back], now)}: {write_period(period)}"]
-    if planned == "shift":
-        shifted = f" by {days_between(period['from'], back)} days, to {name_days(dates, now)}" if dates else ""
+    if planned in ("shift", "weeks"):
+        shifted = f" by {count_days(period['from'], back, planned)} days, to {name_days(dates, now)}" if dates else ""
         sentences.append(f"moved {_count(len(moved))}{shifted}")
     elif planned == "drop":
         sentences.append(f"removed {_count(len(result['removed']))}")

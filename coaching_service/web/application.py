@@ -1,9 +1,9 @@
-"""The aiohttp handlers of the declared pages, one request of a page, and pages that stream the progress of a task."""
+"""The aiohttp handlers of the declared pages, and one request of a page."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import partial
@@ -15,14 +15,14 @@ from aiohttp import web
 from marshmallow import ValidationError
 from multidict import MultiDict
 
-from coaching_service.core import errors
+from coaching_service.core import audit, errors
 from coaching_service.core.auth import CUSTOMERS, Principal, check_access
-from coaching_service.core.database.context import Context, schedule_key
+from coaching_service.core.database.context import ClientsSeen, Context, schedule_key
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import zone_of
 from coaching_service.core.http.handlers import HandlerDependencies
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
-from coaching_service.core.http.request_parsing import is_disconnected, network_address
+from coaching_service.core.http.request_parsing import device_of, is_disconnected, network_address
 from coaching_service.core.http.responses import Download
 from coaching_service.core.http.server import interrupting
 from coaching_service.core.http.uploads import Upload
@@ -94,7 +94,8 @@ class PageRequest:
         if self.page.access.audience not in _COUNTERS or not self.page.template:
             return await handler_result, {}
         name, count = _COUNTERS[self.page.access.audience]
-        result, number = await gather_reads(self.ctx, handler_result, count(self.ctx))
+        counting = replace(self.ctx, clients_seen=ClientsSeen())  # it shows no client
+        result, number = await gather_reads(self.ctx, handler_result, count(counting))
         return result, {name: number}
 
     async def _read_page(self) -> Any:
@@ -162,81 +163,12 @@ def _describe(ctx: Context, change: ChangeSummary) -> str:
     return f"{author} on {format_date(at.date())} at {at:%H:%M} ({what[:1].lower()}{what[1:]})"
 
 
-# --- Pages that stream the progress of a long task; they need no script -----------------------------------------------
-
-
-_PLACEHOLDER = "<!--progress-->"
-_MAX_UPDATES = 50
-
-
-async def stream_task(
-    request: web.Request,
-    browser_session: browser_sessions.BrowserSession,
-    task: web_pages.StreamedTask,
-    check: Callable[[], Awaitable[object]],
-) -> web.StreamResponse:
-    """Run `task` and stream its page; each step appends a progress bar.
-
-    The task continues when the browser disconnects. `check` is called between the steps: what it raises ends the task.
-    """
-    page = rendering.render_page(request, browser_session, task.template, task.variables | {"total": task.total})
-    before, _, after = (page.text or "").partition(_PLACEHOLDER)
-    headers = {**page.headers, "X-Request-Id": request[REQUEST_ID], "Server": "coaching-service"}
-    headers.pop("Content-Length", None)
-    response = web.StreamResponse(headers=headers)
-    await response.prepare(request)
-    stream = _ProgressStream(request, response, task.total, check)
-    await stream.write(before.encode() + stream.render_progress(0))
-    variables: dict[str, Any] = {
-        **task.variables,
-        "csrf_token": browser_session.csrf_token,
-        "return_url": task.return_url,
-        "error": None,
-        "result": None,
-    }
-    try:
-        variables["result"] = await task.run(stream.report)
-        await stream.write(stream.render_progress(task.total))
-    except Exception as error:  # noqa: BLE001 - the response has started, so the page itself shows the error
-        variables["error"] = error_pages.to_service_error(request, error).message
-    await stream.write(rendering.render_fragment(request, "result.html", variables) + after.encode())
-    with suppress(ConnectionError):
-        await response.write_eof()
-    return response
-
-
-class _ProgressStream:
-    def __init__(
-        self,
-        request: web.Request,
-        response: web.StreamResponse,
-        total: int,
-        check: Callable[[], Awaitable[object]],
-    ) -> None:
-        self.request, self.response, self.total, self.check = request, response, total, check
-        self.reported = 0
-
-    async def report(self, done: int) -> None:
-        """Append a progress bar, at most `_MAX_UPDATES` in all. Raises what the check raises."""
-        if done - self.reported >= self.total / _MAX_UPDATES:
-            self.reported = done
-            await self.check()
-            await self.write(self.render_progress(done))
-
-    def render_progress(self, done: int) -> bytes:
-        return rendering.render_fragment(self.request, "progress_bar.html", {"done": done, "total": self.total})
-
-    async def write(self, part: bytes) -> None:
-        with suppress(ConnectionError):
-            await self.response.write(part)
-
-
 # --- The aiohttp handlers of the declared pages -----------------------------------------------------------------------
 
 
 _CONSENT_REPEATED = "This request has already been answered. If the application is still waiting, start again there."
+_SIGN_IN_AGAIN = "Sign in again first. Nothing was changed."
 _LONGEST_ADDRESS = 8_000  # the server refuses one of more than 8,190 bytes
-_TASK_REPEATED = "This has already been started. To repeat it, select the clients again."
 _AiohttpHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -295,6 +227,12 @@ class WebApplication:
             return error_pages.error_response(request, browser_session, error_pages.to_service_error(request, error))
         if isinstance(error, errors.Unauthorized):
             return browser_sessions.redirect_to_sign_in(request, browser_session)
+        security_path = f"{browser_sessions.home_of(browser_session.principal)}/settings/security"
+        if isinstance(error, errors.SecondFactorMissing):
+            return browser_sessions.redirect_response(browser_session, web_pages.Redirect(security_path))
+        if isinstance(error, errors.Forbidden) and error.code == "SIGN_IN_AGAIN":
+            redirect = web_pages.Redirect(security_path, _SIGN_IN_AGAIN)
+            return browser_sessions.redirect_response(browser_session, redirect)
         return error_pages.render_error(request, browser_session, error_pages.to_service_error(request, error))
 
     async def _count(self, request: web.Request, browser_session: browser_sessions.BrowserSession) -> None:
@@ -348,6 +286,7 @@ class WebApplication:
             browser_session.principal,
             request_id=request[REQUEST_ID],
             network_address=network_address(request, self.dependencies.proxies),
+            device=device_of(request),
             is_disconnected=partial(is_disconnected, request),
             operation=camel_case(page.name),
         )
@@ -438,11 +377,21 @@ class WebApplication:
             return self._render_reauthentication(page_request, values, forms.FormState(browser_sessions.FORM_NAME))
         try:
             session = await browser_sessions.sign_in(
-                page_request.ctx, credentials, browser_sessions.device_of(request), browser_session.device_tokens
+                page_request.ctx, credentials, page_request.ctx.device, browser_session.device_tokens
+            )
+        except errors.SecondFactorRequired as required:
+            prefix, methods = browser_sessions.FORM_NAME, " ".join(required.details["methods"])
+            asked = MultiDict({f"{prefix}.challenge": required.details["challenge"], f"{prefix}.methods": methods})
+            return self._render_reauthentication(
+                page_request, values, forms.FormState(browser_sessions.FORM_NAME, asked)
             )
         except (ValidationError, *error_pages.FORM_ERRORS) as error:
+            if isinstance(error, errors.SignInRejected) and error.code == "CHALLENGE_REJECTED":
+                credentials = MultiDict()
+            is_code = f"{browser_sessions.FORM_NAME}.challenge" in credentials
+            schema = browser_sessions.CODE_SCHEMA if is_code else browser_sessions.SCHEMA
             form_state, status = error_pages.reject(
-                browser_sessions.FORM_NAME, page.path, credentials, error, forms.field_names(browser_sessions.SCHEMA)
+                browser_sessions.FORM_NAME, page.path, credentials, error, forms.field_names(schema)
             )
             return self._render_reauthentication(page_request, values, form_state, status)
         browser_session = await browser_session.signed_in(session)
@@ -496,6 +445,7 @@ class WebApplication:
         async with self.dependencies.limiter(page.request_class, page_request.ctx):
             page_request = await page_request.after_waiting()
             result, unread = await page_request.read_variables()
+        audit.record_access(page_request.ctx, audit.kind_of_path(page.path))
         if isinstance(result, web.StreamResponse):
             return result
         if isinstance(result, Download):
@@ -545,6 +495,7 @@ class WebApplication:
             async with stored_file as page_with_file, limiter:
                 page_request = await page_request.after_waiting()
                 result = await self._run_handler(replace(page_request, page=page_with_file), arguments, claim)
+            audit.record_access(page_request.ctx, audit.kind_of_path(page.path))
         except (ValidationError, *error_pages.FORM_ERRORS) as failure:
             if page.on is None or (isinstance(failure, errors.NotFound) and page.form is None):
                 raise
@@ -562,8 +513,6 @@ class WebApplication:
             if isinstance(error, errors.ServiceError):
                 response.headers.update(error.headers)
             return response
-        if isinstance(result, web_pages.StreamedTask):
-            return await self._run_task(page_request, result, claim)
         if isinstance(result, web_pages.QueuedTask):
             result = web_pages.Redirect(await result.begin(claim))
         return await self._form_response(page_request, result, data)
@@ -576,18 +525,6 @@ class WebApplication:
             return await page.handler(ctx, **arguments)
         page_url = self._page_url(page, page_request.request)
         return await forms.run_once(ctx, claim, page, page_url, arguments)
-
-    async def _run_task(
-        self, page_request: PageRequest, task: web_pages.StreamedTask, claim: Claim | None
-    ) -> web.StreamResponse:
-        browser_session = page_request.browser_session
-        if claim is not None and not await forms.is_first(page_request.ctx, claim):
-            return browser_sessions.redirect_response(
-                browser_session, web_pages.Redirect(task.return_url, _TASK_REPEATED)
-            )
-        async with self.dependencies.limiter(page_request.page.request_class, page_request.ctx):
-            await page_request.after_waiting()
-            return await stream_task(page_request.request, browser_session, task, page_request.ctx.with_current_caller)
 
     async def _form_response(self, page_request: PageRequest, result: Any, data: forms.FormData) -> web.StreamResponse:
         if isinstance(result, web.StreamResponse):
@@ -603,4 +540,4 @@ class WebApplication:
             page = page_request.page
             form_state = forms.FormState(page.form_name, data) if page.preview_of is not None else None
             return await self._render_form_page(page_request, form_state, result.variables)
-        raise TypeError(f"{page_request.page.path}: a form returns a Redirect, Render or StreamedTask")
+        raise TypeError(f"{page_request.page.path}: a form returns a Redirect or Render")

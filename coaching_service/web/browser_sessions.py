@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import base64
 import re
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TypedDict
+from typing import Annotated, Any, TypedDict
 from urllib.parse import SplitResult, unquote, urlencode, urlsplit
 
 import orjson
 from aiohttp import web
+from marshmallow import Schema, ValidationError
 from multidict import MultiDict
 
 from coaching_service.core.auth import Principal, new_token
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.errors import CompanySuspended, Forbidden
+from coaching_service.core.errors import BadRequest, CompanySuspended, Forbidden
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Text
 from coaching_service.people.identities import models
 from coaching_service.people.identities.models import SubjectKind
+from coaching_service.people.notifications import COMPANY
+from coaching_service.people.second_factor.challenges import LIFETIME
+from coaching_service.people.second_factor.models import Assertion, ChallengeAnswer
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.sessions.models import Credentials
 from coaching_service.people.sessions.web_sessions import StartedSession
@@ -33,6 +37,7 @@ _SESSION_ENDED = "Your session has ended, so nothing was changed. Sign in and tr
 _NOTICE_SECONDS = 60
 _NOTICE_BYTES = 2_700  # with its encoding and signature less than the 4,096 bytes beyond which browsers ignore a cookie
 _DEVICE_TOKENS, _DEVICE_SEPARATOR = 5, "|"  # how many accounts of a browser are known
+MAX_ANSWER = 50_000  # characters of the answer of a passkey
 _NONCE_BYTES, _NONCE_LENGTH = 9, 12  # bytes, and the characters that they are in base64
 
 
@@ -65,6 +70,8 @@ class BrowserSession:
     A form's CSRF token is a random number and its signature with a secret that only this browser's cookies hold: the
     session token or, before sign-in, the `visitor` cookie. `is_suspended`: the session is one of a suspended company,
     and continues when that is resumed. `device_tokens`: of the accounts that signed in on this browser.
+    `known_company`: the name of the company of the last client who was signed in, until the client signs out, or of the
+    one whose mail has led here.
     """
 
     services: Services
@@ -74,6 +81,7 @@ class BrowserSession:
     is_new_visitor: bool
     is_suspended: bool = False
     device_tokens: tuple[str, ...] = ()
+    known_company: str = ""
 
     @classmethod
     async def from_request(cls, services: Services, request: web.Request) -> BrowserSession:
@@ -89,9 +97,18 @@ class BrowserSession:
         except CompanySuspended:
             is_suspended = True
         visitor_id = request.cookies.get(cookie_name(services, "visitor"))
-        is_new_visitor = not visitor_id
-        device_tokens = device_tokens_of(services, request)
-        return cls(services, token, principal, visitor_id or new_token(), is_new_visitor, is_suspended, device_tokens)
+        return cls(
+            services,
+            token,
+            principal,
+            visitor_id or new_token(),
+            is_new_visitor=not visitor_id,
+            is_suspended=is_suspended,
+            device_tokens=device_tokens_of(services, request),
+            known_company=_read_signed(services, request, COMPANY)
+            or services.vault.open_value(COMPANY, request.query.get(COMPANY, ""))
+            or "",
+        )
 
     @classmethod
     def anonymous(cls, services: Services) -> BrowserSession:
@@ -162,31 +179,43 @@ class BrowserSession:
             self._delete_cookie(response, "session")
             if ends_session:
                 response.headers["Clear-Site-Data"] = '"storage"'
+                self._delete_cookie(response, COMPANY)
         elif self.token and self.principal is not None and not self.principal.is_coach:
             lifetime = int(web_sessions.CUSTOMER_LIFETIME.total_seconds())
             self._set_cookie(response, "session", self.token, lifetime)
+            if self.principal.company.name != self.known_company:
+                replace(self, known_company=self.principal.company.name).remember_company(response)
         if self.is_new_visitor and self.principal is None:
             self._set_cookie(response, "visitor", self.visitor_id, None)
+
+    def remember_company(self, response: web.StreamResponse) -> None:
+        """Set the cookie with the name of the known company."""
+        self._set_signed(response, COMPANY, self.known_company, int(models.LIFETIME.total_seconds()))
 
     def set_notice(self, response: web.StreamResponse, notice: str, change_id: ObjectId | None = None) -> None:
         """Store a sentence that the next page shows, cut if it is too long, with the change that it reports, if any."""
         short = notice.encode()[:_NOTICE_BYTES].decode(errors="ignore")
-        stored = orjson.dumps([short if short == notice else f"{short} …", change_id and str(change_id)])
-        text = base64.urlsafe_b64encode(stored).decode()
-        signature = self.services.vault.sign(f"notice:{text}")
-        self._set_cookie(response, "notice", f"{text}.{signature}", _NOTICE_SECONDS)
+        stored = [short if short == notice else f"{short} …", change_id and str(change_id)]
+        self._set_signed(response, "notice", stored, _NOTICE_SECONDS)
 
     def read_notice(self, request: web.Request) -> Notice:
         """Return the sentence stored for this page; it may be empty."""
-        text, _, signature = request.cookies.get(cookie_name(self.services, "notice"), "").partition(".")
-        if not text or not self.services.vault.verify_signature(f"notice:{text}", signature):
-            return Notice("", None)
-        notice, change_id = orjson.loads(base64.urlsafe_b64decode(text))
+        notice, change_id = _read_signed(self.services, request, "notice") or ("", None)
         return Notice(notice, ObjectId(change_id) if change_id else None)
+
+    def set_provider_state(self, response: web.StreamResponse, state: str) -> None:
+        """Store what the browser keeps of a sign-in at the OpenID provider; empty: nothing more."""
+        if state:
+            self._set_cookie(response, "provider", state, int(LIFETIME.total_seconds()))
+        else:
+            self._delete_cookie(response, "provider")
 
     def clear_notice(self, response: web.StreamResponse) -> None:
         """Delete the stored sentence, which has been shown."""
         self._delete_cookie(response, "notice")
+
+    def _set_signed(self, response: web.StreamResponse, name: str, value: object, max_age: int) -> None:
+        self._set_cookie(response, name, self.services.vault.seal_value(name, value), max_age)
 
     def _set_cookie(self, response: web.StreamResponse, name: str, value: str, max_age: int | None) -> None:
         response.set_cookie(
@@ -203,6 +232,11 @@ class BrowserSession:
         response.del_cookie(
             cookie_name(self.services, name), path="/", httponly=True, secure=is_secure(self.services), samesite="Lax"
         )
+
+
+def _read_signed(services: Services, request: web.Request, name: str) -> Any:
+    """Return the value of a signed cookie; None without one, or if another service has written it."""
+    return services.vault.open_value(name, request.cookies.get(cookie_name(services, name), ""))
 
 
 def is_secure(services: Services) -> bool:
@@ -237,10 +271,9 @@ def device_tokens_of(services: Services, request: web.Request) -> tuple[str, ...
     return tuple(cookie.split(_DEVICE_SEPARATOR)[:_DEVICE_TOKENS]) if cookie else ()
 
 
-def device_of(request: web.Request) -> str:
-    """Return what a browser says it is, to describe its session."""
-    # Bytes that are not UTF-8 are surrogates in a header: they cannot be stored.
-    return request.headers.get("User-Agent", "").encode(errors="surrogateescape").decode(errors="replace")
+def provider_state_of(services: Services, request: web.Request) -> str:
+    """Return what the browser has kept of a sign-in at the OpenID provider; empty: nothing."""
+    return request.cookies.get(cookie_name(services, "provider"), "")
 
 
 def home_of(user: Principal | None) -> str:
@@ -271,6 +304,8 @@ def redirect_to_sign_in(request: web.Request, browser_session: BrowserSession) -
     target = local_path(target.replace("\\", "%5C"), "")
     response = see_other("/app/sign-in" + (f"?{urlencode({'next': target})}" if target not in ("", "/app") else ""))
     browser_session.set_cookies(response)
+    if COMPANY in request.query and browser_session.known_company:
+        browser_session.remember_company(response)
     if not is_read:
         browser_session.set_notice(response, _SESSION_ENDED)
     return response
@@ -284,6 +319,8 @@ def redirect_response(
     browser_session.set_cookies(
         response, session=redirect.session, ends_session=redirect.ends_session, device_token=redirect.device_token
     )
+    if redirect.provider_state is not None:
+        browser_session.set_provider_state(response, redirect.provider_state)
     if redirect.notice:
         browser_session.set_notice(response, redirect.notice, change_id)
     return response
@@ -314,7 +351,43 @@ class _Reauthentication(TypedDict):
     reauthentication: Credentials
 
 
-SCHEMA = input_of(_Reauthentication)()
+class CodeForm(TypedDict):
+    """A challenge, and a code of the application, a recovery code, or the answer of a passkey as JSON.
+
+    `methods`: what the page has asked for, separated by spaces; empty for a sign-in without a password.
+    """
+
+    challenge: Annotated[str, Text(max_length=1000)]
+    methods: Annotated[str | None, Text(max_length=100)]
+    code: Annotated[str | None, Text(max_length=50)]
+    assertion: Annotated[str | None, Text(max_length=MAX_ANSWER)]
+
+
+class _ReauthenticationCode(TypedDict):
+    reauthentication: CodeForm
+
+
+SCHEMA, CODE_SCHEMA = input_of(_Reauthentication)(), input_of(_ReauthenticationCode)()
+ASSERTION = input_of(Assertion, name="AssertionInput")()
+_APPLICATION_CODE = re.compile(r"[\s\d]{6,20}")
+
+
+def read_answer(schema: Schema, text: str) -> Any:
+    """Return the answer of a passkey that the script of a page has sent. Raises BadRequest for any other text."""
+    try:
+        return schema.load(orjson.loads(text))
+    except (orjson.JSONDecodeError, ValidationError):
+        raise BadRequest("The passkey was not accepted. Try again.") from None
+
+
+async def answer_challenge(ctx: Context, form: CodeForm, device: str) -> StartedSession:
+    """Start a session of the user whom a challenge asks. Raises what web_sessions.answer_challenge raises."""
+    answer: ChallengeAnswer = {"challenge": form["challenge"]}
+    if assertion := form["assertion"]:
+        answer["assertion"] = read_answer(ASSERTION, assertion)
+    elif code := form["code"]:
+        answer["code" if _APPLICATION_CODE.fullmatch(code) else "recoveryCode"] = code
+    return await web_sessions.answer_challenge(ctx, answer, device)
 
 
 def original_values(data: FormData) -> FormData:
@@ -331,6 +404,11 @@ def credential_values(data: FormData) -> FormData:
 
 
 async def sign_in(ctx: Context, data: FormData, device: str, device_tokens: Iterable[str]) -> StartedSession:
-    """Start a session as web_sessions.sign_in does. Raises ValidationError, and what web_sessions.sign_in raises."""
+    """Start a session as web_sessions.sign_in does, or with the code that it has asked for.
+
+    Raises ValidationError, and what web_sessions.sign_in raises.
+    """
+    if f"{_PREFIX}challenge" in data:
+        return await answer_challenge(ctx, load_form(CODE_SCHEMA, data)[FORM_NAME], device)
     credentials = load_form(SCHEMA, data)[FORM_NAME]
     return await web_sessions.sign_in(ctx, credentials["email"], credentials["password"], device, device_tokens)

@@ -149,7 +149,7 @@ def rows(values: Sequence[tuple[str, float]], unit: str, label: str) -> Markup:
 
 
 def heat(days: Sequence[tuple[str, str, str]], label: str, today: str = "") -> Markup:
-    """Return days as one calendar per quarter with a column per week.
+    """Return days as one calendar per quarter with a column per week, from the first quarter with something on.
 
     `days`: (date, CSS class, description) of consecutive days. `today` is highlighted.
     """
@@ -162,8 +162,9 @@ def heat(days: Sequence[tuple[str, str, str]], label: str, today: str = "") -> M
         quarters.setdefault((when - monday).days // 7 // _WEEKS, []).append(
             (when, f"{kind} today" if day == today else kind, description)
         )
+    begun = next((at for at, each in quarters.items() if any(kind != "none" for _, kind, _ in each)), 0)
     return Markup("").join(
-        _quarter(monday + timedelta(weeks=at * _WEEKS), each, label) for at, each in quarters.items()
+        _quarter(monday + timedelta(weeks=at * _WEEKS), each, label) for at, each in quarters.items() if at >= begun
     )
 
 

@@ -123,6 +123,14 @@ FORM_ERRORS = (
     core_errors.TooManyRequests,
 )
 _MESSAGES_BY_CODE = {
+    "CHALLENGE_REJECTED": "That took too long. Sign in again.",
+    "SECOND_FACTOR_REJECTED": "The code is wrong, or has been used. Wait for the next one.",
+    "PASSKEY_REJECTED": "This passkey is not known here. It may have been removed.",
+    "PASSKEYS_UNAVAILABLE": "Passkeys cannot be used at this address.",
+    "TOO_MANY_PASSKEYS": "You have 20 passkeys. Remove one first.",
+    "PASSKEY_EXISTS": "This passkey was added already.",
+    "SECOND_FACTOR_NOT_BEGUN": "There is nothing to confirm. To get new recovery codes, set it up again.",
+    "SECOND_FACTOR_MISSING": "Set up two-step sign-in for yourself first, under Security. Nothing was changed.",
     "PROPOSAL_CLOSED": "This was decided already, or has expired. Nothing was changed now.",
     "PROPOSAL_STALE": "The records have changed since. Ask your assistant to propose it again.",
     "ITEM_MOVED": "This item is no longer in the workout: it was moved or removed. Nothing was changed.",

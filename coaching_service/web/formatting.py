@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, TypedDict
 from urllib.parse import urlsplit
 
 import jinja2
@@ -35,11 +36,15 @@ def format_local_date(context: jinja2.runtime.Context, value: str | date | None)
 
 @jinja2.pass_context
 def format_datetime(context: jinja2.runtime.Context, value: datetime | None) -> str:
-    """Return a stored UTC time as `2 Mar 2026, 09:30 CET`, in the time zone of the page's client or of the company."""
+    """Return a stored UTC time as `2 Mar 2026, 09:30`, in the time zone of the page's client, else of the reader.
+
+    The zone is named if it is not the reader's: `2 Mar 2026, 09:30 CET`.
+    """
     if value is None:
         return _MISSING
     local_time = _to_local_time(context, value)
-    return f"{local_time.day} {local_time:%b %Y, %H:%M %Z}"
+    zone = "" if _zone_of_page(context) == _zone_of_reader(context) else f" {local_time:%Z}"
+    return f"{local_time.day} {local_time:%b %Y, %H:%M}{zone}"
 
 
 @jinja2.pass_context
@@ -55,9 +60,17 @@ def local_date(context: jinja2.runtime.Context, value: datetime) -> date:
 
 
 def _to_local_time(context: jinja2.runtime.Context, value: datetime) -> datetime:
-    user, customer = context.get("current_user"), context.get("customer") or {}
-    timezone = customer.get("timezone") or ((user.timezone or user.company.timezone) if user is not None else "UTC")
-    return value.replace(tzinfo=UTC).astimezone(zone_of(timezone))
+    return value.replace(tzinfo=UTC).astimezone(zone_of(_zone_of_page(context)))
+
+
+def _zone_of_page(context: jinja2.runtime.Context) -> str:
+    customer = context.get("customer") or {}
+    return str(customer.get("timezone") or _zone_of_reader(context) or "UTC")
+
+
+def _zone_of_reader(context: jinja2.runtime.Context) -> str | None:
+    user = context.get("current_user")
+    return None if user is None else user.timezone or user.company.timezone
 
 
 def format_number(value: float | None, unit: str = "") -> str:
@@ -94,6 +107,12 @@ def file_size(size: int) -> str:
     return format_number(round(size / 1e9, 1), "GB")
 
 
+def video_time(seconds: float) -> str:
+    """Return a time of a video as `1:05`."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}:{rest:02}"
+
+
 def quantity(count: int, noun: str) -> str:
     """Return a count with its noun: `1 workout`, `2 workouts`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
@@ -122,7 +141,7 @@ def permission_area(name: str) -> str:
 def permission_label(name: str) -> str:
     """Return the label of a permission: `customers.create` is `Clients: create`."""
     area, _, action = name.partition(".")
-    return f"{permission_area(area)}: {action}"
+    return f"{permission_area(area)}: {action}" if action else permission_area(area)
 
 
 def relative_url(url: str) -> str:
@@ -141,6 +160,40 @@ SOURCES = {
     "jefit": "JEFIT",
     "trainheroic": "TrainHeroic",
 }
+
+
+class EmbeddedVideo(TypedDict):
+    """A video of another site: who has it, and the address at which it can be embedded."""
+
+    provider: str
+    address: str
+
+
+_YOUTUBE = re.compile(
+    r"https?://(?:(?:www\.|m\.|music\.)?youtube(?:-nocookie)?\.com/(?:watch\?(?:[^#]*&)?v=|shorts/|embed/|live/|v/)"
+    r"|youtu\.be/)([\w-]{11})(?![\w-])"
+)
+_VIMEO = re.compile(
+    r"https?://(?:www\.|player\.)?vimeo\.com/"
+    r"(?:(?:video|channels/[\w-]+|groups/[\w-]+/videos|(?:album|showcase)/\d+/video)/)?"
+    r"(\d{6,12})(?:(?:/|\?(?:[^#]*&)?h=)([0-9a-f]{8,12}))?(?![\w-])"
+)
+_START = re.compile(r"[?&#](?:t|start)=(?:(\d{1,2})h)?(?:(\d{1,4})m)?(?:(\d{1,6})s?)?(?=&|#|$)")
+EMBEDDED_SITES = ("https://www.youtube-nocookie.com", "https://player.vimeo.com")
+
+
+def embedded_video(url: str) -> EmbeddedVideo | None:
+    """Return how a link to YouTube or Vimeo can be embedded, from the second that it names; None for other links."""
+    start = _START.search(url)
+    hours, minutes, seconds = (int(each or 0) for each in start.groups()) if start else (0, 0, 0)
+    begins = hours * 3600 + minutes * 60 + seconds
+    youtube, vimeo = EMBEDDED_SITES
+    if found := _YOUTUBE.match(url):
+        return {"provider": "YouTube", "address": f"{youtube}/embed/{found[1]}?autoplay=1&rel=0&start={begins}"}
+    if found := _VIMEO.match(url):
+        unlisted = f"&h={found[2]}" if found[2] else ""
+        return {"provider": "Vimeo", "address": f"{vimeo}/video/{found[1]}?autoplay=1&dnt=1{unlisted}#t={begins}s"}
+    return None
 
 
 def source_name(source: Mapping[str, object]) -> str:
@@ -192,7 +245,9 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "quantity": quantity,
     "settings": describe_settings,
     "source_name": source_name,
+    "embedded_video": embedded_video,
     "file_size": file_size,
+    "video_time": video_time,
     "document_options": document_options,
     "word_options": word_options,
     "record_name": record_name,

@@ -37,7 +37,7 @@ from coaching_service.core.idempotency import Claim, RequestInProgress, StoredRe
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import without_inner_marks
 from coaching_service.core.query import QueryInteger
-from coaching_service.core.validation import Integer, Timezone, field_errors
+from coaching_service.core.validation import Integer, Seconds, Timezone, field_errors, read_clock
 from coaching_service.integrations.proposals.versions import AMOUNTS, find_unusual, read_versions
 from coaching_service.training.workout_text.lines import Problem, TextError
 from coaching_service.web.formatting import file_size
@@ -68,7 +68,7 @@ _CORRECTION_SCHEMA = input_of(_Correction)()
 
 def _suggest(problem: Problem) -> list[Suggestion]:
     """Return the names to click for an unknown name in a text."""
-    correction = {"field": problem.path, "line": problem.line, "name": problem.name}
+    correction = {"field": problem.path, "line": problem.line or 1, "name": problem.name}
     return [
         {"name": name, "value": orjson.dumps({**correction, "replacement": name}).decode()}
         for name in problem.suggestions
@@ -243,6 +243,8 @@ def parse_value(schema_field: fields.Field[Any], text: str) -> Any:
         return stripped if stripped in TIMEZONES else _timezones_by_city().get(stripped.casefold(), stripped)
     if isinstance(schema_field, QueryInteger):
         return stripped
+    if isinstance(schema_field, Seconds) and (seconds := read_clock(stripped)) is not None:
+        return seconds
     if isinstance(schema_field, fields.Integer) and _INTEGER.fullmatch(stripped):
         return int(stripped)
     if isinstance(schema_field, fields.Float) and _DECIMAL.fullmatch(stripped) and not _THOUSANDS.fullmatch(stripped):

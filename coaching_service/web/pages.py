@@ -46,6 +46,7 @@ class Redirect:
     `session` is a sign-in session that starts, `ends_session` ends the present one. `customer_id`: the client the
     change was about, when the form's path does not name one. `data`: what a script that sent the form receives.
     `device_token`: a new one of this browser, if no session starts.
+    `provider_state`: what the browser keeps for 5 minutes of a sign-in at the OpenID provider; empty: nothing more.
     `part`: where a form sent by htmx leads instead: a page that has the part of `location` that the form changed.
     """
 
@@ -57,6 +58,7 @@ class Redirect:
     data: Mapping[str, object] | None = None
     part: str = ""
     device_token: str = ""
+    provider_state: str | None = None
 
 
 @dataclass(frozen=True)
@@ -79,25 +81,6 @@ class ConfirmedAction:
     redirect: Redirect
 
 
-ReportProgress = Callable[[int], Awaitable[None]]
-
-
-@dataclass(frozen=True)
-class StreamedTask:
-    """A response to a form that runs a long task and streams its progress into the page.
-
-    `template` contains `<!--progress-->` where the progress is written. `run` receives a function to call after each
-    step with the number of clients done, and returns the result. `total` is the number of clients, `return_url` where
-    the page's last link leads.
-    """
-
-    template: str
-    variables: dict[str, Any]
-    total: int
-    run: Callable[[ReportProgress], Awaitable[Mapping[str, Any]]]
-    return_url: str
-
-
 @dataclass(frozen=True)
 class QueuedTask:
     """A response to a form that begins a job, once for the claim of the form, and redirects to what `begin` returns."""
@@ -110,7 +93,7 @@ class Page:
     """One page (GET) or one form (POST).
 
     A page handler returns the variables of its `template`, a Redirect or a Download. A form handler returns a Redirect,
-    Render, StreamedTask or QueuedTask; a form that is rejected renders its page (`on`) again with the submitted values
+    Render or QueuedTask; a form that is rejected renders its page (`on`) again with the submitted values
     and errors.
     A page whose variables contain `version` also shows the stored values when another change was saved meanwhile.
     """

@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, get_args
 
 import aiohttp_jinja2
 import jinja2
 from aiohttp import web
 
-from coaching_service.core.auth import Principal, new_token
+from coaching_service.core.auth import EXERCISES, Principal, new_token
 from coaching_service.core.dates import TIMEZONES
 from coaching_service.core.fields import Description, Label, declarations_of
 from coaching_service.core.http.responses import COMPRESSIBLE
 from coaching_service.core.media import IMAGE_TYPES, MEDIA_TYPES, PDF, UploadLimits
+from coaching_service.people.notifications import COMPANY
 from coaching_service.progress.conversation import attachments
 from coaching_service.training.workouts.blocks.models import WorkoutSettings
 from coaching_service.web import static_files
 from coaching_service.web.browser_sessions import BrowserSession, home_of, is_client_path, is_secure
-from coaching_service.web.formatting import FILTERS
+from coaching_service.web.formatting import EMBEDDED_SITES, FILTERS
 from coaching_service.web.forms import FormState, accepted_files
 
 _CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
-    "manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; media-src 'self' blob:; "
+    "font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
+    f"frame-src {' '.join(EMBEDDED_SITES)}"
 )
 # What a request of the service worker has that reads a page to save it: it must not use up the notice of the next page.
-_SAVES_PAGE = "X-Saves-Page"
+SAVES_PAGE = "X-Saves-Page"
 CLIENT_LAYOUT = "train/layout.html"
 _HEADERS = {
     "Referrer-Policy": "same-origin",
@@ -103,11 +106,12 @@ def render_page(
     Besides `variables` templates have `current_user` (the coach or client, or None), `home` (the user's start page),
     `layout` (the template of the layout for the user), `csrf_token`, `path`, `path_with_query`,
     `notice`, `undoable_change` (what the notice reports, if the coach may undo it), `unread_messages` (how many a
-    client has not read), `waiting_proposals` (how many wait for the coach), `can(permission)`, `submitted_form`
-    (the rejected form, or None) and `form(name)`: the submitted values and errors of that form if it was rejected, else
-    an empty state.
+    client has not read), `company_name` (empty if it is not known whose page it is), `picker_path` (of the search of
+    exercises, empty without the permission), `waiting_proposals` (how many wait for the coach), `can(permission)`,
+    `submitted_form` (the rejected form, or None), `form(name)`: the submitted values and errors of that form if it was
+    rejected, else an empty state, and `seal_company(name)` for the address of the manifest.
     """
-    is_saved_only = _SAVES_PAGE in request.headers
+    is_saved_only = SAVES_PAGE in request.headers
     notice = "" if is_saved_only else browser_session.read_notice(request).text
     user = browser_session.principal
     context = {
@@ -119,13 +123,16 @@ def render_page(
         "can": lambda permission: user is not None and permission in user.permissions,
         "form": lambda name: form_state if form_state is not None and form_state.name == name else FormState(name),
         "submitted_form": form_state,
+        "seal_company": partial(browser_session.services.vault.seal_value, COMPANY),
     }
     replaceable = {
         "path_with_query": request.path_qs,
+        "picker_path": _picker_path(user),
         "layout": CLIENT_LAYOUT if is_for_client(request, user) else "layout.html",
         "undoable_change": None,
         "unread_messages": 0,
         "waiting_proposals": 0,
+        "company_name": user.company.name if user else browser_session.known_company,
     }
     # `dict` refuses variables of a page that have the name of something else.
     response = aiohttp_jinja2.render_template(
@@ -145,6 +152,13 @@ def render_page(
     return response
 
 
+def _picker_path(user: Principal | None) -> str:
+    """Return the path of the page that searches exercises; empty for a coach who may not see them."""
+    if user is None or (user.is_coach and EXERCISES.VIEW not in user.permissions):
+        return ""
+    return "/app/pick-exercise" if user.is_coach else "/train/pick-exercise"
+
+
 def _is_from_elsewhere(request: web.Request) -> bool:
     """Return whether another site opened the page: it may have chosen a part of it, such as what is searched."""
     return request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none")
@@ -153,8 +167,3 @@ def _is_from_elsewhere(request: web.Request) -> bool:
 def is_for_client(request: web.Request, user: Principal | None) -> bool:
     """Return whether a page is shown to a client; without a user the path decides."""
     return is_client_path(request.path) if user is None else not user.is_coach
-
-
-def render_fragment(request: web.Request, template: str, variables: Mapping[str, Any]) -> bytes:
-    """Render part of a page, without the layout."""
-    return aiohttp_jinja2.render_string(template, request, variables).encode()

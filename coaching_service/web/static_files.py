@@ -24,22 +24,38 @@ _CONTENT_TYPES = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml; charset=utf-8",
     "png": "image/png",
-    "webmanifest": "application/manifest+json; charset=utf-8",
+    "woff2": "font/woff2",
 }
-MANIFEST = "train.webmanifest"
-_SCRIPTS = ("app", "calendar", "today", "clients", "imports", "charts", "photos", "live", "push")
+_SCRIPTS = (
+    "calendar",
+    "today",
+    "clients",
+    "picker",
+    "imports",
+    "own_workout",
+    "questions",
+    "charts",
+    "photos",
+    "media",
+    "live",
+    "push",
+    "passkeys",
+)
 _IMAGES = ("icon.svg", "icon-192.png", "icon-512.png", "icon-maskable-512.png", "apple-touch-icon.png")
 # Each static file with its sources, which are joined. Those in `vendor` are written by scripts/vendor.
 _SOURCES = {
     **{name: (name,) for name in (*(f"{script}.js" for script in _SCRIPTS), *_IMAGES)},
+    "app.js": ("app.js", "find.js"),
     "style.css": (
         "base.css",
         "components.css",
         "lists.css",
+        "find.css",
         "schedule.css",
         "editor.css",
         "review.css",
         "photos.css",
+        "media.css",
         "charts.css",
         "print.css",
     ),
@@ -58,6 +74,7 @@ _SOURCES = {
         "train/progress.js",
         "train/sets.js",
         "train/extra_sets.js",
+        "train/media.js",
         "train/queue_bar.js",
         "train/drafts.js",
         "train/rest_timer.js",
@@ -66,28 +83,33 @@ _SOURCES = {
         "train/start.js",
     ),
     "icons.svg": ("vendor/lucide/icons.svg",),
+    **{name: (f"vendor/inter/{name}",) for name in ("inter.woff2", "inter-extended.woff2")},
     "htmx.js": ("vendor/htmx/htmx.min.js", "fragments.js"),
     "sortable.js": ("vendor/sortable/Sortable.min.js",),
     "combobox.js": ("vendor/combobox-nav/index.js", "combobox_global.js"),
     "uplot.js": ("vendor/uplot/uPlot.iife.min.js",),
     "uplot.css": ("vendor/uplot/uPlot.min.css",),
-    "editor.js": ("editor/rows.js", "editor/saving.js", "editor/type_ahead.js", "editor/start.js"),
+    "editor.js": ("editor/rows.js", "editor/saving.js", "editor/start.js"),
 }
 # What a template names in `libraries` and is more than one script, with the static files that its page loads.
-_LIBRARIES = {"charts": ("uplot.css", "uplot.js", "charts.js")}
+_LIBRARIES = {
+    "charts": ("uplot.css", "uplot.js", "charts.js"),
+    "picker": ("combobox.js", "picker.js"),
+}
 _MODULES = frozenset({"combobox.js"})  # published as a JavaScript module only
 
 
 @cache
 def _read_content(name: str) -> bytes:
-    if name == MANIFEST:
-        return _create_manifest()
     folder = files(__package__) / "static"
-    return b"\n".join((folder / source).read_bytes() for source in _SOURCES[name])
+    content = b"\n".join((folder / source).read_bytes() for source in _SOURCES[name])
+    if name != "style.css":
+        return content
+    return re.sub(rb'url\("([\w.-]+)"\)', lambda file: f'url("{url_of(file[1].decode())}")'.encode(), content)
 
 
-def _create_manifest() -> bytes:
-    """Return the web application manifest of the pages for clients, with which a phone installs them."""
+def create_manifest(name: str) -> bytes:
+    """Return the web application manifest of the pages for clients, with which a phone installs them by a name."""
     icons = [
         {"src": url_of("icon-192.png"), "sizes": "192x192", "type": "image/png"},
         {"src": url_of("icon-512.png"), "sizes": "512x512", "type": "image/png"},
@@ -95,8 +117,8 @@ def _create_manifest() -> bytes:
     ]
     manifest = {
         "id": "/train",
-        "name": "Training",
-        "short_name": "Training",
+        "name": name,
+        "short_name": name,
         "description": "Your workouts, measurements and messages.",
         "start_url": "/train",
         "scope": "/",  # with the sign-in page, which is shown when a session has ended
@@ -138,7 +160,7 @@ def files_of_libraries(names: Iterable[str]) -> Sequence[tuple[str, str]]:
 
 def routes() -> list[web.RouteDef]:
     """Return the aiohttp routes of all static files, and of the service worker."""
-    served = [web.get(url_of(name), _create_handler(name)) for name in (*_SOURCES, MANIFEST)]
+    served = [web.get(url_of(name), _create_handler(name)) for name in _SOURCES]
     return [*served, web.get(_SERVICE_WORKER, _serve_service_worker)]
 
 
@@ -162,7 +184,7 @@ def _create_handler(name: str) -> Callable[[web.Request], Awaitable[web.StreamRe
     }
 
     async def serve_file(request: web.Request) -> web.StreamResponse:
-        if accepts_gzip(request) and not name.endswith(".png"):
+        if accepts_gzip(request) and not name.endswith((".png", ".woff2")):
             return web.Response(body=_compressed(name), headers=headers | {hdrs.CONTENT_ENCODING: "gzip"})
         return web.Response(body=_read_content(name), headers=headers)
 
@@ -171,7 +193,10 @@ def _create_handler(name: str) -> Callable[[web.Request], Awaitable[web.StreamRe
 
 _SERVICE_WORKER = "/service-worker.js"  # its path gives it control of all pages
 # Of the pages of clients that open without a connection.
-_SAVED = ("style.css", "train.css", "app.js", "train.js", "push.js", "icon.svg", "icons.svg", "icon-192.png")
+_SAVED = (
+    *("style.css", "train.css", "app.js", "train.js", "push.js", "combobox.js", "picker.js", "own_workout.js"),
+    *("icon.svg", "icons.svg", "icon-192.png", "inter.woff2"),
+)
 # The browser compares the script with its own at each registration.
 _SERVICE_WORKER_HEADERS = {
     "Content-Type": "text/javascript; charset=utf-8",

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 import pytest
-from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from coaching_service import features, runtime
 from coaching_service.core.auth import ALL_PERMISSIONS, new_master_key, parse_master_key
@@ -18,6 +17,7 @@ from coaching_service.core.http.routes import routes_of
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.people import api_keys
 from coaching_service.people.identities.passwords import verify_password
+from tests.support.client import document
 from tests.support.commands import PASSWORD, Operator, all_commands, type_in
 
 _COMMANDS = ("serve", "seed", "create-company", "create-key", "ensure-indexes", "routes", "openapi", "new-secret-key")
@@ -182,12 +182,12 @@ def test_routes_prints_every_operation_with_its_access() -> None:
         assert route.summary[:40] in line
 
 
-def test_openapi_prints_a_valid_document() -> None:
-    document = json.loads(type_in("openapi", BASE_URL="https://coaching.test/").ok())
-    assert document["openapi"].startswith("3.1.")
-    OpenAPIV31SpecValidator(document).validate()
-    assert document["servers"] == [{"url": "https://coaching.test"}]
-    documented = {(method.upper(), path) for path, each in document["paths"].items() for method in each}
+def test_openapi_prints_the_document() -> None:
+    """Which test_declared.py validates."""
+    printed = json.loads(type_in("openapi", BASE_URL="https://coaching.test/").ok())
+    assert printed["openapi"].startswith("3.1.")
+    assert printed == json.loads(json.dumps(document())) | {"servers": [{"url": "https://coaching.test"}]}
+    documented = {(method.upper(), path) for path, each in printed["paths"].items() for method in each}
     assert documented == {(route.method, route.path) for route in routes_of(features.ROUTES)}
 
 

@@ -60,8 +60,8 @@ async def test_quickstart_runs_as_printed(coach: CoachClient, base_url: str) -> 
 
     customers, created, exercises, program = json_documents(output)
     assert customers["docs"] == []
-    assert created["name"] == "Ana Flores"
-    assert await coach.names() == ["Ana Flores"]
+    assert created["name"] == "Nora Vega"
+    assert await coach.names() == ["Nora Vega"]
     assert "Squat" in exercises["docs"][0]["name"]
     assert program["name"] == "Beginner strength"
 

@@ -31,7 +31,8 @@ async def typescript(public_server: TestServer, libraries: Path) -> Path:
     shutil.rmtree(generated, ignore_errors=True)
     generated.mkdir()
     (generated / "openapi.json").write_text(document_of(public_server), "utf-8")
-    if not (TYPESCRIPT / "node_modules").exists():
+    installed, wanted = TYPESCRIPT / "node_modules" / ".package-lock.json", TYPESCRIPT / "package-lock.json"
+    if not installed.exists() or installed.stat().st_mtime < wanted.stat().st_mtime:
         await run("npm", "ci", "--no-audit", "--no-fund", cwd=TYPESCRIPT)
     printed = await run("npm", "run", "--silent", "generate", cwd=TYPESCRIPT)
     assert not any(word in printed.lower() for word in WARNINGS), printed

@@ -51,4 +51,5 @@ async def run(*command: str, cwd: Path, stdin: bytes = b"", environment: Mapping
 
 def document_of(public_server: TestServer) -> str:
     """The OpenAPI document of the running service."""
-    return json.dumps(describe(routes_of(features.ROUTES), features.TAGS, str(public_server.make_url("")).rstrip("/")))
+    address = str(public_server.make_url("")).rstrip("/")
+    return json.dumps(describe(routes_of(features.ROUTES), features.TAGS, address, features.WEBHOOKS()))

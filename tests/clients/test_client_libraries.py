@@ -6,6 +6,7 @@ Collected with `--clients`; needs Node (20 or newer).
 from __future__ import annotations
 
 import asyncio
+import re
 import tarfile
 import zipfile
 from pathlib import Path
@@ -85,6 +86,9 @@ async def test_the_packages_are_ready_to_publish(libraries: Path) -> None:
         scripts = {name.removeprefix("package/") for name in package.getnames()}
     generated = {"api/customers/list_customers.py", "models/customer.py", "client.py", "operations.py", "py.typed"}
     assert {*generated, "connection.py"} <= names
+    assert [name for name in names if re.search(r"\d\.py$", name)] == [], "classes have names, not numbers"
     assert {f"coaching_service_client/{name}" for name in generated} | {"LICENSE", "README.md"} <= sources
     assert {"dist/index.js", "dist/index.d.ts", "README.md", "LICENSE", "package.json"} <= scripts
     assert not [name for name in names | sources | scripts if "node_modules" in name or "__pycache__" in name]
+    printed = await run("scripts/publish", "--dry-run", "python-library", "typescript-library", "image", cwd=ROOT)
+    assert re.findall(r"^checked +(\S+)", printed, re.MULTILINE) == ["python-library", "typescript-library", "image"]

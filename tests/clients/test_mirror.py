@@ -33,6 +33,7 @@ DERIVED = {"complianceRate7d", "complianceRate30d", "complianceRate90d", "compli
     "lastWorkoutDate",
     "lastTrainedDate",
     "availability",  # of one client only
+    "consent",
 }
 
 

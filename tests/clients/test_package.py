@@ -128,5 +128,5 @@ async def test_quickstart_runs_on_the_installed_package(facts: dict[str, str]) -
     output = await run_shell(shell_block("README.md", "## Quickstart"), BASE=facts["Address"], KEY=facts["Key"])
     customers, created, exercises, program = json_documents(output)
     assert customers["docs"] != []
-    assert (created["name"], program["name"]) == ("Ana Flores", "Beginner strength")
+    assert (created["name"], program["name"]) == ("Nora Vega", "Beginner strength")
     assert "Squat" in exercises["docs"][0]["name"]

@@ -22,6 +22,7 @@ from tests.support.training import block_with, log, metric_set, task
 
 PAGES = ROOT / "docs" / "tasks"
 TESTED_ELSEWHERE = {
+    "sign-in-with-your-organization",  # tests/web/test_open_id.py
     *("react-to-a-finished-workout", "react-to-a-client-who-needs-you", "change-many-schedules"),
     *("update-clients-of-a-program", "build-an-application"),
 }

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 _IDENTIFIER = re.compile(r"(?<![0-9a-f])[0-9a-f]{24}(?![0-9a-f])")
-_SIGNED = re.compile(r"\?expires=\d+&signature=.*")
+_SIGNED = re.compile(r"\?expires=\d+(&reader=[^&]*)?&signature=.*")
 _CALENDAR = re.compile(r"(/calendar/[0-9a-f]{24})\..*")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 _FILE = re.compile(r"[0-9a-f]{24}\.[0-9a-z]+")

@@ -17,6 +17,9 @@ from tests.support.syntax import parse
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "coaching_service"
 MODULES = sorted(PACKAGE.rglob("*.py"))
+TEST_MODULES = [
+    file for file in sorted((ROOT / "tests").rglob("*.py")) if not {"node_modules", ".venv"} & {*file.parts}
+]
 DRIVER = ("motor", "pymongo", "bson", "gridfs")
 AIOHTTP_PACKAGES = (
     "core/http/",
@@ -155,10 +158,10 @@ def test_tests_pause_only_between_two_looks() -> None:
     own = Path(__file__)
     files = [
         file
-        for file in sorted(tests.rglob("*.py"))
+        for file in TEST_MODULES
         if file != own and "torture" not in file.parts and re.search(pauses, file.read_text("utf-8"))
     ]
-    assert [file.relative_to(tests).as_posix() for file in files if not {"node_modules", ".venv"} & {*file.parts}] == [
+    assert [file.relative_to(tests).as_posix() for file in files] == [
         "clients/test_mirror.py",
         "clients/test_rolling_upgrade.py",
         "core/test_database_monitor.py",
@@ -202,10 +205,8 @@ def test_tests_do_not_find_out_the_day_themselves() -> None:
     reads = r"datetime\.now\([^()]*\)\.date\(\)|\bdate\.today\("
     found = {
         file.relative_to(tests).as_posix()
-        for file in tests.rglob("*.py")
-        if file != Path(__file__)
-        and not {"node_modules", ".venv"} & {*file.parts}
-        and re.search(reads, file.read_text("utf-8"))
+        for file in TEST_MODULES
+        if file != Path(__file__) and re.search(reads, file.read_text("utf-8"))
     }
     assert found == {*_OF_THE_REAL_DAY}
 
@@ -226,13 +227,13 @@ _WITHOUT_A_SERVICE = {
     "lifecycle/test_backup_verification.py": "nothing: the restore is refused",
     "lifecycle/test_stored_backups.py": "documents that no service has stored; proofs/test_bucket_drill.py restores a service's",
     "people/webhooks/test_webhook_guide.py": "the receiver of the guide",
-    "reliability/test_administration.py": "a service that is not started again: its company is erased",
+    "reliability/proofs/test_administration.py": "a service that is not started again: its company is erased",
     "reliability/interrupt_installation.py": "the script that installs",
     "reliability/test_embedded.py": "a database without a service",
     "reliability/test_environment_script.py": "the script that installs",
     "reliability/test_full_disk.py": "starts that never succeed",
     "unit/test_torture_report.py": "words of the report",
-    "people/test_applications.py": "the program of a task page",
+    "application/test_listen.py": "the command, which has no data of a service",
     "web/browser/train/test_session.py": "the browser",
 }
 
@@ -241,14 +242,14 @@ def test_what_kills_or_restores_a_service_requires_that_it_is_whole_afterwards()
     """All of the drill of tests/support/drill.py, by itself or by a fixture of tests/reliability/conftest.py."""
     tests = ROOT / "tests"
     drilled, others = set[str](), set[str]()
-    for file in sorted(tests.rglob("*.py")):
+    for file in TEST_MODULES:
         path, text = file.relative_to(tests).as_posix(), file.read_text("utf-8")
         if path.startswith("support/") or file == Path(__file__) or not _DISRUPTS.search(text):
             continue
         if file.name.startswith(("test_", "interrupt_")):
             (drilled if _DRILL.search(text) else others).add(path)
     assert others == _WITHOUT_A_SERVICE.keys()
-    assert {"reliability/test_killed_changes.py", "reliability/test_database_faults.py"} < drilled
+    assert {"reliability/proofs/test_killed_changes.py", "reliability/test_database_faults.py"} < drilled
     assert {
         "clients/test_rolling_upgrade.py",
         "upgrades/test_recorded_data.py",

@@ -47,6 +47,7 @@ POLICY = {
     "GET /customer/plan-versions": BOTH,
     "GET /customer/form-responses": BOTH,
     "GET /customer/export": BOTH,
+    "GET /customer/access": BOTH,
     "GET /customer/availability": BOTH,
     "POST /customer/availability": BOTH,
     "PATCH /customer/availability/{availabilityId}": BOTH,
@@ -57,6 +58,12 @@ POLICY = {
     "DELETE /customer/messages/{messageId}": CLIENT_ONLY,
     "PUT /customer/messages/read": BOTH,
     "POST /customer/messages/attachments": CLIENT_ONLY,
+    "GET /customer/wblocks/{wblockId}/witems/{witemId}/media": BOTH,
+    "POST /customer/wblocks/{wblockId}/witems/{witemId}/media": CLIENT_ONLY,
+    "DELETE /customer/wblocks/{wblockId}/witems/{witemId}/media/{mediaId}": CLIENT_ONLY,
+    "POST /customer/media/{mediaId}/comments": CLIENT_ONLY,
+    "PATCH /customer/media/{mediaId}/comments/{commentId}": CLIENT_ONLY,
+    "DELETE /customer/media/{mediaId}/comments/{commentId}": CLIENT_ONLY,
     "POST /customer/import": BOTH,
     "GET /customer/jobs/{importId}": BOTH,
     "POST /customer/jobs/{importId}/undo": BOTH,
@@ -74,7 +81,7 @@ async def call(caller: CoachClient, name: str) -> Reply:
     if route.multipart is None:
         return await caller.send(route.method, fill_path(route, {}), json=route.example)
     data = form(small_picture(), route.multipart.file_field, "small.png", **route.example)
-    return await caller.send(route.method, route.path, data=data)
+    return await caller.send(route.method, fill_path(route, {}), data=data)
 
 
 @dataclass

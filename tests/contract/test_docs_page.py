@@ -112,3 +112,14 @@ async def test_a_guide_is_a_page(anonymous: CoachClient) -> None:
     assert b"<h1 id=" in page.raw
     assert b"<pre><code class=" in page.raw
     (await anonymous.get("/docs/guides/unknown")).refused(404)
+
+
+async def test_links_of_the_markdown_of_a_guide_lead_to_other_guides(anonymous: CoachClient) -> None:
+    text = (await anonymous.get(f"{PATH}/integrations.md")).raw.decode()
+    assert f"[Sync a CRM]({PATH}/sync-a-crm.md)" in text
+    assert f"[quickstart]({PATH}" not in text, "it is in a file that is not served"
+    served = {f"{PATH}/{guide.name}.md" for guide in list_guides()}
+    for guide in list_guides():
+        links = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"(?s)```.*?```|`[^`]*`", "", guide.text))
+        inside = {link.partition("#")[0] for link in links if not re.match("https?:|mailto:|#", link)}
+        assert inside <= served, guide.name

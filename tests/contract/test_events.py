@@ -15,7 +15,10 @@ from coaching_service.people.sessions import passwords
 from tests.conftest import PASSWORD
 from tests.contract.test_declared import call, client_for, fill_path, identifiers_for, put_identifiers
 from tests.contract.test_policy import assert_same, in_order
+from tests.people.test_second_factor import set_up
+from tests.support import check_ins
 from tests.support.assistants import authorize_assistant
+from tests.support.authenticator import register
 from tests.support.client import CoachClient, Reply
 from tests.support.declared_world import World, make_world
 from tests.support.logs import recorded_logs
@@ -35,7 +38,10 @@ class Log:
 
     async def find_new(self) -> list[Any]:
         """The documents that were written since the last call."""
-        where = {"companyId": self.coach.ctx.company_id, "_id": {"$nin": list(self.seen)}}
+        unread = {
+            "action": {"$nin": ["client.read", "list.read"]}
+        }  # reads are stored later, and tested by test_reads.py
+        where = {"companyId": self.coach.ctx.company_id, "_id": {"$nin": list(self.seen)}, **unread}
         documents = await self.collection.find(where).sort("_id", 1).to_list(None)
         self.seen.update(each["_id"] for each in documents)
         return documents
@@ -75,6 +81,12 @@ async def test_every_operation_writes_the_events_and_audited_actions_of_the_poli
     await authorize_assistant(coach.ctx)
     performed += [f"FORM /oauth/authorize {entry['action']}" for entry in await audit.find_new()]
     session = await coach.interactive()
+    await set_up(session)
+    performed += [f"POST /auth/second-factor/totp/confirm {entry['action']}" for entry in await audit.find_new()]
+    await register(session)
+    performed += [f"POST /auth/passkeys {entry['action']}" for entry in await audit.find_new()]
+    (await session.delete("/auth/second-factor")).ok(204)
+    performed += [f"DELETE /auth/second-factor {entry['action']}" for entry in await audit.find_new()]
     await passwords.change_password(session.ctx, PASSWORD, "another long password")
     performed += [f"FORM /app/settings/my-account {entry['action']}" for entry in await audit.find_new()]
     assert_same("audit.txt", performed)
@@ -112,23 +124,29 @@ async def requests_of(coach: CoachClient, world: World) -> dict[str, tuple[str, 
     override = f"/exercises/{shared['_id']}/override"
     squat = exercise_of({"_id": world["exerciseId"]})
     await block_with(coach, {"_id": ids[0]}, squat, date="2026-03-03")
+    overdue = {"type": "FORM", "form": {"formId": world["formId"]}}
+    await block_with(coach, {"_id": ids[1]}, overdue, date=check_ins.day(coach, -3))
     week = {"startDate": "2026-03-02", "endDate": "2026-03-08"}
     replacement = {"exerciseId": world["exerciseId"], "withExerciseId": press["_id"], "startDate": "2026-03-02"}
     title = {"taskFields": {"title": "Run"}}
     behind = await _program_behind(coach)
+    done = {"witemId": world["wblockId/witemId"], "customerSets": [{"reps": 8, "load": 62.5}]}
     return {
         "deleteOwnPushSubscription": ("", None),  # before a new password ends the session of the device
         "archiveCustomer": ("", {"id": world["customerId"]}),
         "unarchiveCustomer": ("", {"id": world["customerId"]}),
         "bulkArchiveCustomers": ("", {"ids": ids}),
         "bulkUnarchiveCustomers": ("", {"ids": ids}),
-        "bulkAddGroups": ("", {"ids": ids, "groups": ["Team"]}),
+        "bulkAddGroups": ("", {"ids": ids, "groups": ["Team", "Crew"]}),
+        "updateCustomerGroup": ("/coach/customers/groups/Crew", {"name": "Squad"}),
         "bulkRemoveGroups": ("", {"ids": ids, "groups": ["Team"]}),
         "bulkAssignTrainer": ("", {"ids": ids, "coachId": world["employeeId"]}),
         "bulkAssignProgram": ("", {"ids": ids, "programId": world["programId"], "startDate": "2026-03-02"}),
         "assignMetricsSet": (f"/coach/customers/{ids[0]}/metrics-sets", {"metricsSetId": world["metricsSetId"]}),
         "bulkAssignMetricsSet": ("", {"ids": ids[1:], "metricsSetId": world["metricsSetId"]}),
         "bulkSendMessage": ("", {"ids": ids, "text": "Hello"}),
+        "bulkCreateCheckIns": ("", {"ids": ids, "formId": world["formId"], "everyDays": 7, "startDate": "2026-03-02"}),
+        "bulkRemindOfForms": ("", {"ids": ids}),
         "bulkAdjustSchedule": ("", {"ids": ids, **week, "progression": {"load": {"add": 2.5}}}),
         "bulkReplaceScheduledExercise": ("", {"ids": ids, **replacement}),
         "bulkShiftSchedule": ("", {"ids": ids, "from": "2026-03-02", "days": 1}),
@@ -138,6 +156,9 @@ async def requests_of(coach: CoachClient, world: World) -> dict[str, tuple[str, 
         "bulkDeleteCustomers": ("", {"ids": ids}),
         "replaceScheduledExercise": ("", replacement),
         "updateWorkoutBlock": ("", {"date": "2026-03-05"}),
+        "updateCheckIn": ("", {"everyDays": 2}),
+        "upsertWorkoutBlocks": ("", {"blocks": [{"externalId": "new", "name": "New", "date": "2026-03-06"}]}),
+        "upsertLogs": ("", {"logs": [{"wblockId": world["wblockId"], "items": [done]}]}),
         "updateWorkoutItem": ("", title),
         "updateProgramBlock": ("", {"name": "Upper body"}),
         "updateProgramItem": ("", title),

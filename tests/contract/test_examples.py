@@ -21,6 +21,8 @@ from coaching_service.core.http.routes import Route, routes_of
 from tests.conftest import PASSWORD, NewCompany
 from tests.contract.recorded import Example
 from tests.contract.test_declared import call, fill_path
+from tests.people.test_second_factor import set_up
+from tests.support.authenticator import Authenticator
 from tests.support.client import MONDAY, CoachClient
 from tests.support.declared_world import World, make_world
 from tests.support.figures import renew_figures
@@ -44,6 +46,7 @@ async def test_the_response_examples_are_real_responses(new_company: NewCompany,
     await renew_figures(coach.ctx)
     responses["listAttention"] = (await coach.get("/coach/attention")).ok()
     responses["listCompliance"] = (await coach.get("/coach/compliance", **{"from": MONDAY, "to": MONDAY})).ok()
+    responses["searchTexts"] = (await coach.get("/coach/search", q="hello")).ok()
     await coach.wait_until_numbered(world["changeId"])  # then the lists are not empty
     for route in in_order(routes_of(features.ROUTES)):
         if route.operation_id not in responses and route.returns not in (None, bytes):
@@ -89,7 +92,18 @@ async def _sign_in_responses(anonymous: CoachClient, coach: CoachClient) -> dict
     first_access = (await anonymous.post("/auth/first-access", access)).ok()
     password, change = "/customer/me/password", {"currentPassword": PASSWORD, "password": "another long password"}
     refresh = {"refreshToken": signed_up["refreshToken"]}
+    client_session = anonymous.with_bearer(first_access["accessToken"])
+    _, recovery_codes = await set_up(client_session)
+    sign_in = {"email": f"cara{coach.ctx.company_id}@example.com", "password": PASSWORD}
+    challenge = (await anonymous.post("/auth/login", sign_in)).refused(401)["challenge"]
+    code = {"challenge": challenge, "recoveryCode": recovery_codes[0]}
+    options = (await client_session.post("/auth/passkeys/options", {})).ok()
+    new_passkey = {"name": "Phone", "credential": Authenticator().create(options["publicKey"])}
     return {
+        "confirmSecondFactor": {"recoveryCodes": recovery_codes},
+        "createSignInOptions": (await anonymous.post("/auth/second-factor/options", {})).ok(),
+        "createPasskey": (await client_session.post("/auth/passkeys", new_passkey)).ok(201),
+        "confirmSignIn": (await anonymous.post("/auth/second-factor", code)).ok(),
         "signUp": signed_up,
         "signIn": (await anonymous.post("/auth/login", {"email": email, "password": PASSWORD})).ok(),
         "refreshSession": (await anonymous.post("/auth/refresh", refresh)).ok(),

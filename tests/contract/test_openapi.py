@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,7 +20,7 @@ ROUTES = routes_of(features.ROUTES)
 VERBS = (
     "adjust|apply|approve|archive|assign|bulk|cancel|clear|confirm|convert|copy|create|delete|dismiss|disconnect|"
     "download|end|export|get|impersonate|import|invite|list|log|mark|move|record|redeliver|refresh|reject|replace|"
-    "request|resend|reset|resolve|resume|reveal|revoke|rotate|send|set|shift|sign|sync|unarchive|unassign|undo|update|"
+    "request|resend|reset|resolve|resume|reveal|revoke|rotate|search|send|set|shift|sign|sync|unarchive|unassign|undo|update|"
     "upsert|"
     "upload|use"
 )
@@ -50,6 +51,30 @@ def schemas_below(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, An
         for key, entry in node.items():
             if key not in ("example", "examples"):
                 yield from schemas_below(entry, f"{path}/{key}")
+
+
+def test_types_that_generators_make_have_names_of_their_own() -> None:
+    """Parts without a name have a title: of the schema or operation and the field, and as no schema is called."""
+    schemas = document()["components"]["schemas"]
+    titles = [
+        (path, node["title"]) for path, node in schemas_below(document()) if isinstance(node.get("title"), str) and path
+    ]
+    names = Counter(title for path, title in titles if "/info" not in path)
+    assert [name for name, number in names.items() if number > 1 or name in schemas] == []
+    assert [name for name in (*names, *schemas) if not re.fullmatch(r"[A-Z][A-Za-z0-9]*[A-Za-z]", name)] == []
+    untitled = [
+        path
+        for path, node in schemas_below(document())
+        if ("enum" in node or "properties" in node)
+        and isinstance(node.get("type"), str)
+        and "title" not in node
+        and not re.fullmatch(
+            r"/components/schemas/\w+|.*/content/[^/]+/[^/]+/schema|/components/(parameters|headers)/.*", path
+        )
+    ]
+    assert untitled == []
+    fields = {name.lower().replace("_", "") for schema in schemas.values() for name in schema.get("properties", {})}
+    assert [name for name in names if name.lower() in fields] == [], "openapi-python-client confuses their modules"
 
 
 def test_no_schema_has_a_default() -> None:

@@ -22,6 +22,17 @@ UPSERTS = {
     "PUT /exercises/by-external-id/{externalId}",
 }
 CANNOT_KEEP = {
+    "DELETE /auth/second-factor",
+    "DELETE /auth/passkeys/{passkeyId}",
+    "DELETE /coach/employees/{employeeId}/second-factor",
+    "DELETE /coach/customers/{customerId}/second-factor",
+    "PATCH /coach/customers/groups/{name}",
+    "DELETE /coach/message-templates/{messageTemplateId}",
+    "DELETE /coach/customers/{customerId}/wblocks/{wblockId}/witems/{witemId}/media/{mediaId}",
+    "PUT /coach/media/{mediaId}/reviewed",
+    "DELETE /coach/media/{mediaId}/comments/{commentId}",
+    "DELETE /customer/wblocks/{wblockId}/witems/{witemId}/media/{mediaId}",
+    "DELETE /customer/media/{mediaId}/comments/{commentId}",
     "PATCH /me",
     "DELETE /coach/api-keys/{keyId}",
     "DELETE /coach/assistants/{assistantId}",

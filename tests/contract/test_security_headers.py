@@ -45,8 +45,9 @@ JSON = {
 CONSENT_PAGE = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
-        "manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; media-src 'self' blob:; "
+        "font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
+        "frame-src https://www.youtube-nocookie.com https://player.vimeo.com"
     ),
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": PERMISSIONS,
@@ -57,8 +58,9 @@ CONSENT_PAGE = {
 PAGE = CONSENT_PAGE | {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
-        "manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; media-src 'self' blob:; "
+        "font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
+        "frame-src https://www.youtube-nocookie.com https://player.vimeo.com; form-action 'self'"
     ),
 }
 REDIRECT = JSON | {"Referrer-Policy": "same-origin"}
@@ -139,7 +141,7 @@ async def test_headers_of_redirects(visitor: Visitor, owner: Visitor) -> None:
 async def test_headers_of_static_files(visitor: Visitor) -> None:
     page = await visitor.get("/app/sign-in")
     paths = re.findall(r'"(/app/static/[^"]+)"', page.html)
-    assert len(paths) == 3, "icon, stylesheet and script"
+    assert len(paths) == 4, "icon, typeface, stylesheet and script"
     for path in paths:
         assert security_headers((await visitor.get(path)).ok().headers) == STATIC_FILE, path
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,6 +36,8 @@ from coaching_service.people.team import service as team
 from coaching_service.people.team import service as team_store
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
+from tests.people.test_second_factor import address, answer, challenged, code_of, employee_of, set_up, sign_in
+from tests.support import other_process
 from tests.support.client import CoachClient, Reply
 from tests.support.syntax import parse
 from tests.support.transfer import export
@@ -73,6 +76,7 @@ NOT_CACHED = {
     "insert_computed",
     "insert_many",
     "insert_missing_computed",
+    "insert_or_count",
     "reinsert",
     "erase_batch",
     "increment",
@@ -347,3 +351,41 @@ async def test_a_key_expires_while_it_is_cached(coach: CoachClient, monkeypatch:
     monkeypatch.setattr("coaching_service.people.api_keys.now", lambda: now() + timedelta(hours=2))
     with pytest.raises(InvalidApiKey):
         await api_keys.authenticate(services, created["key"])
+
+
+@pytest.mark.usefixtures("no_failed_sign_ins")
+async def test_processes_share_codes_challenges_failures_and_the_rule(
+    coach: CoachClient, anonymous: CoachClient, settings: Settings, tmp_path: Path
+) -> None:
+    """What one process has accepted or counted, or what the owner has changed there, holds for the next request of another."""
+    owner = await coach.interactive()
+    employee_id, email = await employee_of(coach, anonymous)
+    employee = anonymous.with_bearer((await sign_in(anonymous, email)).ok()["accessToken"])
+    bearer = {"Authorization": employee.headers["Authorization"]}
+    secret, codes = await set_up(owner)
+    async with other_process.running(settings, None, tmp_path) as other:
+
+        async def there(challenge: str, **given: str) -> int | None:
+            return await other.send("POST", "/auth/second-factor", json={"challenge": challenge, **given})
+
+        other.http.headers.clear()
+        assert await other.send("GET", "/coach/account", headers=bearer) == 200
+        (await owner.patch("/coach/account", {"requireSecondFactor": True})).ok()
+        assert await other.send("GET", "/coach/account", headers=bearer) == 403, "the rule"
+        assert await other.send("GET", "/me", headers=bearer) == 200
+        challenge, second = await challenged(anonymous, address(coach)), await challenged(anonymous, address(coach))
+        assert await there(challenge, code=code_of(secret)) == 200, "the challenge of another process"
+        (await answer(anonymous, challenge, code=code_of(secret, 1))).refused(401), "it was used there"
+        (await answer(anonymous, second, code=code_of(secret))).refused(401), "so was the step"
+        (await answer(anonymous, second, recoveryCode=codes[0])).ok()
+        third = await challenged(anonymous, address(coach))
+        assert await there(third, recoveryCode=codes[0]) == 401
+        for _ in range(2):
+            assert await there(third, code="000000") == 401
+            await answer(anonymous, third, code="000000")
+        assert await there(third, code="000000") == 429, "failures of both are counted together"
+        (await owner.delete(f"/coach/employees/{employee_id}/second-factor")).ok(204)
+        await set_up(employee)
+        assert await other.send("GET", "/coach/account", headers=bearer) == 200
+        (await owner.delete(f"/coach/employees/{employee_id}/second-factor")).ok(204)
+        assert await other.send("GET", "/me", headers=bearer) == 401, "the reset ends sessions"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from coaching_service import privacy_reference
 from coaching_service.core import errors
 from coaching_service.error_reference import _PACKAGE, _RESOURCES, _name, _sources, _text, describe_errors
 from tests.support.client import UNKNOWN, CoachClient
@@ -75,6 +76,8 @@ def test_codes_that_are_passed_on_are_listed_where_they_are_written() -> None:
         ("training/workouts/items/descriptions.py", "first['code']"),  # of Message
         ("web/views/assistants.py", "first['code']"),  # of InvalidFields
         ("web/views/history.py", "error.code"),
+        ("web/views/history.py", "gone.code"),  # of NotFound
+        ("web/views/messages.py", "wrong.code"),  # of find_wrong_time
     }
 
 
@@ -109,3 +112,9 @@ async def test_invalid_fields_are_listed_with_codes(coach: CoachClient) -> None:
     path = f"/coach/customers/{UNKNOWN}/wblock"
     error = (await coach.get(path, startDate="2026-03-02", endDate="2026-02-30")).refused(400)
     assert [(each["field"], each["code"]) for each in error["errors"]] == [("endDate", "INVALID_DATE")]
+
+
+def test_the_record_of_processing_is_up_to_date_and_has_all_data_of_clients() -> None:
+    """A new collection of clients needs its line in `privacy_reference`, which is renewed as its docstring says."""
+    assert privacy_reference.list_undescribed() == []
+    assert (REFERENCE.parent / "privacy.md").read_text("utf-8") == privacy_reference.describe_processing()

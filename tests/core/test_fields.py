@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import pytest
@@ -30,6 +31,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import DateRange, Period, QueryTime
 from coaching_service.core.validation import Choice, Date, DateTime, Integer, ListOf, StringList, Text, patch_of
 from coaching_service.lifecycle.consistency.document_checks import comparison_with
+from coaching_service.people.sessions.models import SignUp
 
 
 class Plan(TypedDict):
@@ -217,3 +219,18 @@ def test_a_response_has_schemas_of_its_own_for_parts_and_times() -> None:
     assert type(shown["at"]) is DateTime and shown["at"].allow_none
     assert isinstance(shown["names"], fields.List) and type(shown["names"].inner) is fields.String
     assert output_of(output_of(Steps)) is output_of(Steps)
+
+
+# The module that declares SignUp has another `passwords`, with stricter rules.
+passwords = SimpleNamespace(NewPassword=Text)
+
+
+class OwnSignUp(SignUp):
+    """A sign-up that is declared here."""
+
+    remark: str
+
+
+def test_inherited_fields_are_read_with_the_names_of_their_module() -> None:
+    sent = {"companyName": "Nova", "name": "Nova", "email": "nova@example.com", "password": "short", "remark": "-"}
+    assert input_of(OwnSignUp)().validate(sent) == {"password": ["must be at least 12 characters long"]}

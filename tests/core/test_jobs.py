@@ -338,7 +338,13 @@ async def test_erasing_a_client_removes_all_its_records(coach: CoachClient) -> N
         (await coach.post(f"{path}/{block['_id']}/witems", {"type": "TASK", "taskFields": {"title": "Walk"}})).ok(201)
         clients.append(client["_id"])
     erased, other = clients
-    assert await naming(services, erased, "zebulon") == ["changes", "customers", "replays", "workoutBlocks"]
+    assert await naming(services, erased, "zebulon") == [
+        "changes",
+        "customers",
+        "replays",
+        "searchTexts",
+        "workoutBlocks",
+    ]
     before = await naming(services, other, "yolanda")
     [late] = await services.db["workoutBlocks"].find({"customerId": ObjectId(erased)}).to_list(None)
 
@@ -347,14 +353,23 @@ async def test_erasing_a_client_removes_all_its_records(coach: CoachClient) -> N
     assert await coach.names() == ["Yolanda"]
     second_pass = {"arguments.customerId": ObjectId(erased), "arguments.isSecondPass": True}
     await until(lambda: services.db["jobs"].find_one(second_pass), "the service's worker has run the first pass")
-    assert await naming(services, erased, "zebulon") == ["changes", "erasures", "jobs"]  # that the client was deleted
+    assert await naming(services, erased, "zebulon") == [
+        "audit",
+        "changes",
+        "erasures",
+        "jobs",
+    ]  # that the client was deleted
 
     await services.db["workoutBlocks"].insert_one(late)
     # Without the standing jobs, some of which are due again within these minutes.
     steps = {kind: step for kind, step in features.STEPS.items() if kind not in features.STANDING_JOBS}
     assert await run_due(services, steps, at=now() + timedelta(minutes=3)) >= 2
-    assert await naming(services, erased, "zebulon") == ["changes", "erasures"]  # that the client was deleted
-    assert await naming(services, other, "yolanda") == before == ["changes", "customers", "replays", "workoutBlocks"]
+    assert await naming(services, erased, "zebulon") == ["audit", "changes", "erasures"]  # that the client was deleted
+    assert (
+        await naming(services, other, "yolanda")
+        == before
+        == ["changes", "customers", "replays", "searchTexts", "workoutBlocks"]
+    )
 
 
 async def test_erasing_continues_after_an_interruption(idle: Services) -> None:
@@ -364,7 +379,7 @@ async def test_erasing_continues_after_an_interruption(idle: Services) -> None:
     client = (await creation.create_customer(ctx, {"name": "Zebulon"}))["_id"]
     await _blocks(idle, owner, client, 501)
     await customers.erase(ctx, client)
-    assert await naming(idle, str(client), "zebulon") == ["changes", "erasures", "jobs", "workoutBlocks"]
+    assert await naming(idle, str(client), "zebulon") == ["audit", "changes", "erasures", "jobs", "workoutBlocks"]
 
     async def interrupted(services: Services, job: Job) -> RunAgain | None:
         assert await erasure.erase_customer(services, job) == RunAgain()
@@ -377,9 +392,9 @@ async def test_erasing_continues_after_an_interruption(idle: Services) -> None:
     assert await run_due(idle, features.STEPS) == 0, "its lease has not ended"
 
     assert await run_due(idle, features.STEPS, at=now() + timedelta(minutes=1, seconds=1)) == 3
-    assert await naming(idle, str(client)) == ["changes", "erasures", "jobs"]
+    assert await naming(idle, str(client)) == ["audit", "changes", "erasures", "jobs"]
     assert await run_due(idle, features.STEPS, at=now() + timedelta(minutes=3)) == 1
-    assert await naming(idle, str(client)) == ["changes", "erasures"]  # that the client was deleted
+    assert await naming(idle, str(client)) == ["audit", "changes", "erasures"]  # that the client was deleted
 
 
 async def _blocks(services: Services, owner: Principal, client: ObjectId, number: int) -> None:

@@ -13,6 +13,7 @@ from coaching_service.core.database.migrations import migrate, release_0_2, rele
 from coaching_service.core.database.migrations.release_0_3 import Apply
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
+from coaching_service.lifecycle import search
 from coaching_service.settings import Settings
 from tests.support.release_0_1_0 import CREATED
 
@@ -120,6 +121,29 @@ ADDED = [  # the step, the collection, what it has, and what the step makes of i
         [{}, {"clientsMayMove": False}],
         [{"clientsMayMove": each, "clientsMayAdd": True} for each in (True, False)],
     ),
+    # Keys and webhooks made before are of a coach and of one company.
+    (
+        release_0_3.whom_keys_act_as,
+        "apiKeys",
+        [{}, {"actsAs": "company", "permissions": ["forms.view"], "customersScope": "all"}],
+        [
+            {"actsAs": "coach", "permissions": None, "customersScope": None},
+            {"actsAs": "company", "permissions": ["forms.view"], "customersScope": "all"},
+        ],
+    ),
+    (
+        release_0_3.whom_keys_act_as,
+        "webhooks",
+        [{"slot": 0}, {"slot": 1, "allCompanies": True}],
+        [{"slot": 0, "allCompanies": False}, {"slot": 1, "allCompanies": True}],
+    ),
+    # No company requires a second factor unless its owner turns that on.
+    (
+        release_0_3.require_second_factor,
+        "companies",
+        [{}, {"requireSecondFactor": True}],
+        [{"requireSecondFactor": each} for each in (False, True)],
+    ),
 ]
 
 
@@ -134,6 +158,18 @@ async def test_fields_are_added_where_they_are_missing(
 
     found = await documents.find({}, other).sort("_id", 1).to_list(None)
     assert found == [{"_id": number, **each} for number, each in enumerate(completed)]
+
+
+async def test_the_words_of_texts_are_indexed_by_a_job(old_database: Services) -> None:
+    """Once for each company, however often the step is repeated; the job is of a kind that workers know."""
+    db, companies = old_database.db, [ObjectId(), ObjectId()]
+    await db["companies"].insert_many([{"_id": each, "companyId": each} for each in companies])
+    for _ in range(2):
+        await release_0_3.search_texts(db, old_database.vault)
+    queued = await db["jobs"].find({"kind": search.INDEX}).to_list(None)
+    assert {(each["companyId"], each["arguments"]["last"]) for each in queued} == {(each, None) for each in companies}
+    assert len(queued) == 2
+    assert search.INDEX in features.STEPS
 
 
 async def test_forms_without_an_answer_are_marked(old_database: Services) -> None:

@@ -60,6 +60,7 @@ def test_every_declared_event_has_a_subscriber() -> None:
         assembled
         == declared
         == {
+            "ApplicationAllowed",
             "AvailabilityChanged",
             "BodyWeightsChanged",
             "CoachNotificationsChanged",

@@ -9,6 +9,7 @@ from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
+from zlib import crc32
 
 from marshmallow import Schema, ValidationError, fields
 
@@ -33,6 +34,7 @@ TODAY = datetime.now(UTC).date()
 # Each is sent until one is accepted: the bound that is declared lies between two of them.
 EARLY = ["0001-01-01", "1900-01-01", "1950-01-01", str(TODAY - timedelta(days=700)), str(TODAY)]
 LATE = ["9999-12-31", "2199-12-31", str(TODAY + timedelta(days=3650)), str(TODAY + timedelta(days=1800)), str(TODAY)]
+MOST_CHOICES = 4
 _WORDS = (
     "\u05e0\u05d5\u05e2\u05d4 \u0644\u064a\u0644\u0649",  # right to left
     "\U0001f469\u200d\U0001f469\u200d\U0001f467 \U0001f3f4\U000e0067\U000e0062\U000e007f",  # joined and tagged pictures
@@ -60,13 +62,19 @@ def _is_accepted(field: fields.Field[Any], value: Any) -> bool:
     return True
 
 
-def values_of(field: fields.Field[Any]) -> list[Any]:
-    """The values at the bounds of a field; a list of alternatives has those to try after the first is refused."""
+def values_of(field: fields.Field[Any], sample: int | None = None) -> list[Any]:
+    """The values at the bounds of a field; a list of alternatives has those to try after the first is refused.
+
+    With the number of a sample, a text has two of the odd texts, and a choice at most MOST_CHOICES values.
+    """
     values: list[Any] = []
     if isinstance(field, Identifier):
         return []
     if isinstance(field, Choice):
         values = list(field.choices)
+        if sample is not None:
+            step = -(-len(values) // MOST_CHOICES)
+            values = values[sample % step :: step]
     elif isinstance(field, Date):
         values = [EARLY, LATE]
     elif isinstance(field, (TimeOfDay, Timezone, Email, Link)):
@@ -78,7 +86,8 @@ def values_of(field: fields.Field[Any]) -> list[Any]:
         }[next(kind for kind in (TimeOfDay, Timezone, Email, Link) if isinstance(field, kind))]
     elif isinstance(field, Text):
         longest = ["\u00fc" * field.max_length, "x" * field.max_length]
-        values = [longest, *([odd, _WORDS[0]] for odd in odd_texts())]
+        odd = odd_texts() if sample is None else [odd_texts()[(sample + each) % len(odd_texts())] for each in (0, 5)]
+        values = [longest, *([each, _WORDS[0]] for each in odd)]
     elif isinstance(field, (Number, Integer)):
         low = [-1e300, -(10**9)] if field.minimum is None else [field.minimum]
         values = [[*low, 0, 1], [field.maximum, 1000, 100, 10, 1], [0.1 if isinstance(field, Number) else 1]]
@@ -133,12 +142,13 @@ def _is_below(path: str, name: str) -> bool:
 def attempts(
     schema: Schema | Variant | ChangeByStoredType, example: Any, own: Mapping[str, str], *, every: bool = False
 ) -> Iterator[Attempt]:
-    """Bodies in which each field has each of its values once, together with others of the other fields.
+    """Bodies in which each field has each value of its sample once, together with others of the other fields.
 
-    `every`: each field with each of its values alone.
+    `every`: each field with each of all its values alone.
     """
     leaves = [leaf for leaf in leaves_of(schema) if leaf.steps[-1] not in ("version", "dryRun")]
-    values = {leaf: values_of(leaf.field) for leaf in leaves}
+    samples = {leaf: crc32(".".join(map(str, leaf.steps)).encode()) for leaf in leaves}
+    values = {leaf: values_of(leaf.field, None if every else samples[leaf]) for leaf in leaves}
     kinds = sorted({leaf.variants for leaf in leaves if leaf.variants}, key=str)
     if every:
         for leaf, of_leaf in values.items():

@@ -23,6 +23,7 @@ from tests.support.training import employee_key
 
 # What changes without a request: jobs run, changes receive numbers, and figures are derived.
 _BACKGROUND = {
+    "audit",  # what the company itself reads is stored some seconds later
     "changeCounters",
     "changeNumbers",
     "exerciseUses",
@@ -35,7 +36,13 @@ _DERIVED = {
     "apiKeys": {"lastUsedAt": 0},
     "sessions": {"_id": 1},
     "changes": {"_id": 1},
-    "customers": {"attention": 0, "customerRoleData": 0, "figuresUntil": 0, "figuresChangedAt": 0},
+    "customers": {
+        "attention": 0,
+        "customerRoleData": 0,
+        "figuresUntil": 0,
+        "figuresChangedAt": 0,
+        "firstAccessHash": 0,
+    },
     "proposals": {"isMailed": 0},  # a mail says after a minute that they wait
     "webhooks": {"position": 0},
 }

@@ -14,7 +14,7 @@ from coaching_service.core.auth import ALL_PERMISSIONS
 from coaching_service.core.database import context
 from coaching_service.core.database.context import schedule_key
 from coaching_service.core.ids import ObjectId
-from coaching_service.lifecycle.customer_bulk import service as customer_bulk
+from coaching_service.core.jobs import queue
 from coaching_service.people import api_keys
 from coaching_service.people.customers import bulk
 from coaching_service.people.sessions import web_sessions
@@ -95,12 +95,13 @@ async def test_requests_that_waited_are_authenticated_again(
         assert await coach.ctx.db[name].count_documents({"companyId": coach.ctx.company_id}) == 0, name
 
 
-async def test_a_streamed_bulk_operation_ends_when_the_access_does(
+async def test_a_bulk_operation_ends_when_the_access_does(
     coach: CoachClient, public_server: TestServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(customer_bulk, "BATCH", 1)
-    for number in range(3):
-        await coach.create_customer(f"Client {number}")
+    """Each step of its job checks the access again: no client is changed after the 200 of the step in which it ended."""
+    monkeypatch.setattr(queue, "STEP_SECONDS", 0.0)
+    clients = [{"name": f"Client {number}"} for number in range(201)]
+    (await coach.post("/coach/customers/batch", {"customers": clients})).ok()
     employee, _ = await hire(coach)
     browser = await browser_of(coach, public_server, employee)
     confirmation = await browser.get(BULK, params={"all": "true", "action": "archive"})
@@ -114,6 +115,6 @@ async def test_a_streamed_bulk_operation_ends_when_the_access_does(
     monkeypatch.setattr(bulk, "set_archived", archive_and_remove)
     page = await browser.submit(confirmation, BULK)
     await browser.close()
-    assert "3 clients changed" not in page.text
+    assert "201 clients changed" not in page.text
     where = {"companyId": coach.ctx.company_id, "customerRoleData.isArchived": True}
-    assert await coach.ctx.db["customers"].count_documents(where) == 1
+    assert await coach.ctx.db["customers"].count_documents(where) == 200

@@ -26,7 +26,8 @@ def without_request(reply: Reply) -> Any:
 
 def of_route(route: Route, world: World, parameter: str) -> str:
     """The identifier that a world has for a parameter of a route."""
-    return identifiers_for(route, world).get(parameter, UNKNOWN)
+    own = world.get(f"{route.operation_id}/{parameter}")
+    return own or identifiers_for(route, world).get(parameter, UNKNOWN)
 
 
 def with_one(route: Route, own: World, parameter: str, value: str) -> World:

@@ -48,8 +48,11 @@ def events_of(reply: Reply) -> list[Any]:
 async def test_the_link_shows_titles_of_visible_days_and_nothing_else(
     coach: CoachClient, anonymous: CoachClient, ana: dict[str, Any]
 ) -> None:
+    address = f"/coach/customers/{ana['_id']}/calendar-link"
+    (await coach.get(address)).refused(404)
     path = await link_of(coach, ana)
     assert await link_of(coach, ana) == path, "a client has one link"
+    assert (await coach.get(address)).ok()["url"].endswith(path)
     reply = await anonymous.get(path)
     assert (reply.status, reply.headers["Content-Type"]) == (200, "text/calendar; charset=utf-8")
     events = events_of(reply)

@@ -134,5 +134,5 @@ async def test_the_time_for_the_next_reading_is_90_seconds_ago(coach: CoachClien
         assert "X-As-Of" in (await coach.get(path, **query)).headers
         (await coach.get(path, **query, updatedSince="yesterday")).refused(400, "updatedSince")
         if "pageSize" in query:
-            (await coach.get(path, **query, sort="name")).refused(400, "sort")
+            (await coach.get(path, **query, sort="position")).refused(400, "sort")
     assert "X-As-Of" not in (await coach.get("/coach/account")).headers

@@ -44,7 +44,10 @@ async def test_the_first_request_creates_and_the_next_ones_change_what_is_sent(c
     assert (await coach.put(by_id, {"name": "x", "version": 0})).refused(409)["code"] == "VERSION_CONFLICT"
     (await coach.put(f"{path}/by-external-id/a%20b", body_of(path))).refused(400, "externalId")
     (await coach.put(f"{path}/by-external-id/archive", body_of(path))).ok(201)
-    (await coach.get(by_id)).refused(405)
+    assert (await coach.get(by_id)).ok()["name"] == "New name"
+    assert (await coach.get(by_id, fields="name")).ok() == {"_id": created["_id"], "name": "New name"}
+    (await coach.get(f"{path}/by-external-id/unknown")).refused(404)
+    (await coach.get(f"{path}/by-external-id/a%20b")).refused(400, "externalId")
 
 
 COMMON = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import math
 import struct
 import warnings
 import zipfile
@@ -88,26 +89,25 @@ async def test_an_archive_that_is_no_export_or_of_another_version_is_refused(
     assert (await failure(target, make_zip({**entries, "account.json": broken})))["entry"] == "account.json"
 
 
-@pytest.mark.parametrize(
-    ("chosen", "field"),
-    [
-        ({"workoutTime": "7"}, "notifications.workoutTime"),
-        ({"messages": True, "quietFrom": "99:99", "quietTo": "07:00"}, "notifications.quietFrom"),
-        ({"digestHour": 99}, "notifications.digestHour"),
-        ({"messages": None}, "notifications.messages"),
-        ({"reminders": {"mail": "x"}}, "notifications.reminders"),
-    ],
-)
-async def test_settings_of_notifications_are_validated(
-    coach: CoachClient, target: CoachClient, chosen: dict[str, Any], field: str
-) -> None:
+SETTINGS: list[tuple[dict[str, Any], str]] = [
+    ({"workoutTime": "7"}, "notifications.workoutTime"),
+    ({"messages": True, "quietFrom": "99:99", "quietTo": "07:00"}, "notifications.quietFrom"),
+    ({"digestHour": 99}, "notifications.digestHour"),
+    ({"messages": None}, "notifications.messages"),
+    ({"reminders": {"mail": "x"}}, "notifications.reminders"),
+]
+
+
+async def test_settings_of_notifications_are_validated(coach: CoachClient, target: CoachClient) -> None:
     """Otherwise one client keeps the figures and reminders of a company from being computed."""
     await coach.create_customer()
     entries = await export(coach)
     (client,) = records(entries, "customers")
-    client["notifications"] = chosen
-    [(_, found)] = await problems(target, with_records(entries, "customers", client))
-    assert found is not None and found.startswith(field)
+    clients = [{**client, "_id": str(ObjectId()), "notifications": chosen} for chosen, _ in SETTINGS]
+    found = await problems(target, with_records(entries, "customers", *clients))
+    assert [entry for entry, _ in found] == [f"records/customers.jsonl:{line}" for line in range(1, len(SETTINGS) + 1)]
+    assert all(str(field).startswith(expected) for (_, field), (_, expected) in zip(found, SETTINGS, strict=True))
+    assert (await target.customers())["totalDocs"] == 0
 
 
 async def test_logged_sets_have_the_limits_of_requests(coach: CoachClient, target: CoachClient) -> None:
@@ -275,33 +275,47 @@ async def test_records_that_are_not_valid_are_left_out_with_a_reason(target: Coa
     assert stored["content"] == "<b>Kept</b>"
 
 
-@pytest.mark.parametrize(
-    ("collection", "change"),
-    [
-        ("exercises", {"videoLink": "javascript:alert(1)"}),
-        ("exercises", {"name": "Squat\u0000"}),
-        ("exercises", {"muscleGroups": [{"_id": UNKNOWN, "name": "Chest", "role": "primary"}]}),
-        ("metricSets", {"metrics": [{"_id": UNKNOWN, "name": "A", "metricUnitId": UNKNOWN, "isArchived": False}]}),
-        ("customers", {"timezone": "Mars"}),
-        ("customers", {"email": "no address"}),
-        ("customers", {"birthday": "2026-02-30"}),
-        ("workoutBlocks", {"date": "2026-02-30"}),
-        ("workoutBlocks", {"position": "first"}),
-        ("workoutBlocks", {"position": 1e400}),
-        ("workoutBlocks", {"items": [{"type": "DANCE"}]}),
-        ("personalRecords", {"unit": "<b>"}),
-        ("messages", {"author": {"type": "robot", "_id": None, "name": "R"}}),
+REFUSED: dict[str, list[dict[str, Any]]] = {
+    "exercises": [
+        {"videoLink": "javascript:alert(1)"},
+        {"name": "Squat\u0000"},
+        {"muscleGroups": [{"_id": UNKNOWN, "name": "Chest", "role": "primary"}]},
     ],
+    "metricSets": [{"metrics": [{"_id": UNKNOWN, "name": "A", "metricUnitId": UNKNOWN, "isArchived": False}]}],
+    "customers": [{"timezone": "Mars"}, {"email": "no address"}, {"birthday": "2026-02-30"}],
+    "workoutBlocks": [
+        {"date": "2026-02-30"},
+        {"position": "first"},
+        {"position": math.inf},
+        {"items": [{"type": "DANCE"}]},
+    ],
+    "personalRecords": [{"unit": "<b>"}],
+    "messages": [{"author": {"type": "robot", "_id": None, "name": "R"}}],
+}
+
+
+@pytest.mark.parametrize(
+    "collections",
+    [("exercises", "metricSets", "customers"), ("workoutBlocks", "personalRecords", "messages")],
+    ids=["without an owner", "of a client"],
 )
 async def test_values_that_a_request_could_not_have_stored_are_left_out(
-    target: CoachClient, entries: Entries, collection: str, change: dict[str, Any]
+    target: CoachClient, entries: Entries, collections: tuple[str, ...]
 ) -> None:
-    (first, *_) = records(entries, collection)
-    job = await import_file(target, make_zip(with_records(entries, collection, {**first, **change})))
+    for collection in collections:
+        (first, *_) = records(entries, collection)
+        changed = [{**first, "_id": str(ObjectId()), **change} for change in REFUSED[collection]]
+        entries = with_records(entries, collection, *changed)
+
+    job = await import_file(target, make_zip(entries))
 
     assert job["status"] == "done"
-    assert f"records/{collection}.jsonl:1" in [error["entry"] for error in job["errors"]]
-    assert await target.ctx.db[collection].count_documents({"companyId": target.ctx.company_id}) == 0
+    found = {(error["entry"], (error["field"] or "").partition(".")[0]) for error in job["errors"]}
+    for collection in collections:
+        for line, change in enumerate(REFUSED[collection], start=1):
+            [field] = [""] if math.inf in change.values() else change  # a line with it is no JSON
+            assert (f"records/{collection}.jsonl:{line}", field) in found, job["errors"]
+        assert await target.ctx.db[collection].count_documents({"companyId": target.ctx.company_id}) == 0
 
 
 BOMB = make_zip({"zeros": bytes(5_000_000)})  # nested: what is in it is not inflated

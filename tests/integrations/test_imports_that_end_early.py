@@ -91,7 +91,7 @@ async def test_import_that_waits_is_cancelled_before_it_begins(coach: CoachClien
         first, second = [await coach.send("POST", f"/coach/jobs/{job['_id']}/cancel", headers=key) for _ in range(2)]
     assert first.ok() == second.ok()
     audit = coach.ctx.db["audit"]
-    assert await audit.count_documents({"companyId": coach.ctx.company_id, "action": "company.jobCancelled"}) == 1
+    assert await audit.count_documents({"companyId": coach.ctx.company_id, "action": "job.cancelled"}) == 1
     assert second.headers["Idempotent-Replayed"] == "true"
     assert (await import_file(coach, b"name\nEva\n", name="clients.csv"))["status"] == "done"
     await run(coach)

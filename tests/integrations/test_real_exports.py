@@ -17,6 +17,8 @@ from tests.support.surveys import survey
 from tests.support.transfer import import_file
 
 ALL = [*EXPORTS, own_csv("64b7f0c2a1b2c3d4e5f60718", "Mara Quill")]
+# What is read of all 1,000 rows of each export is stored in the same way: one export has them all stored.
+LARGE, FEW = "Hevy in kg", 150
 
 
 def shown(row: SetRow) -> tuple[object, ...]:
@@ -47,11 +49,13 @@ async def test_an_export_is_imported_set_by_set(coach: CoachClient, name: str) -
     owner = {} if export.format == "workouts" else {"customerId": client["_id"]}
     fields: dict[str, Any] = {**export.answers, **owner}
 
-    job = await import_file(coach, export.build(), name=export.file_name, **fields)
+    size = ROWS if name == LARGE else FEW
+
+    job = await import_file(coach, export.build(size), name=export.file_name, **fields)
 
     result = job["result"]
-    assert (job["status"], result["format"], result["rows"]) == ("done", export.format, ROWS), job["errors"][:3]
-    assert result["imported"] + result["reported"] == ROWS
+    assert (job["status"], result["format"], result["rows"]) == ("done", export.format, size), job["errors"][:3]
+    assert result["imported"] + result["reported"] == size
     assert {each["code"] for each in job["errors"]} <= {"NOT_A_SET", "VALUE_LEFT_OUT"}
     blocks = await coach.calendar(client, "2025-03-28", "2030-01-01")
     assert {block["source"]["format"] for block in blocks} == {export.format}

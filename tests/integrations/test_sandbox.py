@@ -35,12 +35,14 @@ class Shared:
     coach: CoachClient
     sandbox: CoachClient
     created: dict[str, Any]
+    sample_clients: int
 
 
 @pytest.fixture(scope="module")
 async def new_sandbox(new_company: NewCompany) -> Shared:
     coach = await new_company()
-    return Shared(coach, *await create(coach))
+    sandbox, created = await create(coach)
+    return Shared(coach, sandbox, created, (await sandbox.customers())["totalDocs"])
 
 
 @pytest.fixture
@@ -51,14 +53,14 @@ async def shared(new_sandbox: Shared) -> Shared:
     return new_sandbox
 
 
-async def test_a_sandbox_is_a_company_of_its_own_with_sample_data(coach: CoachClient) -> None:
-    sandbox, created = await create(coach)
+async def test_a_sandbox_is_a_company_of_its_own_with_sample_data(shared: Shared) -> None:
+    coach, sandbox, created = shared.coach, shared.sandbox, shared.created
 
     assert created["apiKey"].startswith("cs_test_")
     assert created["companyId"] != str(coach.ctx.company_id)
     me = (await sandbox.get("/me")).ok()
     assert (me["role"], me["companyId"], me["via"]) == ("OWNER", created["companyId"], "apiKey")
-    assert (await sandbox.customers())["totalDocs"] == 10
+    assert shared.sample_clients == 10
     assert (await coach.customers())["totalDocs"] == 0
     assert (await sandbox.get("/coach/changes", pageSize=1, pageNum=1)).status == 200
     own_changes = await coach.ctx.db["changes"].count_documents({"companyId": coach.ctx.company_id})
@@ -108,7 +110,7 @@ async def test_no_user_can_sign_in_to_a_sandbox(shared: Shared, anonymous: Coach
     assert (await sandbox.post("/coach/api-keys", {"name": "Another"})).status == 403
 
 
-async def test_a_new_sandbox_replaces_the_earlier_one(coach: CoachClient) -> None:
+async def test_a_sandbox_is_erased_with_the_next_one_and_with_the_account(coach: CoachClient) -> None:
     earlier, first = await create(coach)
     later, second = await create(coach)
 
@@ -117,15 +119,10 @@ async def test_a_new_sandbox_replaces_the_earlier_one(coach: CoachClient) -> Non
     for collection in ("customers", "workoutBlocks", "apiKeys", "fs.files", "companies"):
         await _wait_until_erased(coach, collection, first)
 
-
-async def test_a_sandbox_is_erased_with_the_account(coach: CoachClient) -> None:
-    sandbox, created = await create(coach)
     owner = await team.get_owner(coach.ctx.services, coach.ctx.company_id)
-
     await account.erase(coach.ctx.acting_as(owner), PASSWORD)
-
-    (await sandbox.get("/me")).refused(401)
-    await _wait_until_erased(coach, "customers", created)
+    (await later.get("/me")).refused(401)
+    await _wait_until_erased(coach, "customers", second)
 
 
 async def _wait_until_erased(coach: CoachClient, collection: str, sandbox: dict[str, Any]) -> None:

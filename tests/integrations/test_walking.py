@@ -171,6 +171,8 @@ LISTS: dict[str, Callable[[CoachClient], Awaitable[WalkedList]]] = {
     "customers found": lambda coach: list_of_customers(coach, contains="squat"),
     "customers of an address": lambda coach: list_of_customers(coach, email="ana@example.com"),
     "customers in a group": lambda coach: list_of_customers(coach, groups="Morning"),
+    "customers by creation": lambda coach: list_of_customers(coach, sort="createdAt"),
+    "customers by training": lambda coach: list_of_customers(coach, sort="lastTrainedDate"),
     "customers by last change": lambda coach: list_of_customers(coach, sort="updatedAt"),
     "own exercises": lambda coach: list_of_exercises(coach, "/exercises"),
     "own exercises found": lambda coach: list_of_exercises(coach, "/exercises", keywords="squat"),

@@ -11,8 +11,9 @@ from bson import ObjectId
 
 from coaching_service import runtime
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.pending import store_now, storing
 from coaching_service.library.exercises import store
-from coaching_service.library.exercises.use_counts import load_use_counts, store_counts, storing
+from coaching_service.library.exercises.use_counts import load_use_counts, store_counts
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 from tests.support.logs import recorded_logs
@@ -86,9 +87,9 @@ async def count_without_database(coach: CoachClient, settings: Settings, uri: st
     async with runtime.open_services(settings.model_copy(update={"mongodb_uri": uri})) as services:
         services.exercise_uses.add(coach.ctx.company_id, {SQUAT})
         with recorded_logs() as entries:
-            await store_counts(services)
+            await store_now(services, store_counts)
         assert services.exercise_uses.take() == {}
-    reasons = [str(entry["reason"]) for entry in entries if entry["event"] == "uses of exercises not stored"]
+    reasons = [str(entry["reason"]) for entry in entries if entry["event"] == "what was collected is not stored"]
     assert reasons, entries
     return reasons[0]
 
@@ -116,6 +117,6 @@ async def test_a_process_that_ends_stores_what_it_has_counted(coach: CoachClient
     async with runtime.open_services(settings) as services:
         services.exercise_uses.add(coach.ctx.company_id, {SQUAT})
     async with runtime.open_services(settings) as services:
-        async with storing(services, start=asyncio.Event()):
+        async with storing(services, store_counts, 1, start=asyncio.Event()):
             services.exercise_uses.add(coach.ctx.company_id, {SQUAT})
         assert await store.find_uses(coach.ctx) == {SQUAT: 2}

@@ -45,7 +45,7 @@ from coaching_service.core.database.context import Services
 from coaching_service.lifecycle import administration
 from coaching_service.lifecycle.administration import Operator
 from coaching_service.settings import Settings
-from tests.support.databases import new_database
+from tests.support.databases import INDEX_STATE, new_database, remove_documents
 from tests.support.service_process import until
 
 CUSTOMERS = [{"_id": ObjectId(), "companyId": ObjectId(), "name": f"Client {number}"} for number in range(2_500)]
@@ -55,15 +55,22 @@ def ignore(_: int) -> None:
     """Report nothing."""
 
 
-@pytest.fixture
-async def source(settings: Settings) -> AsyncIterator[Services]:
-    """A database with clients, and with a file of several chunks."""
+@pytest.fixture(scope="module")
+async def indexed(settings: Settings) -> AsyncIterator[Services]:
+    """A database with all indexes."""
     async with new_database(settings, "source") as (_, services):
-        await services.db["customers"].insert_many(CUSTOMERS)
-        chunks = [{"files_id": ObjectId(), "n": number, "data": bytes(200_000)} for number in range(100)]
-        await services.db["fs.chunks"].insert_many(chunks)
-        await services.db["leases"].insert_one({"_id": "webhooks", "holder": "a process"})
         yield services
+
+
+@pytest.fixture
+async def source(indexed: Services) -> Services:
+    """A database with clients, and with a file of several chunks."""
+    await remove_documents(indexed.db, but_of=(INDEX_STATE, migrations.COLLECTION))
+    await indexed.db["customers"].insert_many(CUSTOMERS)
+    chunks = [{"files_id": ObjectId(), "n": number, "data": bytes(200_000)} for number in range(100)]
+    await indexed.db["fs.chunks"].insert_many(chunks)
+    await indexed.db["leases"].insert_one({"_id": "webhooks", "holder": "a process"})
+    return indexed
 
 
 @pytest.fixture

@@ -283,6 +283,6 @@ async def test_job_of_a_deleted_key_or_permission_ends(coach: CoachClient, inter
 
 def test_jobs_need_the_permissions_of_their_routes() -> None:
     declared = {route.operation_id: route.access.permissions for route in routes_of([customer_bulk_routes.routes])}
-    assert {name: {customer_bulk_jobs.permission_of(name)} for name in declared} == {
+    assert {name: set(customer_bulk_jobs.permissions_of(name)) for name in declared} == {
         name: set(permissions) for name, permissions in declared.items()
     }

@@ -37,7 +37,16 @@ async def test_a_second_pass_erases_what_a_late_request_wrote(coach: CoachClient
 # Collections whose documents belong to clients, written by hand: a collection that forgets its client is not erased.
 OF_CLIENTS = {
     *("attentionDismissals", "audit", "calendarLinks", "changeParts", "changes", "checkIns", "companyJobs"),
-    *("availability", "bodyWeights", "conversations"),
+    *(
+        "availability",
+        "bodyWeights",
+        "conversations",
+        "setMedia",
+        "searchTexts",
+        "secondFactors",
+        "providerAccounts",
+        "passkeys",
+    ),
     *("customers", "failedMails", "formResponses", "hiddenDays", "identities", "identityClaims", "jobs"),
     *(
         "messages",
@@ -60,6 +69,7 @@ OF_CLIENTS = {
         "sandboxMails",
         "sessions",
     ),
+    *("searchTexts", "secondFactors", "setMedia"),
     *("trainingMaxes", "waitingMessages", "webhookDeliveries", "workoutBlocks"),
 }
 

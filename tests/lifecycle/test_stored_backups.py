@@ -14,6 +14,7 @@ import pytest
 from bson import ObjectId
 
 from coaching_service.core.auth import Vault, new_master_key, parse_master_key
+from coaching_service.core.database import migrations
 from coaching_service.core.database.backup.creation import backing_up, create_stored_backup
 from coaching_service.core.database.backup.encryption import Decryption, Encryption, new_identity
 from coaching_service.core.database.backup.manifest import BackupError, Manifest
@@ -24,7 +25,7 @@ from coaching_service.core.database.backup.stores import FolderStore, Store, ope
 from coaching_service.core.database.context import Services
 from coaching_service.settings import Settings
 from tests.lifecycle.test_backup import content, ignore
-from tests.support.databases import new_database
+from tests.support.databases import INDEX_STATE, new_database, remove_documents
 from tests.support.s3_server import running_s3_server
 
 PHOTO = 250_000
@@ -39,16 +40,23 @@ def s3() -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-async def source(settings: Settings) -> AsyncIterator[Services]:
-    """A database with clients and photos of several MB."""
+@pytest.fixture(scope="module")
+async def indexed(settings: Settings) -> AsyncIterator[Services]:
+    """A database with all indexes."""
     async with new_database(settings, "source") as (_, services):
-        await services.db["customers"].insert_many(
-            [{"_id": ObjectId(), "companyId": ObjectId(), "name": f"Client {number}"} for number in range(500)]
-        )
-        await services.db["fs.chunks"].insert_many([photo() for _ in range(40)])
-        await services.db["leases"].insert_one({"_id": "webhooks", "holder": "a process"})
         yield services
+
+
+@pytest.fixture
+async def source(indexed: Services) -> Services:
+    """A database with clients and photos of several MB."""
+    await remove_documents(indexed.db, but_of=(INDEX_STATE, migrations.COLLECTION))
+    await indexed.db["customers"].insert_many(
+        [{"_id": ObjectId(), "companyId": ObjectId(), "name": f"Client {number}"} for number in range(500)]
+    )
+    await indexed.db["fs.chunks"].insert_many([photo() for _ in range(40)])
+    await indexed.db["leases"].insert_one({"_id": "webhooks", "holder": "a process"})
+    return indexed
 
 
 @pytest.fixture

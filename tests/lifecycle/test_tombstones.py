@@ -81,6 +81,9 @@ async def test_erasure_does_not_wait_for_a_store_that_fails(
 async def test_only_what_the_database_does_not_know_is_erased_again(coach: CoachClient) -> None:
     """A restored database is older than the list; a client whose erasure it has is not touched again."""
     restored, other = [(await coach.create_customer())["_id"] for _ in range(2)]
+    (await coach.put("/coach/customers/archive", {"id": other})).ok()
+    announced = {"_id": ObjectId(other), "erasureDueAt": now()}
+    await coach.ctx.db["customers"].update_one({"_id": ObjectId(other)}, {"$set": announced})
     listed: list[Tombstone] = [
         {
             "_id": ObjectId(),
@@ -100,4 +103,5 @@ async def test_only_what_the_database_does_not_know_is_erased_again(coach: Coach
     assert sum(reported) == 3
     (await coach.get(f"/coach/customers/{restored}")).refused(404)
     (await coach.get(f"/coach/customers/{other}")).ok()
+    assert await coach.ctx.db["customers"].find_one(announced) is None, "the owner may have restored the client since"
     assert await repeat_erasures(operator, listed, ignore) == Repetition()

@@ -153,6 +153,7 @@ async def test_workout_created_over_rest_reads_the_same_by_tool(mcp: McpHttpClie
             "order": 0,
             "isCompleted": False,
             "taskFields": {"title": "«Walk»", "description": "«Slowly»"},
+            "mediaCount": 0,
         }
     ]
     tool_error(

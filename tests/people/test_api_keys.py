@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service.core import audit
 from coaching_service.core.database.documents import now
-from coaching_service.core.errors import InvalidApiKey
+from coaching_service.core.errors import Forbidden, InvalidApiKey
+from coaching_service.core.ids import ObjectId
 from coaching_service.people import api_keys
 from coaching_service.people.api_keys import NewRestrictions
+from coaching_service.people.team import service as team
 from tests.support.client import CoachClient, Reply
 from tests.support.mcp_client import McpHttpClient
+from tests.support.service_process import until
+from tests.support.training import employee_key
 
 
 async def test_without_a_credential(anonymous: CoachClient) -> None:
@@ -139,7 +144,12 @@ async def test_a_key_is_not_deleted_without_an_entry_in_the_audit_log(
             await api_keys.revoke(coach.ctx, key_id)
     assert await api_keys.find_name(coach.ctx, key_id) == "Backend"
     await api_keys.revoke(coach.ctx, key_id)
-    assert await coach.ctx.db["audit"].count_documents({"companyId": coach.ctx.company_id, "keyId": key_id}) == 1
+    assert (
+        await coach.ctx.db["audit"].count_documents(
+            {"companyId": coach.ctx.company_id, "target._id": key_id, "action": "key.deleted"}
+        )
+        == 1
+    )
 
 
 async def fail(*_: object, **__: object) -> None:
@@ -165,3 +175,56 @@ async def test_a_key_for_an_assistant_is_good_at_mcp_only(coach: CoachClient, pu
             assert (await coach.send("GET", path, headers=headers)).refused(403)["code"] == "KEY_MCP_ONLY"
     async with McpHttpClient(public_server, {"X-API-Key": made["key"]}) as mcp:
         assert not (await mcp.call("list_customers")).get("isError")
+
+
+async def test_key_that_acts_as_the_company_survives_its_maker_and_acts_in_its_own_name(
+    coach: CoachClient, interactive: CoachClient
+) -> None:
+    """Permissions of its own, the scope of all clients, and the key as the actor."""
+    ana = await coach.create_customer("Ana")
+    body = {"name": "Sync", "actsAs": "company", "permissions": ["customers.view", "customers.edit", "customers.view"]}
+    created = (await interactive.post("/coach/api-keys", body)).ok(201)
+    assert (created["actsAs"], created["customersScope"], created["coachId"]) == ("company", "all", None)
+    assert created["permissions"] == ["customers.edit", "customers.view"]
+    shown = {name: value for name, value in created.items() if name != "key"}
+    own, of_company = (await interactive.get("/coach/api-keys")).ok()
+    assert of_company == shown and (own["actsAs"], own["permissions"], own["customersScope"]) == ("coach", None, None)
+    sync = coach.with_key(created["key"])
+    me = (await sync.get("/me")).ok()
+    assert (me["_id"], me["name"], me["email"], me["role"]) == (created["_id"], "Sync", None, "KEY")
+    assert (me["permissions"], me["via"]) == (["customers.edit", "customers.view"], "apiKey")
+    note = (await sync.post(f"/coach/customers/{ana['_id']}/notes", {"content": "Hello"})).ok(201)
+    assert note["author"] == {"_id": created["_id"], "name": "Sync"}
+    message = (await sync.post(f"/coach/customers/{ana['_id']}/messages", {"text": "Hello"})).ok(201)
+    assert message["author"] == {"type": "key", "_id": created["_id"], "name": "Sync"}
+    reply = await sync.post("/coach/customers/bulk/archive", {"ids": [ana["_id"]]}, headers={"Prefer": "respond-async"})
+    assert reply.status in (200, 202)
+
+    async def logged() -> list[dict[str, Any]]:
+        events: list[dict[str, Any]] = (await coach.get("/coach/events", types="customer.archived")).ok()["docs"]
+        return events
+
+    [event] = await until(logged, "the work of the key goes on without a coach")
+    assert event["actor"] == {"type": "key", "_id": created["_id"], "keyId": created["_id"], "applicationId": None}
+    assert (await sync.post("/coach/customers", {"name": "Bo"})).refused(403)["permission"] == "customers.create"
+    assert (await sync.get("/coach/export")).refused(403)["code"] == "OWNER_ONLY"
+    (await sync.patch("/me", {"notifications": {"messages": False}})).refused(403, "has no notification settings")
+
+    employee = coach.with_key(await employee_key(coach, "customers.view"))
+    (await employee.get("/me")).ok()
+    eli = ObjectId((await employee.get("/me")).ok()["_id"])
+    as_employee = replace(coach.ctx, principal=await team.load_principal(coach.ctx, eli))
+    with pytest.raises(Forbidden):
+        await api_keys.create(as_employee, "Mine", acts_as="company", permissions=["customers.view"])
+    await team.delete_employee(coach.ctx, eli)
+    (await sync.get("/me")).ok()
+    for wrong, field in (
+        ({"actsAs": "company"}, "permissions"),
+        ({"permissions": ["customers.view"]}, "permissions"),
+        ({"actsAs": "robot"}, "actsAs"),
+        ({"actsAs": "company", "permissions": [], "customersScope": "assigned"}, "customersScope"),
+    ):
+        [error] = (await interactive.post("/coach/api-keys", {"name": "Wrong", **wrong})).refused(400)["errors"]
+        assert error["field"] == field
+    (await interactive.delete(f"/coach/api-keys/{created['_id']}")).ok(204)
+    (await sync.get("/me")).refused(401)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service.core.auth import CUSTOMERS, REST_SCOPES
 from coaching_service.people.team import service as team
 from tests.conftest import PASSWORD, NewCompany
+from tests.support.application_program import allowed_program
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient
 from tests.support.oauth_flow import OAuthApplication, approve, decide, redirect_query, register, signed_in
@@ -127,6 +125,8 @@ async def test_refresh_needs_offline_access_and_keeps_its_resource(
 
 async def test_coach_sees_and_revokes_applications(browser: Visitor, http: McpHttpClient, coach: CoachClient) -> None:
     application = await register(http, client_name="Planner")
+    misspelt = application.authorize_url(scope="customer:read openid", resource=http.base_url)
+    assert redirect_query(await browser.get(misspelt, follow=False))["error"] == "invalid_scope", "nothing of REST"
     tokens = await allow(browser, application, "customers:read")
     planner = coach.with_bearer(tokens["access_token"])
     (await planner.get("/me")).ok()
@@ -190,6 +190,9 @@ async def test_owner_registers_an_application_with_a_secret(
     await browser.submit((await browser.get(delete)).ok(), delete)
     (await stranger.with_bearer(theirs["access_token"]).get("/me")).refused(401)
     (await coach.with_bearer(tokens["access_token"]).get("/me")).refused(401)
+    ended = {"companyId": stranger.ctx.company_id, "action": "application.revoked"}
+    [entry] = await stranger.ctx.db["audit"].find(ended).to_list()
+    assert (entry["target"]["name"], entry["actor"]["type"]) == ("Planner", "system"), "its owner sees that it ended"
     await other.close()
 
 
@@ -198,32 +201,12 @@ async def test_program_of_the_task_page_reads_clients_and_events(
 ) -> None:
     """From registration to the first event, as a reader would copy it."""
     await coach.create_customer("Ana")
-    text = (Path("docs") / "tasks" / "build-an-application.md").read_text("utf-8")
-    [program] = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    (tmp_path / "application.py").write_text(program, "utf-8")
     base = str(public_server.make_url("")).rstrip("/")
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, str(tmp_path / "application.py")),
-        env={**os.environ, "BASE": base},
-        stdout=asyncio.subprocess.PIPE,
-    )
-    assert process.stdout is not None
-    try:
-        address = (await process.stdout.readline()).decode().removeprefix("Open ").strip().removeprefix(base)
-        page = (await browser.get(address)).ok()
-        assert "See your clients" in page.text and "Client list" in page.text
-        location = (await browser.submit_only(page, "/oauth/authorize", decision="allow")).headers["Location"]
-        async with aiohttp.ClientSession() as http, http.get(location) as callback:
-            assert await callback.text() == "Done. You can close this page."
-        assert (await process.stdout.readline()).decode() == "Clients: Ana\n"
+    async with allowed_program(tmp_path, base, browser) as printed, asyncio.timeout(60):
+        assert (await printed.readline()).decode() == "Clients: Ana\n"
         bob = await coach.create_customer("Bob")
-        lines = []
-        async with asyncio.timeout(60):
-            while f"customer.created {bob['_id']}\n" not in lines:
-                lines.append((await process.stdout.readline()).decode())
-    finally:
-        process.kill()
-        await process.wait()
+        while (await printed.readline()).decode() != f"customer.created {bob['_id']}\n":
+            pass
 
 
 def test_scopes_are_those_of_the_contract() -> None:

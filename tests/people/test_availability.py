@@ -78,7 +78,7 @@ async def test_a_period_is_within_five_years(coach: CoachClient, first: str, las
     assert own.refused(400)["errors"][0]["code"] == "DATE_OUT_OF_RANGE"
     await enter(coach, ana, "2010-03-02", "2015-03-02")
     period = await enter(coach, ana, ahead(0, 0), ahead(5, 0))
-    [error] = (await coach.patch(path(ana, period["_id"]), {"from": ahead(0, -1)})).refused(400)["errors"]
+    [error] = (await coach.patch(path(ana, period["_id"]), {"from": ahead(0, -2)})).refused(400)["errors"]
     assert (error["field"], error["code"]) == ("until", "DATE_OUT_OF_RANGE")
 
 

@@ -104,7 +104,7 @@ async def test_access_takes_no_command_of_its_own(coach: CoachClient) -> None:
 def _is_access_check(entry: Json, customer: Json) -> bool:
     command = entry["command"]
     is_of_client = command.get("filter", {}).get("_id") == ObjectId(customer["_id"])
-    return is_of_client and command.get("projection") == {"customerRoleData.assignedTo": 1}
+    return is_of_client and command.get("projection") == {"customerRoleData.assignedTo": 1, "consent": 1}
 
 
 async def test_week_is_read_in_a_transaction_too(coach: CoachClient, other_company: CoachClient) -> None:

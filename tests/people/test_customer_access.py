@@ -142,11 +142,12 @@ class TestImpersonation:
         assert (given["tokenType"], given["expiresIn"]) == ("Bearer", 900)
         me = (await coach.with_bearer(given["accessToken"]).get("/me")).ok()
         assert (me["_id"], me["role"]) == (ana["_id"], "CUSTOMER")
-        [record] = await coach.ctx.db["audit"].find({"companyId": coach.ctx.company_id}).to_list(None)
-        assert (record["action"], str(record["about"])) == ("customer.impersonated", ana["_id"])
-        assert record["actorId"] == coach.ctx.caller.id
+        where = {"companyId": coach.ctx.company_id, "action": "client.impersonated"}
+        [record] = await coach.ctx.db["audit"].find(where).to_list(None)
+        assert (record["action"], str(record["customerId"])) == ("client.impersonated", ana["_id"])
+        assert record["actor"]["_id"] == coach.ctx.caller.id
         [session] = (
-            await coach.ctx.db["sessions"].find({"kind": "customer", "subjectId": record["about"]}).to_list(None)
+            await coach.ctx.db["sessions"].find({"kind": "customer", "subjectId": record["customerId"]}).to_list(None)
         )
         assert session["impersonatedBy"] == coach.ctx.caller.id
         (await coach.post(path)).refused(403)

@@ -10,6 +10,7 @@ import pytest
 from tests.support.client import UNKNOWN, CoachClient
 
 PAGE = {"archived": "false", "pageSize": 20, "pageNum": 1}
+CONSENT = {"assistants": True, "applications": True}
 
 
 async def test_new_client_is_listed_at_once(coach: CoachClient) -> None:
@@ -99,7 +100,7 @@ async def test_update_changes_sent_fields_and_null_clears(coach: CoachClient) ->
     assert changed["birthday"] == "1990-05-04"
     assert changed["version"] == 1
     assert changed["updatedAt"] > ana["updatedAt"]
-    assert {**changed, "availability": None} == (await coach.get(path)).ok()
+    assert {**changed, "availability": None, "consent": CONSENT} == (await coach.get(path)).ok()
     assert await coach.names(contains="anna flo") == ["Anna"]
     assert (await coach.patch(path, {"groups": None})).ok()["customerRoleData"]["groups"] == []
     (await coach.patch(path, {"name": None})).refused(400, "name")
@@ -123,7 +124,7 @@ async def test_one_of_many_updates_of_a_version_succeeds(coach: CoachClient) -> 
 
     assert sorted(reply.status for reply in replies) == [200] + [409] * 7
     winner = next(reply.json for reply in replies if reply.status == 200)
-    assert (await coach.get(path)).ok() == {**winner, "availability": None}
+    assert (await coach.get(path)).ok() == {**winner, "availability": None, "consent": CONSENT}
 
 
 async def test_concurrent_updates_without_a_version_all_succeed(coach: CoachClient) -> None:

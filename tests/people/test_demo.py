@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 import time_machine
@@ -13,6 +14,7 @@ from aiohttp.test_utils import TestServer
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.ids import ObjectId
 from coaching_service.demo import ensure_demo, samples, training
+from coaching_service.integrations import sample_proposal
 from coaching_service.people.team import service as team
 from tests.support.client import CoachClient
 from tests.support.figures import renew_figures
@@ -77,7 +79,8 @@ async def test_every_client_has_weeks_of_training_before_and_after_today(demo: C
         assert (today - min(days)).days >= 6 * 7
         assert max(days) > today
         assert len(logged) >= 10, client["name"]
-        assert all(block["date"] < str(today) for block in logged)
+        zone = ZoneInfo(client["timezone"] or "UTC")
+        assert all(block["date"] < str(datetime.now(zone).date()) for block in logged), client["name"]
         assert client["customerRoleData"]["lastWorkoutDate"] == str(max(days))
 
 
@@ -212,3 +215,18 @@ def test_client_with_a_program_does_its_workouts_instead_of_others(weekday: int)
     assert planned[-len(program) :] == [block["date"] for block in program]
     week = [block for block in blocks if str(today - timedelta(days=6)) <= str(block["plan"].get("date")) < str(today)]
     assert any(all(done and done["isCompleted"] for done in block["logs"]) for block in week)
+
+
+async def test_a_monday_has_an_illness_and_one_proposal(demo: CoachClient, services: Services) -> None:
+    client, path = await find_client(demo, samples.ILL)
+    [absence] = (await demo.get(f"{path}/availability")).ok()
+    today = datetime.now(UTC).date()
+    assert (absence["kind"], absence["customerId"]) == ("ill", client["_id"])
+    assert absence["from"] <= str(today) <= absence["until"]
+    for _ in range(2):
+        await sample_proposal.ensure(services)
+    stored = await services.db["customers"].find_one({"_id": ObjectId(client["_id"])}) or {}
+    proposals = await services.db["proposals"].find({"companyId": stored["companyId"]}).to_list()
+    assert [(each["tool"], each["status"], len(each["customerIds"])) for each in proposals] == [
+        ("send_message", "pending", 2)
+    ]

@@ -307,7 +307,8 @@ async def test_a_hundred_events_are_returned_by_default(coach: CoachClient) -> N
     (await coach.post("/coach/customers/batch", {"customers": customers})).ok()
 
     async def is_numbered() -> bool:
-        return bool((await coach.get("/coach/events", after="100", limit=1)).json.get("docs"))
+        reply = await coach.get("/coach/events", after="100", limit=1)
+        return reply.status == 200 and bool(reply.json["docs"])
 
     await until(is_numbered, "all are numbered")
     page = (await coach.get("/coach/events")).ok()

@@ -58,17 +58,22 @@ async def polls(coach: CoachClient) -> AsyncIterator[Polls]:
 
 
 async def another_key(coach: CoachClient, interactive: CoachClient, name: str) -> CoachClient:
-    """A client with a further key of the company."""
-    return coach.with_key((await interactive.post("/coach/api-keys", {"name": name})).ok(201)["key"])
+    """A client with a further key of the company, whose event is numbered: it ends no request that waits afterwards."""
+    before = (await coach.get("/coach/events", limit=500)).ok()["nextCursor"]
+    created = (await interactive.post("/coach/api-keys", {"name": name})).ok(201)
+    numbered = (await coach.get("/coach/events", after=before, wait=25)).ok()["docs"]
+    assert [event["data"]["keyId"] for event in numbered] == [created["_id"]]
+    return coach.with_key(created["key"])
 
 
 async def test_twenty_requests_of_a_key_wait(coach: CoachClient, interactive: CoachClient, polls: Polls) -> None:
+    second = await another_key(coach, interactive, "Second")
     await polls.begin(coach, 20)
     refused = await coach.get("/coach/events", limit=5, wait=25)
     refused.refused(429)
     assert (refused.json["code"], refused.headers["Retry-After"]) == ("TOO_MANY_WAITING", "5")
     (await coach.get("/coach/events", limit=5)).ok()  # it does not wait
-    await polls.begin(await another_key(coach, interactive, "Second"), 1)
+    await polls.begin(second, 1)
     polls.running[0].cancel()
     await until(lambda: coach.ctx.services.number_signals.count(coach.ctx.company_id) == 20, "one has ended", 10)
     polls.running.pop(0)
@@ -78,8 +83,8 @@ async def test_twenty_requests_of_a_key_wait(coach: CoachClient, interactive: Co
 async def test_fifty_requests_of_a_company_wait(
     coach: CoachClient, interactive: CoachClient, other_company: CoachClient, polls: Polls
 ) -> None:
-    for name in ("First", "Second", "Third"):
-        await polls.begin(await another_key(coach, interactive, name), 16)
+    for key in [await another_key(coach, interactive, name) for name in ("First", "Second", "Third")]:
+        await polls.begin(key, 16)
     await polls.begin(coach, 2)
     (await coach.get("/coach/events", limit=5, wait=25)).refused(429)
     of_others = Polls(coach.ctx.services.number_signals, other_company)

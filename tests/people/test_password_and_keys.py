@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 
+from coaching_service.core.auth import REST_SCOPES
 from coaching_service.core.ids import ObjectId
 from coaching_service.people import api_keys
+from coaching_service.people.assistants import service as assistants
 from coaching_service.people.identities import service as identities
 from coaching_service.people.sessions import passwords
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
+from tests.support.assistants import authorize_assistant
 from tests.support.client import CoachClient
 from tests.support.mails import part_of, read_mail, read_mails
 from tests.support.service_process import until
@@ -50,10 +53,30 @@ async def test_keys_since_the_last_change_are_deleted(coach: CoachClient, anonym
     assert await key_names(coach) == ["Test"]
     refused = await anonymous.send("GET", "/me", headers={"X-API-Key": created["key"]})
     refused.refused(401)
-    revoked = (
-        await coach.ctx.db["audit"].find({"companyId": coach.ctx.company_id, "action": "apiKey.revoked"}).to_list()
-    )
-    assert [entry["keyId"] for entry in revoked] == [created["_id"]]
+    revoked = await coach.ctx.db["audit"].find({"companyId": coach.ctx.company_id, "action": "key.deleted"}).to_list()
+    assert [entry["target"]["_id"] for entry in revoked] == [created["_id"]]
+
+
+async def test_audit_log_has_what_a_mailed_link_changed(coach: CoachClient, anonymous: CoachClient) -> None:
+    """The password, and what it ended: the assistant and the application; one that gave its access back before."""
+    left = await authorize_assistant(coach.ctx, "Left")
+    await assistants.revoke_token(coach.ctx.services, left.tokens.access, "a-client")
+    assistant = (await authorize_assistant(coach.ctx)).grant["_id"]
+    application = (await authorize_assistant(coach.ctx, "Planner", rest_scopes=REST_SCOPES)).grant["_id"]
+
+    (await reset(coach, anonymous, SECOND)).ok()
+
+    owner, actions = coach.ctx.caller.id, ["password.changed", "assistant.revoked", "application.revoked"]
+    where = {"companyId": coach.ctx.company_id, "action": {"$in": actions}}
+    entries = await coach.ctx.db["audit"].find(where).to_list()
+    assert {
+        (each["action"], each["target"]["_id"], each["target"]["name"], each["actor"]["_id"]) for each in entries
+    } == {
+        ("assistant.revoked", left.grant["_id"], "Left", None),
+        ("password.changed", owner, None, owner),
+        ("assistant.revoked", assistant, "Claude", owner),
+        ("application.revoked", application, "Planner", owner),
+    }
 
 
 async def test_all_keys_are_deleted_but_not_those_of_colleagues(coach: CoachClient) -> None:

@@ -73,7 +73,7 @@ async def test_unknown_address_and_wrong_password_get_the_same_response(
     wrong = (await sign_in(anonymous, address(coach), "not this one, sorry")).refused(401)
     unknown = (await sign_in(anonymous, "nobody@nowhere.test")).refused(401)
     assert wrong == unknown
-    assert set(wrong) == {"statusCode", "message", "error", "code"}
+    assert set(wrong) == {"statusCode", "message", "error", "code", "docs"}
 
 
 async def test_abandoned_sign_in_is_not_verified(coach: CoachClient, as_served: AsServed) -> None:

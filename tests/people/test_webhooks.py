@@ -10,6 +10,7 @@ import pytest
 
 from coaching_service.core.auth import Vault, new_master_key, parse_master_key
 from coaching_service.core.database.context import Services
+from coaching_service.core.events import EVENT_TYPES
 from coaching_service.people import api_keys
 from coaching_service.people.api_keys import NewRestrictions
 from coaching_service.people.webhooks import service
@@ -126,6 +127,44 @@ async def test_only_the_owner_manages_webhooks(coach: CoachClient, interactive: 
         (await caller.post(f"{path}/rotate-secret")).refused(403)
         (await caller.post(f"{path}/test")).refused(403)
         (await caller.delete(path)).refused(403)
+
+
+async def test_the_permission_webhooks_needs_no_owner(coach: CoachClient) -> None:
+    """A key or an employee with it manages webhooks, of what the caller may see; the team is for the owner only."""
+    every = [f"{area}.view" for area in ("customers", "exercises", "programs", "forms", "metrics", "nutrition")]
+    employee = coach.with_key(await employee_key(coach, "webhooks", *every, scope="all"))
+    narrow: NewRestrictions = {"permissions": ["customers.view", "webhooks"]}
+    key = coach.with_key((await api_keys.create(coach.ctx, "For n8n", narrow))["key"])
+    assigned = coach.with_key(await employee_key(coach, "webhooks", *every))
+    created = (await employee.post("/coach/webhooks", {"url": URL})).ok(201)
+    path = f"/coach/webhooks/{created['_id']}"
+    (await key.post("/coach/webhooks", {"url": URL, "types": ["workout.completed", "message.created"]})).ok(201)
+    assert (await key.post("/coach/webhooks", {"url": URL})).refused(403)["permission"].endswith(".view")
+    refused = (await key.post("/coach/webhooks", {"url": URL, "types": ["form.submitted"]})).refused(403)
+    assert refused["permission"] == "forms.view"
+    (await key.patch(path, {"description": "Mine"})).refused(403)
+    for caller in (employee, key):
+        team = {"url": URL, "types": ["employee.created"]}
+        assert (await caller.post("/coach/webhooks", team)).refused(403)["code"] == "OWNER_ONLY"
+    assert (await assigned.post("/coach/webhooks", {"url": URL})).refused(403)["code"] == "CUSTOMER_OUT_OF_SCOPE"
+    (await employee.patch(path, {"types": ["note.created"]})).ok()
+    (await employee.post(f"{path}/test", {"type": "note.created"})).ok(201)
+    assert len((await coach.get("/coach/webhooks")).ok()) == 2
+    (await employee.delete(path)).ok(204)
+
+
+async def test_refusals_name_the_setting_of_development(coach: CoachClient) -> None:
+    (await coach.post("/coach/webhooks", {"url": "http://example.com/"})).refused(400, "WEBHOOKS_ALLOW_HTTP")
+    (await coach.post("/coach/webhooks", {"url": "https://localhost/"})).refused(400, "WEBHOOKS_ALLOW_PRIVATE")
+
+
+async def test_samples_have_every_type_and_no_record(coach: CoachClient) -> None:
+    samples = (await coach.get("/coach/events/samples")).ok()
+    assert [each["type"] for each in samples] == list(EVENT_TYPES)
+    two = (await coach.get("/coach/events/samples", types=["key.created", "note.updated"])).ok()
+    assert [set(each["data"]) for each in two] == [{"keyId"}, {"noteId", "fields"}]
+    (await coach.get("/coach/events/samples", types="workout.eaten")).refused(400, "types")
+    (await coach.with_key(await employee_key(coach, "forms.view")).get("/coach/events/samples")).refused(403)
 
 
 async def test_webhooks_of_another_company_are_unknown(coach: CoachClient, other_company: CoachClient) -> None:

@@ -207,6 +207,50 @@ async def test_ending_removes_future_unanswered_ones_and_keeps_the_rest(coach: C
     assert (await coach.delete(client_path(ana, "check-ins", UNKNOWN))).refused(404)["code"] == "CHECK_IN_NOT_FOUND"
 
 
+async def test_a_change_schedules_what_is_still_to_come_again(coach: CoachClient) -> None:
+    ana, weekly = await coach.create_customer(), await form(coach)
+    habit = await check_in(coach, ana, until=day(coach, 5))
+    path = client_path(ana, "check-ins", habit["_id"])
+    blocks = await coach.calendar(ana, *EVER)
+    (await coach.patch(path_of(blocks[0]), {"date": day(coach, -1)})).ok()
+    (await log(coach, blocks[3], blocks[3]["items"][0], isCompleted=True)).ok()
+
+    reply = await coach.patch(path, {"everyDays": 3, "until": day(coach, 6), "version": 0, "startDate": "2020-01-01"})
+    changed = reply.ok()
+    assert changed == {**habit, "everyDays": 3, "until": day(coach, 6), "version": 1, "updatedAt": changed["updatedAt"]}
+    assert await dates(coach, ana) == [day(coach, days) for days in (-1, 0, 3, 6)]
+    assert (await coach.calendar(ana, *EVER))[2]["_id"] == blocks[3]["_id"], "what is done stays"
+    (await coach.patch(path, {"everyDays": 1, "version": 0})).refused(409)
+    assert (await coach.patch(path, {"everyDays": 3})).ok()["version"] == 1
+
+    after = (await coach.patch(path, {"formId": weekly["_id"], "weekday": coach.ctx.caller.today().isoweekday()})).ok()
+    assert (after["taskFields"], after["everyDays"], after["name"], after["until"]) == (
+        None,
+        None,
+        "Weekly",
+        day(coach, 6),
+    )
+    of_today = (await coach.calendar(ana, day(coach, 0), day(coach, 0)))[0]
+    assert (of_today["items"][0]["type"], of_today["checkInId"]) == ("FORM", habit["_id"])
+    assert await dates(coach, ana) == [day(coach, days) for days in (-1, 0, 3)]
+    refused: list[tuple[Json, str]] = [
+        ({"formId": None}, "formId"),
+        ({"weekday": 1, "everyDays": 2}, "everyDays"),
+        ({"until": day(coach, -1)}, "until"),
+        ({"formId": weekly["_id"], "taskFields": {"title": "x"}}, "taskFields"),
+    ]
+    for change, field in refused:
+        assert (await coach.patch(path, change)).refused(400)["errors"][0]["field"] == field
+    (await coach.patch(path, {"formId": UNKNOWN})).refused(404)
+    (await coach.patch(client_path(ana, "check-ins", UNKNOWN), {"everyDays": 1})).refused(404)
+    reader = coach.with_key(await employee_key(coach, "customers.view", scope="all"))
+    (await reader.patch(path, {"everyDays": 1})).refused(403)
+    await coach.wait_until_numbered(reply.headers["X-Change-Id"])
+    (await coach.put("/coach/customers/archive", {"id": ana["_id"]})).ok()
+    assert (await coach.patch(path, {"until": None})).ok()["until"] is None
+    assert await dates(coach, ana) == [day(coach, days) for days in (-1, 3)], "nothing is scheduled for the archived"
+
+
 async def test_dates_are_those_of_the_client(coach: CoachClient) -> None:
     zone = "Pacific/Kiritimati"
     ana = await coach.create_customer(timezone=zone)

@@ -56,6 +56,7 @@ async def test_client_and_coach_see_the_same_conversation_newest_first(coach: Co
         "editedAt": None,
         "readAt": None,
         "deliverAt": None,
+        "notDelivered": None,
         "version": 0,
     }
     assert second["author"] == {"type": "client", "_id": ana["_id"], "name": "Ana"}

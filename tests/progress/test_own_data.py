@@ -18,6 +18,8 @@ from tests.support.transfer import read_zip
 PAGE = {"pageSize": 10, "pageNum": 1}
 # The collections of clients' data whose records only coaches, or only the service, may read.
 WITHHELD = {
+    "secondFactors",
+    "searchTexts",
     "attentionDismissals",
     "audit",
     "bodyWeights",  # a copy of values of metrics
@@ -36,11 +38,13 @@ WITHHELD = {
     "jobs",
     "notes",
     "notifications",
+    "passkeys",
     "passwordResets",
     "pendingAttachments",
     "planCounters",
     "programAssignments",
     "proposals",
+    "providerAccounts",
     "pushSubscriptions",
     "replays",
     "sandboxMails",
@@ -178,29 +182,38 @@ async def test_own_export_leaves_out_all_records_of_hidden_days(coach: CoachClie
     """Workouts, and what was logged in them: the answers of forms and the records."""
     ana, squat = await coach.create_customer("Ana"), await coach.create_exercise()
     client = await coach.as_client(ana)
-    question = [{"label": "Well?", "type": "text"}]
+    question, by_item = [{"label": "Well?", "type": "text"}], {}
     for date, answer, load in ((MONDAY, "Shown answer", 60), (TUESDAY, "Hidden answer", 80)):
         block = await block_with(coach, ana, exercise_of(squat), form_of(*question), date=date)
         sets = [{"index": 1, "reps": 5, "load": load, "isCompleted": True}]
         (await log(coach, block, block["items"][0], customerSets=sets)).ok()
         answers = [{"questionId": block["items"][1]["form"]["questions"][0]["_id"], "value": answer}]
         (await log(coach, block, block["items"][1], answers=answers)).ok()
+        by_item[block["items"][0]["_id"]] = date
+        media = f"/customer/wblocks/{block['_id']}/witems/{block['items'][0]['_id']}/media"
+        (await client.send("POST", media, data=form(picture(), "file"))).ok(201)
 
     async def exported() -> dict[str, set[str]]:
         entries = read_zip((await client.get("/customer/export")).raw)
         by_day = ("workoutBlocks", "formResponses", "personalRecords")
-        return {name: {str(record["date"]) for record in _records(entries, name)} for name in by_day}
+        media = {by_item[record["witemId"]] for record in _records(entries, "setMedia")}
+        assert len([name for name in entries if name.startswith("files/")]) == len(media)
+        return {name: {str(record["date"]) for record in _records(entries, name)} for name in by_day} | {
+            "setMedia": media
+        }
 
     assert await exported() == {
         "workoutBlocks": {MONDAY, TUESDAY},
         "formResponses": {MONDAY, TUESDAY},
         "personalRecords": {MONDAY, TUESDAY},
+        "setMedia": {MONDAY, TUESDAY},
     }
     await hide(coach, ana, TUESDAY)
     assert await exported() == {
         "workoutBlocks": {MONDAY},
         "formResponses": {MONDAY},
         "personalRecords": {MONDAY},
+        "setMedia": {MONDAY},
     }
 
 

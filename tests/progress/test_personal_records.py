@@ -353,4 +353,4 @@ async def test_a_log_takes_as_many_commands_for_the_records_of_eight_exercises_a
     assert await coach.ctx.db["personalRecords"].count_documents({"customerId": ObjectId(ana["_id"])}) == 33
     for first, second in (sent[::2], sent[1::2]):
         assert first == second
-        assert first.total() < 22, "the look-ups of first results and of proposals included"
+        assert first.total() < 23, "the look-ups of first results, proposals and videos included"

@@ -6,7 +6,8 @@ from datetime import date, timedelta
 
 import pytest
 
-from coaching_service.training.workouts.reports.blocks import status_of_day
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.workouts.reports.blocks import list_days, status_of_day
 from tests.support.client import CoachClient
 from tests.support.figures import renew_figures
 from tests.support.results import read_compliance, read_workload
@@ -61,6 +62,21 @@ async def test_only_exercises_circuits_and_tasks_make_a_workout_day(
     reasons = await reasons_of(coach)
     assert ("missed_workout" in reasons, "nothing_scheduled" in reasons) == (is_workout, not is_workout)
     assert ("check_in_overdue" in reasons) == (item_type == "FORM"), "once, as what it is"
+
+
+async def test_an_imported_session_is_done_on_calendars_and_counts_in_no_compliance(coach: CoachClient) -> None:
+    ana, yesterday = await coach.create_customer(), day(coach, 1)
+    block = await block_with(coach, ana, task(), date=yesterday)
+    (await log(coach, block, block["items"][0])).ok()
+    source = {"$set": {"source": {"format": "hevy", "externalId": "1"}}}
+    await coach.ctx.db["workoutBlocks"].update_one({"_id": ObjectId(block["_id"])}, source)
+
+    first = coach.ctx.caller.today() - timedelta(days=1)
+    [listed] = await list_days(coach.ctx, ObjectId(ana["_id"]), first, first, today=coach.ctx.caller.today())
+
+    assert listed["status"] == "done"
+    compliance = await read_compliance(coach, ana, **{"from": yesterday, "to": yesterday})
+    assert compliance["totalWorkoutDays"] == 0
 
 
 async def test_answers_and_measurements_are_no_training(coach: CoachClient) -> None:
@@ -133,5 +149,13 @@ def test_states_by_hand() -> None:
         ([block(2, 0, hasWork=True)], "part"),
         ([block(2, 0)], "planned"),
         ([block(2, 0, date="2026-03-03")], "missed"),
+        ([own := block(2, 0, isWorkout=False, createdBy="client")], "planned"),
+        ([own, block(2, 2)], "done"),
+        ([block(2, 1, isWorkout=False, createdBy="client")], "part"),
+        ([missed := block(2, 0, isWorkout=False, createdBy="client", date="2026-03-03")], None),
+        ([rest, missed], "rest"),
+        ([imported := block(2, 2, isWorkout=False, isImported=True, date="2026-03-03")], "done"),
+        ([rest, imported], "done"),
+        ([imported, block(1, 0, date="2026-03-03")], "missed"),
     ]:
         assert status_of_day(blocks, today) == expected, blocks  # type: ignore[arg-type]

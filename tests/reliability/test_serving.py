@@ -74,8 +74,13 @@ def test_demo_json_contains_credentials_and_is_private_to_its_owner(running: Ser
     ]
 
 
-async def test_readyz_is_200_only_once_the_demo_is_there(service: Service) -> None:
-    """From the first response on: 503 until the demo company and demo.json exist."""
+async def test_start_after_a_malformed_key_file_is_ready_once_the_demo_is_there(service: Service) -> None:
+    """The file is reported and kept. From the first response on: 503 until the demo company and demo.json exist."""
+    service.folder.mkdir()
+    (service.folder / "secret.key").write_text("too short\n")
+    assert "32 bytes in base64" in refused(service.folder)
+    assert [file.name for file in service.folder.iterdir()] == ["secret.key"]
+    (service.folder / "secret.key").unlink()
     port = _free_port()
     statuses: list[int] = []
 
@@ -222,15 +227,6 @@ def test_malformed_key_on_a_first_start_leaves_nothing_behind(tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_malformed_key_file_is_reported_and_kept(service: Service) -> None:
-    service.folder.mkdir()
-    (service.folder / "secret.key").write_text("too short\n")
-    assert "32 bytes in base64" in refused(service.folder)
-    assert [file.name for file in service.folder.iterdir()] == ["secret.key"]
-    (service.folder / "secret.key").unlink()
-    await service.start()
-
-
 async def test_demo_on_another_database_creates_its_folder(service: Service, own_database: dict[str, str]) -> None:
     """`serve --demo` with MONGODB_URI has no data folder yet when it writes demo.json."""
     await service.start(**own_database)
@@ -270,10 +266,11 @@ def test_metrics_port_in_use_is_refused(tmp_path: Path, taken_port: str, setting
 # --- the end, and the next start -----------------------------------------------------------------------------------
 
 
-async def test_restart_on_the_same_folder_preserves_all_data(service: Service) -> None:
-    """Ctrl-C or SIGTERM stops service and database cleanly within 5 s. A second start on the same DIR keeps the data.
+async def test_killed_service_ends_its_database_and_loses_no_data(service: Service) -> None:
+    """Ctrl-C or SIGTERM stops service and database cleanly within 5 s; the database ends even with a killed service.
 
-    Key, password and clients are the same and nothing is seeded twice.
+    A start on the same DIR, also after a kill -9, has every client whose creation was acknowledged, the same key and
+    password, and nothing is seeded twice.
     """
     await service.start()
     first, identifier = service.facts, await service.create("Zebulon")
@@ -291,9 +288,34 @@ async def test_restart_on_the_same_folder_preserves_all_data(service: Service) -
     figures = await service.call("GET", f"http://127.0.0.1:{metrics_port}/metrics")
     assert 'http_requests_total{method="GET",route="/coach/customers",status="200"} 1.0' in figures
     await service.call("GET", "/metrics", status=404)
+
+    [mongod] = mongods_of(service.folder)
+    acknowledged = await _kill_while_clients_are_created(service)
+    # At once: the database of the killed service may not have ended yet.
+    await service.start()
+    assert acknowledged.items() <= (await service.customers()).items()
+    [another] = mongods_of(service.folder)
+    assert another != mongod
     await require_whole_service(service)
     async with _slow_caller(service):
         await _ends_cleanly(service, signal.SIGINT)
+
+
+async def _kill_while_clients_are_created(service: Service) -> dict[str, str]:
+    """The names of the clients whose creation was acknowledged, by identifier."""
+    acknowledged: dict[str, str] = {}
+
+    async def create_until_it_breaks(coach: int) -> None:
+        with pytest.raises(aiohttp.ClientError):
+            for number in range(100_000):
+                name = f"Coach {coach}, client {number}"
+                acknowledged[await service.create(name)] = name
+
+    coaches = [asyncio.create_task(create_until_it_breaks(coach)) for coach in range(4)]
+    await until(lambda: len(acknowledged) >= 40, "some clients are there")
+    assert await service.end(signal.SIGKILL) == -signal.SIGKILL
+    await asyncio.gather(*coaches)
+    return acknowledged
 
 
 _PROMISED, _BUSY_MACHINE = 5.0, 5.0
@@ -334,31 +356,3 @@ async def _slow_caller(service: Service) -> AsyncIterator[None]:
         writer.close()
         with suppress(ConnectionError):
             await writer.wait_closed()
-
-
-async def test_killed_service_ends_its_database_and_loses_no_data(service: Service) -> None:
-    """It dies with its parent, even on SIGKILL of the parent; a start after a kill -9 recovers, and every client
-    whose creation was acknowledged is there."""
-    await service.start()
-    acknowledged: dict[str, str] = {}
-
-    async def create_until_it_breaks(coach: int) -> None:
-        with pytest.raises(aiohttp.ClientError):
-            for number in range(100_000):
-                name = f"Coach {coach}, client {number}"
-                acknowledged[await service.create(name)] = name
-
-    coaches = [asyncio.create_task(create_until_it_breaks(coach)) for coach in range(4)]
-    await until(lambda: len(acknowledged) >= 40, "some clients are there")
-    [mongod] = mongods_of(service.folder)
-    assert await service.end(signal.SIGKILL) == -signal.SIGKILL
-    await asyncio.gather(*coaches)
-
-    # At once: the database of the first run may not have ended yet.
-    await service.start()
-    assert acknowledged.items() <= (await service.customers()).items()
-    [another] = mongods_of(service.folder)
-    assert another != mongod
-    await require_whole_service(service)
-    assert await service.end(signal.SIGKILL) == -signal.SIGKILL
-    await until(lambda: not mongods_of(service.folder), "the database has ended too")

@@ -107,10 +107,12 @@ def _name_of(coach: dict[str, Any]) -> str:
 
 
 def _set_sizes(value: Any, sizes: Mapping[str, Mapping[int, int]]) -> None:
-    """Replace the sizes of files by those that an import stores. A size that is wrong is a KeyError."""
+    """Replace the sizes of files by those that an import stores. Raises AssertionError for a size that is wrong."""
     if isinstance(value, dict):
         if "size" in value and "fileId" in value:
-            value["size"] = sizes[value["fileId"]][value["size"]]
+            of_file = sizes[value["fileId"]]
+            assert value["size"] in of_file, "no equal size"
+            value["size"] = of_file[value["size"]]
         for entry in value.values():
             _set_sizes(entry, sizes)
     elif isinstance(value, list):

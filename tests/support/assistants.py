@@ -40,17 +40,18 @@ async def authorize_assistant(
     *,
     confirm_in_chat: bool = False,
     rest_scopes: tuple[str, ...] = (),
+    client_id: str = "a-client",
 ) -> AuthorizedAssistant:
     """Authorize an assistant, or an application over REST, as the coach of `ctx`; exchange the code for tokens."""
     verifier, challenge = pkce()
     resource = f"{ctx.services.base_url}/mcp"
     request = GrantRequest(
-        *("a-client", name, "https://claude.ai/callback", "claude.ai", challenge, resource),
+        *(client_id, name, "https://claude.ai/callback", "claude.ai", challenge, resource),
         redirect_uri_given=False,
         rest_scopes=rest_scopes,
     )
     before = {grant["_id"] for grant in await _list(ctx)}
     code = await assistants.create_grant(ctx, request, scopes, confirm_in_chat=confirm_in_chat, rest_scopes=rest_scopes)
-    tokens = await assistants.exchange_code(ctx.services, code, "a-client", verifier, None, refreshable=True)
+    tokens = await assistants.exchange_code(ctx.services, code, client_id, verifier, None, refreshable=True)
     (grant,) = [grant for grant in await _list(ctx) if grant["_id"] not in before]
     return AuthorizedAssistant(grant, tokens)

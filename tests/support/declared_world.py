@@ -14,7 +14,9 @@ from coaching_service.integrations.company_import import service as company_impo
 from coaching_service.lifecycle.customer_bulk import jobs as bulk_jobs
 from coaching_service.oauth import clients
 from tests.support.assistants import authorize_assistant
+from tests.support.authenticator import register
 from tests.support.client import CoachClient
+from tests.support.media_files import mp4
 from tests.support.pdf_files import make_pdf
 from tests.support.push_service import Device
 
@@ -66,6 +68,7 @@ async def make_world(coach: CoachClient) -> World:
     squat = {"type": "EXERCISE", "exerciseId": exercise["_id"], "exerciseSets": [{"type": "reps", "minPlannedReps": 8}]}
     own_item = (await coach.post(path, squat)).ok(201)
     program = (await coach.post("/coach/programs", {"name": "Base", "externalId": number})).ok(201)
+    words = (await coach.post("/coach/message-templates", {"name": "Hi", "text": "Hi {firstName}"})).ok(201)
     form = (await coach.post("/coach/forms", {"name": "Check-in", "questions": [{"label": "Well?"}]})).ok(201)
     unit = (await coach.get("/metrics-units")).ok()[0]["_id"]
     metrics = {"name": "Body", "metrics": [{"name": "Weight", "metricUnitId": unit}]}
@@ -104,6 +107,22 @@ async def make_world(coach: CoachClient) -> World:
     own_period = (await (await coach.as_client(customer)).post("/customer/availability", away)).ok(201)
     message = (await coach.post(f"{client}/messages", {"text": "Hello"})).ok(201)
     own_message = (await (await coach.as_client(customer)).post("/customer/messages", {"text": "Hello, coach"})).ok(201)
+    own_session = await coach.as_client(customer)
+    filmed = await coach.schedule(customer, date="2026-02-26")  # a day that no example hides or shifts
+    filmed_item = (await coach.post(f"{client}/wblocks/{filmed['_id']}/witems", squat)).ok(201)
+    own_media_path = f"/customer/wblocks/{filmed['_id']}/witems/{filmed_item['_id']}/media"
+    media_of_coach = (await coach.send("POST", f"{path}/{item['_id']}/media", data=_form(file=small_picture()))).ok(201)
+    own_media, commented = [
+        (await own_session.send("POST", own_media_path, data=_form(file=mp4(data=bytes(50))))).ok(201) for _ in range(2)
+    ]
+    comment, removed = [
+        (await coach.post(f"/coach/media/{commented['_id']}/comments", {"text": "Good", "at": 1})).ok(201)
+        for _ in range(2)
+    ]
+    own_comment, own_removed = [
+        (await own_session.post(f"/customer/media/{commented['_id']}/comments", {"text": "Thanks"})).ok(201)
+        for _ in range(2)
+    ]
     # On days that no example hides or shifts.
     movable = await coach.schedule(customer, date="2026-02-27")
     own_workout = {"name": "Run", "date": "2026-02-20", "items": [squat]}
@@ -142,8 +161,11 @@ async def make_world(coach: CoachClient) -> World:
     own_device = {**Device(f"https://push.invalid/own{number}", "").subscription, "userAgent": "Phone"}
     own_client = await coach.as_client(customer)
     own_subscription = (await own_client.post("/customer/push-subscriptions", own_device)).ok(201)
+    await register(session, "Phone")
+    passkey = (await session.get("/auth/passkeys")).ok()[-1]
     return {
         "externalId": number,
+        "passkeyId": passkey["_id"],
         "name": "Runners",
         "subscriptionId": subscription["_id"],
         "deleteOwnPushSubscription/subscriptionId": own_subscription["_id"],
@@ -168,6 +190,7 @@ async def make_world(coach: CoachClient) -> World:
         "availabilityId": period["_id"],
         "availabilityId/availabilityId": own_period["_id"],
         "messageId": message["_id"],
+        "messageTemplateId": words["_id"],
         "messageId/messageId": own_message["_id"],
         "checkInId": recurring["_id"],
         "responseId": response["_id"],
@@ -190,6 +213,15 @@ async def make_world(coach: CoachClient) -> World:
         "withExerciseId": other_exercise["_id"],
         "assignedProgramId": program["_id"],
         "mediaId": exercise["media"][0]["_id"],
+        "customerId/mediaId": media_of_coach["_id"],
+        "wblockId/mediaId": own_media["_id"],
+        **{f"{name}OwnItemMedia/wblockId": filmed["_id"] for name in ("list", "upload", "delete")},
+        **{f"{name}OwnItemMedia/witemId": filmed_item["_id"] for name in ("list", "upload", "delete")},
+        "mediaId/mediaId": commented["_id"],
+        "updateMediaComment/commentId": comment["_id"],
+        "deleteMediaComment/commentId": removed["_id"],
+        "updateOwnMediaComment/commentId": own_comment["_id"],
+        "deleteOwnMediaComment/commentId": own_removed["_id"],
         "ownWorkoutId": own_workouts[0]["_id"],
         "ownWorkoutId/witemId": own_workouts[0]["items"][0]["_id"],
         "moveOwnWorkoutBlock/wblockId": movable["_id"],

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-import subprocess
-import sys
 from collections.abc import Collection
 from typing import Any
 
 import aiohttp
 
 from coaching_service.settings import Settings
-from tests.support.service_process import Service, environment, until
+from tests.support.commands import type_in
+from tests.support.service_process import Service, until
 from tests.support.webhooks import Message, Receiver, receiving
 
 Json = dict[str, Any]
@@ -88,12 +87,9 @@ async def _answer(http: aiohttp.ClientSession, method: str, path: str, status: i
 
 
 async def _is_consistent(options: tuple[str, ...], variables: dict[str, str], allowed: Collection[str]) -> bool:
-    command = [sys.executable, "-m", "coaching_service", "doctor", "--json", *options]
-    result = await asyncio.to_thread(
-        subprocess.run, command, env=environment(**variables), capture_output=True, text=True, timeout=240, check=False
-    )
-    if result.returncode == 0:
+    result = await asyncio.to_thread(type_in, "doctor", "--json", *options, **variables)
+    if result.exit_code == 0:
         return True
-    print(result.stdout, result.stderr)  # shown when a test fails
-    problems = [each["check"] for each in json.loads(result.stdout or "[]") if each["status"] in ("problem", "error")]
+    print(result.out, result.err)  # shown when a test fails
+    problems = [each["check"] for each in json.loads(result.out or "[]") if each["status"] in ("problem", "error")]
     return bool(problems) and {*problems} <= {*allowed}

@@ -51,10 +51,15 @@ class Worker:
         return self._proxy.reached.is_set()
 
     async def kill_at(self, coach: CoachClient, moment: Moment) -> None:
-        """Run jobs in a process that is killed at a moment, and end at once what would end within a minute."""
+        """Run jobs in a process that is killed at a moment, and end at once what would end within a minute.
+
+        Also before, in case that the process of the tests has claimed a job whose step it does not have any more.
+        """
+        stored, of_company = coach.ctx.db["jobs"], {"companyId": coach.ctx.company_id}
+        await stored.update_many(of_company, _DUE)
         assert await self.run_until(moment), "the job ended before that moment"
         await coach.ctx.db.client.admin.command("killSessions", [moment.session])
-        await coach.ctx.db["jobs"].update_many({"companyId": coach.ctx.company_id}, _DUE)
+        await stored.update_many(of_company, _DUE)
 
     async def run_to_end(self) -> None:
         """Run jobs in a process that ends when none is due."""

@@ -142,6 +142,16 @@ def read_mail(mail: Message, base_url: str) -> MailParts:
     return parts
 
 
+def unsubscribe_link(mail: EmailMessage, base_url: str) -> str:
+    """The address at which one click turns such mails off, as that of this application."""
+    return _APPLICATION_OF_BROWSERS.sub(base_url, mail["List-Unsubscribe"])[1:-1]
+
+
+def first_page(parts: MailParts) -> str:
+    """The first link of a mail, without the name of the company that a client's link has."""
+    return re.sub(r"\?company=[^#]*", "", next(iter(parts.links)))
+
+
 def check_headers(mail: EmailMessage) -> None:
     """Check the headers as they are sent: lines that servers accept, and encoded words only where programs read them."""
     for name, value in mail.raw_items():

@@ -83,6 +83,7 @@ async def _library(coach: CoachClient, number: int) -> Json:
     questions = [
         {"label": "How was it?", "type": "text"},
         {"label": "Mood?", "type": "choice", "options": ["Good", f"Bad {number}"]},
+        {"label": f"From side {number}", "type": "photo"},
     ]
     form = (await coach.post("/coach/forms", {"name": "Weekly", "questions": questions})).ok(201)
     units = (await coach.get("/metrics-units")).ok()
@@ -97,6 +98,7 @@ async def _library(coach: CoachClient, number: int) -> Json:
             await add(coach, block, item)
     template = {"name": "Short", "items": [exercise_of(exercise), form_of({"label": "Well?"}), metrics_of(body)]}
     (await coach.post("/coach/workout-templates", template)).ok(201)
+    (await coach.post("/coach/message-templates", {"name": f"Praise {number}", "text": "Well done!"})).ok(201)
     rule = {"programId": program["_id"], "startOn": "joinDay", "leave": "removeUpcoming"}
     (await coach.put(f"/coach/customers/groups/joined {number}/program", rule)).ok()
     return {"exercise": exercise, "press": press, "form": form, "body": body, "program": program}
@@ -163,6 +165,14 @@ async def _training(coach: CoachClient, client: CoachClient, ana: Json, own: Jso
         attached = await upload(coach, client_path(ana, "messages", "attachments"), "file", file)
         message = {"text": "Yes", "about": about, "attachments": [attached["_id"]]}
         (await coach.post(client_path(ana, "messages"), message)).ok(201)
+    for block, exercise in ((blocks[1], own["exercise"]), (blocks[2], other["exercise"])):
+        item = next(each for each in block["items"] if each.get("exerciseId") == exercise["_id"])
+        path = f"/customer/wblocks/{block['_id']}/witems/{item['_id']}/media"
+        shown = mp4(data=f"set of {block['_id']}".encode())
+        sent = await upload(client, path, "file", shown, exerciseId=exercise["_id"], index="1")
+        marks = [{"kind": "angle", "points": [[0.1, 0.2], [0.5, 0.5], [0.9, 0.25]]}]
+        comment = {"text": "Knees out", "at": 1.5, "marks": marks}
+        (await coach.post(f"/coach/media/{sent['_id']}/comments", comment)).ok(201)
 
 
 async def _log_everything(coach: CoachClient, client: CoachClient, block: Json, count: int) -> None:
@@ -174,6 +184,14 @@ async def _log_everything(coach: CoachClient, client: CoachClient, block: Json, 
         if item["type"] == "FORM":
             texts = [{"questionId": item["form"]["questions"][0]["_id"], "value": "Well"}]
             (await own_log(client, block, item, answers=texts)).ok()
+            path = f"/customer/wblocks/{block['_id']}/witems/{item['_id']}/media"
+            await upload(
+                client,
+                path,
+                "file",
+                picture(100 + item["order"] + 20 * count),
+                questionId=item["form"]["questions"][-1]["_id"],
+            )
         elif item["type"] == "CIRCUIT":
             entry = item["circuitExercises"][count - 1]["exerciseId"]
             (await own_log(client, block, item, customerSets=[{"exerciseId": entry, "reps": 10, "round": 1}])).ok()

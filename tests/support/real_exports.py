@@ -51,17 +51,17 @@ class Export:
     encode: Callable[[Sequence[Sequence[object]]], bytes] = as_csv
     file_name: str = "export.csv"
 
-    def build(self) -> bytes:
-        """The file: the sessions made by hand, then others up to 1,000 rows."""
-        return self.encode([self.headings, *self.rows()])
+    def build(self, size: int = ROWS) -> bytes:
+        """The file: the sessions made by hand, then others up to so many rows."""
+        return self.encode([self.headings, *self.rows(size)])
 
-    def rows(self) -> list[list[object]]:
+    def rows(self, size: int = ROWS) -> list[list[object]]:
         """The rows below the headings."""
         rows = [row for workout in BY_HAND for row in self.rows_of(workout)]
         for workout in generated_workouts():
             rows += self.rows_of(workout)
-            if len(rows) >= ROWS:
-                return rows[:ROWS]
+            if len(rows) >= size:
+                return rows[:size]
         raise AssertionError
 
     def truth(self) -> list[tuple[object, ...]]:

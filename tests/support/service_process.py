@@ -24,19 +24,28 @@ T = TypeVar("T")
 
 @overload
 async def until(
-    condition: Callable[[], Awaitable[T | None]], what: str, seconds: float = 120.0, pause: float = 0.01
+    condition: Callable[[], Awaitable[T | None]], what: str, seconds: float = 120.0, pause: float | None = None
 ) -> T: ...
 @overload
-async def until(condition: Callable[[], T | None], what: str, seconds: float = 120.0, pause: float = 0.01) -> T: ...
-async def until(condition: Callable[[], object], what: str, seconds: float = 120.0, pause: float = 0.01) -> object:
-    """Wait until `condition` returns a true value, and return it; the only place where these tests wait."""
-    deadline = time.monotonic() + seconds
+async def until(
+    condition: Callable[[], T | None], what: str, seconds: float = 120.0, pause: float | None = None
+) -> T: ...
+async def until(
+    condition: Callable[[], object], what: str, seconds: float = 120.0, pause: float | None = None
+) -> object:
+    """Wait until `condition` returns a true value, and return it; the only place where these tests wait.
+
+    Without `pause` it looks again after a tenth of the time that it has waited, at the latest after a quarter of a second:
+    looking takes processor time from what it waits for.
+    """
+    began = time.monotonic()
     while True:
         outcome = condition()
         if value := await outcome if isinstance(outcome, Awaitable) else outcome:
             return value
-        assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
-        await asyncio.sleep(pause)
+        waited = time.monotonic() - began
+        assert waited < seconds, f"{what}: not within {seconds} s"
+        await asyncio.sleep(min(max(waited / 10, 0.01), 0.25) if pause is None else pause)
 
 
 def command(folder: Path, *arguments: str) -> list[str]:

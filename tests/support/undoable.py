@@ -24,6 +24,7 @@ WEEK = {"startDate": "2026-03-02", "endDate": "2026-03-08"}
 DATES = ("2026-03-02", "2026-03-03", "2026-03-05", "2026-03-09")
 # Neither the log itself nor what is derived from nothing that an undo restores: jobs, counts of uses that only grow.
 _NOT_RESTORED = {
+    "audit",
     "changes",
     "changeParts",
     "replays",
@@ -104,6 +105,9 @@ class Company:
         for slot in state["groupTotals"].values():
             groups.update({(slot["group"], key): slot.get(key, 0) for key in ("active", "archived")})
         state["groupTotals"] = {f"{group} {kind}": number for (group, kind), number in groups.items() if number}
+        # An undo that stores a text again also makes its entry again.
+        for entry in state["searchTexts"].values():
+            del entry["createdAt"]
         return state
 
     async def find(self, collection: str, **where: Any) -> list[Any]:

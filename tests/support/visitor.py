@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from html import unescape
 from html.parser import HTMLParser
 from typing import Any
 
@@ -35,9 +37,34 @@ class HtmlPage:
     headers: Any
     html: str
     cookies: list[str]
-    forms: list[HtmlForm] = field(default_factory=list)
-    links: list[str] = field(default_factory=list)
-    text: str = ""
+    is_html: bool
+
+    # Most tests read only the text: to read the elements of a page takes ten times as long.
+
+    @cached_property
+    def text(self) -> str:
+        """The text without tags, of another type all of it."""
+        return " ".join((unescape(_TAG.sub(" ", self.html)) if self.is_html else self.html).split())
+
+    @cached_property
+    def _elements(self) -> _Reader:
+        return _Reader(self)
+
+    @cached_property
+    def forms(self) -> list[HtmlForm]:
+        """The forms in their order."""
+        return self._elements.forms
+
+    @cached_property
+    def links(self) -> list[str]:
+        """The addresses of the links in their order."""
+        return self._elements.links
+
+    def with_form(self, form: HtmlForm) -> HtmlPage:
+        """The page with only this form, of several with the same action."""
+        page = replace(self)
+        page.forms = [form]
+        return page
 
     def form(self, action: str, method: str = "post") -> HtmlForm:
         """The form with this action."""
@@ -57,24 +84,32 @@ class HtmlPage:
         return self
 
 
+_TAG = re.compile(r"""<!--.*?-->|<[/!?]?[a-z](?:[^"'>]|"[^"]*"|'[^']*')*>""", re.DOTALL | re.IGNORECASE)
+
+
 class _Reader(HTMLParser):
     def __init__(self, page: HtmlPage) -> None:
         super().__init__()
-        self.page, self.select = page, ""
-        self.words: list[str] = []
+        self.path, self.select = page.path, ""
+        self.forms: list[HtmlForm] = []
+        self.links: list[str] = []
+        self.elsewhere: dict[str, dict[str, dict[str, str | None]]] = {}  # controls by the id of their form
         self.form: HtmlForm | None = None
         self.textarea: str | None = None
-        self.feed(page.html)
-        page.text = " ".join(" ".join(self.words).split())
+        if page.is_html:  # bytes of a picture may begin like a declaration
+            self.feed(page.html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
         if tag == "a" and given.get("href"):
-            self.page.links.append(str(given["href"]))
+            self.links.append(str(given["href"]))
         elif tag == "form":
             multipart = given.get("enctype") == "multipart/form-data"
-            self.form = HtmlForm(given.get("action") or self.page.path, given.get("method") or "get", multipart)
-            self.page.forms.append(self.form)
+            self.form = HtmlForm(given.get("action") or self.path, given.get("method") or "get", multipart)
+            self.forms.append(self.form)
+            self.form.controls.update(self.elsewhere.pop(given.get("id") or "", {}))
+        elif owner := given.get("form"):  # of a form below
+            self.elsewhere.setdefault(owner, {})[given.get("name") or ""] = given
         elif self.form is not None:
             self._control(tag, given)
 
@@ -103,7 +138,6 @@ class _Reader(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self.textarea and self.form is not None:
             self.form.fields[-1] = (self.textarea, data.removeprefix("\n"))
-        self.words.append(data)
 
 
 def _missing_references(html: str) -> set[str]:
@@ -136,12 +170,10 @@ class Visitor:
                 response.headers,
                 html,
                 [str(c) for r in (*response.history, response) for c in r.headers.getall("Set-Cookie", [])],
+                response.content_type == "text/html",
             )
-        if response.content_type != "text/html":  # bytes of a picture may begin like a declaration
-            page.text = " ".join(html.split())
-            return page
-        _Reader(page)
-        assert not (missing := _missing_references(page.html)), f"{page.path} refers to missing ids: {missing}"
+        missing = _missing_references(page.html) if page.is_html else set()
+        assert not missing, f"{page.path} refers to missing ids: {missing}"
         return page
 
     async def get(self, path: str | URL, **options: Any) -> HtmlPage:

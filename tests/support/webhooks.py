@@ -48,7 +48,7 @@ Status = Callable[[Message, int], int]
 
 @dataclass
 class Receiver:
-    """What a receiver has received, and what it responds: 200 unless a test sets `respond`.
+    """What a receiver has received, and what it responds: 200 unless a test sets `respond`, with `headers`.
 
     While `is_hanging` is set, it does not respond.
     """
@@ -56,6 +56,7 @@ class Receiver:
     url: str = ""
     messages: list[Message] = field(default_factory=list)
     respond: Status = lambda _message, _before: 200
+    headers: dict[str, str] = field(default_factory=dict)
     is_hanging: bool = False
     hanging: int = 0
     released: asyncio.Event = field(default_factory=asyncio.Event)
@@ -78,7 +79,7 @@ class Receiver:
         if self.is_hanging:
             self.hanging += 1
             await self.released.wait()
-        return web.Response(status=self.respond(message, before))
+        return web.Response(status=self.respond(message, before), headers=self.headers)
 
 
 @asynccontextmanager

@@ -115,6 +115,42 @@ async def test_what_is_upcoming_goes_when_a_client_leaves_and_the_rule_says_so(c
     assert len(await calendar(coach, bo)) == 3
 
 
+async def test_a_renamed_group_keeps_its_clients_and_its_program(
+    coach: CoachClient, other_company: CoachClient
+) -> None:
+    program = await program_with(coach, 1, 2, 3)
+    await set_program(coach, program, leave="removeUpcoming")
+    ana = await coach.create_customer("Ana", groups=["First", GROUP, "Last"])
+    bo = await coach.create_customer("Bo", groups=[GROUP, "Evening"])
+    archived = await coach.create_customer("Cy", groups=[GROUP])
+    (await coach.put("/coach/customers/archive", {"id": archived["_id"]})).ok()
+    await other_company.create_customer("Other", groups=[GROUP])
+    planned, path = await calendar(coach, ana), PATH.removesuffix("/program")
+
+    (await coach.patch(path, {"name": "Evening"})).refused(409)
+    reply = await coach.patch(path, {"name": "$Noon"})
+    assert reply.ok() == {"name": "$Noon", "count": 3}
+    groups = [(await coach.get(client_path(each))).ok()["customerRoleData"]["groups"] for each in (ana, bo, archived)]
+    assert groups == [["First", "$Noon", "Last"], ["$Noon", "Evening"], ["$Noon"]]
+    assert await coach.names(groups="$Noon") == ["Ana", "Bo"]
+    assert (await coach.get("/coach/customers/groups/%24Noon/program")).ok()["programId"] == program["_id"]
+    (await coach.get(PATH)).refused(404)
+    assert (await calendar(coach, ana), len(await programs_of(coach, ana))) == (planned, 1), "nothing begins or ends"
+    (await coach.patch(client_path(ana), {"groups": ["First"]})).ok()
+    assert await calendar(coach, ana) == [], "the program is that of the group by its new name"
+
+    merged = (await coach.patch("/coach/customers/groups/%24Noon", {"name": "Evening", "merge": True})).ok()
+    assert merged == {"name": "Evening", "count": 2}
+    assert (await coach.get(client_path(bo))).ok()["customerRoleData"]["groups"] == ["Evening"]
+    sizes = (await coach.get("/coach/customers/groups")).ok()
+    assert {each["name"]: each["count"] for each in sizes} == {"First": 1, "Evening": 2}
+    (await coach.patch(path, {"name": "X"})).refused(404)
+    (await coach.patch("/coach/customers/groups/Evening", {"name": " "})).refused(400)
+    colleague = coach.with_key(await employee_key(coach, "customers.view", "customers.edit"))
+    (await colleague.patch("/coach/customers/groups/Evening", {"name": "X"})).refused(403)
+    assert (await other_company.names(groups=GROUP)) == ["Other"]
+
+
 @pytest.mark.parametrize("is_member_already", [True, False])
 async def test_a_program_goes_on_through_another_group(coach: CoachClient, is_member_already: bool) -> None:
     """A client who leaves one of two groups with the same program, or moves between them, goes on with it."""

@@ -13,12 +13,11 @@ import pytest
 
 from coaching_service.core.ids import ObjectId
 from tests.support.client import UNKNOWN, CoachClient
-from tests.support.schedules import plan_of
+from tests.support.schedules import EVER, plan_of
 from tests.support.service_process import until
 from tests.support.training import Json, client_path, employee_key, exercise_of, log, path_of, task
 from tests.training.test_client_programs import assign, days_from_today, program_with, programs_of
 
-AHEAD = (days_from_today(-400), days_from_today(400))
 GUIDE = Path(__file__).parents[2] / "docs" / "tasks" / "update-clients-of-a-program.md"
 ALL = ["changed", "new", "removed", "customised"]
 
@@ -66,7 +65,7 @@ async def add_day(coach: CoachClient, program: Json, day: int, name: str = "", *
 
 
 async def calendar(coach: CoachClient, customer: Json) -> list[Json]:
-    return await coach.calendar(customer, *AHEAD)
+    return await coach.calendar(customer, *EVER)
 
 
 async def until_numbered(coach: CoachClient, batch_id: str, clients: int) -> None:

@@ -42,6 +42,22 @@ async def plan(coach: CoachClient, customer: Json) -> Json:
     return await absent(coach, customer, day(coach, 2), None)
 
 
+@pytest.mark.parametrize(("length", "moved_by"), [(1, 7), (6, 7), (7, 7), (8, 14)])
+async def test_what_was_planned_moves_by_whole_weeks(coach: CoachClient, length: int, moved_by: int) -> None:
+    ana = await coach.create_customer()
+    await plan(coach, ana)
+    back = day(coach, 2 + length)
+    dry = await resume(coach, ana, back, "weeks", dryRun=True)
+    result = await resume(coach, ana, back, "weeks")
+    assert without_identity(result) == without_identity(dry)
+    assert await calendar(coach, ana) == [
+        (day(coach, 1), "A"),
+        (day(coach, 3), "C"),
+        *((day(coach, number + moved_by), name) for number, name in ((2, "B"), (6, "D"), (6, "E"))),
+    ]
+    assert result["availability"]["until"] == day(coach, 1 + length)
+
+
 async def test_what_was_planned_moves_by_the_length_of_the_absence(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     period = await plan(coach, ana)

@@ -7,8 +7,10 @@ import os
 from tests.support.client import CoachClient
 from tests.training.sync_run import EDITS, SEED, run
 
+MORE = int(os.environ.get("MORE_EXAMPLES", "1"))  # scripts/test --proofs sets it
+
 
 async def test_random_edits_with_syncs_between_them(coach: CoachClient) -> None:
-    counts = await run(coach, int(os.environ.get(EDITS, "150")), int(os.environ.get(SEED, "11")))
+    counts = await run(coach, int(os.environ.get(EDITS, 75 * MORE)), int(os.environ.get(SEED, "11")))
     print(f"\n{dict(counts)}")
     assert counts["syncs"] and counts["undone"] and counts["workouts changed, added or removed"]

@@ -31,14 +31,16 @@ def test_address_of_the_repository_is_one_setting() -> None:
     """scripts/repository writes it to the other files."""
     address = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"]["Repository"]
     assert json.loads((ROOT / "server.json").read_text("utf-8"))["repository"]["url"] == address
+    assert json.loads((ROOT / "clients" / "n8n" / "package.json").read_text("utf-8"))["homepage"] == address
     for name in ("README.md", "CONTRIBUTING.md"):
         assert re.findall(r"git clone (\S+)", (ROOT / name).read_text("utf-8")) == [address], name
 
 
 def test_repository_script_changes_the_address_everywhere(tmp_path: Path) -> None:
-    files = ("pyproject.toml", "README.md", "CONTRIBUTING.md", "server.json")
-    (tmp_path / "scripts").mkdir()
+    nodes = ("clients/n8n/package.json", "clients/n8n/credentials/CoachingServiceApi.credentials.ts")
+    files = ("pyproject.toml", "README.md", "CONTRIBUTING.md", "server.json", *nodes)
     for name in (*files, "scripts/repository"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:

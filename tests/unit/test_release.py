@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from coaching_service import __version__
-from scripts import release
+from scripts import publish, release
 from scripts.release import CannotDo, Failed, Release, Step, find_other_versions, perform, read_section, read_versions
 
 CHANGES = """# Changelog
@@ -104,6 +104,30 @@ def test_earlier_results_are_removed_but_not_those_of_audits(monkeypatch: pytest
     (tmp_path / "clients").mkdir()
     release.remove_earlier_results()
     assert [file.name for file in tmp_path.iterdir()] == ["audit.json"]
+
+
+def test_what_only_the_owner_can_give_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing is published without it; the files to publish are those of a release."""
+    ran: list[tuple[str, ...]] = []
+    monkeypatch.setattr(publish, "run", lambda *command: ran.append(command))
+    monkeypatch.setattr(publish, "ROOT", tmp_path)
+    monkeypatch.setattr(publish, "DIST", tmp_path)
+    targets = {each.name: each for each in publish.TARGETS}
+    assert list(targets) == ["package", "python-library", "typescript-library", "n8n", "mcp-registry", "image"]
+    for name in ("TWINE_PASSWORD", "NODE_AUTH_TOKEN", "IMAGE"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("package", "python-library", "typescript-library", "n8n", "image"):
+        with pytest.raises(Failed, match=" is not set"):
+            publish.publish(targets[name])
+    monkeypatch.setenv("TWINE_PASSWORD", "a token")
+    with pytest.raises(Failed, match="0 files coaching_service-"):
+        publish.publish(targets["package"])
+    assert ran == []
+    files = [str(tmp_path / f"coaching_service-0.3.0{ending}") for ending in ("-py3-none-any.whl", ".tar.gz")]
+    for file in files:
+        Path(file).touch()
+    publish.publish(targets["package"])
+    assert ran == [("twine", "upload", "--non-interactive", *files)]
 
 
 def test_checksums_are_of_all_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -26,9 +26,11 @@ EXAMPLES: dict[str, tuple[str, object]] = {
     "mcp_origins": ("https://a.example/,https://b.example", ("https://a.example", "https://b.example")),
     "cors_origins": ("https://a.example/,https://b.example", ("https://a.example", "https://b.example")),
     "trusted_proxies": ("2", 2),
+    "archived_retention_months": ("24", 24),
     "webhook_retry_seconds": ("1, 2.5", (1.0, 2.5)),
     "webhooks_allow_http": ("true", True),
     "webhooks_allow_private": ("1", True),
+    "webhooks_allow_loopback": ("1", True),
     "shutdown_seconds": ("30", 30),
     "database_concurrency": ("12", 12),
     "database_concurrency_per_company": ("3", 3),
@@ -44,9 +46,12 @@ EXAMPLES: dict[str, tuple[str, object]] = {
     "operator_email": ("operator@coaching.example", "operator@coaching.example"),
     "base_url": ("https://coaching.example/", "https://coaching.example"),
     "mongodb_uri": ("mongodb://host:27017", "mongodb://host:27017"),
+    "oidc_issuer": ("https://login.example/", "https://login.example/"),
+    "oidc_create": ("0123456789abcdef01234567", "0123456789abcdef01234567"),
     "mail_from": ("Coaching <us@coaching.example>", "Coaching <us@coaching.example>"),
 }
 PAIR = ("smtp_username", "smtp_password")
+CLIENT = {"oidc_issuer": "https://login.example", "oidc_client_id": "id", "oidc_client_secret": "secret"}
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +67,8 @@ def test_every_setting_is_read_from_the_environment(name: str, monkeypatch: pyte
     numeric = isinstance(default, int) or name == "metrics_port"
     text, expected = EXAMPLES.get(name, ("1234", 1234) if numeric else ("other", "other"))
     monkeypatch.setenv(name.upper(), text)
+    for other in CLIENT.keys() - {name} if name.startswith("oidc_") else ():
+        monkeypatch.setenv(other.upper(), CLIENT[other])
     if name in PAIR:
         monkeypatch.setenv(next(each for each in PAIR if each != name).upper(), "the other one")
 

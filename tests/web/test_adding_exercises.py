@@ -13,8 +13,8 @@ from tests.web.test_programs import base, page_of, workout
 
 
 async def _suggested(page: Visitor, path: str, keywords: str = "") -> list[str]:
-    shown = await page.get(f"{path}/exercises?keywords={keywords}")
-    return re.findall(r'<label for="e-[0-9a-f]{24}">([^<]+)<', shown.ok().html)
+    shown = await page.get(f"/app/pick-exercise?keywords={keywords}")
+    return re.findall(r'<span class="picker-name">([^<]+)<', shown.ok().html)
 
 
 async def test_exercises_that_are_used_most_are_suggested_first(coach: CoachClient, owner_page: Visitor) -> None:
@@ -106,7 +106,7 @@ async def test_the_last_time_and_the_maximum_are_beside_the_plan(coach: CoachCli
     block = await training.block_with(coach, client, *items, date="2026-03-09")
 
     page = (await owner_page.get(workout_path(block))).ok()
-    page.says("Last time, Mon 2 Mar 2026 : 60 kg × 8, 8 Estimated 1RM", "Set a training maximum", "= 52.5 kg")
+    page.says("Last time, Mon 2 Mar 2026 : 8, 8 × 60 kg Estimated 1RM", "Set a training maximum", "= 52.5 kg")
     maximum = f"/coach/customers/{client['_id']}/training-maxes/{press['_id']}"
     (await coach.put(maximum, {"value": 50})).ok()
     page = (await owner_page.get(workout_path(block))).says("Training max 50 kg", "= 35 kg")

@@ -216,3 +216,45 @@ async def test_absent_clients_are_counted_as_they_are_listed(coach: CoachClient,
     assert options_of(page, "groups") == ["All", "Ana (1)", "Bo (1)", "Morning (2)"]
     (await owner_page.get(f"{ATTENTION}?reason=unavailable")).ok().says("Ana", "Bo", "2 left")
     page = (await owner_page.get(f"{ATTENTION}?reason=health_note")).ok().says("Bo", "1 left")
+
+
+async def test_many_lesser_reasons_are_a_line_each(coach: CoachClient, owner_page: Visitor) -> None:
+    for number in range(7):
+        await coach.create_customer(f"Client {number}", groups=["Odd"] if number % 2 else ["Even"])
+    urgent = await coach.create_customer("Ana")
+    (await coach.post(client_path(urgent, "notes"), {"content": "Knee", "isHealth": True})).ok(201)
+    await renew_figures(coach.ctx)
+    page = (await owner_page.get(ATTENTION)).ok().says("Ana", "Less urgent", "Nothing scheduled 8 clients", "8 left")
+    assert "Client 0" not in page.text
+    [link] = [each for each in page.links if each == f"{ATTENTION}?reason=nothing_scheduled"]
+    (await owner_page.get(link)).ok().says("Client 0", "Client 6", "Ana", "8 left")
+    few = (await owner_page.get(f"{ATTENTION}?groups=Odd")).ok().says("Client 1", "Client 5", "3 left")
+    assert "Less urgent" not in few.text, "a few have an entry each"
+
+
+async def test_a_check_in_is_answered_and_reminded_of_here(
+    coach: CoachClient, owner_page: Visitor, colleague: Colleague
+) -> None:
+    ana, today = await coach.create_customer("Ana"), coach.ctx.caller.today()
+    question = form_of({"label": "How was it?", "type": "text"})
+    block = await block_with(coach, ana, question, date=str(today - timedelta(days=1)))
+    await block_with(coach, ana, question, date=str(today - timedelta(days=2)))
+    [item] = block["items"]
+    answers = [{"questionId": item["form"]["questions"][0]["_id"], "value": "Good"}]
+    client = await coach.as_client(ana)
+    (await own_log(client, block, item, isCompleted=True, answers=answers)).ok()
+    await renew_figures(coach.ctx)
+    entry = f"{ATTENTION}/{ana['_id']}"
+    page = (await owner_page.get(entry)).ok().says("Answer Ana", "How was it?", "Remind Ana")
+    viewer = await (await colleague("customers.view", "forms.view")).get(entry)
+    assert "Remind Ana" not in viewer.ok().says("How was it?").text
+    (await owner_page.submit(page, f"{entry}/remind")).ok().says("Ana is reminded.")
+    (await owner_page.submit(page, f"{entry}/remind")).ok().says("Ana has been reminded today already.")
+    [response] = (await coach.get("/coach/form-responses")).ok()["docs"]
+    reply = f"{entry}/responses/{response['_id']}/reply"
+    (await owner_page.submit(page, reply, text=" ")).ok(400).says("Answer Ana")
+    page = await owner_page.submit(page, reply, text="Well done")
+    page.ok().says("Message sent, and marked as reviewed.")
+    assert "check-in to review" not in page.text
+    [message] = (await client.get("/customer/messages")).ok()["docs"]
+    assert message["text"] == "Well done"

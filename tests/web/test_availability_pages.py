@@ -29,7 +29,7 @@ async def test_a_coach_enters_changes_and_deletes_a_period(coach: CoachClient, o
     last = today + timedelta(days=6)
     await block_with(coach, ana, task(), date=str(today), name="Legs")
     base = f"/app/customers/{ana['_id']}"
-    week = (await owner_page.get(f"{base}?week={today}")).ok().says("Away or ill …")
+    week = (await owner_page.get(f"{base}?week={today}")).ok().says("Away or ill")
 
     saved = await owner_page.submit(week, f"{base}/availability", kind="ill", length="7", note="Flu")
     saved.ok().says(f"Ill until {format_date(last)}. Nothing in it counts as missed.", "Resume or change", ": Flu")
@@ -117,12 +117,15 @@ async def test_a_return_is_previewed_and_done(coach: CoachClient, owner_page: Vi
     (await coach.post(client_path(ana, "availability"), {"kind": "ill", "from": str(start)})).ok(201)
     base = f"/app/customers/{ana['_id']}"
     page = (await owner_page.get(f"{base}/availability")).ok().says("Resume training", "First day back")
-    moved = f"Trains again from {format_date(today)}: 2 workouts moved by 3 days"
+    moved = f"Trains again from {format_date(today)}: 2 workouts moved by 7 days"  # its weekday stays
 
     form = page.form(f"{base}/availability/resume")
     form.action += "/preview"
     preview = await owner_page.submit(page, f"{base}/availability/resume/preview")
-    preview.ok().says(f"Preview: {moved}", f"{format_date(today + timedelta(days=2))}: Legs")
+    row = f"{format_date(today - timedelta(days=1))} → {format_date(today + timedelta(days=6))}: Legs"
+    preview.ok().says(f"Preview: {moved}", row)
+    exact = await owner_page.submit(page, f"{base}/availability/resume/preview", mode="shift")
+    exact.ok().says("2 workouts moved by 3 days", f"→ {format_date(today + timedelta(days=2))}: Legs")
     assert await periods_of(coach, ana) == [("ill", str(start), None, None)], "nothing was changed"
     form.action = f"{base}/availability/resume"
     done = await owner_page.submit(page, f"{base}/availability/resume")
@@ -130,8 +133,8 @@ async def test_a_return_is_previewed_and_done(coach: CoachClient, owner_page: Vi
     assert await periods_of(coach, ana) == [("ill", str(start), str(today - timedelta(days=1)), None)]
     listed = await coach.calendar(ana, str(start), str(today + timedelta(days=9)))
     assert [(each["name"], each["date"]) for each in listed] == [
-        ("Legs", str(today + timedelta(days=2))),
-        ("Push", str(today + timedelta(days=5))),
+        ("Legs", str(today + timedelta(days=6))),
+        ("Push", str(today + timedelta(days=9))),
     ]
     assert "Resume training" not in (await owner_page.get(f"{base}/availability")).ok().text
 

@@ -12,6 +12,7 @@ from coaching_service.people import jobs as bulk_jobs
 from coaching_service.people.team import service as team
 from tests.support.client import CoachClient
 from tests.support.service_process import until
+from tests.support.training import block_with
 from tests.support.visitor import Visitor
 from tests.web.conftest import Colleague
 
@@ -31,7 +32,7 @@ async def test_client_added_after_the_confirmation_is_not_deleted(coach: CoachCl
         "Nothing was changed: the selection changed to 4 clients meanwhile.", "4 clients will be deleted.", "Dora"
     )
     assert await coach.names() == ["Ana", "Björn", "Chidi", "Dora"]
-    (await owner_page.submit(changed, BULK)).ok().says("4 clients changed")
+    (await owner_page.submit(changed, BULK)).ok().says("4 clients deleted")
     assert await coach.names() == []
 
 
@@ -188,24 +189,24 @@ async def test_many_clients_are_changed_and_restored_in_the_background(
     assert job.path == again.path
 
     async def has_ended() -> bool:
-        return "Done." in (await owner_page.get(job.path)).ok().text
+        return "Cancel" not in (await owner_page.get(job.path)).ok().text
 
     await until(has_ended, "the messages are sent", 60)
-    sent = (await owner_page.get(job.path)).says("Message sent to clients", "3 clients changed")
-    assert f"{job.path}/undo" not in sent.html  # messages cannot be undone
+    sent = (await owner_page.get(job.path)).says("Message sent to clients", "3 clients written to")
+    assert f"{job.path.partition('?')[0]}/undo" not in sent.html  # messages cannot be undone
     assert await coach.ctx.db["messages"].count_documents({"companyId": coach.ctx.company_id}) == 3
 
     confirmation = await owner_page.get(BULK, params={"all": "true", "action": "archive"})
     job = await owner_page.submit(confirmation, BULK)
     await until(has_ended, "the clients are archived", 60)
     assert await coach.names() == []
-    undo = await owner_page.get(job.path)
+    undo = await owner_page.get(job.path.partition("?")[0])
     job = await owner_page.submit(undo, f"{undo.path}/undo")
     await until(has_ended, "the clients are active", 60)
     (await owner_page.get(job.path)).says("Undo of changes", "3 records restored")
     assert await coach.names() == ["Ana", "Björn", "Chidi"]
 
-    (await owner_page.get("/app/settings/history")).says("Large changes")
+    (await owner_page.get("/app/settings/history")).says("Changes of many clients")
     listed = await owner_page.get("/app/jobs")
     listed.says("Undo of changes", "Clients archived", "Message sent to clients", "Done, 3 clients", "Done, 3 changes")
     assert job.path in listed.links
@@ -216,15 +217,15 @@ async def test_jobs_are_listed_with_how_far_they_are(
 ) -> None:
     """Those of the coach; an undo of one that is running leads to the job that undoes it already."""
     monkeypatch.setattr(queue, "enqueue", partial(queue.enqueue, after=timedelta(hours=1)))
-    (await owner_page.get("/app/jobs")).says("No large changes")
+    (await owner_page.get("/app/jobs")).says("No changes of many clients")
     body = {"ids": [(await coach.create_customer())["_id"]]}
     accepted = await coach.post("/coach/customers/bulk/archive", body, headers={"Prefer": "respond-async"})
     path = f"/app/jobs/{accepted.ok(202)['jobId']}"
-    (await owner_page.get("/app/jobs")).says("Clients archived", "Waiting to begin, 1 client")
+    (await owner_page.get("/app/jobs")).says("Client archived", "Waiting to begin, 1 client")
     waiting = (await owner_page.get(path)).says("Waiting to begin", "0 of 1 client")
-    (await owner_page.submit(waiting, f"{path}/cancel")).says("Cancelled.", "0 clients changed")
+    (await owner_page.submit(waiting, f"{path}/cancel")).says("Cancelled.", "0 of 1 client changed")
     (await owner_page.get("/app/jobs")).says("Cancelled, 1 client")
-    (await (await colleague("customers.view")).get("/app/jobs")).says("No large changes")
+    (await (await colleague("customers.view")).get("/app/jobs")).says("No changes of many clients")
 
 
 async def test_who_may_no_longer_change_clients_only_reads_a_job(
@@ -239,6 +240,68 @@ async def test_who_may_no_longer_change_clients_only_reads_a_job(
     waiting = await eli.submit(confirmation, BULK)
     [employee] = [each for each in await team.list_coaches(coach.ctx) if each["role"] != "OWNER"]
     await team.update_employee(coach.ctx, employee["_id"], {"permissions": ["customers.view"]})
-    (await eli.submit(waiting, f"{waiting.path}/cancel")).ok(403)
-    page = (await eli.get(waiting.path)).says("Waiting to begin")
-    assert f"{waiting.path}/cancel" not in page.html
+    path = waiting.path.partition("?")[0]
+    (await eli.submit(waiting, f"{path}/cancel")).ok(403)
+    page = (await eli.get(path)).says("Waiting to begin")
+    assert f"{path}/cancel" not in page.html
+
+
+async def test_check_ins_are_added_to_the_selected_clients(coach: CoachClient, owner_page: Visitor) -> None:
+    ids = [(await coach.create_customer(name))["_id"] for name in ("Ana", "Bo")]
+    form = (await coach.post("/coach/forms", {"name": "Weekly", "questions": [{"label": "Well?"}]})).ok(201)
+    page = (await owner_page.get(BULK, params={"ids": ids, "action": "check-in"})).ok().says("Add a check-in")
+    (await owner_page.submit(page, BULK, content="task", title="")).ok(400).says("should not be empty")
+    days = {"startDate": "2026-03-02", "rhythm": "weekday-7"}
+    done = await owner_page.submit(page, BULK, content=f"form-{form['_id']}", **days)
+    done.ok().says("Check-in added to clients", "2 clients changed")
+    for customer_id in ids:
+        [check_in] = (await coach.get(f"/coach/customers/{customer_id}/check-ins")).ok()
+        assert (check_in["formId"], check_in["weekday"]) == (form["_id"], 7)
+    undone = await owner_page.submit(done, f"{done.path.partition('?')[0]}/undo")
+    undone.ok().says("Undone.", "Ana")
+    assert undone.path.startswith(LIST)
+
+
+async def test_clients_are_reminded_of_overdue_forms(
+    coach: CoachClient, owner_page: Visitor, colleague: Colleague
+) -> None:
+    ana, bo, cy = [await coach.create_customer(name) for name in ("Ana", "Bo", "Cy")]
+    item = {"type": "FORM", "form": {"name": "Sleep", "questions": [{"label": "Well?"}]}}
+    for customer in (ana, bo):
+        await block_with(coach, customer, item, date=str(coach.ctx.caller.today() - timedelta(days=2)))
+    remind = "/app/inbox/remind"
+    inbox = (await owner_page.get("/app/inbox")).ok().says("Remind all", "Remind Ana")
+    of_ana = next(form for form in inbox.forms if form.action == remind and ("customerId", ana["_id"]) in form.fields)
+    for answer in ("Ana is reminded.", "Ana has been reminded today already."):
+        (await owner_page.submit(inbox.with_form(of_ana), remind)).ok().says(answer)
+    page = await owner_page.get(BULK, params={"ids": [ana["_id"], bo["_id"], cy["_id"]], "action": "form-remind"})
+    done = await owner_page.submit(page.ok().says("once a day"), BULK)
+    done.ok().says("1 of 3 clients reminded", "1 client reminded today already.", "1 client without an overdue form")
+    assert not [form for form in done.forms if form.action.endswith("/undo")]
+    all_of_them = next(form for form in inbox.forms if form.action == remind and "customerId" not in dict(form.fields))
+    everybody = await owner_page.submit(inbox.with_form(all_of_them), remind)
+    everybody.ok().says("0 of 3 clients reminded", "2 clients reminded today already.")
+    seen = await (await colleague("customers.view", "forms.view")).get("/app/inbox")
+    assert "Remind" not in seen.ok().says("Sleep").text
+
+
+async def test_templates_fill_a_message_to_many(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, bo = [await coach.create_customer(name) for name in ("Ana", "Bo")]
+    made = await owner_page.get("/app/settings/message-templates")
+    made = await owner_page.submit(made.ok(), "/app/settings/message-templates", name="Hi", text="Hi {firstName}")
+    made.ok().says("Hi created.")
+    page = await owner_page.get(BULK, params={"ids": [ana["_id"], bo["_id"]], "action": "message"})
+    [link] = [each for each in page.links if "templateId=" in each]
+    filled = await owner_page.get(link)
+    assert dict(filled.form(BULK).fields)["text"].strip() == "Hi {firstName}"
+    (await owner_page.submit(filled, BULK, text="Hello {firstName}")).ok().says("2 clients written to")
+    for customer, name in ((ana, "Ana"), (bo, "Bo")):
+        [message] = (await coach.get(f"/coach/customers/{customer['_id']}/messages")).ok()["docs"]
+        assert message["text"] == f"Hello {name}"
+    wrong = await owner_page.submit(filled, BULK, deliverAt="2020-01-01T09:00")
+    wrong.ok(400).says("must not be in the past")
+    tomorrow = coach.ctx.caller.today() + timedelta(days=1)
+    later = (await owner_page.submit(filled, BULK, text="Later", deliverAt=f"{tomorrow}T09:00")).ok()
+    undone = await owner_page.submit(later, f"{later.path.partition('?')[0]}/undo")
+    undone.ok().says("Undone.")
+    assert len((await coach.get(f"/coach/customers/{ana['_id']}/messages")).ok()["docs"]) == 1

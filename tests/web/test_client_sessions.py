@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.sessions import web_sessions
 from tests.support.client import CoachClient
-from tests.web.conftest import ClientPage
+from tests.support.visitor import HtmlPage, Visitor
+from tests.web.conftest import ClientPage, NewVisitor
 
 DAYS_90 = 90 * 24 * 60 * 60
 
@@ -35,9 +39,51 @@ async def test_session_lasts_90_days_from_the_last_request(coach: CoachClient, c
         assert timedelta(days=89, hours=23) < end - now() <= timedelta(days=90)
     assert now() - extended["lastUsedAt"] < timedelta(minutes=1)
 
+    form = await ana.get("/train/settings/preferences")
     over = now() - timedelta(seconds=1)
     await coach.ctx.db["sessions"].update_one({"_id": extended["_id"]}, {"$set": {"access.0.until": over}})
     assert (await ana.get("/train")).path == "/app/sign-in?next=/train"
+    company = coach.ctx.caller.company.name
+    again = await ana.submit(form, "/train/settings/preferences")
+    again.ok(401).says("Your session has ended", f"Sign in to {company} to return")
+    link = (await ana.get("/app/sign-in?next=/train/calendar")).ok().says(f"To your training with {company}.")
+    assert f"<title>Sign in · {company}</title>" in link.html
+    ana.keep(coach_company=ana.cookies()["coach_company"][:-2] + "xx")
+    (await ana.get("/app/sign-in?next=/train")).ok().says("To your training plan.")
+
+
+async def test_a_signed_out_browser_names_no_company(coach: CoachClient, client_page: ClientPage) -> None:
+    ana = await client_page(coach, await coach.create_customer("Ana"))
+    await ana.submit(await ana.get("/train/settings"), "/app/sign-out")
+    (await ana.get("/app/sign-in?next=/train")).ok().says("To your training plan.")
+    assert "coach_company" not in ana.cookies()
+
+
+async def application_name(visitor: Visitor, page: HtmlPage) -> str:
+    """The name with which a phone installs the application from a page."""
+    (address,) = re.findall(r'<link rel="manifest" href="([^"]+)" crossorigin="use-credentials">', page.html)
+    manifest = (await visitor.get(html.unescape(address))).ok()
+    assert manifest.headers["Content-Type"] == "application/manifest+json"
+    return str(json.loads(manifest.html)["name"])
+
+
+async def test_a_link_of_a_mail_names_the_company_on_an_unknown_device(
+    coach: CoachClient, new_visitor: NewVisitor
+) -> None:
+    vault, company, visitor = coach.ctx.services.vault, coach.ctx.caller.company.name, new_visitor()
+    path = f"/train/messages?{urlencode({'company': vault.seal_value('company', company)})}"
+
+    page = (await visitor.get(path)).ok().says(f"To your training with {company}.")
+
+    assert f"<title>Sign in · {company}</title>" in page.html
+    (await visitor.get("/train")).ok().says(f"To your training with {company}.")
+    assert await application_name(visitor, page) == company
+    for sealed in (vault.seal_value("notice", company), "eyJhIjoxfQ==.x", "é.x", "."):
+        query, stranger = urlencode({"company": sealed}), new_visitor()
+        page = (await stranger.get(f"/train/messages?{query}")).ok().says("To your training plan.")
+        assert await application_name(stranger, page) == "Training"
+        direct = (await stranger.get(f"/train/manifest.webmanifest?{query}")).ok()
+        assert json.loads(direct.html)["name"] == "Training"
 
 
 async def test_session_is_not_written_by_every_request(coach: CoachClient, client_page: ClientPage) -> None:

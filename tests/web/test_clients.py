@@ -141,8 +141,7 @@ async def test_selected_clients_are_added_to_a_group(coach: CoachClient, owner_p
     repeated.ok(400).says("This is required.", "2 clients")
     done = await owner_page.submit(confirmation, "/app/customers/bulk", groupNames=["Spring\r\nRunners, early"])
 
-    done.ok().says("0 of 2", "2 of 2", "2 clients changed")
-    assert done.headers["Server"] == "coaching-service"
+    done.ok().says("2 clients changed")
     assert "default-src 'none'" in done.headers["Content-Security-Policy"]
     assert await coach.names(groups="Runners, early") == ["Ana", "Björn"]
 
@@ -161,7 +160,7 @@ async def test_all_clients_of_a_filter_are_archived_and_deleted(coach: CoachClie
     archived = await owner_page.get("/app/customers?archived=true")
     confirmation = await choose(archived, owner_page, all="true", action="delete")
     confirmation.says("30 clients will be deleted.", "This cannot be undone.")
-    (await owner_page.submit(confirmation, "/app/customers/bulk")).says("30 clients changed")
+    (await owner_page.submit(confirmation, "/app/customers/bulk")).says("30 clients deleted")
     assert await coach.names(archived="true") == []
 
 
@@ -201,7 +200,7 @@ async def test_bulk_assignment_reports_a_deleted_program(coach: CoachClient, own
 
     rejected = await owner_page.submit(confirmation, "/app/customers/bulk", programId=program["_id"], startDate=MONDAY)
 
-    rejected.ok().says("Program not found")
+    rejected.ok(409).says("Program not found")
 
 
 async def test_week_is_planned_on_the_calendar(coach: CoachClient, owner_page: Visitor) -> None:
@@ -226,12 +225,12 @@ async def test_week_is_planned_on_the_calendar(coach: CoachClient, owner_page: V
         high="6",
         load="82,5",
     )
-    added.ok().says("Garage Squat added.", "4 × 5–6, 82.5 kg")
+    added.ok().says("Garage Squat added.", "4 × 5–6 × 82.5 kg")
     (await owner_page.submit(added, f"{path}/tasks", title="Walk", description="Half an hour")).says("Walk added.")
 
     (stored,) = await coach.calendar(ana)
     assert [item["type"] for item in stored["items"]] == ["EXERCISE", "TASK"]
-    (await owner_page.get(week_of(ana))).says("Legs", "Garage Squat", "4 × 5–6, 82.5 kg", "Half an hour")
+    (await owner_page.get(week_of(ana))).says("Legs", "Garage Squat", "4 × 5–6 × 82.5 kg", "Half an hour")
 
 
 async def test_item_is_moved_to_another_day(coach: CoachClient, owner_page: Visitor) -> None:
@@ -282,7 +281,7 @@ async def test_calendar_describes_every_type_of_item(coach: CoachClient, owner_p
 
     calendar_page = (await owner_page.get(week_of(ana))).ok()
 
-    calendar_page.says("3 × 8–10, 60 kg", "2 rounds", "Measure: Body", "Form: ", "Walk")
+    calendar_page.says("3 × 8–10 × 60 kg", "2 rounds", "Measure: Body", "Form: ", "Walk")
     calendar_page.says("1 × 30–45 s", "1 × 400 m", "1 × warm-up", "1 set")
 
 

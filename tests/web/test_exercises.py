@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from coaching_service.web import formatting
 from tests.core.test_uploads import fetch, stored
 from tests.support.client import CoachClient
 from tests.support.media_files import animation, mp4, picture, track, webm
@@ -86,7 +87,7 @@ async def test_only_own_exercises_can_be_edited_with_permission(
     (shared,) = (await coach.get("/exercises/unified", pageSize=1, pageNum=1, type="public")).ok()["docs"]
     assert f"{page_of(shared)}/edit" not in (await owner_page.get(page_of(shared))).ok().links
     page = (await owner_page.get(f"{page_of(shared)}/edit")).ok().says("cannot be changed")
-    assert [form.action for form in page.forms] == ["/app/sign-out"]
+    assert {form.action for form in page.forms} == {"/app/search", "/app/sign-out"}
     sled = await create_own(coach)
     reader = await colleague("exercises.view")
     assert f"{page_of(sled)}/edit" not in (await reader.get(page_of(sled))).ok().links
@@ -104,8 +105,48 @@ async def test_exercises_are_searched_and_created(owner_page: Visitor) -> None:
     )
 
     created.ok().says("Garage Squat added to your library.", "Expert")
-    gone = await owner_page.submit(created, created.forms[-1].action)
+    [delete] = [form.action for form in created.forms if form.action.endswith("/delete")]
+    gone = await owner_page.submit(created, delete)
     gone.says("Exercise deleted.")
+    with_file = await owner_page.submit(page, "/app/exercises/new", name="Barn Squat", file=("a.jpg", picture()))
+    with_file.ok().says("Barn Squat added to your library.")
+    assert len(re.findall(r'<img src="/files/', with_file.html)) == 1
+    listed = (await owner_page.get("/app/exercises?type=my")).ok().says("Barn Squat")
+    assert len(re.findall(r'<img src="/files/', listed.html)) == 1
+    wrong = await owner_page.submit(page, "/app/exercises/new", name="Shed Squat", file=("a.pdf", b"%PDF-1.7"))
+    wrong.ok(400)
+    assert wrong.form("/app/exercises/new").controls["name"]["value"] == "Shed Squat"
+    (await owner_page.get("/app/exercises?keywords=shed squat")).says("No exercise matches")
+
+
+@pytest.mark.parametrize(
+    ("link", "frame"),
+    [
+        ("https://www.youtube.com/watch?v=dQw4w9WgXcQ", "https://www.youtube-nocookie.com/embed/dQw4w9WgXcQ?start=0"),
+        (
+            "https://m.youtube.com/watch?list=a&v=dQw4w9WgXcQ&t=90",
+            "https://www.youtube-nocookie.com/embed/dQw4w9WgXcQ?start=90",
+        ),
+        ("https://youtu.be/dQw4w9WgXcQ?t=1m30s", "https://www.youtube-nocookie.com/embed/dQw4w9WgXcQ?start=90"),
+        ("http://youtube.com/shorts/dQw4w9WgXcQ", "https://www.youtube-nocookie.com/embed/dQw4w9WgXcQ?start=0"),
+        ("https://vimeo.com/76979871", "https://player.vimeo.com/video/76979871#t=0s"),
+        ("https://vimeo.com/76979871/abcdef1234#t=10s", "https://player.vimeo.com/video/76979871?h=abcdef1234#t=10s"),
+        (
+            "https://player.vimeo.com/video/76979871?h=abcdef1234",
+            "https://player.vimeo.com/video/76979871?h=abcdef1234#t=0s",
+        ),
+        ("https://vimeo.com/channels/staffpicks/76979871", "https://player.vimeo.com/video/76979871#t=0s"),
+        ("https://youtube.com.example.com/watch?v=dQw4w9WgXcQ", None),
+        ("https://example.com/?u=https://youtu.be/dQw4w9WgXcQ", None),
+        ("https://www.youtube.com/watch?v=dQw4w9WgXcQ1", None),
+        ("https://www.youtube.com/@channel", None),
+        ("https://vimeo.com/1", None),
+    ],
+)
+def test_links_to_videos_are_embedded(link: str, frame: str | None) -> None:
+    video = formatting.embedded_video(link)
+    address = re.sub(r"(autoplay|rel|dnt)=\d&?", "", video["address"]).replace("?#", "#") if video else None
+    assert address == frame
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ async def test_invalid_photo_is_reported_at_its_field_and_input_is_preserved(
         (("empty.jpg", b""), "This must be a JPEG, PNG, WebP or HEIC picture."),
     ):
         rejected = (await upload(owner_page, ana, file, createdAt="2026-02-03")).ok(400)
-        rejected.says(sentence, "Choose the file again")
+        rejected.says(sentence, "Choose the files again")
         form = rejected.form(f"{ana}/photos")
         assert form.controls["createdAt"]["value"] == "2026-02-03"
         assert form.controls["front"]["aria-invalid"] == "true"
@@ -233,7 +233,7 @@ async def test_form_is_restored_without_its_file_after_the_session_expired(
         reauthentication__email=str(coach.ctx.caller.email),
         reauthentication__password=PASSWORD,
     )
-    back.ok().says("You are signed in again.", "Choose the file again")
+    back.ok().says("You are signed in again.", "Choose the files again")
     assert await stored(coach) == (0, 0)
     (await owner_page.submit(back, f"{ana}/photos", front=PHOTO)).ok().says("Front photo saved.")
     assert [record["createdAt"] for record in await photos(coach, ana)] == ["2026-02-03"]

@@ -23,10 +23,10 @@ async def test_exercise_completed_as_planned_is_logged_without_typing(coach: Coa
     page = await owner_page.get(workout_path(block))
     assert log_of(block) in page.links
 
-    log_page = (await owner_page.get(log_of(block))).says("Set 1 planned: 8–10, 60 kg", "Load, kg")
+    log_page = (await owner_page.get(log_of(block))).says("Set 1 planned: 8–10 × 60 kg", "Load, kg")
     saved = await owner_page.submit(log_page, f"{log_of(block)}/exercise")
 
-    saved.ok().says("Log saved.", "✓ Completed", "8, 60 kg")
+    saved.ok().says("Log saved.", "✓ Completed", "8 × 60 kg")
     (item,) = (await training.read(coach, block))["items"]
     assert item["isCompleted"] is True
     assert [(done["reps"], done["load"], done["isCompleted"]) for done in item["customerSets"]] == [(8, 60, True)] * 3
@@ -41,7 +41,7 @@ async def test_log_is_changed_and_cleared(coach: CoachClient, owner_page: Visito
 
     saved = await owner_page.submit(log_page, f"{log_of(block)}/exercise", **typed, **third, comment="Felt good")
 
-    saved.ok().says("9, 62.5 kg RPE 8.5", "Felt good")
+    saved.ok().says("9 × 62.5 kg RPE 8.5", "Felt good")
     repeated = (await owner_page.get(log_of(block))).ok()
     fields = dict(repeated.form(f"{log_of(block)}/exercise").fields)
     assert (fields["customerSets.0.load"], fields["customerSets.2.reps"]) == ("62.5", "")
@@ -193,7 +193,7 @@ async def test_sets_of_both_exercises_of_a_swap_stay_theirs(coach: CoachClient, 
     client = await coach.as_client(ana)
     (await training.own_log(client, block, block["items"][0], customerSets=sets, swappedFor=swap)).ok()
 
-    results = (await owner_page.get(workout_path(block))).ok().says("1: Squat 8–10, 60 kg 8, 60 kg 1 – 8, 60 kg 2 ")
+    results = (await owner_page.get(workout_path(block))).ok().says("1: Squat 8–10 × 60 kg 8 × 60 kg 1 – 8 × 60 kg 2 ")
     assert "2: Squat" not in results.text
     log_page = (await owner_page.get(log_of(block))).ok().says("Set 1: Squat")
     (await owner_page.submit(log_page, f"{log_of(block)}/exercise", customerSets__1__reps="7")).ok()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import timedelta
+from html import unescape
 from typing import Any
 
 import pytest
@@ -61,7 +63,7 @@ async def preview(visitor: Visitor, page: HtmlPage, operation: str, **typed: Any
     path = f"{PAGE}/{operation}"
     form = page.form(path)
     sent = replace(form, action=form.action.replace(path, f"{path}/preview", 1))
-    return await visitor.submit(replace(page, forms=[sent]), f"{path}/preview", **typed)
+    return await visitor.submit(page.with_form(sent), f"{path}/preview", **typed)
 
 
 async def test_exercise_is_replaced_for_everyone_on_a_program(
@@ -72,7 +74,10 @@ async def test_exercise_is_replaced_for_everyone_on_a_program(
     shown = await owner_page.submit(page, path, exerciseId=gym.squat["_id"], withExercise="Leg press")
 
     assert "Error" not in shown.ok().text
-    shown.says("2 clients on Base: Ana, Bo", "Preview: 3 workouts changed")
+    shown.says("2 clients on Base: Ana, Bo", "Preview: 3 workouts changed", "Back squat → Leg press")
+    shown.says(
+        "Planned loads are removed: the movement or the equipment differs", "3 × 8–10 × 60 kg → 3 × 8–10 (2 times)"
+    )
     shown.says("Ana : 1 workout changed Legs 8 on", "Bo : 2 workouts changed Legs 1 on", "Apply to 2 clients")
     shown.says("Legs 1 on", "left as it is, because something of it is done")
     assert await exercises_of(coach, gym.bo) == ["Back squat"] * 2, "a preview changes nothing"
@@ -81,7 +86,8 @@ async def test_exercise_is_replaced_for_everyone_on_a_program(
     done = (await owner_page.submit(shown, f"{PAGE}/replace-exercise")).ok().says("2 clients changed")
     assert await exercises_of(coach, gym.ana) == ["Back squat", "Leg press"]
     assert await exercises_of(coach, gym.bo) == ["Leg press"] * 2
-    [undo] = [form.action for form in done.forms if form.action.startswith("/app/jobs/batches/")]
+    done = (await owner_page.get(done.path)).ok().says("2 clients changed")  # a page of its own, which can be reloaded
+    [undo] = [form.action for form in done.forms if form.action.endswith("/undo")]
     undone = await owner_page.submit(done, undo)
     undone.ok().says("Undone.", "Base")
     assert await exercises_of(coach, gym.bo) == ["Back squat"] * 2
@@ -127,12 +133,48 @@ async def test_selected_clients_have_every_operation(coach: CoachClient, owner_p
     assert len(await blocks_of(coach, gym.bo)) == 2
 
 
-async def test_invalid_input_is_explained(owner_page: Visitor, gym: Gym) -> None:
+async def test_only_those_of_whom_anything_changed_are_counted(
+    coach: CoachClient, owner_page: Visitor, gym: Gym
+) -> None:
+    await coach.create_customer("Cy")
+    page = await owner_page.get(PAGE, params={"all": "true", "operation": "adjust"})
+    today = coach.ctx.caller.today()
+    form = page.form(f"{PAGE}/adjust")
+    assert (form.controls["startDate"]["value"], form.controls["endDate"]["value"]) == (
+        str(today),
+        str(today + timedelta(days=6)),
+    )
+    shown = await preview(owner_page, page, "adjust", loadChange="20", loadChangeIn="percent")
+    assert "by more than 20 %" not in shown.says("Preview").text
+    (await owner_page.submit(shown, f"{PAGE}/adjust")).ok().says("1 of 3 clients changed")
+
+    shown = await preview(owner_page, page, "adjust", loadChange="20.5", loadChangeIn="percent")
+    shown.ok().says("Raise the loads by more than 20 %")
+    refused = await owner_page.submit(shown, f"{PAGE}/adjust")
+    refused.ok(400).says("has to be confirmed", "Raise the loads by more than 20 %")
+    [first, _] = await blocks_of(coach, gym.bo)
+    assert first["items"][0]["exerciseSets"][0]["load"] == 72.5, "60 and 20 %, and no more"
+    (await owner_page.submit(shown, f"{PAGE}/adjust", isSure="true")).ok().says("1 of 3 clients changed")
+
+
+async def test_invalid_input_is_explained(coach: CoachClient, owner_page: Visitor, gym: Gym) -> None:
     selected = await owner_page.get(PAGE, params={"ids": [gym.bo["_id"]]})
     shown = await preview(
         owner_page, selected, "replace-exercise", exerciseId=gym.squat["_id"], withExercise="Squiggle"
     )
-    shown.ok(400).says("is not an exercise of yours")
+    shown.ok(400).says("“Squiggle” is not an exercise of yours")
+    zercher = await coach.create_exercise("Zercher squat: paused")
+    wrong = {"exerciseId": gym.squat["_id"], "withExercise": "Zrchr sqat"}
+    near = await preview(owner_page, await owner_page.get(selected.path), "replace-exercise", **wrong)
+    near.ok(400).says("Did you mean?", zercher["name"])
+    [button] = re.findall(r"<button[^>]*name=.correction.[^>]*>(?=Zercher squat: paused<)", near.html)
+    assert f"{PAGE}/replace-exercise/preview" in button, "it shows what it would do"
+    [value] = map(unescape, re.findall('value="([^"]*)"', button))
+    shown = await preview(owner_page, near, "replace-exercise", **wrong, correction=value)
+    shown.ok().says("Back squat → Zercher squat: paused", "Bo : 2 workouts changed")
+    picked = await owner_page.get(PAGE, params={"ids": [gym.bo["_id"]], "picked": gym.press["_id"]})
+    fields = dict(picked.form(f"{PAGE}/replace-exercise").fields)
+    assert (fields["withExercise"], fields["withExerciseId"]) == ("Leg press", gym.press["_id"])
     (await preview(owner_page, selected, "adjust")).ok(400).says("enter a change of load")
 
 
@@ -153,7 +195,7 @@ async def test_many_clients_are_changed_by_a_job(
 
     async def has_ended() -> HtmlPage | None:
         page = await owner_page.get(job.path)
-        return page if "Done." in page.text else None
+        return page if "Cancel" not in page.text else None
 
     ended = await until(has_ended, "the job has ended")
     assert ended is not None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
+from coaching_service.core.ids import ObjectId
 from tests.core.test_uploads import PDF, picture
 from tests.mcp.test_recall import after_a_minute, send
 from tests.progress.test_message_attachments import MP4, upload
@@ -190,7 +192,7 @@ async def test_message_to_many_clients(coach: CoachClient, owner_page: Visitor) 
     query = "&".join(f"ids={client['_id']}" for client in clients)
     page = (await owner_page.get(f"{bulk}?action=message&{query}")).ok().says("Send a message", "2 clients")
     (await owner_page.submit(page, bulk, text=" ")).ok(400)
-    (await owner_page.submit(page, bulk, text="Closed on Monday.")).ok().says("2 clients changed")
+    (await owner_page.submit(page, bulk, text="Closed on Monday.")).ok().says("2 clients written to")
     for client in clients:
         assert [message["text"] for message in await stored(coach, client)] == ["Closed on Monday."]
 
@@ -275,3 +277,30 @@ async def test_coach_sees_and_recalls_a_waiting_message_on_the_page(coach: Coach
     page.ok().says("Message recalled.", "No messages yet")
     await after_a_minute(coach)
     assert await stored(coach, ana) == []
+
+
+async def test_a_message_waits_until_its_local_time(coach: CoachClient, owner_page: Visitor) -> None:
+    zone = "Asia/Kolkata"
+    ana = await coach.create_customer("Ana", surname="Ruiz", timezone=zone)
+    path = f"/app/customers/{ana['_id']}/messages"
+    template = {"name": "Week", "text": "Good week, {firstName}!"}
+    template = (await coach.post("/coach/message-templates", template)).ok(201)
+    page = (await owner_page.get(path)).ok().says("Send later", "Week")
+    filled = await owner_page.get(f"{path}?templateId={template['_id']}")
+    assert dict(filled.form(path).fields)["text"].strip() == "Good week, Ana!"
+    for when, problem in (("2020-01-01T09:00", "must not be in the past"), ("soon", "must be a date and a time")):
+        (await owner_page.submit(page, path, text="Hi", deliverAt=when)).ok(400).says(problem)
+    day = coach.ctx.caller.today(zone) + timedelta(days=2)
+    sent = await owner_page.submit(filled, path, deliverAt=f"{day}T07:30")
+    sent.ok().says("The message waits.", "Good week, Ana!", "Will be sent", "07:30", "Waiting")
+    [message] = (await coach.get(f"/coach/customers/{ana['_id']}/messages")).ok()["docs"]
+    assert message["deliverAt"] == f"{day}T02:00:00.000Z"
+    (await owner_page.submit(sent, f"{path}/{message['_id']}/delete")).ok().says("Message recalled.", "No messages yet")
+
+    where = {"_id": ObjectId(message["_id"])}
+    assert await coach.ctx.db["waitingMessages"].count_documents(where) == 0
+    again = await coach.post(f"/coach/customers/{ana['_id']}/messages", {"text": "x", "deliverAt": f"{day}T02:00:00Z"})
+    where = {"_id": ObjectId(again.ok(201)["_id"])}
+    await coach.ctx.db["waitingMessages"].update_one(where, {"$set": {"notDelivered": "CLIENT_ARCHIVED"}})
+    shown = (await owner_page.get(path)).says("Not sent", "It was to be sent", "but Ana was archived")
+    (await owner_page.submit(shown, f"{path}/{again.json['_id']}/delete")).ok().says("Message deleted.")

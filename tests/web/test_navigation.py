@@ -9,13 +9,16 @@ from tests.support.client import CoachClient
 from tests.support.visitor import Visitor
 
 # Opened with a selection of clients, what the history and each large change lead to, the form of the team, the search
-# for a name of a sheet, and the help of a settings page.
+# for a name of a sheet, the help of a settings page, what fields for an exercise open without script, and the search,
+# whose field is on every page.
 _OTHERWISE = {
     "/app/customers/bulk",
     "/app/customers/bulk/schedules",
     "/app/customers/groups/program",
     "/app/jobs",
+    "/app/pick-exercise",
     "/app/programs/import/exercises",
+    "/app/search",
     "/app/settings/notifications/phones",
     "/app/settings/team/new",
 }
@@ -24,6 +27,8 @@ _FORM_BESIDE = {
     "/app/customers/{customerId}/check-ins",
     "/app/customers/{customerId}/messages",
     "/app/settings/assistants",
+    "/app/settings/audit-log",
+    "/app/settings/sign-ins",
     "/app/settings/webhooks",
 }
 

@@ -6,6 +6,7 @@ import secrets
 
 import pytest
 
+from coaching_service.people.sessions import web_sessions
 from coaching_service.people.team import service as team
 from coaching_service.web import formatting, views
 from coaching_service.web.pages import Page
@@ -22,8 +23,6 @@ OF_CLIENTS = [page for page in PAGES if page.access.audience == "customer"]
 DOWNLOADS = (".zip", ".csv", "/picture", "/file")
 SEEN = [page for page in INSIDE if page.method == "GET" and not page.path.endswith(DOWNLOADS)]
 SEEN_BY_CLIENTS = [page for page in OF_CLIENTS if page.method == "GET" and not page.path.endswith(DOWNLOADS)]
-# The forms of one of many entries of a page, which shows the error.
-ON_A_LIST = {"/app/jobs/batches/{changeId}/undo"}
 FORMS = [page for page in INSIDE + OF_CLIENTS if page.method == "POST"]
 OTHER_NAMES = {"blockId": "wblockId"}
 
@@ -41,7 +40,8 @@ def filled(page: Page, world: World) -> str:
 
 @pytest.fixture
 async def owner_of_all(company: CoachClient, visitor: Visitor) -> Visitor:
-    (await visitor.sign_in(str(company.ctx.caller.email), PASSWORD)).ok()
+    session = await web_sessions.start_for_coach(company.ctx, company.ctx.caller.id)
+    visitor.keep(coach_session=session.token)
     return visitor
 
 
@@ -82,8 +82,7 @@ async def test_other_companies_data_is_not_found(owner_page: Visitor, world: Wor
             response = await owner_page.send(page.method, filled(page, identifiers), data=sent)
             # 400: the form is validated before the document is loaded; the page of the form is not shown either.
             is_unknown = response.status == 404 or (response.status == 400 and page.form is not None)
-            expected = "Error:" if page.path in ON_A_LIST else "Page not found"
-            if not is_unknown or expected not in response.text:
+            if not is_unknown or "Page not found" not in response.text:
                 wrong.append((page.method, page.path, response.status, response.text[:300]))
     assert wrong == []
 
@@ -105,7 +104,8 @@ async def test_coach_without_permissions_sees_which_is_missing(powerless: Visito
         if page.access.permissions:
             area, _, action = page.access.permissions[0].partition(".")
             called = "Clients" if area == "customers" else area.capitalize()
-            seen.ok(403).says(f"The permission “{called}: {action}” is missing.")
+            needed = f"{called}: {action}" if action else called
+            seen.ok(403).says(f"The permission “{needed}” is missing.")
         elif page.access.owner_only:
             seen.ok(403).says("This operation is for the company's owner")
         else:
@@ -129,7 +129,9 @@ async def test_no_page_scans_a_collection(company: CoachClient, owner_of_all: Vi
         (await owner_of_all.get("/app/customers?keywords=ana&groups=A&assignedTo=none")).ok()
         entries = await profile()
     assert len(entries) > len(SEEN)
-    assert [(e["ns"], e["command"]) for e in entries if "COLLSCAN" in e["planSummary"]] == []
+    # The dispatcher of webhooks looks meanwhile which applications have any.
+    of_pages = [each for each in entries if not each["ns"].endswith(".applicationWebhooks")]
+    assert [(e["ns"], e["command"]) for e in of_pages if "COLLSCAN" in e["planSummary"]] == []
 
 
 @pytest.fixture
@@ -141,6 +143,7 @@ def test_only_pages_under_train_are_for_clients() -> None:
     assert {page.path for page in OF_CLIENTS if not page.path.startswith("/train")} == set()
     assert {page.path for page in PAGES if page.path.startswith("/train")} - {page.path for page in OF_CLIENTS} == {
         "/train/first-access",
+        "/train/manifest.webmanifest",
         "/train/no-invitations",
         "/train/reset-password",
         "/train/settings/notifications/off",

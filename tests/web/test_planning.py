@@ -61,14 +61,14 @@ async def test_percentages_amrap_and_kinds_of_sets_are_planned(coach: CoachClien
     saved = await owner_page.submit(page, f"{item_of(block)}/sets", **first, **others, **added)
 
     saved.ok().says(
-        "1 × AMRAP, at least 8, 72.5 %", "1 × 8–10, 60 kg, drop set", "1 × 8–10, 60 kg, per side, to failure"
+        "1 × AMRAP, at least 8 × 72.5 %", "1 × 8–10 × 60 kg, drop set", "1 × 8–10 × 60 kg, per side, to failure"
     )
     saved.says("1 × AMRAP")
     (await coach.put(training.client_path(ana, "training-maxes", squat["_id"]), {"value": 140})).ok()
     page = await owner_page.get(workout_path(block))
-    page.says("1 × AMRAP, at least 8, 72.5 % (102.5 kg)")  # 101.5 is 40.6 steps of 2.5
+    page.says("1 × AMRAP, at least 8 × 72.5 % (102.5 kg)")  # 101.5 is 40.6 steps of 2.5
     page = await owner_page.get(f"{item_of(block)}/log")
-    page.says("AMRAP, at least 8, 72.5 % (102.5 kg)")
+    page.says("AMRAP, at least 8 × 72.5 % (102.5 kg)")
     page = await owner_page.get(item_of(block))
     (await owner_page.submit(page, f"{item_of(block)}/sets", sets__0__load="100")).ok(400).says(
         "must be empty if there is a load"
@@ -86,7 +86,7 @@ async def test_sets_are_changed_added_and_removed(coach: CoachClient, owner_page
     words = {"instructions": "Slowly", "supersetId": "A"}
     saved = await owner_page.submit(page, f"{item_of(block)}/sets", **typed, **added, **words)
 
-    saved.ok().says("Changes saved.", "1 × 5, 82.5 kg", "1 × 8–10, 60 kg", "1 × 40 s, rest 60 s", "Superset A")
+    saved.ok().says("Changes saved.", "1 × 5 × 82.5 kg", "1 × 8–10 × 60 kg", "1 × 40 s, rest 60 s", "A1")
     (item,) = (await training.read(coach, block))["items"]
     assert [planned["index"] for planned in item["exerciseSets"]] == [1, 3, 4]
     assert [planned["type"] for planned in item["exerciseSets"]] == ["reps_load", "reps_load", "time"]
@@ -157,7 +157,7 @@ async def test_circuit_exercises_are_added_changed_and_removed(coach: CoachClien
     into = {"exerciseId": dip["_id"], "sets": "2", "load": "10", "circuit": circuit.rpartition("/")[2]}
     updated = await owner_page.submit(page, f"{path}/items", **into)
     updated.ok().says("Added to Finisher.")
-    (await owner_page.get(circuit)).says("Ring Dip", "2 × 8–10, 10 kg")
+    (await owner_page.get(circuit)).says("Ring Dip", "2 × 8–10 × 10 kg")
     (await owner_page.submit(updated, f"{path}/items", **into)).ok(400).says("Finisher already contains this exercise")
     (await owner_page.submit(updated, f"{path}/items", **into | {"circuit": block["_id"]})).ok(404).says(
         "Circuit not found"
@@ -165,7 +165,7 @@ async def test_circuit_exercises_are_added_changed_and_removed(coach: CoachClien
 
     entry = await owner_page.get(f"{circuit}/exercises/{dip['_id']}")
     changed = await owner_page.submit(entry, entry.path, sets__1__out="true", sets__0__low="6", instructions="Slowly")
-    changed.ok().says("Changes saved.", "1 × 6–10, 10 kg", "Slowly")
+    changed.ok().says("Changes saved.", "1 × 6–10 × 10 kg", "Slowly")
     (await owner_page.submit(entry, entry.path, sets__0__low="7")).ok(409).says("Saved value: 6")
     out = await owner_page.submit(changed, f"{circuit}/exercises/{row['_id']}/remove")
     out.ok().says("Exercise removed.")
@@ -223,7 +223,7 @@ async def test_sets_of_a_program_are_changed(coach: CoachClient, owner_page: Vis
 
     saved = await owner_page.submit(await owner_page.get(item_path), f"{item_path}/sets", sets__0__load="75")
 
-    saved.ok().says("1 × 8–10, 75 kg", "2 × 8–10, 60 kg", "Base")
+    saved.ok().says("1 × 8–10 × 75 kg", "2 × 8–10 × 60 kg", "Base")
 
 
 async def test_sets_are_read_and_replaced_as_text(coach: CoachClient, owner_page: Visitor) -> None:

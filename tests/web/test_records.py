@@ -67,7 +67,7 @@ async def test_training_maximum_is_set_and_removed(coach: CoachClient, owner_pag
     page = await owner_page.submit(page, path, value="142,5")
 
     page.ok().says("Changes saved.", "Squat 142.5 kg")
-    (await owner_page.get(workout)).says("1 × 5, 50 % (72.5 kg)")  # 71.25 is 28.5 steps of 2.5
+    (await owner_page.get(workout)).says("1 × 5 × 50 % (72.5 kg)")  # 71.25 is 28.5 steps of 2.5
     invalid = await owner_page.submit(page, path, exerciseId=squat["_id"], value="-1")
     invalid.ok(400).says("This must not be less than 0.")
     (await owner_page.submit(page, path, exerciseId=squat["_id"], value="")).ok().says("Changes saved.")
@@ -265,7 +265,7 @@ async def test_results_in_an_exercise_by_session(coach: CoachClient, owner_page:
     page = (await owner_page.get(link)).ok()
 
     page.says("Estimated 1RM 95.5 kg latest", "Most reps without load 8 reps latest", "Volume load 695.5 kg latest")
-    page.says("5 reps × 80 kg", "1 rep × 95.5 kg", "8 reps")
+    page.says("5 × 80 kg", "1 × 95.5 kg", "8 reps")
     assert page.html.count('<svg class="chart"') == 3
     first, *_ = (
         json.loads(block) for block in re.findall(r'<script type="application/json">(.*?)</script>', page.html)

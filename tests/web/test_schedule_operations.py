@@ -92,10 +92,16 @@ async def test_exercise_is_replaced_by_name(coach: CoachClient, owner_page: Visi
     chosen = {"exerciseId": squat["_id"]}
 
     unknown = await owner_page.submit(page, path_of(ana, "replace-exercise"), **chosen, withExercise="Zzyzx")
-    unknown.ok(400).says("This is not an exercise of yours")
+    unknown.ok(400).says("“Zzyzx” is not an exercise of yours: choose one from the list")
     shown = await preview(owner_page, page, ana, "replace-exercise", **chosen, withExercise="cossack step")
-    shown.ok().says("Preview: Replaced by Cossack step in 1 place")
-    (await owner_page.submit(shown, path_of(ana, "replace-exercise"))).ok().says("in 1 place.")
+    shown.ok().says(
+        "Preview: Squat → Cossack step in 1 place", "Planned loads are removed: the movement or the equipment"
+    )
+    shown.says("3 × 8–10 × 60 kg → 3 × 8–10")
+    page = await owner_page.get(page_path(ana))
+    kept = await preview(owner_page, page, ana, "replace-exercise", **chosen, withExercise="cossack step", load="90")
+    kept.ok().says("Planned loads become 90 % of what they were", "3 × 8–10 × 60 kg → 3 × 8–10 × 55 kg")
+    (await owner_page.submit(shown, path_of(ana, "replace-exercise"))).ok().says("Squat → Cossack step in 1 place.")
 
     (block,) = await blocks_of(coach, ana, MONDAY, MONDAY)
     assert [item["exerciseId"] for item in block["items"]] == [step["_id"]]

@@ -61,14 +61,14 @@ async def test_review_shows_how_each_set_differs_from_the_plan(coach: CoachClien
     page.says("Partly done", "4 of 9 sets done, 1 extra", "1 of 3 items done", "55 min", "Slept badly")
     page.says("Heavy today", "Left knee", "Records set in this session")
     page.says("Squat best estimated one-rep max: 78 kg, heaviest set: 62.5 kg for 6 reps")
-    page.says("Last time, Mon 23 Feb 2026: 8, 60 kg")
+    page.says("Last time, Mon 23 Feb 2026: 8 × 60 kg")
     assert rows_of(page, "Squat") == [
-        "1 8–10, 60 kg, RPE 8 9, 60 kg – As planned",
-        "2 8–10, 60 kg, RPE 8 6, 62.5 kg RPE 9 2 reps less 2.5 kg more RPE 9 instead of 8",
-        "3 8–10, 60 kg, RPE 8 – – Not done",
-        "4 8–10, 60 kg, RPE 8 3, 60 kg (not completed) – Not completed 5 reps less",
+        "1 8–10 × 60 kg, RPE 8 9 × 60 kg – As planned",
+        "2 8–10 × 60 kg, RPE 8 6 × 62.5 kg RPE 9 2 reps less 2.5 kg more RPE 9 instead of 8",
+        "3 8–10 × 60 kg, RPE 8 – – Not done",
+        "4 8–10 × 60 kg, RPE 8 3 × 60 kg (not completed) – Not completed 5 reps less",
         "5 AMRAP, at least 5 20 – As planned",
-        "6 – 5, 60 kg – Extra set",
+        "6 – 5 × 60 kg – Extra set",
     ]
     assert rows_of(page, "Row") == ["Round 1 10 – Not done", "Round 2 10 12 2 reps more"]
     assert rows_of(page, "Dip") == ["Round 1 10 – Not done", "Round 2 10 – Not done"]
@@ -91,7 +91,7 @@ async def test_swapped_and_skipped_exercises_are_not_compared(coach: CoachClient
 
     page.says("Did instead: Leg press: Rack taken", "Skipped: No time")
     page.says("6 sets differ from the plan")
-    assert rows_of(page, "Squat") == [f"{index} 8–10, 60 kg 12, 140 kg Another exercise" for index in (1, 2, 3)]
+    assert rows_of(page, "Squat") == [f"{index} 8–10 × 60 kg 12 × 140 kg Another exercise" for index in (1, 2, 3)]
     assert "Last time" not in page.text, "the loads of the planned exercise say nothing about another one"
 
 
@@ -111,12 +111,12 @@ async def test_less_assistance_than_planned_is_more_work(coach: CoachClient, own
     page = (await owner_page.get(review_of(block))).ok()
 
     assert rows_of(page, "Pull-up") == [
-        "1 8–10, 60 kg 8, 50 kg 10 kg less assistance",
-        "2 8–10, 60 kg 8, 65 kg 5 kg more assistance",
-        "3 8–10, 60 kg 8, 60 kg As planned",
+        "1 8–10 × 60 kg 8 × 50 kg 10 kg less assistance",
+        "2 8–10 × 60 kg 8 × 65 kg 5 kg more assistance",
+        "3 8–10 × 60 kg 8 × 60 kg As planned",
     ]
-    assert rows_of(page, "Dip")[0] == "Round 1 8, 30 kg 8, 20 kg 10 kg less assistance"
-    assert rows_of(page, "Row")[0] == "Round 1 8, 30 kg 8, 20 kg 10 kg less"
+    assert rows_of(page, "Dip")[0] == "Round 1 8 × 30 kg 8 × 20 kg 10 kg less assistance"
+    assert rows_of(page, "Row")[0] == "Round 1 8 × 30 kg 8 × 20 kg 10 kg less"
     kinds = re.findall(r'class="deviation is-(more|less)">(?:<svg.*?</svg>)?([^<]*)<', page.html, re.DOTALL)
     assert [(kind, " ".join(text.split())) for kind, text in kinds if "\u00a0kg" in text] == [
         ("more", "10 kg less assistance"),
@@ -137,9 +137,9 @@ async def test_swap_in_the_middle_is_compared_set_by_set(coach: CoachClient, own
     page = (await owner_page.get(review_of(block))).ok()
 
     assert rows_of(page, "Squat") == [
-        "1 8–10, 60 kg 8, 60 kg As planned",
-        "2 8–10, 60 kg 9, 60 kg Another exercise",
-        "3 8–10, 60 kg – Not done",
+        "1 8–10 × 60 kg 8 × 60 kg As planned",
+        "2 8–10 × 60 kg 9 × 60 kg Another exercise",
+        "3 8–10 × 60 kg – Not done",
     ]
 
 
@@ -147,7 +147,7 @@ async def test_workout_that_is_not_logged_shows_its_plan_only(coach: CoachClient
     squat = await coach.create_exercise("Squat")
     block = await block_with(coach, await coach.create_customer("Ana"), exercise_of(squat), date="2031-01-06")
     page = (await owner_page.get(review_of(block))).ok().says("Planned", "0 of 3 sets done")
-    assert rows_of(page, "Squat") == [f"{index} 8–10, 60 kg –" for index in (1, 2, 3)]
+    assert rows_of(page, "Squat") == [f"{index} 8–10 × 60 kg –" for index in (1, 2, 3)]
     assert "Not done" not in page.text
 
 

@@ -90,7 +90,7 @@ async def test_employee_is_added_updated_and_removed(coach: CoachClient, owner_p
     joined = await owner_page.submit(
         taken, f"{TEAM}/new", email=email, permissions=["customers.view"], customersScope="assigned"
     )
-    joined.ok().says("Eli added.", "Assigned", "1 of 24")
+    joined.ok().says("Eli added.", "Assigned", "1 of 25")
     (eli,) = (await (await coach.interactive()).get("/coach/employees")).ok()
     await coach.create_customer("Ana", assignedTo=eli["_id"])
 
@@ -98,7 +98,7 @@ async def test_employee_is_added_updated_and_removed(coach: CoachClient, owner_p
     changed = await owner_page.submit(
         await owner_page.get(here), here, permissions=["customers.view", "customers.edit"], customersScope="all"
     )
-    changed.says("Changes to Eli saved.", "2 of 24")
+    changed.says("Changes to Eli saved.", "2 of 25")
     confirmation = (await owner_page.get(f"{here}/delete")).says(
         "Remove Eli from the team?", "1 client will be unassigned"
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import secrets
 
 import pytest
@@ -178,9 +180,18 @@ async def test_invited_client_sets_a_password_and_lands_on_today(
     page = await visitor.get(f"/app/first-access?token={customer['firstAccessToken']}")
     assert page.ok().path == f"/train/first-access?token={customer['firstAccessToken']}", "older mails lead there"
 
+    company = coach.ctx.caller.company.name
+    page.says(f"Welcome to {company}")
+    assert f"<title>Welcome · {company}</title>" in page.html
+    (address,) = re.findall(r'<link rel="manifest" href="([^"]+)"', page.html)
+    assert json.loads((await new_visitor().get(address)).ok().html)["name"] == company
+
     done = await visitor.submit(page, "/train/first-access", password=PASSWORD, timezone="America/Lima")
 
     assert done.ok().says("Welcome, Ana.").path == "/train"
+    manifest = await visitor.get("/train/manifest.webmanifest")
+    assert manifest.headers["Content-Type"] == "application/manifest+json"
+    assert json.loads(manifest.html).items() >= {"name": company, "short_name": company, "id": "/train"}.items()
     assert (await coach.get(f"/coach/customers/{customer['_id']}")).ok()["timezone"] == "America/Lima"
     assert (await visitor.get(page.path)).path == "/train", "the link in the mail opens the application from now on"
     assert (await new_visitor().sign_in(email, PASSWORD)).ok().path == "/train"

@@ -53,7 +53,7 @@ def test_each_library_is_unchanged_licensed_and_pinned() -> None:
     }
     recorded: dict[str, str] = {}
     for library in MANIFEST:
-        assert library["license"] in {"MIT", "0BSD", "ISC"}
+        assert library["license"] in {"MIT", "0BSD", "ISC", "OFL-1.1"}
         folders = {path.partition("/")[0] for path in library["files"]}
         assert any(f"{folder}/LICENSE" in library["files"] for folder in folders), library["name"]
         recorded |= library["files"]
@@ -90,6 +90,25 @@ async def test_static_files_are_compressed_for_who_accepts_it(visitor: Visitor, 
     assert packed.html == plain.html
 
 
+async def test_the_typeface_is_our_own_and_small(visitor: Visitor) -> None:
+    """Its files are in the style sheet by their hashes; a page in English loads the first one, and all are small."""
+    style = (await visitor.get(static_files.url_of("style.css"))).ok().html
+    addresses = [static_files.url_of(name) for name in ("inter.woff2", "inter-extended.woff2")]
+    assert re.findall(r'url\("([^"]+)"\)', style) == addresses
+    sizes = []
+    for address in addresses:
+        file = (await visitor.get(address, headers={"Accept-Encoding": "gzip"})).ok()
+        assert file.headers["Content-Type"] == "font/woff2"
+        assert file.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+        assert "Content-Encoding" not in file.headers, "it is compressed already"
+        sizes.append(int(file.headers["Content-Length"]))
+    assert sizes[0] < 30_000
+    assert sum(sizes) < 60_000
+    page = (await visitor.get("/app/sign-in")).ok()
+    assert f'<link rel="preload" href="{addresses[0]}" as="font" type="font/woff2" crossorigin>' in page.html
+    assert "font-src 'self'" in page.headers["Content-Security-Policy"]
+
+
 def test_libraries_and_icons_together_are_small() -> None:
     """A first page with every library stays under 120 kB; later ones load none of this again."""
     names = (
@@ -108,7 +127,7 @@ def test_libraries_and_icons_together_are_small() -> None:
 
 
 async def test_a_page_loads_no_library_unless_its_template_names_it(visitor: Visitor) -> None:
-    page = (await visitor.get("/app/sign-in")).ok()
+    page = (await visitor.get("/app/forgotten-password")).ok()
     assert len(re.findall(r"<script\b", page.html)) == 1
     assert "htmx" not in page.html
     assert library_tags() == ""

@@ -26,14 +26,14 @@ async def test_a_template_is_made_and_edited_like_a_workout(coach: CoachClient, 
     page = (await owner_page.get(LIST)).ok().says("No templates yet", "Exercises Programs Templates")
     fields = {"name": "Legs A", "type": "strength", "text": "Squat: 3x8 @60kg\nRow: 2x10"}
     page = (
-        (await owner_page.submit(page, LIST, **fields)).ok().says("Legs A created.", "3 × 8, 60 kg", "Row", "strength")
+        (await owner_page.submit(page, LIST, **fields)).ok().says("Legs A created.", "3 × 8 × 60 kg", "Row", "strength")
     )
     here = page.path.partition("#")[0]
     template = await stored(coach, here.rpartition("/")[2])
     first, second = (f"{here}/items/{item['_id']}" for item in template["items"])
 
     page = await owner_page.submit(page, f"{first}/card", sets__0__load="62,5")
-    page.ok().says("Changes saved.", "1 × 8, 62.5 kg")
+    page.ok().says("Changes saved.", "1 × 8 × 62.5 kg")
     (await owner_page.submit(page, f"{second}/move", place="1")).ok().says("Moved.")
     page = await owner_page.submit(await owner_page.get(here), f"{here}/items", exerciseId=row["_id"], circuit="new")
     page = await owner_page.submit(page, page.path + "/circuit", circuitName="Finisher", rounds="4")

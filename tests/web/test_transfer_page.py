@@ -175,4 +175,4 @@ async def test_pages_of_jobs_show_only_their_own_kinds(coach: CoachClient, owner
     (await coach.post(f"/coach/jobs/{batch.json['jobId']}/undo")).refused(404)
     for other in (imported, undone, converted):
         (await owner_page.get(f"/app/jobs/{other['_id']}")).ok(404)
-    (await owner_page.get(f"/app/jobs/{batch.json['jobId']}")).says("Clients archived")
+    (await owner_page.get(f"/app/jobs/{batch.json['jobId']}")).says("Client archived")

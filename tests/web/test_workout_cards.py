@@ -34,7 +34,7 @@ async def test_sets_are_edited_added_and_removed_on_the_card(coach: CoachClient,
     typed |= {"sets__2__reps": "", "sets__2__load": "", "sets__2__time": "30-45", "sets__2__isWarmup": "true"}
 
     saved = await owner_page.submit(page, card, **typed, instructions="Slowly", supersetId="A")
-    saved.ok().says("1 × 5, 82.5 kg, rest 120 s", "1 × 30–45 s, warm-up", "Slowly", "Superset A")
+    saved.ok().says("1 × 5 × 82.5 kg, rest 2:00", "1 × 30–45 s, warm-up", "Slowly", "A1")
     repeated = await owner_page.submit(saved, card, add="true")
     repeated.ok().says("Set added.", "2 × 30–45 s, warm-up")
 

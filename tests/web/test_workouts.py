@@ -46,8 +46,8 @@ async def test_results_are_shown_next_to_the_plan(coach: CoachClient, owner_page
     page = (await owner_page.get(page_of(block))).ok()
 
     page.says("52 min duration", "7 of 10 session RPE", "Good day")
-    page.says("1 8–10, 60 kg 9, 62.5 kg RPE 7", "2 8–10, 60 kg 8, 62.5 kg RPE 8.5, RIR 1")
-    page.says("3 8–10, 60 kg 2, 62.5 kg (not completed)", "4 – 12, 40 kg", "Felt <easy> at last", "✓ Completed")
+    page.says("1 8–10 × 60 kg 9 × 62.5 kg RPE 7", "2 8–10 × 60 kg 8 × 62.5 kg RPE 8.5, RIR 1")
+    page.says("3 8–10 × 60 kg 2 × 62.5 kg (not completed)", "4 – 12 × 40 kg", "Felt <easy> at last", "✓ Completed")
     page.says("Round 1: Row 10 10 Round 1: Dip 10 10 Round 2: Row 10 11 Round 2: Dip 10 11")
     page.says("Mood? Good", "Where does it hurt? Knee, Back", "How was it? –")
     page.says("Body weight 79.25 kg", "Partly completed Rain")
@@ -69,7 +69,7 @@ async def test_logged_item_is_removed_only_after_confirmation(coach: CoachClient
             else await owner_page.get(f"{path}/items/{lift['_id']}/delete")
         )
         confirmation.ok().says(
-            "Remove “Squat” from “Legs”", "The log of this item will be deleted", "9, 62.5 kg", "3 personal records"
+            "Remove “Squat” from “Legs”", "The log of this item will be deleted", "9 × 62.5 kg", "3 personal records"
         )
     assert len((await training.read(coach, block))["items"]) == 2
     page = await owner_page.get(path)
@@ -189,7 +189,7 @@ async def test_timed_exercise_is_planned_in_seconds(coach: CoachClient, owner_pa
     added = await owner_page.submit(page, f"{path}/items", exerciseId=plank["_id"])
     added.ok().says("3 × 30–45 s")
     added = await owner_page.submit(page, f"{path}/items", exerciseId=stretch["_id"], sets="2", low="40,5", load="5")
-    added.ok().says("2 × 40.5 s, 5 kg")
+    added.ok().says("2 × 40.5 s × 5 kg")
     added = await owner_page.submit(page, f"{path}/items", exerciseId=squat["_id"], high="12")
     added.ok().says("3 × 12")
     invalid = await owner_page.submit(page, f"{path}/items", exerciseId=squat["_id"], low="7,5")

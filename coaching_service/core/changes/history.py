@@ -10,6 +10,7 @@ from typing import Any, cast
 from coaching_service.core.changes.models import CompanyFeedItem, DocumentPatch, NumberedChange, StoredChange
 from coaching_service.core.changes.numbering import batches
 from coaching_service.core.changes.store import (
+    BY_ARCHIVAL,
     BY_BATCH,
     BY_CLIENT,
     BY_COMPANY_FEED,
@@ -20,6 +21,7 @@ from coaching_service.core.changes.store import (
 )
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, PipelineStage, now
+from coaching_service.core.database.recording import CountedByDay, by_day
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.events import EventType
@@ -123,6 +125,16 @@ async def list_newest(ctx: Context, where: Filter, limit: int) -> list[StoredCha
     """Return at most `limit` numbered changes that match `where`, newest first, without their patches."""
     numbered = {"$and": [{"lastSeq": {"$gt": 0}}, where]}
     return await changes.find(ctx, numbered, sort=NEWEST_FIRST, limit=limit, fields=_SUMMARY)
+
+
+async def count_by_day(ctx: Context, customer_id: ObjectId, since: datetime, timezone: str) -> list[CountedByDay]:
+    """Return how often each coach, assistant or application has changed the data of a client on each day."""
+    where: Filter = {
+        "customerId": customer_id,
+        "createdAt": {"$gte": since},
+        "actor.type": {"$in": ["coach", "key", "assistant", "application"]},
+    }
+    return await changes.aggregate(ctx, where, *by_day(timezone, {"$sum": 1}), hint=BY_CLIENT)
 
 
 async def is_written_with(ctx: Context, credential_id: ObjectId, document_id: ObjectId, version: int) -> bool:
@@ -339,3 +351,10 @@ async def find_company_feed(
         {"$limit": limit},
         hint=BY_COMPANY_FEED,
     )
+
+
+async def list_archivals(ctx: Context, since: datetime, until: datetime) -> list[tuple[ObjectId, datetime]]:
+    """Return which clients were archived from one time up to another, and when; without what was undone."""
+    where: Filter = {"createdAt": {"$gte": since, "$lt": until}, "events.type": "customer.archived", "undoneBy": None}
+    found = await changes.find(ctx, where, fields=("customerId", "createdAt"), hint=BY_ARCHIVAL)
+    return [(each["customerId"], each["createdAt"]) for each in found if each["customerId"] is not None]

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import cast
 
-from coaching_service.core.auth import Via
 from coaching_service.core.changes import models as change_models
 from coaching_service.core.changes import store
 from coaching_service.core.database import recording
@@ -19,20 +18,6 @@ from coaching_service.core.ids import ObjectId
 
 UNDO_PERIOD = timedelta(days=30)
 MAX_PATCH_BYTES = 8_000_000
-_ACTOR_TYPES: dict[recording.Interface, recording.ActorType] = {
-    "session": "coach",
-    "apiKey": "key",
-    "assistant": "assistant",
-    "application": "application",
-    "client": "client",
-    "system": "system",
-}
-_COACH_INTERFACES: dict[Via, recording.Interface] = {
-    "session": "session",
-    "apiKey": "apiKey",
-    "mcp": "assistant",
-    "application": "application",
-}
 
 
 @dataclass(frozen=True)
@@ -82,30 +67,6 @@ class StoredChangeLog:
         return [ctx.batch_id or recorder.id] if changes else []
 
 
-def interface_of(ctx: Context) -> recording.Interface:
-    """Return the interface that the caller uses."""
-    if ctx.interface is not None:
-        return ctx.interface
-    if ctx.principal is None:
-        return "system"
-    if not ctx.principal.is_coach:
-        return "client"
-    return _COACH_INTERFACES[ctx.principal.via]
-
-
-def actor_of(ctx: Context) -> recording.Actor:
-    """Return the author of what the caller does."""
-    interface = interface_of(ctx)
-    if ctx.principal is None or interface == "system":
-        return {"type": "system", "_id": None, "name": "System"}
-    actor: recording.Actor = {
-        "type": _ACTOR_TYPES[interface],
-        "_id": ctx.principal.id,
-        "name": ctx.principal.name,
-    }
-    return {**actor, "applicationId": ctx.principal.credential_id} if interface == "application" else actor
-
-
 def _group_by_client(recorder: recording.ChangeRecorder) -> list[_ClientChange]:
     """Return one group, or one for each client and one for what concerns no client if there are several clients."""
     groups: dict[ObjectId | None, _ClientChange] = {}
@@ -147,13 +108,13 @@ def _change(ctx: Context, change_id: ObjectId, group: _ClientChange) -> change_m
     events = _events(documents, group.events)
     feed = _feed(group.events)
     is_deleted_client = any(each.collection == "customers" and each.action == "deleted" for each in documents)
-    is_of_coach = principal is not None and principal.is_coach and interface_of(ctx) != "system"
+    is_of_coach = principal is not None and principal.is_coach and recording.interface_of(ctx) != "system"
     undoable = is_of_coach and ctx.changes.can_be_undone and bool(documents)
     undoable = undoable and all(each.history.can_undo(each.action) for each in documents)
     change: change_models.NewChangeDocument = {
         "_id": change_id,
-        "actor": actor_of(ctx),
-        "via": interface_of(ctx),
+        "actor": recording.actor_of(ctx),
+        "via": recording.interface_of(ctx),
         "credentialId": principal.credential_id if principal else None,
         "operation": ctx.operation,
         "customerId": None if is_deleted_client else group.customer_id,

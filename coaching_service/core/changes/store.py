@@ -20,6 +20,8 @@ _CLIENT_FIELDS = ("customerId", "createdAt", "_id")
 _FEED_FIELDS = ("customerId", "-feedAt", "-_id", "feedCount")
 _COMPANY_FEED_FIELDS = ("-feedAt", "-_id", "customerId", "feed.type")
 
+_ARCHIVAL_FIELDS = ("createdAt", "customerId")
+
 # The only index with a field that numbering changes. MongoDB stores its logical time in place of NEW_PENDING: what
 # depended on a change, and was stored after its commit, has a later one, whatever the clocks of the processes say.
 NEW_PENDING = Timestamp(0, 0)
@@ -38,7 +40,10 @@ changes = Documents[StoredChange](
         Index(("customerId", "feed.sourceId"), partial_filter=_IN_FEED),
         Index(("_id",)),
         Index(_COMPANY_FEED_FIELDS, partial_filter=_IN_FEED),
+        Index(_ARCHIVAL_FIELDS, partial_filter=(("events.type", {"$eq": "customer.archived"}),)),
     ),
+    # `pending` is a time of the database, until the change has its number.
+    private=("companyId", "pending"),
     client_field="customerId",
     global_indexes=(
         _PENDING,
@@ -57,6 +62,7 @@ parts = Documents[StoredPart](
 )
 
 BY_FEED, BY_COMPANY_FEED = changes.index_name(*_FEED_FIELDS), changes.index_name(*_COMPANY_FEED_FIELDS)
+BY_ARCHIVAL = changes.index_name(*_ARCHIVAL_FIELDS)
 BY_CLIENT, BY_BATCH = changes.index_name(*_CLIENT_FIELDS), changes.index_name("batchId")
 
 

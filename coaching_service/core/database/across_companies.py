@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
 from pymongo import ReturnDocument, UpdateOne
-from pymongo.errors import DuplicateKeyError
+from pymongo.errors import BulkWriteError, DuplicateKeyError
 from pymongo.write_concern import WriteConcern
 
 from coaching_service.core.database import collections
@@ -19,6 +19,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.metrics import NO_BACKLOG, Backlog
 
 _NOT_DURABLE = WriteConcern(w=1, j=False)
+_DUPLICATE_KEY = 11_000
 
 
 async def increment(
@@ -28,6 +29,32 @@ async def increment(
     stored = _uncached(collection, services)
     if writes := [UpdateOne(where, {"$inc": each}, upsert=True) for where, each in counts]:
         await stored.bulk_write(writes, ordered=False)
+
+
+async def insert_or_count(
+    collection: Documents[Any], services: Services, documents: Iterable[Mapping[str, Any]]
+) -> None:
+    """Store new documents with their identifiers; to the `count` of those that are stored already, add theirs."""
+    stored = _uncached(collection, services)
+    writes = []
+    set_apart = ("_id", "companyId", "count", "updatedAt")
+    for document in documents:
+        first = {name: value for name, value in document.items() if name not in set_apart}
+        change = {
+            "$setOnInsert": first,
+            "$inc": {"count": document["count"]},
+            "$max": {"updatedAt": document["updatedAt"]},
+        }
+        writes.append(UpdateOne({"_id": document["_id"], "companyId": document["companyId"]}, change, upsert=True))
+    try:
+        if writes:
+            await stored.bulk_write(writes, ordered=False)
+    except BulkWriteError as error:
+        failed = error.details["writeErrors"]
+        if {each["code"] for each in failed} != {_DUPLICATE_KEY}:
+            raise
+        # Another process has stored them at this moment.
+        await stored.bulk_write([writes[each["index"]] for each in failed], ordered=False)
 
 
 async def insert_computed(

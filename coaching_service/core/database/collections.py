@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Generic, Literal, TypeVar, cast
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
 
 from pymongo import ASCENDING, DESCENDING
 
@@ -66,6 +66,37 @@ def find_index(key: ShardKey, indexes: Iterable[Index]) -> Index | None:
     return next((index for index in indexes if key.is_served_by(index)), None)
 
 
+# --- Which texts of a collection are found by their words, as each collection declares it -----------------------------
+
+
+SearchedType = Literal["customers", "workouts", "notes", "messages", "answers", "comments", "exercises", "programs"]
+
+
+class SearchedText(NamedTuple):
+    """A text of a document: its type, its title, and the day (`YYYY-MM-DD`) or time (UTC) that it is from.
+
+    `is_named`: the words of the title are found too.
+    """
+
+    type: SearchedType
+    title: str
+    text: str
+    at: str | datetime | None
+    is_named: bool = True
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What is found of the documents of a collection: at most one text of each of `types`.
+
+    `texts` returns them, from `fields` alone; it is also called with a part of them, before and after a change.
+    """
+
+    types: tuple[SearchedType, ...]
+    fields: tuple[str, ...]
+    texts: Callable[[Mapping[str, Any]], Iterable[SearchedText]]
+
+
 Document = dict[str, Any]
 Filter = dict[str, Any]
 PipelineStage = dict[str, Any]
@@ -114,6 +145,7 @@ class ReadableCollection(Generic[D]):
     `expire` is a date field and the seconds after which MongoDB deletes a document by itself.
     `cross_company_reason` says why the few collections that have one are also read across companies.
     `transfer` says how the collection is exported with its company, or why not.
+    `searched` says which texts of its documents are found by their words.
     `has_files`: documents that are not exported refer to files.
     `placement`: the shard key, by default the company, or why the collection is not sharded.
     `is_cached`: processes cache documents for a moment, so a transaction that changes or deletes one waits (see
@@ -134,6 +166,7 @@ class ReadableCollection(Generic[D]):
     global_indexes: tuple[Index, ...] = ()
     cross_company_reason: str = ""
     transfer: Portable | NotExported | None = None
+    searched: Searched | None = None
     has_files: bool = False
     incidental: bool = False
     process_state: bool = False

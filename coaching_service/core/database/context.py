@@ -15,7 +15,7 @@ from opentelemetry.trace import Tracer
 
 from coaching_service.core import slots as core_slots
 from coaching_service.core.auth import Vault
-from coaching_service.core.background import PendingCounts
+from coaching_service.core.background import PendingCounts, PendingEntries
 from coaching_service.core.cached_reads import CACHE_SECONDS, CachedReads, CacheWait, RecentValues
 from coaching_service.core.database.backup.stores import Store
 from coaching_service.core.database.monitor import DatabaseMonitor
@@ -25,6 +25,7 @@ from coaching_service.core.events import CompanySignals, DomainEvent, EventBus
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import MediaWorker, StorageQuota, UploadLimits
 from coaching_service.core.metrics import Metrics
+from coaching_service.core.open_id import OpenIdProvider
 from coaching_service.core.outbound import OutboundClient
 from coaching_service.core.temporary_files import DiskSpace
 from coaching_service.core.tracing import NO_TRACER
@@ -116,6 +117,8 @@ class Services:
     database_response_seconds: float = 2.0
     # Sends requests to addresses that users enter.
     outbound: OutboundClient = field(default_factory=OutboundClient)
+    # Where users may sign in with an account of their organisation.
+    open_id: OpenIdProvider | None = None
     # The delays after which a delivery is tried again.
     webhook_retry_seconds: tuple[float, ...] = ()
     # Counts in this process.
@@ -131,6 +134,13 @@ class Services:
     )
     # Counts the planned exercises until the counts are stored.
     exercise_uses: PendingCounts = field(default_factory=PendingCounts, init=False, repr=False)
+    # Entries of the audit log that are not stored yet.
+    # Any: the audit log has the type, which is built on this.
+    pending_entries: PendingEntries[Any] = field(default_factory=PendingEntries, init=False, repr=False)
+    # How many days entries of the audit log are kept.
+    audit_days: int = 400
+    # After how many months archived clients are erased; 0: never.
+    archived_retention_months: int = 0
     # How long `key_holders` are used, and how long a transaction that changes what they are read from waits after its
     # commit.
     cache_seconds: float = CACHE_SECONDS
@@ -159,6 +169,19 @@ class Services:
         return collection
 
 
+@dataclass(slots=True)
+class ClientsSeen:
+    """The clients whose access an operation has checked; `in_list`: it has read those in the caller's scope."""
+
+    ids: set[ObjectId] = field(default_factory=set)
+    in_list: bool = False
+
+    def add(self, customer_id: ObjectId | None) -> None:
+        """Add a client, if there is one: what is read concerns this client."""
+        if customer_id is not None:
+            self.ids.add(customer_id)
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """One request or piece of background work: its caller, its network address, and its transaction, if any.
@@ -175,7 +198,9 @@ class Context:
     `load_caller` authenticates the request again and checks its access, where that can end while it is answered;
     `authenticated_at` is when it was authenticated, in seconds of the monotonic clock.
     `turn` returns a context in which a request that is held uses the database, in turn with other companies.
-    `prefers_job`: the caller prefers a job to waiting for a bulk operation.
+    `prefers_job`: the caller prefers a job to waiting for a bulk operation. `device` is what the program that
+    sends the request says it is; `clients_seen` is what the audit log says
+    that the caller was shown.
     """
 
     services: Services
@@ -184,6 +209,7 @@ class Context:
     thread: WorkerThread | None = None
     request_id: str = "-"
     network_address: str = "-"
+    device: str = ""
     is_disconnected: Callable[[], bool] = bool  # bool() is False
     load_caller: Callable[[], Awaitable[Principal]] | None = None
     authenticated_at: float = field(default_factory=time.monotonic)
@@ -196,6 +222,7 @@ class Context:
     batch_id: ObjectId | None = None
     change_ids: list[ObjectId] = field(default_factory=list)
     cache_wait: CacheWait = field(default_factory=CacheWait)
+    clients_seen: ClientsSeen = field(default_factory=ClientsSeen)
     # object: features have the types, and the core does not import them.
     resolved: dict[str, object] = field(default_factory=dict)
 

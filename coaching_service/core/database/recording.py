@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDic
 
 import bson
 
-from coaching_service.core.auth import Principal
+from coaching_service.core.auth import Principal, Via
 from coaching_service.core.database import field_changes as database_field_changes
+from coaching_service.core.dates import zone_of
 from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.fields import Description, Optional
 from coaching_service.core.ids import ObjectId
@@ -43,6 +44,68 @@ class Actor(Author):
 
     name: Annotated[str, Description("Their name.")]
     applicationId: NotRequired[Annotated[ObjectId, Optional, Description("The application's access, if it acted.")]]
+
+
+_ACTOR_TYPES: dict[Interface, ActorType] = {
+    "session": "coach",
+    "apiKey": "key",
+    "assistant": "assistant",
+    "application": "application",
+    "client": "client",
+    "system": "system",
+}
+_COACH_INTERFACES: dict[Via, Interface] = {
+    "session": "session",
+    "apiKey": "apiKey",
+    "mcp": "assistant",
+    "application": "application",
+}
+
+
+def interface_of(ctx: Context) -> Interface:
+    """Return the interface that the caller uses."""
+    if ctx.interface is not None:
+        return ctx.interface
+    if ctx.principal is None:
+        return "system"
+    if not ctx.principal.is_coach:
+        return "client"
+    return _COACH_INTERFACES[ctx.principal.via]
+
+
+def actor_of(ctx: Context) -> Actor:
+    """Return the author of what the caller does."""
+    interface = interface_of(ctx)
+    if ctx.principal is None or interface == "system":
+        return {"type": "system", "_id": None, "name": "System"}
+    actor: Actor = {
+        "type": _ACTOR_TYPES[interface],
+        "_id": ctx.principal.id,
+        "name": ctx.principal.name,
+    }
+    return {**actor, "applicationId": ctx.principal.credential_id} if interface == "application" else actor
+
+
+class DayOfActor(TypedDict):
+    """A day, and who acted on it, with which key, grant or session."""
+
+    date: str
+    actor: Actor
+    credentialId: ObjectId | None
+
+
+class CountedByDay(TypedDict):
+    """How often someone acted on a day."""
+
+    _id: DayOfActor
+    count: int
+
+
+def by_day(timezone: str, counted: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the stages that count documents with `createdAt` and `actor` by day in a time zone, and by actor."""
+    day = {"$dateToString": {"date": "$createdAt", "format": "%Y-%m-%d", "timezone": zone_of(timezone).key}}
+    key = {"date": day, "actor": "$actor", "credentialId": {"$ifNull": ["$credentialId", None]}}
+    return [{"$group": {"_id": key, "count": counted}}]
 
 
 class Approver(TypedDict):

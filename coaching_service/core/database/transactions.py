@@ -20,9 +20,10 @@ from coaching_service.core.cached_reads import CacheWait
 from coaching_service.core.database.collections import ReadableCollection
 from coaching_service.core.database.connection import is_late, is_unavailable, is_unsent, unreachable
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.recording import ChangeRecorder
+from coaching_service.core.database.recording import ChangeRecorder, interface_of
 from coaching_service.core.database.worker_thread import ThreadSession
 from coaching_service.core.errors import Conflict, ExternalIdTaken, Unavailable
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.slots import within_transaction
 from coaching_service.core.tracing import measure
 
@@ -344,7 +345,17 @@ async def external_id_conflict(ctx: Context, collection: ReadableCollection[Any]
             raise
         where = collection.read_filter(ctx, {"externalId": external_id})
         holder = await ctx.collection(collection.name).find_one(where, {"_id": 1})  # the transaction is over
-        raise ExternalIdTaken(None if holder is None else holder["_id"]) from None
+        raise external_id_taken(ctx, None if holder is None else holder["_id"]) from None
+
+
+def external_id_taken(ctx: Context, holder: ObjectId | None) -> ExternalIdTaken:
+    """Return the error for an external identifier that another record has.
+
+    It does not name that record to assistants and applications where any client has turned them off: the record may
+    be that client's.
+    """
+    is_named = interface_of(ctx) not in ("assistant", "application") or not ctx.caller.company.has_declined
+    return ExternalIdTaken(holder if is_named else None)
 
 
 @contextmanager

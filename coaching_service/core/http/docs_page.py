@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 
 
 PATH = "/docs/guides"
+ERRORS_PATH = f"{PATH}/errors"
 _MARKS = re.compile(r"[^\w\- ]")
-_EXTERNAL = re.compile(r"https?://|mailto:")
+_CODE = re.compile(r"`([A-Z][A-Z0-9_]+)`")
+_LINK = re.compile(r"!?\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]*\w[^()\s]*)\)")
+_EXTERNAL = re.compile(r"https?://|mailto:|#")
 
 
 @dataclass(frozen=True)
@@ -38,10 +41,24 @@ class Guide:
 
 @cache
 def list_guides() -> tuple[Guide, ...]:
-    """Return all guides, by title."""
+    """Return all guides, by title.
+
+    Links to files that are not guides, and pictures, are their text: these files are only in the repository.
+    """
     folder = files(__package__).joinpath("guides")
-    texts = {file.name.removesuffix(".md"): file.read_text("utf-8") for file in folder.iterdir()}
-    guides = [Guide(name, text.partition("\n")[0].removeprefix("# ").strip(), text) for name, text in texts.items()]
+    texts = {file.name: file.read_text("utf-8") for file in folder.iterdir()}
+
+    def redirect(link: re.Match[str]) -> str:
+        shown, target = link.groups()
+        file, hash_sign, anchor = target.rpartition("/")[2].partition("#")
+        if _EXTERNAL.match(target):
+            return link[0]
+        return f"[{shown}]({PATH}/{file}{hash_sign}{anchor})" if file in texts else shown
+
+    guides = [
+        Guide(name.removesuffix(".md"), text.partition("\n")[0].removeprefix("# ").strip(), _LINK.sub(redirect, text))
+        for name, text in texts.items()
+    ]
     return tuple(sorted(guides, key=lambda guide: guide.title))
 
 
@@ -51,11 +68,29 @@ def render_guide(guide: Guide) -> str:
     return template.render(guide=guide, guides=list_guides(), path=PATH, content=_to_html(guide.text))
 
 
-def _to_html(text: str) -> str:
-    """Return Markdown as HTML; headings have the anchors that links between guides use.
+def list_for_models(base_url: str) -> str:
+    """Return what there is to read about the service, as https://llmstxt.org proposes it: Markdown with links."""
+    lines = [
+        "# Coaching service",
+        "",
+        "> Clients, training and progress of coaching businesses: a REST interface, webhooks, and tools for assistants "
+        "(MCP). Every guide is Markdown; without `.md` it is a page.",
+        "",
+        "## Interface",
+        "",
+        f"- [API document]({base_url}/swagger-json): OpenAPI 3.1, with every operation and webhook",
+        f"- [API documentation]({base_url}/docs): the same as a page",
+        f"- [Tools for assistants]({base_url}/mcp): the MCP endpoint",
+        "",
+        "## Guides",
+        "",
+        *(f"- [{guide.title}]({base_url}{PATH}/{guide.name}.md)" for guide in list_guides()),
+    ]
+    return "\n".join(lines) + "\n"
 
-    Links to files that are not guides, and pictures, are their text: these files are only in the repository.
-    """
+
+def _to_html(text: str) -> str:
+    """Return Markdown as HTML; headings have the anchors that links between guides use, and codes in tables theirs."""
     from markdown_it import MarkdownIt  # not needed before a guide is read
 
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
@@ -70,6 +105,9 @@ def _to_html(text: str) -> str:
 def _add_anchors(tokens: Sequence[Token]) -> None:
     seen: Counter[str] = Counter()
     for opening, content in pairwise(tokens):
+        if opening.type == "td_open" and (code := _CODE.fullmatch(content.content)) and not seen[code[1]]:
+            opening.attrSet("id", code[1])
+            seen[code[1]] += 1
         if opening.type == "heading_open":
             anchor = _MARKS.sub("", content.content.lower()).replace(" ", "-")
             opening.attrSet("id", f"{anchor}-{seen[anchor]}" if seen[anchor] else anchor)
@@ -77,21 +115,10 @@ def _add_anchors(tokens: Sequence[Token]) -> None:
 
 
 def _redirect_links(tokens: Sequence[Token]) -> None:
-    names = {guide.name for guide in list_guides()}
-    is_text = False
     for token in tokens:
-        if token.type == "link_open":
-            target, _, anchor = str(token.attrGet("href")).partition("#")
-            name = target.rpartition("/")[2].removesuffix(".md")
-            if target and not _EXTERNAL.match(target):
-                is_text = name not in names or not target.endswith(".md")
-                token.attrSet("href", f"{PATH}/{name}" + (f"#{anchor}" if anchor else ""))
-        if token.type in ("link_open", "link_close") and is_text:
-            token.tag, token.attrs = "span", {}
-        if token.type == "link_close":
-            is_text = False
-        if token.type == "image":
-            token.type, token.tag, token.content = "text", "", token.content
+        target = str(token.attrGet("href") or "")
+        if target.startswith(PATH):  # a page, instead of the Markdown
+            token.attrSet("href", re.sub(r"\.md(?=#|$)", "", target))
 
 
 _PLACEHOLDERS = {"integer": "1", "boolean": "false"}
@@ -200,4 +227,4 @@ def _operations_by_tag(document: Mapping[str, Any]) -> dict[str, list[tuple[str,
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             groups[operation["tags"][0]].append((method.upper(), path, operation))
-    return groups
+    return {name: operations for name, operations in groups.items() if operations}  # one is of webhooks only

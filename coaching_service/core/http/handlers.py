@@ -16,7 +16,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler as AiohttpHandler
 from marshmallow import Schema
 
-from coaching_service.core import errors, idempotency
+from coaching_service.core import audit, errors, idempotency
 from coaching_service.core.auth import Principal, check_access, for_operation
 from coaching_service.core.database.context import Context, RequestSlot, Services, schedule_key
 from coaching_service.core.database.transactions import in_transaction, rehearse
@@ -225,7 +225,7 @@ def _reading_first(route: http_routes.Route, read: http_routes.Route | None, ver
 
     async def handle(ctx: Context, **arguments: Any) -> object:
         of_record = {name: arguments[name] for _, name in read.path_parameters}
-        if isinstance(read.query, Schema):
+        if isinstance(read.query, Schema) and not read.selects_only:
             of_record["query"] = read.query.load({})
 
         async def work(tx: Context) -> object:
@@ -344,6 +344,7 @@ def make_handler(
             request_parsing.reject_unknown_parameters(query, request)
         if query is not None:
             arguments["query"] = request_parsing.read_query(query, request)
+        selected = _take_selection(route, arguments)
         await reject_dry_run(route, request, dependencies.body_limit)
         limit, optional = dependencies.body_limit, route.body_optional
         json_body = (
@@ -361,11 +362,13 @@ def make_handler(
                     route, version_read, route.multipart, request, ctx, arguments, dependencies
                 )
             return _with_headers(uploaded, ctx)
+        conditional = _selecting(conditional, selected)
         read_as_of = as_of()
         async with dependencies.limiter(route.request_class, ctx, waited, schedule=_schedule(route, ctx, arguments)):
             response: responses.Download | web.StreamResponse = await _call(
                 conditional, request, await ctx.after_waiting(), arguments, json_body
             )
+        audit.record_access(ctx, route.kind)
         if isinstance(response, responses.Download):
             headers = {"X-Request-Id": ctx.request_id} | (
                 {"Preference-Applied": request_parsing.STRICT} if is_strict else {}
@@ -385,6 +388,7 @@ def _make_context(
         principal,
         request_id=request[REQUEST_ID],
         network_address=request_parsing.network_address(request, dependencies.proxies),
+        device=request_parsing.device_of(request),
         is_disconnected=partial(request_parsing.is_disconnected, request),
         operation=route.operation_id,
         prefers_job=request[request_parsing.PREFERS_JOB],
@@ -394,6 +398,31 @@ def _make_context(
     if route.request_class == "held":
         return replace(ctx, turn=partial(dependencies.database_slots.holding, ctx.slot_holder))
     return ctx
+
+
+def _take_selection(route: http_routes.Route, arguments: dict[str, Any]) -> list[str] | None:
+    """Remove the names of the fields to return from the query of a request, and return them; None: all."""
+    selected: list[str] | None = arguments["query"].pop("fields", None) if route.selects_fields else None
+    if route.selects_only:
+        del arguments["query"]
+    return selected
+
+
+def _selecting(route: http_routes.Route, names: Sequence[str] | None) -> http_routes.Route:
+    """Return a route that returns only some fields of a record, or of each of a list; None: all."""
+    if names is None:
+        return route
+
+    def select(record: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: record[name] for name in names if name in record}
+
+    async def handle(ctx: Context, **arguments: Any) -> object:
+        result = await route.handler(ctx, **arguments)
+        if isinstance(result, list):
+            return list(map(select, result))
+        return {**result, "docs": list(map(select, result["docs"]))} if "docs" in result else select(result)
+
+    return replace(route, handler=handle)
 
 
 async def _load_caller(route: http_routes.Route, request: web.Request, dependencies: HandlerDependencies) -> Principal:
@@ -448,6 +477,7 @@ async def _handle_upload(
                 ctx = await ctx.with_current_caller()  # sending the file may have taken long
                 attaching = replace(route, handler=attach_files(route.handler, file))
                 response: web.StreamResponse = await _call(attaching, request, ctx, arguments, upload.fingerprint)
+    audit.record_access(ctx, route.kind)
     return response
 
 
@@ -531,7 +561,7 @@ def _response(route: http_routes.Route, result: Any) -> Any:
     if status == 204:
         return web.Response(status=204)
     response = _json_response(status, responses.to_json(result))
-    if route.is_versioned and isinstance(result, Mapping) and result.get("_id") is not None:
+    if route.is_versioned and isinstance(result, Mapping) and result.get("_id") is not None and "version" in result:
         add_version_tag(response, result["version"])
     return response
 

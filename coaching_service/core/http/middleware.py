@@ -19,6 +19,7 @@ from coaching_service.core.budgets import READ_SECONDS, WRITE_SECONDS, Budget, m
 from coaching_service.core.database import outcome
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Services
+from coaching_service.core.http.docs_page import ERRORS_PATH
 from coaching_service.core.http.request_parsing import list_applied, network_address
 from coaching_service.core.http.responses import compress, to_json
 from coaching_service.core.http.routes import Route, deprecation_headers
@@ -72,7 +73,7 @@ def request_middleware(services: Services, proxies: int = 0) -> Middleware:
             record(request, _CLIENT_CLOSED_REQUEST, started)
             raise
         except Exception as error:  # noqa: BLE001 - every failure is converted to an error response here
-            response = _error_response(request, error)
+            response = _error_response(request, error, services.base_url)
         finally:
             budget.end()  # what has begun by now, such as a task that several requests share, is not theirs to end
         if not response.prepared:
@@ -109,7 +110,7 @@ def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
         response.headers.setdefault(name, value)
 
 
-def _error_response(request: web.Request, error: Exception) -> web.StreamResponse:
+def _error_response(request: web.Request, error: Exception, base_url: str) -> web.StreamResponse:
     if isinstance(error, errors.ClientDisconnected):
         return web.Response(status=_CLIENT_CLOSED_REQUEST)
     service_error = error if isinstance(error, errors.ServiceError) else _to_service_error(request, error)
@@ -117,8 +118,12 @@ def _error_response(request: web.Request, error: Exception) -> web.StreamRespons
         log.error("unexpected error", request_id=request[REQUEST_ID], route=_route(request), exc_info=error)
         service_error = errors.InternalError()
     service_error = reported(request, service_error)
+    body = service_error.body()
+    is_fixed = isinstance(service_error, errors.RouteNotFound)  # the specification states all of its fields
+    if "statusCode" in body and (code := body.get("code")) and not is_fixed:
+        body["docs"] = f"{base_url}{ERRORS_PATH}#{code}"
     response = web.Response(
-        body=to_json(service_error.body()),
+        body=to_json(body),
         status=service_error.status,
         headers={"Content-Type": "application/json; charset=utf-8", **service_error.headers},
     )

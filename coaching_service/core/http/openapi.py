@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 from apispec import APISpec
 from apispec.ext.marshmallow import MarshmallowPlugin
@@ -133,11 +133,7 @@ _ACCEPTED = {
     "/coach/jobs/{jobId} returns its progress, and the same result with `batchId`.",
     "content": {
         "application/json": {
-            "schema": {
-                "type": "object",
-                "required": ["jobId"],
-                "properties": {"jobId": {"type": "string", "pattern": IDENTIFIER_PATTERN}},
-            },
+            "schema": {"$ref": "#/components/schemas/QueuedJob"},
             "example": {"jobId": "66f0c0ffee0000000000abcd"},
         }
     },
@@ -164,8 +160,31 @@ _ALWAYS_POSSIBLE: tuple[tuple[type[errors.ServiceError], Callable[[Route], bool]
 )
 
 
-def describe(routes: Iterable[Route], tags: Sequence[tuple[str, str]], base_url: str) -> dict[str, Any]:
-    """Return the OpenAPI document of `routes`; `tags` are the (name, description) of the features."""
+_WEBHOOK_HEADERS = {
+    "webhook-id": "The message; the same in every attempt.",
+    "webhook-timestamp": "Seconds since 1970.",
+    "webhook-signature": "`v1,` and the base64 HMAC-SHA-256 of `ID.TIMESTAMP.BODY`; several are separated by a space.",
+}
+
+
+class SentEvent(NamedTuple):
+    """What is sent to a webhook for a type of event: the name of its schema, in words, and an example."""
+
+    schema: str
+    description: str
+    example: Mapping[str, object]
+
+
+def describe(
+    routes: Iterable[Route],
+    tags: Sequence[tuple[str, str]],
+    base_url: str,
+    webhooks: Mapping[str, SentEvent] | None = None,
+) -> dict[str, Any]:
+    """Return the OpenAPI document of `routes`; `tags` are the (name, description) of the features.
+
+    `webhooks`: what is sent to them, by type of event; an operation returns the same events.
+    """
     plugin = MarshmallowPlugin(schema_name_resolver=openapi_schemas.schema_name)
     spec = APISpec(
         title="Coaching service",
@@ -180,7 +199,7 @@ def describe(routes: Iterable[Route], tags: Sequence[tuple[str, str]], base_url:
         raise RuntimeError("the marshmallow plugin has no converter")
     for attributes in (openapi_schemas.variant_attributes, openapi_schemas.switches_attributes):
         plugin.converter.add_attribute_function(attributes)  # type: ignore[no-untyped-call]  # apispec is untyped
-    for name, schema in openapi_schemas.ERROR_SCHEMAS.items():
+    for name, schema in openapi_schemas.FIXED_SCHEMAS.items():
         spec.components.schema(name, schema)
     declared = list(routes)
     for code in sorted({code for route in declared for code in _legacy_codes(route)}):
@@ -200,18 +219,56 @@ def describe(routes: Iterable[Route], tags: Sequence[tuple[str, str]], base_url:
         spec.components.response(error.__name__, _error_response(error))
     for route in declared:
         spec.path(path=route.path, operations={route.method.lower(): _operation(route, declared)})
-    document = spec.to_dict()
+    document: dict[str, Any] = json.loads(json.dumps(spec.to_dict()))  # without parts that two schemas share
+    document["webhooks"] = {name: {"post": _webhook(name, event)} for name, event in (webhooks or {}).items()}
+    document["tags"] += [_RECEIVED] if webhooks else []
     schemas = document["components"]["schemas"]
     openapi_schemas.describe_schemas(schemas, {name: key[0] for key, name in plugin.converter.refs.items()})
     openapi_schemas.tag_variants(schemas, [route.body for route in declared])
     _describe_parameters(document)
     openapi_schemas.simplify(document)
+    openapi_schemas.title_parts(document)
     return document
+
+
+# A tag of its own: some generators write one file for each tag of operations, and one for each of webhooks.
+_RECEIVED = {"name": "Received events", "description": "What is sent to webhooks."}
+
+
+def _webhook(event_type: str, event: SentEvent) -> dict[str, Any]:
+    """Return the request that a webhook receives for a type of event."""
+    return {
+        "operationId": f"receive{event.schema}",
+        "tags": [_RECEIVED["name"]],
+        "summary": f"`{event_type}`",
+        "description": f"{event.description} Sent as Standard Webhooks describes it: verify the signature.",
+        "security": [],
+        "parameters": [
+            {"in": "header", "name": name, "required": True, "description": description, "schema": {"type": "string"}}
+            for name, description in _WEBHOOK_HEADERS.items()
+        ],
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/json": {
+                    "schema": {"$ref": f"#/components/schemas/{event.schema}"},
+                    "example": event.example,
+                }
+            },
+        },
+        "responses": {
+            "2XX": {"description": "The event was received, within 15 seconds."},
+            "410": {"description": "The receiver is gone: the webhook is disabled."},
+            "429": {"description": "The event is sent again later, not before `Retry-After`; so for 503."},
+        },
+    }
 
 
 def _describe_parameters(document: dict[str, Any]) -> None:
     operations = (operation for path in document["paths"].values() for operation in path.values())
     for parameter in (parameter for operation in operations for parameter in operation["parameters"]):
+        if parameter.get("in") == "query" and parameter["schema"].get("type") == "object":
+            parameter |= {"style": "deepObject", "explode": True}
         if not {"description", "$ref"} & parameter.keys() and parameter["name"] in openapi_schemas.DESCRIPTIONS:
             parameter["description"] = openapi_schemas.DESCRIPTIONS[parameter["name"]]
 
@@ -312,7 +369,11 @@ def _security(route: Route) -> list[dict[str, list[str]]]:
         return [{"session": []}]
     needed = auth.scopes_of(route.access, writes=route.writes)
     of_applications = [{"oauth2": list(scopes)} for scopes in product(*needed)]
-    return [{"apiKey": []}, {"session": []}, *([] if route.access.owner_only else of_applications)]
+    return [
+        {"apiKey": []},
+        {"session": []},
+        *([] if route.access.owner_only else of_applications),
+    ]
 
 
 def _parameters(route: Route, routes: Sequence[Route]) -> list[Any]:
@@ -346,14 +407,15 @@ def _parameters(route: Route, routes: Sequence[Route]) -> list[Any]:
 
 def _success(route: Route) -> dict[str, Any]:
     success: dict[str, Any] = {"description": _SUCCESS[route.status], "headers": _success_headers(route)}
+    binary = {"schema": {"type": "string", "format": "binary"}}
+    files: dict[str, Any] = dict.fromkeys(route.media_types, binary)
     if route.returns is bytes:
-        binary = {"schema": {"type": "string", "format": "binary"}}
-        success["content"] = dict.fromkeys(route.media_types, binary)
+        success["content"] = files or {"application/octet-stream": binary}
     elif route.returns is not None:
         content: dict[str, Any] = {"schema": _returned(route.returns)}
         if route.operation_id in response_examples():
             content["example"] = response_examples()[route.operation_id]
-        success["content"] = {"application/json": content}
+        success["content"] = {"application/json": content, **files}
     return success
 
 

@@ -10,6 +10,7 @@ from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import Schema, fields
 
 from coaching_service.core.field_schemas import ChangeByStoredType, Variant
+from coaching_service.core.ids import IDENTIFIER_PATTERN
 from coaching_service.core.validation import Output, Switches
 
 # --- Descriptions of fields and parameters that mean the same everywhere, by name -------------------------------------
@@ -259,7 +260,15 @@ _MESSAGE = {
     "description": "A sentence, or a list of them. Do not depend on the exact text.",
     "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
 }
-ERROR_SCHEMAS: dict[str, dict[str, Any]] = {
+FIXED_SCHEMAS: dict[str, dict[str, Any]] = {
+    "QueuedJob": {
+        "type": "object",
+        "description": "A job that does what was requested.",
+        "properties": {
+            "jobId": {"type": "string", "pattern": IDENTIFIER_PATTERN, "description": "The identifier of the job."}
+        },
+        "required": ["jobId"],
+    },
     "FieldError": _FIELD_ERROR,
     "MovedDocument": {
         "type": "object",
@@ -295,6 +304,11 @@ ERROR_SCHEMAS: dict[str, dict[str, Any]] = {
                 "type": "array",
                 "items": {"$ref": "#/components/schemas/MovedDocument"},
                 "description": "With the code `VERSION_CONFLICT` of an undo: what has been changed since.",
+            },
+            "docs": {
+                "type": "string",
+                "format": "uri",
+                "description": "Where the `code` is described. Present with each `code`.",
             },
         },
         "required": ["statusCode", "message", "error"],
@@ -388,6 +402,44 @@ def tag_variants(schemas: dict[str, dict[str, Any]], bodies: Iterable[Any]) -> N
                 tag = {"type": "string", "enum": [word], "description": description}
                 component = schemas[schema_name(schema)]
                 component["properties"] = {"type": tag, **component["properties"]}
+
+
+def title_parts(document: Mapping[str, Any]) -> None:
+    """Add a title to the parts that have no name: generators make types from them.
+
+    It is the name of the schema and of the field, or of the operation and of the parameter: without it, generators
+    number the types of what has the same name elsewhere.
+    """
+    owners = list(document["components"]["schemas"].items())
+    for operation in (operation for path in document["paths"].values() for operation in path.values()):
+        name = _in_camel_case(operation["operationId"])
+        for parameter in operation["parameters"]:
+            _title_part(parameter.get("schema", {}), name + _in_camel_case(parameter.get("name", "")))
+        owners += [(name, each["schema"]) for each in operation.get("requestBody", {"content": {}})["content"].values()]
+    for name, schema in owners:
+        for field, part in schema.get("properties", {}).items():
+            _title_part(part, name + _in_camel_case(field))
+
+
+def _title_part(part: dict[str, Any], title: str, *, is_entry: bool = False) -> None:
+    inline = [each for key in ("anyOf", "oneOf") for each in part.get(key, ()) if each.get("type", "null") != "null"]
+    if part.keys() & {"enum", "properties", "additionalProperties"} or (is_entry and part.keys() & _CONSTRAINTS):
+        part["title"] = title
+    for each in inline:
+        _title_part(each, title + (_in_camel_case(str(each["type"])) if len(inline) > 1 else ""), is_entry=is_entry)
+    for field, each in part.get("properties", {}).items():
+        _title_part(each, title + _in_camel_case(field))
+    for key, suffix in (("items", "Item"), ("additionalProperties", "Value")):
+        if isinstance(each := part.get(key), dict):
+            _title_part(each, title + suffix, is_entry=True)
+
+
+_CONSTRAINTS = {"maxLength", "pattern", "maximum", "format", "oneOf", "anyOf", "items"}
+
+
+def _in_camel_case(field: str) -> str:
+    name = field.lstrip("_")
+    return name[:1].upper() + name[1:]
 
 
 def simplify(node: Any) -> None:

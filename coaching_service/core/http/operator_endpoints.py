@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property, partial
 from ipaddress import ip_address
 from math import nan
@@ -25,7 +25,7 @@ from coaching_service.core.database.indexes import are_current, missing_indexes
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http import docs_page
 from coaching_service.core.http.docs_page import Guide
-from coaching_service.core.http.openapi import describe
+from coaching_service.core.http.openapi import SentEvent, describe
 from coaching_service.core.http.request_parsing import network_address
 from coaching_service.core.http.responses import StaticContent, to_json
 from coaching_service.core.http.routes import Route
@@ -37,6 +37,7 @@ log = structlog.get_logger("coaching_service")
 _MAX_CLOCK_SECONDS = 60.0
 _MAX_PENDING_CHANGES = 10_000
 _JSON_TYPE, _HTML = "application/json; charset=utf-8", "text/html; charset=utf-8"
+_TEXT, _MARKDOWN = "text/plain; charset=utf-8", "text/markdown; charset=utf-8"
 _JSON = {"Content-Type": _JSON_TYPE}
 _CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -51,12 +52,21 @@ _PAGE_HEADERS = {"Content-Security-Policy": _CONTENT_SECURITY_POLICY, "Referrer-
 
 
 class OperatorEndpoints:
-    """/healthz, /readyz, /swagger-json, /docs with its guides and, unless it has a port of its own, /metrics."""
+    """/healthz, /readyz, /swagger-json, /docs with its guides, /llms.txt; /metrics unless it has a port of its own.
+
+    `events` returns what is sent to webhooks.
+    """
 
     def __init__(
-        self, services: Services, routes: Sequence[Route], tags: Sequence[tuple[str, str]], slots: RequestSlots
+        self,
+        services: Services,
+        routes: Sequence[Route],
+        tags: Sequence[tuple[str, str]],
+        slots: RequestSlots,
+        events: Callable[[], Mapping[str, SentEvent]] = dict,
     ) -> None:
         self.services, self._routes, self._tags, self._slots = services, routes, tags, slots
+        self._events = events
         self._has_indexes = False
         self._guides: dict[str, StaticContent] = {}
         self._readiness_check: asyncio.Task[None] | None = None
@@ -69,9 +79,14 @@ class OperatorEndpoints:
             web.get("/readyz", self.readyz),
             web.get("/swagger-json", self.swagger_json),
             web.get("/docs", self.docs),
+            web.get("/llms.txt", self.llms_txt),
             *(web.get(f"/docs/{name}", partial(self.docs_file, name)) for name in _DOCS_FILES),
             *(
                 web.get(f"{docs_page.PATH}/{guide.name}", partial(self.docs_guide, guide))
+                for guide in docs_page.list_guides()
+            ),
+            *(
+                web.get(f"{docs_page.PATH}/{guide.name}.md", partial(self.docs_text, guide))
                 for guide in docs_page.list_guides()
             ),
         ]
@@ -82,7 +97,7 @@ class OperatorEndpoints:
     @cached_property
     def document(self) -> dict[str, Any]:
         """The OpenAPI document."""
-        return describe(self._routes, self._tags, self.services.base_url)
+        return describe(self._routes, self._tags, self.services.base_url, self._events())
 
     @cached_property
     def _document_json(self) -> StaticContent:
@@ -168,6 +183,14 @@ class OperatorEndpoints:
         if (content := self._guides.get(guide.name)) is None:
             content = self._guides[guide.name] = StaticContent(docs_page.render_guide(guide), _HTML)
         return content.respond(request, _PAGE_HEADERS)
+
+    async def docs_text(self, guide: Guide, request: web.Request) -> web.Response:
+        """Return a guide as Markdown."""
+        return StaticContent(guide.text, _MARKDOWN).respond(request)
+
+    async def llms_txt(self, request: web.Request) -> web.Response:
+        """Return what there is to read, for language models."""
+        return StaticContent(docs_page.list_for_models(self.services.base_url), _TEXT).respond(request)
 
     async def docs_file(self, name: str, request: web.Request) -> web.Response:
         """Return the stylesheet, the filter or the icon of these pages."""

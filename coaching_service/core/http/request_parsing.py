@@ -6,7 +6,7 @@ import asyncio
 import codecs
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import lru_cache
 from typing import Any
@@ -21,6 +21,7 @@ from yarl import URL
 from coaching_service.core import errors as core_errors
 from coaching_service.core import validation
 from coaching_service.core.database.context import Context
+from coaching_service.core.external_identity import MetadataFilter
 from coaching_service.core.field_schemas import ChangeByStoredType, DeferredChange, Variant, find_unknown_fields
 from coaching_service.core.http.routes import Route
 from coaching_service.core.ids import ObjectId, parse_id
@@ -177,14 +178,11 @@ def _load_cached(schema: Schema, query_string: str) -> dict[str, Any]:
 
 
 def _load_query(schema: Schema, sent_values: MultiMapping[str]) -> dict[str, Any]:
-    for name in sent_values:
-        if (bracketed := _BRACKETED.fullmatch(name)) and bracketed[1] in schema.fields:
-            repeated = ": repeat it instead" if isinstance(schema.fields[bracketed[1]], fields.List) else ""
-            message = f"is not supported: the name of the parameter is {bracketed[1]}, without brackets{repeated}"
-            raise _one_invalid({"field": name, "code": "BRACKETS", "message": message})
-    values: dict[str, str | list[str]] = {}
+    metadata = _read_metadata(sent_values) if isinstance(schema.fields.get("metadata"), MetadataFilter) else {}
+    _reject_brackets(schema, sent_values, metadata)
+    values: dict[str, Any] = {"metadata": metadata} if metadata else {}
     for name, field in schema.fields.items():
-        if not (sent := sent_values.getall(name, [])):
+        if name in values or not (sent := sent_values.getall(name, [])):
             continue
         if not isinstance(field, fields.List):
             if len(sent) > 1:
@@ -200,6 +198,31 @@ def _load_query(schema: Schema, sent_values: MultiMapping[str]) -> dict[str, Any
             raise core_errors.InvalidQueryType(first["message"]) from None
         raise _one_invalid(first) from None
     return query
+
+
+def _reject_brackets(schema: Schema, sent_values: MultiMapping[str], metadata: Mapping[str, str]) -> None:
+    """Raise InvalidFields for `name[]` or `name[0]` in place of a parameter `name`."""
+    for name in sent_values:
+        bracketed = _BRACKETED.fullmatch(name)
+        if bracketed and bracketed[1] in schema.fields and not (metadata and bracketed[1] == "metadata"):
+            repeated = ": repeat it instead" if isinstance(schema.fields[bracketed[1]], fields.List) else ""
+            message = f"is not supported: the name of the parameter is {bracketed[1]}, without brackets{repeated}"
+            raise _one_invalid({"field": name, "code": "BRACKETS", "message": message})
+
+
+def _read_metadata(sent_values: MultiMapping[str]) -> dict[str, str]:
+    """Return the values of `metadata[KEY]` by key. Raises InvalidFields for a malformed or repeated parameter."""
+    metadata: dict[str, str] = {}
+    for name, value in sent_values.items():
+        if not name.startswith("metadata"):
+            continue
+        if (key := MetadataFilter.key_of(name)) is None:
+            message = "must be of the form metadata[KEY]=VALUE"
+            raise _one_invalid({"field": name[:100], "code": "INVALID_METADATA", "message": message})
+        if key in metadata:
+            raise _one_invalid({"field": name, "code": "REPEATED", "message": "must be given only once"})
+        metadata[key] = value
+    return metadata
 
 
 def _one_invalid(error: core_errors.FieldError) -> core_errors.InvalidFields:
@@ -285,6 +308,12 @@ def network_address(request: web.Request, proxies: int) -> str:
     return request.remote or "-"
 
 
+def device_of(request: web.Request) -> str:
+    """Return what the program that sends a request says it is, to describe its session."""
+    # Bytes that are not UTF-8 are surrogates in a header: they cannot be stored.
+    return request.headers.get("User-Agent", "").encode(errors="surrogateescape").decode(errors="replace")
+
+
 def is_disconnected(request: web.Request) -> bool:
     """Return whether the connection of a request is closed or closing."""
     return request.transport is None or request.transport.is_closing()
@@ -335,7 +364,8 @@ def _preferences(request: web.Request) -> Iterator[tuple[str, str]]:
 def reject_unknown_parameters(schema: Schema | None, request: web.Request) -> None:
     """Raise InvalidFields if the request has a query parameter that `schema` does not have."""
     known = schema.fields if schema is not None else {}
-    _reject(_unknown(name for name in request.query if name not in known), is_query=True)
+    names = ("metadata" if MetadataFilter.key_of(name) is not None else name for name in request.query)
+    _reject(_unknown(name for name in names if name not in known), is_query=True)
 
 
 def reject_unknown_names(names: Iterable[str]) -> None:

@@ -15,12 +15,14 @@ from aiohttp import web
 from marshmallow import Schema, fields
 
 from coaching_service.core import field_schemas
+from coaching_service.core.audit import kind_of_path
 from coaching_service.core.auth import Access, within
 from coaching_service.core.database.context import Schedule
 from coaching_service.core.errors import ServiceError
 from coaching_service.core.external_identity import Upserted
 from coaching_service.core.list_selection import CursorPage, Page, cursor_page_of, page_of
 from coaching_service.core.media import SizeLimit
+from coaching_service.core.query import FieldNames
 from coaching_service.core.text import camel_case, snake_case
 from coaching_service.core.validation import Input
 
@@ -123,6 +125,11 @@ class MultipartBody:
         """The names of the text fields."""
         return frozenset(self.schema.fields)
 
+    @property
+    def list_fields(self) -> frozenset[str]:
+        """The names of the text fields that may be repeated."""
+        return frozenset(name for name, each in self.schema.fields.items() if isinstance(each, fields.List))
+
 
 def list_of(model: Any) -> PlainList:
     """Return the declaration of a response that is a plain array of a TypedDict or a schema."""
@@ -180,8 +187,8 @@ class Route:
     legacy_codes: tuple[str, ...] = ()
     # A POST that changes nothing, which read-only credentials may call.
     read_only: bool = False
-    # The content types of a Download.
-    media_types: tuple[str, ...] = ("application/octet-stream",)
+    # The content types of a Download, which a handler with another result may return on request.
+    media_types: tuple[str, ...] = ()
     # The path parameters that have no common description.
     path_descriptions: Mapping[str, str] = field(default_factory=dict)
     # The fields of path parameters that are not identifiers.
@@ -195,6 +202,15 @@ class Route:
     on_worker_thread: bool = False
     # The operation deletes something, as each DELETE does, so that it is possible on a full disk.
     deletes: bool = False
+    # `fields` in the query names the fields of the record, or of each in the list, that the response has.
+    selects_fields: bool = False
+    # The handler has no query of its own: that of the route has only `fields`.
+    selects_only: bool = False
+
+    @cached_property
+    def kind(self) -> str:
+        """What of a client's record the operation returns, for the audit log."""
+        return kind_of_path(self.path)
 
     @property
     def may_be_job(self) -> bool:
@@ -314,6 +330,10 @@ class Routes:
             if options.get("on_worker_thread") and other_result:
                 raise TypeError(f"{method} {full_path}: a worker thread encodes plain JSON results only")
             options.setdefault("operation_id", camel_case(handler.__name__))
+            declared = field_schemas.with_schemas(options, handler)
+            if declared.get("selects_fields"):
+                own = declared.get("query")
+                declared |= {"query": _with_field_names(own, returns), "selects_only": own is None}
             self.declared.append(
                 Route(
                     method,
@@ -325,7 +345,7 @@ class Routes:
                     returns,
                     path_parameters=parameters,
                     path_descriptions=self.path_descriptions,
-                    **field_schemas.with_schemas(options, handler),
+                    **declared,
                 )
             )
             return handler
@@ -340,6 +360,18 @@ def _returned(declared: Any) -> Any:
     if get_origin(declared) in _LISTS:
         return _LISTS[get_origin(declared)](*get_args(declared))
     return field_schemas.output_of(declared) if is_typeddict(declared) else declared
+
+
+def _with_field_names(query: Schema | None, returns: Any) -> Schema:
+    """Return a query that also takes `fields`: names of fields of what is returned, or of each entry of a list."""
+    schema = returns.schema if isinstance(returns, PlainList) else returns
+    entries = schema._declared_fields.get("docs")
+    nested = entries.inner if isinstance(entries, fields.List) else None
+    known = (type(nested.schema) if isinstance(nested, fields.Nested) else schema)._declared_fields
+    base = Input if query is None else type(query)
+    name = f"{schema.__name__}Fields" if query is None else base.__name__
+    selecting: type[Schema] = type(name, (base,), {"fields": FieldNames(known), "__doc__": base.__doc__})
+    return selecting()
 
 
 _LISTS: dict[Any, Callable[[Any], Any]] = {list: list_of, Page: page_of, CursorPage: cursor_page_of}

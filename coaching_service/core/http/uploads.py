@@ -29,6 +29,7 @@ from coaching_service.core.temporary_files import open_temporary, write_all
 UPLOAD_SECONDS = 600.0
 _MAX_OTHER_BYTES = 1_000_000  # of all parts that are neither the file nor a known text field
 _MAX_PARTS = 20
+_MAX_VALUES = 50  # of each list, further parts
 _MAX_DRAINED_BYTES = 200_000_000
 _CHUNK_BYTES, _PIECE_BYTES = 64 * 1024, 256 * 1024
 _MAX_NAME_LENGTH, _MAX_SUFFIX_LENGTH = 200, 10
@@ -144,16 +145,21 @@ async def _read_parts(
     """Read the files and the text fields into `upload`."""
     names: set[str] = set()
     count = other_bytes = 0
+    most = _MAX_PARTS + _MAX_VALUES * len(multipart.list_fields)
     while (part := await reader.next()) is not None:
         count += 1
-        if count > _MAX_PARTS:
-            raise errors.BadRequest(f"The body must not have more than {_MAX_PARTS} parts", code="TOO_MANY_PARTS")
+        if count > most:
+            raise errors.BadRequest(f"The body must not have more than {most} parts", code="TOO_MANY_PARTS")
         if not isinstance(part, BodyPartReader) or not _is_unencoded(part):
             raise errors.BadRequest("The parts of the body must not be nested or encoded", code="MALFORMED_MULTIPART")
         if (name := part.name) is None:
             message = "Each part of the body needs a Content-Disposition that names its field"
             raise errors.BadRequest(message, code="MALFORMED_MULTIPART")
-        if name in names and (name in multipart.file_fields or name in text_fields):
+        if (
+            name in names
+            and (name in multipart.file_fields or name in text_fields)
+            and name not in multipart.list_fields
+        ):
             raise errors.invalid_field(name, "must be given only once", code="REPEATED")
         names.add(name)
         if name == multipart.file_field:
@@ -162,7 +168,9 @@ async def _read_parts(
             upload.more_files[name] = Upload()
             await _read_file(ctx, part, limits, upload.more_files[name])
         elif name in text_fields:
-            upload.texts[name] = await _read_text(part, multipart.text_bytes)
+            text = await _read_text(part, multipart.text_bytes)
+            # A form has the checked boxes of a list as one text, with a value in each line.
+            upload.texts[name] = f"{upload.texts[name]}\n{text}" if name in upload.texts else text
         else:
             upload.other_names.append(name)
             other_bytes += await _copy(part, _MAX_OTHER_BYTES - other_bytes, "The other parts")

@@ -50,10 +50,18 @@ _BREAKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 _ADDRESS = re.compile(r"\w\.\w{2}|@|://|\bwww\b", re.IGNORECASE)
 
 
+class MailLink(TypedDict):
+    """One of several addresses in a mail, with what it is."""
+
+    label: str
+    address: str
+
+
 class MailBody(TypedDict):
     """What a mail consists of, without any markup; each text is one line.
 
-    `company` is the header, `name` the recipient, `button` the label of the `link`; `notes` follow the link. `reason`
+    `company` is the header, `name` the recipient, `button` the label of the `link`; `links` precede it, `notes`
+    follow it. `reason`
     is a sentence that states why the person receives the mail. `settings` is the address of the page where the
     recipient can turn such mails off, None if they cannot be turned off there. `decline` is the address of the page
     where a stranger declines further mails, `unsubscribe` of the one where the recipient turns such mails off without
@@ -63,6 +71,7 @@ class MailBody(TypedDict):
     company: str
     name: str
     paragraphs: list[str]
+    links: NotRequired[list[MailLink]]
     button: str
     link: str
     notes: list[str]
@@ -95,6 +104,7 @@ def render_text(body: MailBody, addition: str | None = None) -> str:
     blocks = [
         f"Hello {to_line(body['name'])},",
         *(to_line(paragraph) for paragraph in body["paragraphs"]),
+        *filter(None, ["\n".join(f"{to_line(each['label'])}: {each['address']}" for each in body.get("links", ()))]),
         f"{to_line(body['button'])}:",
         body["link"],
         *(to_line(note) for note in body["notes"]),
@@ -419,19 +429,38 @@ async def send(services: Services, job: Job) -> RunAgain | None:
         await _give_up(services, job, "failed", "it cannot be written")
         return None
 
-    async def hand_over() -> None:
-        if not await queue.mark(services, job, "isHandedOver"):
-            raise MailRejected("another worker sends it")
-
     try:
-        content = open_content(services.vault, job.id, job.arguments["sealed"])
-        await services.mail_sender.send(_message(services, job, content), hand_over)
+        await _hand_over(services, job, job.id, open_content(services.vault, job.id, job.arguments["sealed"]))
     except SecretUnreadable as error:
         return await _retry(services, job, str(error), permanent=False)
     except MailRejected as rejection:
         return await _retry(services, job, str(rejection), permanent=rejection.permanent)
-    services.metrics.mails.labels("sent").inc()
     return None
+
+
+async def send_now(services: Services, job: Job, new: NewMail) -> None:
+    """Send a mail in the step of a job that has to know whether it was sent. Raises MailRejected.
+
+    The job may send it twice, if it is interrupted before it has stored that.
+    """
+    content: MailContent = {"to": new.to, "subject": new.subject, "text": new.text, "body": new.body}
+    try:
+        await _hand_over(services, job, ObjectId(), content)
+    except MailRejected as rejection:
+        log.warning("mail rejected", **_log_fields(job), reason=str(rejection))
+        services.metrics.mails.labels("delayed").inc()
+        raise
+
+
+async def _hand_over(services: Services, job: Job, identifier: ObjectId, content: MailContent) -> None:
+    """Send a mail with an identifier, unless another worker has claimed the job. Raises MailRejected."""
+
+    async def mark() -> None:
+        if not await queue.mark(services, job, "isHandedOver"):
+            raise MailRejected("another worker sends it")
+
+    await services.mail_sender.send(_message(services, identifier, content), mark)
+    services.metrics.mails.labels("sent").inc()
 
 
 async def _give_up(services: Services, job: Job, outcome: MailOutcome, reason: str) -> None:
@@ -471,14 +500,14 @@ async def send_again(ctx: Context, mail: FailedMail) -> bool:
     return True
 
 
-def _message(services: Services, job: Job, content: MailContent) -> EmailMessage:
+def _message(services: Services, identifier: ObjectId, content: MailContent) -> EmailMessage:
     mail = EmailMessage()
     mail["From"] = _sender(services.mail_sender.sender, content.get("body"))
     mail["To"] = content["to"]
     subject = to_line(content["subject"])
     mail["Subject"] = subject
     mail["Date"] = formatdate(usegmt=True)
-    mail["Message-ID"] = f"<{job.id}@{urlsplit(services.base_url).hostname}>"
+    mail["Message-ID"] = f"<{identifier}@{urlsplit(services.base_url).hostname}>"
     mail["Auto-Submitted"] = "auto-generated"
     mail.set_content(content["text"])
     if (body := content.get("body")) is not None:

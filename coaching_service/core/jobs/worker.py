@@ -266,7 +266,7 @@ async def _run_observed(services: Services, step: queue.Step, job: queue.StoredJ
 # --- Working through many so that one whose work fails delays no other: only that one waits, longer each time ---------
 
 
-FailingKind = Literal["figures", "digests", "check-ins", "notifications", "tombstones", "training-load"]
+FailingKind = Literal["figures", "digests", "check-ins", "notifications", "tombstones", "training-load", "search"]
 _FIRST_WAIT, _LONGEST_WAIT = timedelta(minutes=1), timedelta(hours=6)
 # Until when the failure of what no longer exists is known: what exists is tried again before.
 _KEPT_SECONDS = round(timedelta(days=2).total_seconds())

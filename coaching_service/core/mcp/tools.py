@@ -12,6 +12,7 @@ from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
 
 from marshmallow import Schema
 
+from coaching_service.core.audit import kind_of_tool
 from coaching_service.core.auth import Access
 from coaching_service.core.database.context import Context, Schedule
 from coaching_service.core.fields import declarations_of
@@ -124,6 +125,11 @@ class Tool:
     def name(self) -> str:
         """The tool's name."""
         return self.handler.__name__
+
+    @property
+    def kind(self) -> str:
+        """What of a client's record it returns, for the audit log."""
+        return kind_of_tool(self.name)
 
     @cached_property
     def description(self) -> str:

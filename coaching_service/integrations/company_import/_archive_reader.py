@@ -462,7 +462,7 @@ class ReferenceCheck:
 
 # The parts of an identifier: the time in seconds, a random value of the process that made it, and a counter.
 _PROCESS, _COUNTER = slice(4, 9), slice(9, 12)
-_AUTHOR = "author._id"  # of notes and messages
+_AUTHOR = "author._id"  # of notes, messages, and comments within records
 
 
 class IdMap:
@@ -484,7 +484,7 @@ class IdMap:
             return self.derive(identifier)
         if path.rpartition(".")[2] in database_portable.FILE_FIELDS:  # replaced when the file is stored
             return identifier
-        fixed = (self._authors if path == _AUTHOR else self._fixed).get(identifier)
+        fixed = (self._authors if path.endswith(_AUTHOR) else self._fixed).get(identifier)
         return self.derive(identifier) if fixed is None else fixed
 
     def derive(self, identifier: ObjectId) -> ObjectId:

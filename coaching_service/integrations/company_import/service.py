@@ -18,6 +18,7 @@ from coaching_service.core import audit, errors
 from coaching_service.core.auth import EXERCISES, check_access
 from coaching_service.core.changes import history
 from coaching_service.core.database import files
+from coaching_service.core.database.checks import check_of
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.files import StoredFile
@@ -143,7 +144,7 @@ async def begin(
         },
     )
     await queue.enqueue(ctx, IMPORT, {"jobId": job["_id"]})
-    await audit.record(ctx, "company.importBegun", jobId=job["_id"], isDryRun=dry_run)
+    await audit.record(ctx, "import.started", job["_id"], "dry run" if dry_run else None)
     return job
 
 
@@ -227,6 +228,18 @@ async def end_abandoned(services: Services) -> None:
             if (stored := await jobs.find_unfinished(ctx, job_id)) is not None:
                 error = InvalidArchive("could not be imported completely. Import it again", code="INTERRUPTED")
                 await _fail(Progress(ctx, stored), error)
+
+
+CHECKS = (
+    check_of(
+        "imports",
+        "Imports continue",
+        list_abandoned,
+        "Imports that no job continues",  # their company cannot begin another one
+        "Run doctor --repair, which ends them with an error, so that the owner can import again",
+        end_abandoned,
+    ),
+)
 
 
 async def _continue(opened: _Open) -> RunAgain | None:

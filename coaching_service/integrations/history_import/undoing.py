@@ -88,7 +88,7 @@ async def begin(ctx: Context, job_id: ObjectId, *, undo_id: ObjectId | None = No
         job_id=undo_id,
     )
     await queue.enqueue(ctx, UNDO, {"jobId": queued["_id"]})
-    await audit.record(ctx, "company.importUndone", jobId=job_id)
+    await audit.record(ctx, "import.undone", job_id)
     return queued
 
 

@@ -221,6 +221,7 @@ async def count_pending(ctx: Context) -> int:
 async def get(ctx: Context, proposal_id: ObjectId) -> models.Proposal:
     """Return a proposal. Raises NotFound unless the caller is its coach or the owner, and works with its clients."""
     proposal = await _get_stored(ctx, proposal_id, _own(ctx))
+    ctx.clients_seen.ids.update(proposal["customerIds"])
     return _present(proposal, await load_visibility(ctx))
 
 
@@ -322,7 +323,7 @@ async def reject(
     proposal = await _get_open(ctx, proposal_id)
     if not await _decide(ctx, proposal, models.Decision("rejected", _identify_coach(ctx), None, place, note or None)):
         raise tool_calls.ProposalClosed
-    await audit.record(ctx, "proposal.rejected", proposalId=proposal_id, about=models.only_client(proposal))
+    await audit.record(ctx, "proposal.rejected", proposal_id, customer_id=models.only_client(proposal))
     return await get(ctx, proposal_id)
 
 

@@ -586,7 +586,7 @@ async def _settle(tx: Context, approval: Approval, work: Callable[[], Awaitable[
     await models.proposals.set_derived(tx, {"_id": proposal["_id"]}, {"$set": result})
     models.report_decision(tx, proposal, decision)
     as_coach = replace(tx, principal=approval.coach)
-    await audit.record(as_coach, "proposal.approved", proposalId=proposal["_id"], about=models.only_client(proposal))
+    await audit.record(as_coach, "proposal.approved", proposal["_id"], customer_id=models.only_client(proposal))
     return output
 
 

@@ -328,6 +328,7 @@ class ExerciseKind(TypedDict):
     _id: ObjectId
     name: str
     muscleGroups: list[TrainedMuscle]
+    equipment: str | None
     movementPattern: NotRequired[MovementPattern | None]
 
 

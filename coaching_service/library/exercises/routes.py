@@ -19,7 +19,11 @@ routes = Routes("", tag="Exercises")
 
 
 @routes.get(
-    "/exercises/unified", access=coach(EXERCISES.VIEW), query=models.EXERCISE_QUERY(), returns=models.EXERCISE_PAGE
+    "/exercises/unified",
+    access=coach(EXERCISES.VIEW),
+    query=models.EXERCISE_QUERY(),
+    returns=models.EXERCISE_PAGE,
+    selects_fields=True,
 )
 async def list_exercises(ctx: Context, query: models.ExerciseQuery) -> models.ExercisePage:
     """List exercises, shared and own.
@@ -33,7 +37,13 @@ async def list_exercises(ctx: Context, query: models.ExerciseQuery) -> models.Ex
     return await _page(ctx, query, kind=query.get("type"))
 
 
-@routes.get("/exercises", access=coach(EXERCISES.VIEW), query=models.OWN_EXERCISE_QUERY(), returns=models.EXERCISE_PAGE)
+@routes.get(
+    "/exercises",
+    access=coach(EXERCISES.VIEW),
+    query=models.OWN_EXERCISE_QUERY(),
+    returns=models.EXERCISE_PAGE,
+    selects_fields=True,
+)
 async def list_own_exercises(ctx: Context, query: models.OwnExerciseQuery) -> models.ExercisePage:
     """List the company's own exercises.
 
@@ -104,7 +114,19 @@ async def upsert_exercise(ctx: Context, external_id: str, body: models.ExerciseC
     return await service.upsert_external(ctx, external_id, body, lambda: complete_upsert(models.NEW_EXERCISE(), body))
 
 
-@routes.get("/exercises/{exerciseId}", access=coach(EXERCISES.VIEW), returns=models.EXERCISE)
+@routes.get(
+    "/exercises/by-external-id/{externalId}",
+    access=coach(EXERCISES.VIEW),
+    path_fields={"externalId": ExternalId()},
+    returns=models.EXERCISE,
+    selects_fields=True,
+)
+async def get_exercise_by_external_id(ctx: Context, external_id: str) -> models.Exercise:
+    """Read the exercise with an external identifier."""
+    return await service.get_by_external_id(ctx, external_id)
+
+
+@routes.get("/exercises/{exerciseId}", access=coach(EXERCISES.VIEW), returns=models.EXERCISE, selects_fields=True)
 async def get_exercise(ctx: Context, exercise_id: ObjectId) -> models.Exercise:
     """Read an exercise."""
     return await service.get(ctx, exercise_id)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, cast
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, cast
 
 from coaching_service.core import errors, external_identity, list_selection
 from coaching_service.core.auth import EXERCISES
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, Ownership, now
 from coaching_service.core.database.field_changes import Returned
 from coaching_service.core.database.files import StoredFile
@@ -90,6 +90,11 @@ async def get_trained_muscles(
     where = {"_id": {"$in": list(exercise_ids)}}
     exercises = await store.exercises.find(ctx, where, fields=("muscleGroups",), hint="_id_") if exercise_ids else []
     return {exercise["_id"]: exercise["muscleGroups"] for exercise in exercises}
+
+
+async def get_by_external_id(ctx: Context, external_id: str) -> models.Exercise:
+    """Return the company's exercise with an identifier in another system. Raises NotFound."""
+    return await get(ctx, errors.require_found(await store.find_id_by_external_id(ctx, external_id), "exercise"))
 
 
 list_shared_ids = store.find_shared_ids
@@ -213,9 +218,7 @@ def _name_muscles(sent: Sequence[models.MuscleRole]) -> list[models.TrainedMuscl
 
 def present(ctx: Context, stored: models.StoredExercise, override: models.Override | None = None) -> models.Exercise:
     """Return an exercise as it is read; the media that the company adds come before the shared ones."""
-    media = [
-        _present_media(ctx.services, each) for each in [*(override["media"] if override else []), *stored["media"]]
-    ]
+    media = [_present_media(ctx, each) for each in [*(override["media"] if override else []), *stored["media"]]]
     image, thumbnail = _pictures(media)
     exercise: models.Exercise = {
         **take(Returned, stored),
@@ -254,15 +257,15 @@ def _join_aliases(stored: models.StoredExercise, added: Sequence[str]) -> list[s
     return [*stored["aliases"], *(alias for alias in added if normalize(alias) not in known)]
 
 
-def _present_media(services: Services, stored: models.StoredMedia) -> models.ExerciseMedia:
+def _present_media(ctx: Context, stored: models.StoredMedia) -> models.ExerciseMedia:
     file_id, thumbnail_id = stored.get("fileId"), stored.get("thumbnailId")
     return {
         "_id": stored["_id"],
         "type": stored["type"],
         "key": stored["key"],
         "source": stored["source"],
-        "url": str(file_url(services, file_id) if file_id else stored["url"]),
-        "thumbnailUrl": file_url(services, thumbnail_id) if thumbnail_id else stored["thumbnailUrl"],
+        "url": str(file_url(ctx, file_id) if file_id else stored["url"]),
+        "thumbnailUrl": file_url(ctx, thumbnail_id) if thumbnail_id else stored["thumbnailUrl"],
     }
 
 
@@ -369,45 +372,55 @@ async def present_all(ctx: Context, stored: Sequence[models.StoredExercise]) -> 
     return [present(ctx, each, overrides.get(each["_id"])) for each in stored]
 
 
-async def suggest_exercises(ctx: Context, keywords: str, size: int) -> list[models.Exercise]:
+async def suggest_exercises(
+    ctx: Context, keywords: str, size: int, recent: Collection[ObjectId] = ()
+) -> list[models.Exercise]:
     """Return at most `size` exercises that match `keywords` as in a list, or of all exercises if there are none.
 
-    An exercise of exactly this name is first, then those that the company plans most often, then the others in the
-    order of a list.
+    An exercise of exactly this name is first, then `recent` ones in their order, then those that the company plans most
+    often, then the others in the order of a list.
     """
-    keywords = keywords.strip()
-    return await _suggest_matches(ctx, keywords, size) if keywords else await _suggest_used(ctx, size)
+    keywords, places = keywords.strip(), {each: place for place, each in enumerate(recent)}
+    if keywords:
+        return await _suggest_matches(ctx, keywords, size, places)
+    return await _suggest_used(ctx, size, places)
 
 
-async def _suggest_matches(ctx: Context, keywords: str, size: int) -> list[models.Exercise]:
+async def _suggest_matches(
+    ctx: Context, keywords: str, size: int, recent: Mapping[ObjectId, int]
+) -> list[models.Exercise]:
     index, use_counts = await gather_reads(ctx, _search_index.load_index(ctx, {}, "all"), load_use_counts(ctx))
     name = without_apostrophes(normalize(keywords))
     exact = {entry["_id"] for entry in index.entries if entry["search"].partition("\n")[0] == name}
     ids = search(index, keywords, use_counts).ids
-    ids = sorted(ids, key=lambda each: (each not in exact, -use_counts.get(each, 0)))
+    ids = sorted(ids, key=lambda each: (each not in exact, recent.get(each, len(recent)), -use_counts.get(each, 0)))
     return await present_all(ctx, await store.find_by_ids(ctx, ids[:size]))
 
 
-async def _suggest_used(ctx: Context, size: int) -> list[models.Exercise]:
+async def _suggest_used(ctx: Context, size: int, recent: Mapping[ObjectId, int]) -> list[models.Exercise]:
     use_counts, by_name = await gather_reads(ctx, load_use_counts(ctx), list_exercises(ctx, page=1, size=size))
-    ids = sorted(use_counts, key=lambda each: (-use_counts[each], each))
+    used = {each for each in use_counts if each not in recent}
+    ids = [*recent, *sorted(used, key=lambda each: (-use_counts[each], each))]
     # Some of the exercises that were used may have been deleted since.
-    used = await present_all(ctx, (await store.find_by_ids(ctx, ids[: 2 * size]))[:size])
-    known = {exercise["_id"] for exercise in used}
-    return [*used, *(exercise for exercise in by_name["docs"] if exercise["_id"] not in known)][:size]
+    known_first = await present_all(ctx, (await store.find_by_ids(ctx, ids[: 2 * size]))[:size])
+    known = {exercise["_id"] for exercise in known_first}
+    return [*known_first, *(exercise for exercise in by_name["docs"] if exercise["_id"] not in known)][:size]
 
 
 # --- Exercises that can be done in place of another one ---------------------------------------------------------------
 
 
-_FIELDS: Final = ("name", "muscleGroups", "movementPattern")
+_FIELDS: Final = ("name", "muscleGroups", "movementPattern", "equipment")
 
 
-async def list_alternatives(ctx: Context, exercise_id: ObjectId, count: int) -> list[models.ExerciseKind]:
+async def list_alternatives(
+    ctx: Context, exercise_id: ObjectId, count: int, known: Sequence[ObjectId] = ()
+) -> list[models.ExerciseKind]:
     """Return at most `count` exercises with the movement pattern or a primary muscle of an exercise, best first.
 
-    First those with both, then those with the pattern; among these, those that the company plans most, then by name.
-    Empty for an exercise of another company.
+    First those with its pattern, then those with its equipment, then `known` ones in their order, then those with a
+    primary muscle of it; among these, those that the company plans most, then by name. Empty for an exercise of another
+    company.
     """
     exercise = await exercises.find_one(ctx, {"_id": exercise_id}, _FIELDS)
     if exercise is None:
@@ -423,10 +436,21 @@ async def list_alternatives(ctx: Context, exercise_id: ObjectId, count: int) -> 
         ctx, exercises.find(ctx, others, fields=_FIELDS, hint=BY_NAME), load_use_counts(ctx)
     )
 
-    def rank(each: models.ExerciseKind) -> tuple[int, int, str]:
+    places = {each: place for place, each in enumerate(known)}
+
+    def rank(each: models.ExerciseKind) -> tuple[Any, ...]:
         has_pattern = pattern is not None and each.get("movementPattern") == pattern
+        has_equipment = exercise["equipment"] is not None and each["equipment"] == exercise["equipment"]
+        place = places.get(each["_id"], len(places))
         has_muscle = bool(muscles & _primary_muscles(each))
-        return -(2 * has_pattern + has_muscle), -uses.get(each["_id"], 0), each["name"].casefold()
+        return (
+            not has_pattern,
+            not has_equipment,
+            place,
+            not has_muscle,
+            -uses.get(each["_id"], 0),
+            each["name"].casefold(),
+        )
 
     return sorted(similar, key=rank)[:count]
 

@@ -9,7 +9,10 @@ from functools import cache
 from pathlib import Path
 
 from coaching_service.core.auth import EXERCISES
+from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.portable import TEMPLATES, Portable
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import PermissionMissing, invalid_field
 from coaching_service.core.ids import ObjectId
@@ -21,7 +24,6 @@ from coaching_service.library.exercises.models import LOAD, ExerciseName, LoadTy
 from coaching_service.library.exercises.name_models import ResolvedExerciseName
 from coaching_service.library.exercises.named_muscles import muscles_in_name
 from coaching_service.library.imported_names import models as imported_name_models
-from coaching_service.library.imported_names.store import BY_NAME, imported_names
 
 MAX_NAMES = 2_000
 IMPORTED = "imported"
@@ -29,6 +31,15 @@ _SCORE_OF_ANSWER = 100.0
 _NAMED = 10
 ASK = "ask"
 _STOCK_NAMES = Path(__file__).with_name("stock_names.txt")
+
+# What companies have answered about names: one document for a company and name.
+imported_names = Documents[imported_name_models.ImportedName](
+    "importedNames",
+    (Index(("name",), unique=True),),
+    no_history_reason="answers to questions of imports, which change no record",
+    transfer=Portable(imported_name_models.ImportedName, TEMPLATES, references={"exerciseId": "exercises"}),
+)
+BY_NAME = imported_names.index_name("name")
 
 
 class ExercisesMissing(PermissionMissing):

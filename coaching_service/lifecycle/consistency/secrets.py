@@ -7,6 +7,7 @@ from coaching_service.core.database.checks import check_of
 from coaching_service.people import api_keys
 from coaching_service.people.push import keys as push_keys
 from coaching_service.people.push import service as push
+from coaching_service.people.second_factor import service as second_factor
 from coaching_service.people.webhooks import service as webhooks
 
 _ADVICE = "Add the master key that they were encrypted with to SECRET_KEYS, after the newest"
@@ -39,6 +40,13 @@ CHECKS = (
         push.iterate_unreadable,
         "Devices whose address no master key opens",
         f"{_ADVICE}; if it is lost, they subscribe again when they open a page",
+    ),
+    check_of(
+        "secrets-second-factors",
+        "Second factors can be read",
+        second_factor.iterate_unreadable,
+        "Authenticator applications whose secret no master key opens",
+        f"{_ADVICE}; if it is lost, run for each user: coaching-service admin reset-second-factor",
     ),
     check_of(
         "secrets-responses",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from coaching_service.core.auth import CUSTOMERS, METRICS, require_permission
+from coaching_service.core.auth import CUSTOMERS, FORMS, METRICS, require_permission
 from coaching_service.core.database.context import Context
 from coaching_service.core.events import Accepted
 from coaching_service.core.fields import names_of, take
@@ -14,10 +15,12 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.customer_bulk import service
 from coaching_service.people import jobs
 from coaching_service.people.jobs import Outcome, StoredJob
+from coaching_service.progress.check_ins.service import NewCheckIn
 from coaching_service.training.schedule import service as effects
 
 _AT_ONCE = 200
 _SCHEDULES_AT_ONCE = 20
+_LOOKS, _PAUSE_SECONDS = 20, 0.1
 
 # The operations on schedules, by the operationId.
 _SCHEDULES: dict[str, effects.Operation] = {
@@ -38,12 +41,18 @@ _OPERATIONS: dict[str, Callable[[Context, Mapping[str, Any]], Awaitable[service.
         ctx, given["programId"], given["startDate"], given["onConflict"], given.get("weekdays")
     ),
     "bulkAssignMetricsSet": lambda ctx, given: service.assign_metrics_set(ctx, given["metricsSetId"]),
-    "bulkSendMessage": lambda ctx, given: service.send_message(ctx, given["text"]),
+    "bulkSendMessage": service.send_message,
+    "bulkCreateCheckIns": lambda ctx, given: service.create_check_in(ctx, take(NewCheckIn, given)),
+    "bulkRemindOfForms": lambda ctx, given: service.remind_of_forms(ctx, given.get("formId")),
     "bulkDeleteCustomers": lambda ctx, _: service.erase(ctx),
 }
 
 # What the caller needs of the time when a step runs; other operations need CUSTOMERS.EDIT.
-_PERMISSIONS = {"bulkDeleteCustomers": CUSTOMERS.DELETE, "bulkAssignMetricsSet": METRICS.EDIT}
+_PERMISSIONS: Mapping[str, tuple[str, ...]] = {
+    "bulkDeleteCustomers": (CUSTOMERS.DELETE,),
+    "bulkAssignMetricsSet": (METRICS.EDIT,),
+    "bulkRemindOfForms": (CUSTOMERS.EDIT, FORMS.VIEW),
+}
 
 
 async def execute(ctx: Context, body: service.CustomerSelection, claim: Claim | None) -> service.BulkResult | Accepted:
@@ -73,21 +82,34 @@ async def run_operation(
 async def begin(ctx: Context, ids: list[ObjectId], arguments: Mapping[str, Any], claim: Claim | None) -> Accepted:
     """Queue a job that runs the operation `ctx.operation` on clients. Raises what it raises for no client."""
     await run_operation(ctx, ctx.operation, {"ids": [], "dryRun": True}, arguments, service.Run())
-    needed = (permission_of(ctx.operation),)
+    needed = permissions_of(ctx.operation)
     return await jobs.begin_batch(ctx, "bulk", list(dict.fromkeys(ids)), arguments, claim, permissions=needed)
 
 
-def permission_of(operation: str) -> str:
-    """Return the permission that an operation needs."""
-    return _PERMISSIONS.get(operation, CUSTOMERS.EDIT)
+async def begin_and_wait(
+    ctx: Context, ids: list[ObjectId], arguments: Mapping[str, Any], claim: Claim | None
+) -> Accepted:
+    """Queue a job as `begin`, and return it once it has ended, but within two seconds."""
+    accepted = await begin(ctx, ids, arguments, claim)
+    for _ in range(_LOOKS):
+        if not jobs.is_unfinished(await jobs.get(ctx, accepted.job_id)):
+            break
+        await asyncio.sleep(_PAUSE_SECONDS)
+    return accepted
+
+
+def permissions_of(operation: str) -> tuple[str, ...]:
+    """Return the permissions that an operation needs."""
+    return _PERMISSIONS.get(operation, (CUSTOMERS.EDIT,))
 
 
 async def _process(ctx: Context, job: StoredJob, ids: list[ObjectId], claim: Claim) -> Outcome:
-    require_permission(ctx.caller, permission_of(ctx.operation))
+    for permission in permissions_of(ctx.operation):
+        require_permission(ctx.caller, permission)
     selection: service.Selection = {"ids": ids, "dryRun": False}
     run = service.Run(claim, is_job=True, total=job["total"])
     result = await run_operation(ctx, ctx.operation, selection, job["work"]["arguments"], run)
-    return Outcome(result["ok"], result["failed"], result.get("results"))
+    return Outcome(result["ok"], result["failed"], result.get("results"), result.get("skipped"))
 
 
 STEP = jobs.kind_of_step("bulk")

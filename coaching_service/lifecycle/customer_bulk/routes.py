@@ -8,7 +8,7 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, validates_schema
 
-from coaching_service.core.auth import CUSTOMERS, MESSAGES_SCOPES, METRICS, coach, within
+from coaching_service.core.auth import CUSTOMERS, FORMS, MESSAGES_SCOPES, METRICS, coach, within
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
 from coaching_service.core.events import Accepted
@@ -16,6 +16,8 @@ from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.idempotency import Claim
 from coaching_service.lifecycle.customer_bulk import jobs, service
+from coaching_service.progress.check_ins.service import NEW_CHECK_IN
+from coaching_service.progress.conversation.models import OneText
 from coaching_service.training.schedule.schemas import (
     ExerciseReplacement,
     ScheduleAdjustment,
@@ -64,7 +66,9 @@ GROUPS_CHANGE = input_of(service.BulkGroupsChange, _SomeGroups)()
 TRAINER_ASSIGNMENT = input_of(service.BulkTrainerAssignment, _Selected)()
 PROGRAM_ASSIGNMENT = input_of(service.BulkProgramAssignment, _Selected)()
 METRICS_SET_ASSIGNMENT = input_of(service.BulkMetricsSetAssignment, _Selected)()
-MESSAGE = input_of(service.BulkMessage, _Selected)()
+MESSAGE = input_of(service.BulkMessage, _Selected, OneText)()
+CHECK_IN = input_of(service.BulkCheckIn, _Selected, NEW_CHECK_IN)()
+FORM_REMINDER = input_of(service.BulkFormReminder, _Selected)()
 SCHEDULE_ADJUSTMENT = _of_schedules(
     "BulkScheduleAdjustment",
     ScheduleAdjustment,
@@ -93,6 +97,13 @@ SCHEDULE_RESULT = output_of(
     name="BulkScheduleResult",
     description="The result of an operation on the schedules of many clients.",
     with_private=("results",),
+)
+
+REMINDER_RESULT = output_of(
+    service.BulkResult,
+    name="BulkReminderResult",
+    description="The result of reminding clients: `ok` counts those who are reminded.",
+    with_private=("skipped",),
 )
 
 routes = Routes("/coach/customers/bulk", tag="Bulk")
@@ -185,12 +196,45 @@ async def bulk_assign_metrics_set(ctx: Context, body: service.BulkMetricsSetAssi
     "/message",
     access=within(MESSAGES_SCOPES, coach(CUSTOMERS.EDIT)),
     body=MESSAGE,
+    errors=(NotFound,),
     example={**_IDS, "text": "The gym is closed on Monday."},
 )
 async def bulk_send_message(ctx: Context, body: service.BulkMessage, claim: Claim | None) -> Result:
     """Send a message to clients.
 
-    Each client gets it in a conversation of their own.
+    Each client gets it in a conversation of their own, at once or at `deliverAt`.
+    """
+    return await jobs.execute(ctx, body, claim)
+
+
+@_bulk(
+    "/check-in-create",
+    access=coach(CUSTOMERS.EDIT),
+    body=CHECK_IN,
+    errors=(NotFound,),
+    example={**_IDS, "formId": "66f0c0ffee0000000000abcd", "weekday": 7, "startDate": "2026-03-02"},
+)
+async def bulk_create_check_ins(ctx: Context, body: service.BulkCheckIn, claim: Claim | None) -> Result:
+    """Add a recurring check-in to clients.
+
+    As for one client: it is scheduled four weeks ahead from each client's today on.
+    """
+    return await jobs.execute(ctx, body, claim)
+
+
+@_bulk(
+    "/form-remind",
+    access=coach(CUSTOMERS.EDIT, FORMS.VIEW),
+    body=FORM_REMINDER,
+    returns=REMINDER_RESULT,
+    errors=(NotFound,),
+    example=_IDS,
+)
+async def bulk_remind_of_forms(ctx: Context, body: service.BulkFormReminder, claim: Claim | None) -> Result:
+    """Remind clients of forms that they have not answered.
+
+    Each client with an overdue form, once a day in the client's time zone, by the channels on which the client wants
+    check-ins, and not in the client's quiet hours. `skipped` says who was not reminded.
     """
     return await jobs.execute(ctx, body, claim)
 

@@ -6,25 +6,30 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, NotRequired, TypedDict, cast
+from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict, cast
 
 from marshmallow import RAISE, fields
 
 from coaching_service.core import idempotency, validation
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.transactions import rehearse, transactional
 from coaching_service.core.errors import ServiceError, Unavailable
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, Description, Optional, Private
 from coaching_service.core.idempotency import Claim, IdempotencyKeyReused
 from coaching_service.core.ids import ObjectId, stable_id
-from coaching_service.library import metric_sets
+from coaching_service.library import forms, message_templates, metric_sets
+from coaching_service.library.message_templates import MAX_TEXT_LENGTH
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers.models import CustomerFilter
 from coaching_service.people.team import service as team
+from coaching_service.progress import reminders
+from coaching_service.progress.check_ins import service as check_ins
+from coaching_service.progress.check_ins.service import NewCheckIn
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.progress.conversation.models import MessageField
+from coaching_service.progress.conversation.models import CoachText
 from coaching_service.progress.metrics import service as metrics
+from coaching_service.progress.reminders import SkippedReminder
 from coaching_service.training import group_programs
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.assignments import sync
@@ -100,10 +105,18 @@ class BulkMetricsSetAssignment(CustomerSelection):
     metricsSetId: ObjectId
 
 
-class BulkMessage(CustomerSelection):
+class BulkMessage(CustomerSelection, CoachText):
     """The message to send to each client."""
 
-    text: Annotated[str, MessageField(), Description("Plain text.")]
+
+class BulkCheckIn(CustomerSelection, NewCheckIn):
+    """The recurring check-in to add: one of a form, a metric set and a task, on a weekday or every few days."""
+
+
+class BulkFormReminder(CustomerSelection):
+    """The overdue forms to remind of; without `formId`, of any."""
+
+    formId: NotRequired[Annotated[ObjectId | None, Description("Only clients with an overdue form of this one.")]]
 
 
 class BulkFailure(TypedDict):
@@ -144,6 +157,19 @@ class ClientChange(TypedDict):
     ]
 
 
+class SkippedCustomer(TypedDict):
+    """A client who was not reminded, and why."""
+
+    customerId: ObjectId
+    code: Annotated[
+        SkippedReminder,
+        Description(
+            "`NOTHING_OVERDUE`: the client has no such form, is archived, or does not train today (see availability). "
+            "`REMINDED_TODAY`: the client has been reminded of forms on this day already, in the client's time zone."
+        ),
+    ]
+
+
 class BulkResult(TypedDict):
     """The result: inspect `failed` even though the status is 200."""
 
@@ -152,6 +178,9 @@ class BulkResult(TypedDict):
     failed: list[BulkFailure]
     results: NotRequired[  # of operations on schedules
         Annotated[list[ClientChange], Private, Description("What changed of each client who is counted in `ok`.")]
+    ]
+    skipped: NotRequired[  # of reminders
+        Annotated[list[SkippedCustomer], Private, Description("Who was not reminded, and why.")]
     ]
 
 
@@ -181,6 +210,7 @@ BATCH = 500
 _PROGRAM_BATCH = 1
 # Sending a message writes to several documents of each client, which are locked until all of the batch are written.
 _MESSAGE_BATCH = 20
+_REMINDER_BATCH = 100
 _MAX_CONFLICTING = 1_000
 
 Apply = Callable[[Context, list[ObjectId]], Awaitable[object]]
@@ -188,22 +218,21 @@ Apply = Callable[[Context, list[ObjectId]], Awaitable[object]]
 Report = Callable[[Context, ObjectId, bool], Awaitable[ClientChange]]
 # Returns the clients to whom the change cannot be applied, each with the reason.
 FindInvalid = Callable[[Context, list[ObjectId]], Awaitable[dict[ObjectId, str]]]
-# Called after each batch with the number of clients done so far.
-OnProgress = Callable[[int], Awaitable[None]]
+# Returns the clients who are left alone, each with the code that says why.
+FindSkipped = Callable[[Context, list[ObjectId]], Awaitable[dict[ObjectId, SkippedReminder]]]
 
 
 @dataclass(frozen=True)
 class Run:
     """One request for an operation.
 
-    Clients who were changed under the same `claim` are counted as changed and not changed again. `on_progress` is
-    called after each batch. `is_job`: it is repeated later when the service is busy, so then no client has failed; nor
-    has one with a `claim`, or while none is changed: who asked repeats it, and no client is changed twice. `total` is
-    the number of all clients of a job that changes these.
+    Clients who were changed under the same `claim` are counted as changed and not changed again. `is_job`: it is
+    repeated later when the service is busy, so then no client has failed; nor has one with a `claim`, or while none is
+    changed: who asked repeats it, and no client is changed twice. `total` is the number of all clients of a job that
+    changes these.
     """
 
     claim: Claim | None = None
-    on_progress: OnProgress | None = None
     is_job: bool = False
     total: int = 0
 
@@ -212,8 +241,9 @@ class Run:
 class Operation:
     """How clients are changed: `apply` to batches of `batch_size` or BATCH, without those that `find_invalid` names.
 
-    The claims of an operation that `erases` clients remain when they are gone. `preview` is called in a dry run, and
-    writes nothing. `report` takes the place of both: it is called for each client, and returns what changes.
+    Nor is it applied to those of `find_skipped`, who have not failed. The claims of an operation that `erases` clients
+    remain when they are gone. `preview` is called in a dry run, and writes nothing; with `rehearses` it is `apply`,
+    which is rolled back. `report` takes the place of both: it is called for each client, and returns what changes.
     `conflicts` is what a dry run has found on the days of a program, by client, as a transaction may be repeated.
     """
 
@@ -222,6 +252,8 @@ class Operation:
     batch_size: int | None = None
     erases: bool = False
     preview: Apply | None = None
+    rehearses: bool = False
+    find_skipped: FindSkipped | None = None
     report: Report | None = None
     conflicts: dict[ObjectId, list[ScheduleConflict]] = field(default_factory=dict)
 
@@ -234,6 +266,7 @@ class Result:
     ok: int = 0
     failed: list[BulkFailure] = field(default_factory=list)
     results: list[ClientChange] = field(default_factory=list)
+    skipped: list[SkippedCustomer] = field(default_factory=list)
 
     def add_failure(self, customer_id: ObjectId, code: str, message: str) -> None:
         """Add a client who was not changed."""
@@ -320,9 +353,49 @@ async def assign_metrics_set(ctx: Context, set_id: ObjectId) -> Operation:
     return Operation(lambda tx, ids: metrics.assign_many(tx, ids, set_id))
 
 
-async def send_message(_: Context, text: str) -> Operation:
-    """Return how a message is sent to clients."""
-    return Operation(lambda tx, ids: conversation.send_to_each(tx, ids, text), batch_size=_MESSAGE_BATCH)
+async def send_message(ctx: Context, message: Mapping[str, Any]) -> Operation:
+    """Return how a message is sent to clients: its `text`, or with the first name of each in place of `{firstName}`.
+
+    The names are filled in for a template, and if `fillsNames` is true. Raises NotFound for the template.
+    """
+    text, template_id = message.get("text", ""), message.get("templateId")
+    if template_id is not None:
+        text = (await message_templates.get(ctx, template_id))["text"]
+    fills_names = template_id is not None or message.get("fillsNames", False)
+
+    async def fill_in(tx: Context, ids: list[ObjectId]) -> dict[ObjectId, str]:
+        return await conversation.fill_in(tx, text, ids) if fills_names else dict.fromkeys(ids, text)
+
+    async def send(tx: Context, ids: list[ObjectId]) -> None:
+        await conversation.send_to_each(tx, await fill_in(tx, ids), deliver_at=message.get("deliverAt"))
+
+    async def find_too_long(tx: Context, ids: list[ObjectId]) -> dict[ObjectId, str]:
+        filled = await fill_in(tx, ids)
+        return {each: f"text {conversation.TOO_LONG}" for each in ids if len(filled[each]) > MAX_TEXT_LENGTH}
+
+    return Operation(send, find_too_long, batch_size=_MESSAGE_BATCH)
+
+
+async def create_check_in(ctx: Context, new: NewCheckIn) -> Operation:
+    """Return how a recurring check-in is added to clients. Raises NotFound for an unknown form or metric set."""
+    await check_ins.require_content(ctx, new)
+
+    async def create(tx: Context, ids: list[ObjectId]) -> None:
+        for customer_id in ids:
+            await check_ins.create(tx, customer_id, new)
+
+    return Operation(create, batch_size=_BATCH, rehearses=True)
+
+
+async def remind_of_forms(ctx: Context, form_id: ObjectId | None) -> Operation:
+    """Return how clients with overdue forms are reminded of them, once a day. Raises NotFound for the form."""
+    if form_id is not None:
+        await forms.get(ctx, form_id)
+    return Operation(
+        lambda tx, ids: reminders.remind_of_forms(tx, ids, form_id),
+        find_skipped=lambda tx, ids: reminders.find_not_reminded(tx, ids, form_id),
+        batch_size=_REMINDER_BATCH,
+    )
 
 
 async def erase(_: Context) -> Operation:
@@ -347,8 +420,6 @@ async def run_operation(ctx: Context, selection: Selection, operation: Operation
         for start in range(0, len(ids), size):
             batch, began = ids[start : start + size], time.monotonic()
             await _run_batch(ctx, batch, operation, run, result, dry_run=selection["dryRun"])
-            if run.on_progress is not None:
-                await run.on_progress(result.ok + len(result.failed))
             if run.is_job and operation.report is not None:
                 await asyncio.sleep(time.monotonic() - began)  # half of the time is left to others
     if result.ok and not ctx.change_ids and run.claim is not None and not selection["dryRun"]:
@@ -356,6 +427,8 @@ async def run_operation(ctx: Context, selection: Selection, operation: Operation
     response: BulkAssignmentResult = {"requested": result.requested, "ok": result.ok, "failed": result.failed}
     if operation.report is not None:
         response["results"] = result.results
+    if operation.find_skipped is not None:
+        response["skipped"] = result.skipped
     if operation.conflicts:
         response["conflicts"] = [
             cast("CustomerConflict", {"customerId": customer_id, **conflict})
@@ -370,7 +443,10 @@ async def _run_batch(
 ) -> None:
     """Apply the change to a batch in one transaction, and add what happened to each client to the result."""
     try:
-        failures, reports = await _apply(ctx, ids, operation, None if dry_run else run.claim, dry_run=dry_run)
+        if dry_run and operation.rehearses:
+            outcome = await rehearse(ctx, lambda tx: _apply(tx, ids, operation, None, dry_run=False))
+        else:
+            outcome = await _apply(ctx, ids, operation, None if dry_run else run.claim, dry_run=dry_run)
     except IdempotencyKeyReused:
         raise
     except ServiceError as error:
@@ -379,19 +455,29 @@ async def _run_batch(
         for customer_id in ids:
             result.add_failure(customer_id, error.reason.upper().replace(" ", "_"), str(error))
         return
-    result.results += [reports[customer_id] for customer_id in ids if customer_id in reports]
+    result.results += [outcome.reports[customer_id] for customer_id in ids if customer_id in outcome.reports]
     for customer_id in ids:
-        if customer_id in failures:
-            result.add_failure(customer_id, *failures[customer_id])
+        if customer_id in outcome.failures:
+            result.add_failure(customer_id, *outcome.failures[customer_id])
+        elif (code := outcome.skipped.get(customer_id)) is not None:
+            result.skipped.append({"customerId": customer_id, "code": code})
         else:
             result.ok += 1
+
+
+class _Outcome(NamedTuple):
+    """What became of a batch: who failed, with code and message, who was skipped, and what changed of the others."""
+
+    failures: dict[ObjectId, tuple[str, str]]
+    skipped: dict[ObjectId, SkippedReminder]
+    reports: dict[ObjectId, ClientChange]
 
 
 @transactional
 async def _apply(
     ctx: Context, ids: Sequence[ObjectId], operation: Operation, claim: Claim | None, *, dry_run: bool
-) -> tuple[dict[ObjectId, tuple[str, str]], dict[ObjectId, ClientChange]]:
-    """Apply the change to the clients `ids` where possible; returns code and message for the others, and the reports.
+) -> _Outcome:
+    """Apply the change to the clients `ids` where possible.
 
     Access is checked in the transaction of the change, so that every client who is counted has been changed.
     """
@@ -401,6 +487,8 @@ async def _apply(
     allowed = [customer_id for customer_id in remaining if accessible.get(customer_id)]
     invalid = {} if operation.find_invalid is None else await operation.find_invalid(ctx, allowed)
     valid = [customer_id for customer_id in allowed if customer_id not in invalid]
+    skipped = {} if operation.find_skipped is None else await operation.find_skipped(ctx, valid)
+    valid = [customer_id for customer_id in valid if customer_id not in skipped]
     if claim is not None:
         await idempotency.claim_steps(ctx, claim, valid, lambda each: None if operation.erases else each)
     apply = operation.preview if dry_run else operation.apply
@@ -417,8 +505,8 @@ async def _apply(
         if customer_id not in accessible:
             failures[customer_id] = ("NOT_FOUND", "Customer not found")
         elif not accessible[customer_id]:
-            failures[customer_id] = ("FORBIDDEN", "This client is assigned to another coach")
-    return failures, reports
+            failures[customer_id] = await bulk.explain_denial(ctx, customer_id)
+    return _Outcome(failures, skipped, reports)
 
 
 async def _iterate_selected(ctx: Context, selection: Selection) -> AsyncIterator[list[ObjectId]]:

@@ -29,7 +29,8 @@ async def get_account(ctx: Context) -> Account:
 async def update_account(ctx: Context, body: AccountChange) -> Account:
     """Change the company.
 
-    `loadUnit` is 409 while any load is stored; POST /coach/account/load-unit converts them.
+    `loadUnit` is 409 while any load is stored; POST /coach/account/load-unit converts them. `requireSecondFactor` is
+    409 `SECOND_FACTOR_MISSING` for an owner without one.
     """
     return await service.update(ctx, body)
 

@@ -11,6 +11,7 @@ from typing import Annotated, Literal, NamedTuple, NotRequired, TypeAlias, Typed
 
 from marshmallow import fields
 
+from coaching_service.core import audit
 from coaching_service.core import fields as core_fields
 from coaching_service.core.auth import Company
 from coaching_service.core.database import file_totals
@@ -31,6 +32,7 @@ from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain, Step, Steps
 from coaching_service.core.validation import Integer, Text, Timezone
 from coaching_service.people.identities import service as identities
+from coaching_service.people.second_factor import service as second_factor
 
 # --- Companies as they are sent, stored and returned ------------------------------------------------------------------
 
@@ -112,6 +114,14 @@ class ClientRights(TypedDict):
 class AccountDetails(ClientRights):
     """The fields of the company that its owner can change."""
 
+    requireSecondFactor: Annotated[
+        bool,
+        core_fields.Default(core_fields.UNSET),
+        core_fields.Description(
+            "Whether the sessions of coaches need a second factor: one that began with a password alone is 403 "
+            "`SECOND_FACTOR_REQUIRED` from the next request, but for setting one up. A new company: false."
+        ),
+    ]
     companyName: Annotated[str, Text()]
     timezone: Annotated[
         str,
@@ -160,6 +170,7 @@ class _AccountState(TypedDict):
     loadConversion: NotRequired[Annotated[LoadConversion, core_fields.Private]]
     loadsConvertedAt: NotRequired[Annotated[datetime, core_fields.Private]]
     hasOverrides: NotRequired[Annotated[bool, core_fields.Private]]
+    hasDeclined: NotRequired[Annotated[bool, core_fields.Private]]
     sandboxId: NotRequired[Annotated[ObjectId, core_fields.Private]]
     sandboxOf: NotRequired[Annotated[ObjectId, core_fields.Private]]
     suspension: NotRequired[Annotated[Suspension, core_fields.Private]]
@@ -254,7 +265,12 @@ async def create(ctx: Context) -> Account:
     company = ctx.caller.company
     fields = {"companyName": company.name, "timezone": company.timezone, "loadUnit": company.load_unit}
     rights = dict.fromkeys(core_fields.names_of(ClientRights), True)
-    settings = {"notifications": {"messages": True}, "attention": DEFAULT_ATTENTION, **rights}
+    settings = {
+        "notifications": {"messages": True},
+        "attention": DEFAULT_ATTENTION,
+        "requireSecondFactor": False,
+        **rights,
+    }
     sandbox = {"sandboxOf": company.sandbox_of} if company.is_sandbox else {}
     held = {"holdsMail": True} if company.holds_mail else {}
     private = {"keepsLoads": False, "hasOverrides": False, **sandbox, **held}
@@ -282,6 +298,8 @@ def to_company(account: Account, *, even_suspended: bool = False) -> Company:
         account.get("holdsMail", False),
         "loadConversion" in account,
         account.get("loadsConvertedAt"),
+        account["requireSecondFactor"],
+        account.get("hasDeclined", False),
     )
 
 
@@ -309,7 +327,8 @@ async def get_storage(ctx: Context) -> StorageUsage:
 async def update(ctx: Context, change: AccountChange) -> Account:
     """Change the company and return it.
 
-    Raises Conflict if it has changed since `change["version"]`, or if `loadUnit` changes while any load is stored.
+    Raises Conflict if it has changed since `change["version"]`, if `loadUnit` changes while any load is stored, or if
+    the owner requires a second factor without having one.
     """
     settings = {"attention": change.get("attention", {}), "notifications": change.get("notifications", {})}
     fields: dict[str, object] = {name: value for name, value in change.items() if name not in ("version", *settings)}
@@ -321,6 +340,8 @@ async def update(ctx: Context, change: AccountChange) -> Account:
         if version not in (None, current["version"]):
             raise version_conflict()
         return current
+    if change.get("requireSecondFactor") and not await second_factor.has_any(ctx, ctx.caller.id):
+        raise Conflict("Set up a second factor of your own first", code="SECOND_FACTOR_MISSING")
     unit = change.get("loadUnit", current["loadUnit"])
     if unit != current["loadUnit"] and await has_stored_loads(ctx):
         await ctx.publish(LoadUnitChanged(unit))
@@ -328,6 +349,7 @@ async def update(ctx: Context, change: AccountChange) -> Account:
     account = await companies.update(ctx, {}, {"$set": fields}, version=version)
     if account is None:
         raise NotFound("company")
+    await audit.record(ctx, "account.changed", ctx.company_id, ", ".join(sorted(fields)))
     if any(name.partition(".")[0] in _FIGURE_SETTINGS for name in fields):
         await ctx.publish(FigureSettingsChanged())
     return account
@@ -385,6 +407,12 @@ async def record_overrides(ctx: Context) -> None:
     """Record that the company changes shared exercises, before the first change is stored."""
     if not ctx.caller.company.has_overrides:
         await companies.set_derived(ctx, {}, {"$set": {"hasOverrides": True}})
+
+
+async def record_declined(ctx: Context) -> None:
+    """Record that a client turns off assistants or applications, in the caller's transaction."""
+    if not ctx.caller.company.has_declined:
+        await companies.set_derived(ctx, {}, {"$set": {"hasDeclined": True}})
 
 
 async def erase(ctx: Context, password: str) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, Literal, NotRequired, TypedDict, get_args
+from datetime import date, datetime
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, get_args
 
 from marshmallow import fields
 
@@ -14,7 +14,7 @@ from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Default, Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import PartQuery
-from coaching_service.core.query import QueryInteger
+from coaching_service.core.query import QueryInteger, QueryTime
 from coaching_service.core.validation import Choice, Output
 from coaching_service.people.customers.models import NamedCustomer
 
@@ -153,3 +153,22 @@ RECORD_NAMES: dict[str, str] = {
     FASTEST: "Fastest",
     LEAST_ASSISTANCE: "Least assistance",
 }
+
+
+# --- Arguments of tools -----------------------------------------------------------------------------------------------
+
+
+class Since(QueryTime):
+    """A time, or a date, which is loaded as a date: its first moment depends on the company's time zone."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.metadata = {name: value for name, value in self.metadata.items() if name != "format"}  # a date has another
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> Any:
+        if isinstance(value, str) and len(value) == len("2026-03-02"):
+            try:
+                return date.fromisoformat(value)
+            except ValueError:
+                raise self.make_error("invalid") from None
+        return super()._deserialize(value, attr, data, **options)

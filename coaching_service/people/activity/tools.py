@@ -28,7 +28,6 @@ from coaching_service.people.account.service import LOAD_UNITS, convert_stored_l
 from coaching_service.people.activity import models, service
 from coaching_service.people.activity.models import ActivityType, ChangedEvent
 from coaching_service.people.activity.service import ActivityEventPage, CompanyEventList
-from coaching_service.people.activity.tool_schemas import Since
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.changes import service as changes
 from coaching_service.people.changes.models import PLACES, ChangeList, ChangeSummary, DocumentValues
@@ -53,7 +52,7 @@ class ActivityPage(arguments.ToolPage):
     """Whose activity, since when, and which page of it."""
 
     customerId = validation.Identifier(**arguments.optional("Without it all clients."))
-    since = Since(
+    since = models.Since(
         load_default=None,
         allow_none=True,
         metadata={"description": "From this date or time (ISO 8601) on.", "maxLength": 40},

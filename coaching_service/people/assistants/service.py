@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, cast
 
 import structlog
 
@@ -33,6 +34,7 @@ from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound, Unauthorized
+from coaching_service.core.events import DomainEvent
 from coaching_service.core.fields import Description, Private, private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import service as account
@@ -40,6 +42,16 @@ from coaching_service.people.account.service import Account
 from coaching_service.people.team import service
 from coaching_service.people.team import service as team
 from coaching_service.people.team.service import Coach, CoachRemoved
+
+
+@dataclass(frozen=True)
+class ApplicationAllowed(DomainEvent):
+    """A coach has allowed an application over REST these scopes."""
+
+    client_id: str
+    grant_id: ObjectId
+    scopes: frozenset[str]
+
 
 # --- OAuth grants as they are stored and returned: of assistants over MCP, of applications over REST ------------------
 
@@ -148,7 +160,7 @@ _MAX_TOKENS = 20
 
 grants = Documents[StoredGrant](
     "assistantGrants",
-    (Index(("coachId", "createdAt")), Index(("createdAt", "_id"))),
+    (Index(("coachId", "createdAt")), Index(("createdAt", "_id")), Index(("clientId",))),
     private=private_of(StoredGrant),
     secret=True,
     global_indexes=(
@@ -191,9 +203,29 @@ async def find(services: Services, where: Filter) -> StoredGrant | None:
     return grant  # type: ignore[no-any-return]  # the driver's documents are untyped
 
 
-async def delete_by_id(services: Services, grant_id: ObjectId) -> None:
+async def _end(services: Services, grant: StoredGrant) -> None:
     """Delete a grant of any company that was found by one of its secrets."""
-    await grants.across_companies(services).delete_one({"_id": grant_id})
+    if (await grants.across_companies(services).delete_one({"_id": grant["_id"]})).deleted_count:
+        await _record_ended_elsewhere(services, [grant])
+
+
+async def _record_ended_elsewhere(services: Services, ended: Sequence[StoredGrant]) -> None:
+    """Store in the audit logs of their companies, which no caller belongs to, which grants have ended."""
+    for company_id in {grant["companyId"] for grant in ended}:
+        with suppress(NotFound):  # the company is deleted
+            ctx = Context(services, await team.get_owner(services, company_id), interface="system")
+            await _record_ended(ctx, [grant for grant in ended if grant["companyId"] == company_id])
+
+
+_EndedGrant: TypeAlias = core_fields.Part[StoredGrant, Literal["_id", "clientName", "restScopes"]]
+
+
+async def _record_ended(ctx: Context, ended: Sequence[_EndedGrant]) -> None:
+    """Store in the audit log which assistants and applications have no access any more."""
+    for each in ended:
+        is_assistant = each.get("restScopes") is None
+        action: audit.AuditAction = "assistant.revoked" if is_assistant else "application.revoked"
+        await audit.record(ctx, action, each["_id"], each["clientName"])
 
 
 async def _exchange_code(
@@ -347,11 +379,14 @@ async def create_grant(
         "lastUsedAt": None,
         "expiresAt": now() + CODE_LIFETIME,
     }
+    allowed = [scope for scope in request.rest_scopes if scope in rest_scopes]
     if request.rest_scopes:
-        fields["restScopes"] = [scope for scope in request.rest_scopes if scope in rest_scopes]
+        fields["restScopes"] = allowed
     grant = await grants.insert(ctx, fields)
-    action = "application.allowed" if request.rest_scopes else "assistant.granted"
-    await audit.record(ctx, action, grantId=grant["_id"], clientName=request.client_name)
+    if request.rest_scopes:
+        await ctx.publish(ApplicationAllowed(request.client_id, grant["_id"], frozenset(allowed)))
+    action: audit.AuditAction = "application.allowed" if request.rest_scopes else "assistant.allowed"
+    await audit.record(ctx, action, grant["_id"], request.client_name)
     return authorization_code
 
 
@@ -408,7 +443,7 @@ def _require_resource(grant: StoredGrant, *, for_tools: bool) -> None:
 
 
 async def _reject_replayed_code(services: Services, grant: StoredGrant) -> GrantRejected:
-    await delete_by_id(services, grant["_id"])
+    await _end(services, grant)
     log.warning("authorization code used twice", grant=str(grant["_id"]), company=str(grant["companyId"]))
     return GrantRejected("The code has been used; the tokens it was exchanged for have been revoked")
 
@@ -434,7 +469,7 @@ async def refresh_tokens(services: Services, token: str, client_id: str, *, for_
     access, renewed = _new_access_token(grant), f"{family}.{new_token()}"
     hashes = (token_hash(token), token_hash(renewed), token_hash(access))
     if not await rotate(services, grant["_id"], *hashes):
-        await delete_by_id(services, grant["_id"])
+        await _end(services, grant)
         log.warning("spent refresh token", grant=str(grant["_id"]), company=str(grant["companyId"]))
         raise GrantRejected("The refresh token has been used; its grant has been revoked")
     return _pair(grant, access, renewed)
@@ -443,7 +478,7 @@ async def refresh_tokens(services: Services, token: str, client_id: str, *, for_
 async def _require_coach(services: Services, grant: StoredGrant) -> None:
     """Raise GrantRejected, and delete the grant, if its coach or company is deleted; CompanySuspended."""
     if await team.get_principal(services, grant["coachId"]) is None:
-        await delete_by_id(services, grant["_id"])
+        await _end(services, grant)
         raise GrantRejected("The coach who gave consent no longer exists")
 
 
@@ -452,7 +487,7 @@ async def revoke_token(services: Services, token: str, client_id: str) -> None:
     grant = await find(services, {"familyHash": token_hash(token.partition(".")[0])})
     grant = grant or await find(services, {"access.hash": token_hash(token)})
     if grant is not None and grant["clientId"] == client_id:
-        await delete_by_id(services, grant["_id"])
+        await _end(services, grant)
 
 
 async def authenticate(services: Services, access_token: str) -> Principal:
@@ -503,6 +538,7 @@ def _to_principal(grant: GrantWithCoach) -> Principal:
             read_only=not any(scope == WEBHOOKS_SCOPE or scope.endswith(":write") for scope in rest_scopes),
             restricted=True,
             application=grant["clientName"],
+            oauth_client_id=grant["clientId"],
         )
     scopes = with_scopes(grant)["scopes"]
     return replace(
@@ -515,6 +551,32 @@ def _to_principal(grant: GrantWithCoach) -> Principal:
         restricted="change" not in scopes,
         application=grant["clientName"],
     )
+
+
+# --- Consents to applications, for what goes on without a token: webhooks ---------------------------------------------
+
+
+async def list_companies(ctx: Context, client_id: str, scope: str) -> set[ObjectId]:
+    """Return the companies where a consent to a scope of an application lasts."""
+    where = _consents(client_id, scope)
+    return set(await grants.across_companies(ctx.services).distinct("companyId", where, session=ctx.session))
+
+
+async def has_consent(ctx: Context, client_id: str, scope: str, *, without: ObjectId | None = None) -> bool:
+    """Return whether a consent to a scope of an application lasts in the company, other than `without`."""
+    where = _consents(client_id, scope) | {"_id": {"$ne": without}}
+    return await grants.find_one(ctx, where, ("_id",)) is not None
+
+
+async def list_principals(ctx: Context, client_id: str, scope: str) -> list[Principal]:
+    """Return the coaches of the company who allow an application a scope, as principals narrowed by their consents."""
+    allowed = await grants.find(ctx, _consents(client_id, scope), sort=("createdAt",), fields=("_id",))
+    loaded = [await load_principal(ctx.services, grant["_id"]) for grant in allowed]
+    return [principal for principal in loaded if principal is not None]
+
+
+def _consents(client_id: str, scope: str) -> Filter:
+    return {"clientId": client_id, "restScopes": scope} | is_unexpired()
 
 
 # --- Managing grants -------------------------------------------------------------------------------------------------
@@ -542,27 +604,33 @@ async def is_connected(ctx: Context, grant_id: ObjectId) -> bool:
 @transactional
 async def revoke(ctx: Context, grant_id: ObjectId) -> None:
     """Delete a grant: its tokens fail from the next request. Raises NotFound if the caller has no such grant."""
-    if await grants.delete(ctx, _manageable(ctx) | _OF_ASSISTANTS | {"_id": grant_id}) is None:
+    if (grant := await grants.delete(ctx, _manageable(ctx) | _OF_ASSISTANTS | {"_id": grant_id})) is None:
         raise NotFound("assistant")
-    await audit.record(ctx, "assistant.revoked", grantId=grant_id)
+    await _record_ended(ctx, [grant])
 
 
 @transactional
 async def revoke_application(ctx: Context, grant_id: ObjectId) -> None:
     """Delete the grant of an application over REST: its tokens fail from the next request. Raises NotFound."""
-    if await grants.delete(ctx, _manageable(ctx) | _OF_APPLICATIONS | {"_id": grant_id}) is None:
+    if (grant := await grants.delete(ctx, _manageable(ctx) | _OF_APPLICATIONS | {"_id": grant_id})) is None:
         raise NotFound("application")
-    await audit.record(ctx, "application.revoked", grantId=grant_id)
+    await _record_ended(ctx, [grant])
 
 
 async def revoke_all_of_client(services: Services, client_id: str) -> None:
     """Delete the grants of an OAuth application that is deleted, of all companies."""
-    await grants.across_companies(services).delete_many({"clientId": client_id})
+    of_client = {"clientId": client_id}
+    ended: list[Any] = await grants.across_companies(services).find(of_client).to_list(None)
+    await grants.across_companies(services).delete_many(of_client)
+    await _record_ended_elsewhere(services, ended)
 
 
 async def revoke_all_of_coach(ctx: Context, coach_id: ObjectId) -> None:
     """Delete every grant of a coach, in the caller's transaction."""
-    await grants.delete_many(ctx, {"coachId": coach_id})
+    of_coach = {"coachId": coach_id}
+    ended = await grants.find(ctx, of_coach, fields=("clientName", "restScopes"))
+    await grants.delete_many(ctx, of_coach)
+    await _record_ended(ctx, ended)
 
 
 async def revoke_grants_of_coach(ctx: Context, event: CoachRemoved) -> None:

@@ -87,7 +87,7 @@ async def find_event(ctx: Context, event_id: str) -> change_models.Event | None:
         return None
     position = change["seq"] + int(number) - 1
     numbered = cast("NumberedChange", change)
-    events = _events_of(numbered, position, await change_models.load_visibility(ctx), ())
+    events = _events_of(ctx, numbered, position, await change_models.load_visibility(ctx), ())
     return next((event for event in events if event["id"] == event_id), None)
 
 
@@ -150,7 +150,7 @@ async def _read_events(
     for _ in range(_MAX_READS):
         read = await read_changes(position, size)
         for change in read.changes:
-            for event in _events_of(change, position, visibility, types):
+            for event in _events_of(ctx, change, position, visibility, types):
                 events.append(event)
                 position = event["seq"]
                 if len(events) == limit:
@@ -163,7 +163,7 @@ async def _read_events(
 
 
 def _events_of(
-    change: NumberedChange, position: int, visibility: Visibility, types: Collection[EventType]
+    ctx: Context, change: NumberedChange, position: int, visibility: Visibility, types: Collection[EventType]
 ) -> list[change_models.Event]:
     if (author := change["actor"]) is None:
         return []
@@ -182,6 +182,7 @@ def _events_of(
             "changeId": change_id,
             "type": event["type"],
             "createdAt": change["createdAt"],
+            "companyId": ctx.company_id,
             "customerId": event["customerId"],
             "actor": actor,
             "data": event["data"],
@@ -382,6 +383,14 @@ class MessageNotificationData(TypedDict):
     messageId: Annotated[ObjectId, Description("The message.")]
 
 
+class MediaNotificationData(TypedDict):
+    """The video or picture, and the item it is of."""
+
+    mediaId: Annotated[ObjectId, Description("The video or picture.")]
+    wblockId: Annotated[ObjectId, Description("The workout block.")]
+    witemId: Annotated[ObjectId, Description("The item.")]
+
+
 class _Absence(TypedDict):
     availabilityId: Annotated[ObjectId, Description("The period.")]
     kind: Annotated[AvailabilityKind, Description("Why.")]
@@ -456,6 +465,21 @@ class ProposalDecidedNotificationData(_Proposal):
     ]
 
 
+# --- the team --------------------------------------------------------------------------------------------------------
+
+
+class EmployeeNotificationData(TypedDict):
+    """The employee."""
+
+    employeeId: Annotated[ObjectId, Description("The employee.")]
+
+
+class KeyNotificationData(TypedDict):
+    """The API key."""
+
+    keyId: Annotated[ObjectId, Description("The API key.")]
+
+
 _DATA: Mapping[EventType, type] = {
     "workout.completed": WorkoutNotificationData,
     "item.logged": ItemLoggedNotificationData,
@@ -479,6 +503,7 @@ _DATA_OF_KIND: Mapping[str, type] = {
     "plan": PlanNotificationData,
     "note": NoteNotificationData,
     "message": MessageNotificationData,
+    "media": MediaNotificationData,
     "check_in": CheckInNotificationData,
     "availability": AvailabilityNotificationData,
     "form": FormNotificationData,
@@ -486,6 +511,8 @@ _DATA_OF_KIND: Mapping[str, type] = {
     "template": TemplateNotificationData,
     "history": HistoryNotificationData,
     "attention": AttentionNotificationData,
+    "employee": EmployeeNotificationData,
+    "key": KeyNotificationData,
 }
 
 
@@ -510,10 +537,11 @@ class _ChangedFields(TypedDict):
     ]
 
 
-_EVENT = output_of(change_models.Event, first=("id", "seq", "changeId", "type", "createdAt"))
+_EVENT = output_of(change_models.Event, first=("id", "seq", "changeId", "type", "createdAt", "companyId"))
 
 
-def _data_schema(event_type: EventType) -> type[Schema]:
+def data_schema(event_type: EventType) -> type[Schema]:
+    """Return the schema of the data of a type of event."""
     data = data_of(event_type)
     if not event_type.endswith(".updated"):
         return output_of(data)
@@ -521,19 +549,22 @@ def _data_schema(event_type: EventType) -> type[Schema]:
     return output_of(_ChangedFields, output_of(data), name=name, description=f"{data.__doc__} And what changed of it.")
 
 
-def _event(event_type: EventType) -> type[Schema]:
+def event_schema(event_type: EventType) -> type[Schema]:
     """Return the schema of an event of one type, such as `WorkoutCompletedNotification`."""
     words = event_type.replace(".", "_").split("_")
     attributes = {
         "__doc__": f"An event of the type `{event_type}`.",
         "type": Choice(event_type),
-        "data": fields.Nested(_data_schema(event_type)),
+        "data": fields.Nested(data_schema(event_type)),
     }
     return type("".join(word.capitalize() for word in words) + "Notification", (_EVENT,), attributes)
 
 
+EVENT = Variant({event_type: event_schema(event_type) for event_type in EVENT_TYPES})
+
+
 class _Events(Output):
-    docs = fields.List(Variant({event_type: _event(event_type) for event_type in EVENT_TYPES}))
+    docs = fields.List(EVENT)
 
 
 EventList = output_of(change_models.EventPage, _Events, name="EventList")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, TypedDict, cast
 
@@ -13,7 +13,7 @@ from coaching_service.core.changes.models import StoredChange, StoredEvent
 from coaching_service.core.database import recording
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.field_changes import DocumentFields
-from coaching_service.core.events import EVENT_TYPES, EventType, EventValue
+from coaching_service.core.events import EVENT_TYPES, OWNER_EVENTS, EventType, EventValue
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Default, Description
 from coaching_service.core.ids import ObjectId
@@ -176,6 +176,12 @@ class EventQuery(TypedDict):
     ]
 
 
+class SampleQuery(TypedDict):
+    """Which samples of events to return."""
+
+    types: Annotated[list[EventType], Default([]), Description("Repeatable; only samples of these types.")]
+
+
 class EventActor(recording.Author):
     """The author of an event, and what was used."""
 
@@ -196,6 +202,7 @@ class Event(TypedDict):
     changeId: Annotated[ObjectId, Description("The change it is part of: GET /coach/changes/{changeId}.")]
     type: EventType
     createdAt: Annotated[datetime, Description("When it was recorded.")]
+    companyId: Annotated[ObjectId, Description("The company it happened in.")]
     customerId: Annotated[ObjectId | None, Description("The client it is about, if any.")]
     actor: Annotated[EventActor, fields.Nested(_EVENT_ACTOR)]
     data: Annotated[dict[str, EventValue], fields.Dict()]
@@ -219,6 +226,7 @@ AREAS = {
     "workout": auth.PROGRAMS,
     "group_program": auth.CUSTOMERS,
     "template": auth.PROGRAMS,
+    "message_template": auth.CUSTOMERS,
     "exercise": auth.EXERCISES,
     "exercise_override": auth.EXERCISES,
     "form": auth.FORMS,
@@ -230,6 +238,7 @@ AREAS = {
     "plan": auth.NUTRITION,
     "nutrition_plan": auth.NUTRITION,
 }
+_ANY_CLIENT = ObjectId("0" * 24)  # only areas are asked
 # The areas that have permissions of their own for what belongs to a client.
 _AREAS_OF_CLIENTS = (auth.FORMS, auth.METRICS, auth.NUTRITION)
 # The recorded fields of the items of workouts that belong to an area.
@@ -239,7 +248,8 @@ RECORDED_FIELDS = {"answers": auth.FORMS, "values": auth.METRICS}
 async def load_visibility(ctx: Context) -> auth.Visibility:
     """Return what the caller, a coach, may see now."""
     in_scope = await customers.list_ids_in_scope(ctx)
-    return auth.Visibility(ctx.caller.permissions, None if in_scope is None else frozenset(in_scope))
+    customer_ids = None if in_scope is None else frozenset(in_scope)
+    return auth.Visibility(ctx.caller.permissions, customer_ids, is_owner=ctx.caller.is_unrestricted_owner)
 
 
 def area_of(kind: str, customer_id: ObjectId | None) -> auth.Area | None:
@@ -248,8 +258,20 @@ def area_of(kind: str, customer_id: ObjectId | None) -> auth.Area | None:
     return area if customer_id is None or area in _AREAS_OF_CLIENTS else None
 
 
+def areas_of_type(event_type: EventType) -> Sequence[auth.Area]:
+    """Return the areas that may have to be seen for the events of a type, of any client and of the company."""
+    kind = event_type.partition(".")[0]
+    if kind == "attention":
+        return [*set(AREA_OF_REASON.values())]
+    is_of_clients = kind == "workout" or event_type in ("program.assigned", "program.ended")
+    area = area_of(kind, _ANY_CLIENT if is_of_clients else None)
+    return [] if area is None else [area]
+
+
 def allows_event(visibility: auth.Visibility, event: StoredEvent) -> bool:
     """Return whether the caller may see an event."""
+    if event["type"] in OWNER_EVENTS:
+        return visibility.is_owner
     customer_id, kind = event["customerId"], event["type"].partition(".")[0]
     area = area_of(kind, customer_id)
     if kind == "attention":
@@ -275,6 +297,8 @@ def limit_change(visibility: auth.Visibility, change: StoredChange) -> StoredCha
     documents = [each for each in change["documents"] if visibility.allows(area=area_of(each["kind"], client))]
     events = [event for event in change["events"] if allows_event(visibility, event)]
     if client is None:
+        if change["events"] and not events and not documents:
+            return None
         return change if len(documents) == len(change["documents"]) else None
     if not documents and not events and (change["documents"] or change["events"]):
         return None

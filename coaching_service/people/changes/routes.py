@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth import CUSTOMERS, coach
+from coaching_service.core.auth import CUSTOMERS, WEBHOOKS, coach, coach_with_any
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, CursorExpired, NotFound
 from coaching_service.core.events import Accepted
-from coaching_service.core.http.routes import Routes
+from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.changes import events, models, service
-from coaching_service.people.changes.events import EventList
+from coaching_service.people.changes import events, models, samples, service
+from coaching_service.people.changes.events import EVENT, EventList
 
 _PATHS = {"changeId": "The change, or the batch of a bulk operation."}
 routes = Routes("/coach", tag="Changes", path_descriptions=_PATHS)
@@ -62,13 +62,23 @@ async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None) ->
     return await service.undo_or_begin_job(ctx, change_id, claim)
 
 
+@routes.get("/events/samples", access=coach_with_any(CUSTOMERS.VIEW, WEBHOOKS), returns=list_of(EVENT))
+async def list_event_samples(_: Context, query: models.SampleQuery) -> list[models.Event]:
+    """List a sample of each type of event.
+
+    All fields that its data can have, with invented identifiers that are always the same: for programs that have to
+    know what they will receive.
+    """
+    return samples.list_samples(query["types"])
+
+
 @routes.get("/events", access=coach(CUSTOMERS.VIEW), returns=EventList, errors=(CursorExpired,), request_class="held")
 async def list_events(ctx: Context, query: models.EventQuery) -> models.EventPage:
     """List events, oldest first; with `wait`, wait for the next one.
 
     Events are available for 30 days. Those about clients or areas that the caller may not see are left out.
     """
-    return await events.list_events(
+    page = await events.list_events(
         ctx,
         limit=query["limit"],
         after=query["after"],
@@ -76,3 +86,6 @@ async def list_events(ctx: Context, query: models.EventQuery) -> models.EventPag
         customer_id=query["customerId"],
         wait=query["wait"],
     )
+    if page["docs"]:
+        ctx.clients_seen.add(query["customerId"])
+    return page

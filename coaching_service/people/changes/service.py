@@ -12,14 +12,13 @@ from typing import Any, Literal
 
 from coaching_service.core import auth, errors, idempotency
 from coaching_service.core.changes import history, undo
-from coaching_service.core.changes.log import interface_of
 from coaching_service.core.changes.models import ChangedDocument, DocumentPatch, StoredChange
 from coaching_service.core.changes.numbering import batches
 from coaching_service.core.changes.undo import public_values
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.database.field_changes import DocumentFields
-from coaching_service.core.database.recording import Action, Interface
+from coaching_service.core.database.recording import Action, Interface, interface_of
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.events import Accepted, DomainEvent, EventType
 from coaching_service.core.idempotency import Claim
@@ -48,6 +47,7 @@ _NAMES = {
     "hidden_day": ("hidden day", "hidden days"),
     "group_program": ("program of a group", "programs of groups"),
     "metrics_set": ("metric set", "metric sets"),
+    "message_template": ("message template", "message templates"),
     "metrics_assignment": ("metric set of a client", "metric sets of clients"),
     "check_in": ("recurring check-in", "recurring check-ins"),
     "metric_value": ("metric value", "metric values"),
@@ -105,6 +105,7 @@ async def list_changes(
     visibility = await change_models.load_visibility(ctx)
     if not visibility.allows(customer_id=customer_id):
         return {"docs": [], "nextCursor": None, "hasMore": False}
+    ctx.clients_seen.add(customer_id)
     bound, size = list_part.condition(), limit + 1
     page: list[StoredChange] = []
     last: StoredChange | None = None
@@ -153,6 +154,7 @@ async def get_change(ctx: Context, change_id: ObjectId) -> change_models.ChangeD
     """Return a change with the values before and after. Raises NotFound if the caller may not see such a change."""
     visibility = await change_models.load_visibility(ctx)
     change = await find_visible(ctx, change_id, visibility)
+    ctx.clients_seen.add(change["customerId"])
     patch = await history.load_patches(ctx, [change])
     documents = [
         _values(visibility, reference, document, patch)
@@ -678,8 +680,8 @@ def _reverse_permissions(change: StoredChange) -> Iterator[str]:
             yield _reverse_permission(change_models.AREAS[document["kind"]], document)
 
 
-# Of a program, of a shared exercise, and of the clients of a group.
-_PARTS = {"workout", "exercise_override", "group_program"}
+# Of a program, of a shared exercise, of the clients of a group, and of conversations.
+_PARTS = {"workout", "exercise_override", "group_program", "message_template"}
 
 
 def _reverse_permission(area: auth.Area, document: ChangedDocument) -> str:

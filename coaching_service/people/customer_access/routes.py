@@ -8,7 +8,7 @@ from coaching_service.core.errors import CompanySuspended, Conflict, SignInRejec
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customer_access import service
-from coaching_service.people.customer_access.models import CustomerPassword, FirstAccess
+from coaching_service.people.customer_access.service import CustomerPassword, FirstAccess
 from coaching_service.people.customers.models import CustomerProfile
 from coaching_service.people.customers.schemas import Customer
 from coaching_service.people.sessions.models import AccessToken, Confirmation, SignedIn
@@ -82,3 +82,13 @@ async def set_customer_password(ctx: Context, customer_id: ObjectId, body: Custo
     All of the client's sessions end.
     """
     return await service.set_password(ctx, customer_id, body["password"])
+
+
+@routes.delete("/coach/customers/{customerId}/second-factor", access=session_only(CUSTOMERS.EDIT), locks="customer")
+async def reset_customer_second_factor(ctx: Context, customer_id: ObjectId) -> None:
+    """Remove a client's second factor.
+
+    For a client who has lost the device and the recovery codes. The client's sessions end, and the client gets a
+    mail.
+    """
+    await service.reset_second_factor(ctx, customer_id)

@@ -5,25 +5,58 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Annotated, NotRequired, TypedDict
 
 from coaching_service.core import audit, errors
 from coaching_service.core.auth import Principal
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.transactions import transactional
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.mail import MailBody, NewMail, subject_with
+from coaching_service.core.validation import Email, Text
 from coaching_service.people import invitations
 from coaching_service.people.customers import service
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer, CustomerProfile, CustomersCreated
 from coaching_service.people.identities import models
 from coaching_service.people.identities import service as identities
-from coaching_service.people.identities.passwords import hash_password
-from coaching_service.people.sessions import passwords
+from coaching_service.people.identities.passwords import NewPassword, hash_password
+from coaching_service.people.second_factor import service as second_factor
+from coaching_service.people.sessions import own_second_factor, passwords
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.models import AccessToken, SignedIn
 from coaching_service.people.team import service as team
+
+# --- Requests about a client's access ---------------------------------------------------------------------------------
+
+
+class FirstAccess(TypedDict):
+    """A client's first access."""
+
+    token: Annotated[str, Text(max_length=100)]
+    password: Annotated[str, NewPassword()]
+    email: NotRequired[Annotated[str | None, Email()]]
+
+
+class CustomerPassword(TypedDict):
+    """A password set by the coach."""
+
+    password: Annotated[str, NewPassword()]
+
+
+class DeclineLink(TypedDict):
+    """The token of a link in an invitation."""
+
+    token: Annotated[str, Text(max_length=500), Default("")]
+
+
+class DeclinePage(DeclineLink):
+    """The company whose invitations the token declines; None if the token is not valid."""
+
+    company: str | None
+
 
 # --- Invitation ------------------------------------------------------------------------------------------------------
 
@@ -105,10 +138,11 @@ def _email_missing(message: str) -> errors.InvalidFields:
 # --- First access ----------------------------------------------------------------------------------------------------
 
 
-async def is_token_valid(ctx: Context, token: str) -> bool:
-    """Return whether a first-access token, returned or mailed, is still valid."""
+async def find_invited(ctx: Context, token: str) -> Principal | None:
+    """Return the client of a first-access token, returned or mailed; None if it is no longer valid."""
     token, _ = _split(token)
-    return bool(token) and await service.find_by_first_access_token(ctx.services, token) is not None
+    customer = await service.find_by_first_access_token(ctx.services, token) if token else None
+    return customer and await service.load_principal(ctx.services, customer["companyId"], customer["_id"])
 
 
 async def complete_first_access(ctx: Context, token: str, password: str, email: str | None) -> SignedIn:
@@ -116,7 +150,7 @@ async def complete_first_access(ctx: Context, token: str, password: str, email: 
 
     The client signs in by `email`, else by the e-mail address that the coach entered. A token that was mailed to this
     address confirms it. Raises SignInRejected if the token is unknown or used, InvalidFields if there is no e-mail
-    address, Conflict if it is already used to sign in.
+    address, Conflict if it is already used to sign in, SecondFactorRequired as sessions.sign_in.
     """
     client_ctx = await choose_password(ctx, token, password, email)
     return await sessions.create_session(client_ctx, client_ctx.caller.id, "customer")
@@ -137,6 +171,9 @@ async def choose_password(ctx: Context, token: str, password: str, email: str | 
     client_ctx = ctx.acting_as(principal)
     is_confirmed = identities.confirms_email(ctx.services, signature, token, sign_in_email)
     await _use_token(client_ctx, token, sign_in_email, await hash_password(password), is_confirmed=is_confirmed)
+    # A client who has lost the e-mail address to another user signed in before, and still has the second factor.
+    if (verified := await identities.find_verified(client_ctx, principal.id)) is not None:
+        await second_factor.require_none(client_ctx, verified)
     return client_ctx
 
 
@@ -171,7 +208,7 @@ async def impersonate(ctx: Context, customer_id: ObjectId) -> AccessToken:
     customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "customerRoleData.isArchived"))
     if customer["customerRoleData"]["isArchived"]:
         raise errors.Conflict("An archived client cannot sign in or be impersonated", code="CUSTOMER_ARCHIVED")
-    await audit.record(ctx, "customer.impersonated", about=customer_id)
+    await audit.record(ctx, "client.impersonated", customer_id, customer_id=customer_id)
     return await sessions.impersonate(ctx, customer_id)
 
 
@@ -198,8 +235,18 @@ async def _set_password(ctx: Context, customer_id: ObjectId, password_hash: str)
         client = replace(ctx.caller, id=customer_id, role="CUSTOMER", name=customer["name"])
         await passwords.report_change(ctx, client, f"by {ctx.caller.name}")
     await sessions.end_sessions(ctx, customer_id)
-    await audit.record(ctx, "customer.password_set", about=customer_id)
+    await audit.record(ctx, "client.password_set", customer_id, customer_id=customer_id)
     return customer
+
+
+async def reset_second_factor(ctx: Context, customer_id: ObjectId) -> None:
+    """Remove a client's second factor, and end all of the client's sessions.
+
+    Raises NotFound, Forbidden as customers.get_visible.
+    """
+    customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "name"))
+    client = replace(ctx.caller, id=customer_id, role="CUSTOMER", name=customer["name"])
+    await own_second_factor.reset(ctx, client)
 
 
 # --- Declining the invitations of a company, by the link in one of them -----------------------------------------------

@@ -12,15 +12,16 @@ from typing import Any, Literal, cast
 
 from marshmallow import fields
 
-from coaching_service.core import validation
+from coaching_service.core import search, validation
 from coaching_service.core.auth import CUSTOMERS, coach, require_permission, token_hash
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import FieldError
+from coaching_service.core.errors import ClientDeclined, FieldError
 from coaching_service.core.external_identity import Upserted, stored_identity, upsert
 from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.independent_entries import InvalidEntry
 from coaching_service.core.mcp import results as mcp_results
 from coaching_service.core.mcp.arguments import Arguments, optional
 from coaching_service.core.mcp.tools import Tools
@@ -160,7 +161,8 @@ async def add_many(ctx: Context, documents: Sequence[customer_models.NewCustomer
 
     Their trainers are not checked and CustomersCreated is not published: no invitation is sent.
     """
-    await store.customers.insert_many(ctx, documents, recorded=False)
+    stored = await store.customers.insert_many(ctx, documents, recorded=False)
+    await search.store_entries(ctx, store.customers, stored)
     await counters.count(ctx, documents, 1)
 
 
@@ -194,7 +196,7 @@ async def upsert_external(
 
 _NOT_CHANGED = ("externalId", "sendInvitation", "version")
 
-Entry = customer_models.CustomerUpsert | customer_models.InvalidEntry
+Entry = customer_models.CustomerUpsert | InvalidEntry
 
 
 @dataclass(frozen=True)
@@ -229,7 +231,7 @@ async def save_many(
     accepted = [
         (index, entry)
         for index, entry in enumerate(entries)
-        if not isinstance(entry, customer_models.InvalidEntry) and "errors" not in results[index]
+        if not isinstance(entry, InvalidEntry) and "errors" not in results[index]
     ]
     updated = [
         (index, entry, known[entry["externalId"]]) for index, entry in accepted if entry.get("externalId") in known
@@ -270,12 +272,9 @@ async def save_and_compare(
     Entries have `archived` for `isArchived`.
     """
     entries = [_with_archiving(entry) for entry in entries]
-    compared = [entry for entry in entries if not isinstance(entry, customer_models.InvalidEntry) and "name" in entry]
+    compared = [entry for entry in entries if not isinstance(entry, InvalidEntry) and "name" in entry]
     duplicates = iter(await find_duplicates(ctx, compared))
-    by_index = [
-        [] if isinstance(entry, customer_models.InvalidEntry) or "name" not in entry else next(duplicates)
-        for entry in entries
-    ]
+    by_index = [[] if isinstance(entry, InvalidEntry) or "name" not in entry else next(duplicates) for entry in entries]
     result = await save_many(ctx, entries, on_conflict)
     for entry, same in zip(result["results"], by_index, strict=True):
         others = [each for each in same if each["_id"] != entry.get("_id")]
@@ -285,7 +284,7 @@ async def save_and_compare(
 
 
 def _with_archiving(entry: Entry) -> Entry:
-    if isinstance(entry, customer_models.InvalidEntry) or "archived" not in entry:
+    if isinstance(entry, InvalidEntry) or "archived" not in entry:
         return entry
     renamed = {("isArchived" if name == "archived" else name): value for name, value in entry.items()}
     return cast("customer_models.CustomerUpsert", renamed)
@@ -299,7 +298,7 @@ async def check(ctx: Context, entries: Sequence[Entry], on_conflict: customer_mo
 
 async def _find_known(ctx: Context, entries: Sequence[Entry]) -> dict[str | None, customer_models.Customer]:
     """Return the clients with identifiers in another system that entries have, by these."""
-    sent = [entry.get("externalId") for entry in entries if not isinstance(entry, customer_models.InvalidEntry)]
+    sent = [entry.get("externalId") for entry in entries if not isinstance(entry, InvalidEntry)]
     where = {"externalId": {"$in": [each for each in sent if each is not None]}}
     known = await store.customers.find(ctx, where, hint=store.EXTERNAL_ID_INDEX) if any(sent) else []
     return {customer["externalId"]: customer for customer in known}
@@ -313,12 +312,12 @@ async def _find_errors(
 ) -> dict[int, Sequence[FieldError]]:
     """Return the errors of the entries that are not valid, by their positions."""
     errors: dict[int, Sequence[FieldError]] = {
-        index: entry.errors for index, entry in enumerate(entries) if isinstance(entry, customer_models.InvalidEntry)
+        index: entry.errors for index, entry in enumerate(entries) if isinstance(entry, InvalidEntry)
     }
     coaches = {coach["_id"] for coach in await team.list_coaches(ctx)}
     first_of: dict[tuple[str, ...], int] = {}
     for index, entry in enumerate(entries):
-        if isinstance(entry, customer_models.InvalidEntry):
+        if isinstance(entry, InvalidEntry):
             continue
         holder = known.get(entry.get("externalId"))
         error = _find_trainer_error(entry, coaches) or _find_conflict(ctx, entry, holder, on_conflict)
@@ -345,6 +344,9 @@ def _find_conflict(
         required: FieldError = {"field": "name", "code": validation.REQUIRED.code, "message": str(validation.REQUIRED)}
         return None if "name" in entry else required
     error: FieldError = {"field": "externalId", "code": "EXTERNAL_ID_TAKEN", "message": "is in use by another record"}
+    if service.has_declined(ctx, holder):  # without revealing which client it is
+        refused: FieldError = {**error, "code": ClientDeclined.default_code, "message": ClientDeclined.default_message}
+        return refused if on_conflict == "update" else error
     if on_conflict == "update":
         if service.is_in_scope(ctx, holder):
             changed: FieldError = {

@@ -14,13 +14,12 @@ from coaching_service.core.database.checks import Check, CountRead, Finding, Occ
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Filter, references_to
 from coaching_service.core.database.transactions import reading_snapshot, transactional
-from coaching_service.core.errors import FieldError, InvalidFields, invalid_field
+from coaching_service.core.errors import ClientDeclined, FieldError, Forbidden, InvalidFields, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments, optional
 from coaching_service.core.mcp.results import typed
-from coaching_service.people.customers import _group_totals, counters, figures_store, service, store
+from coaching_service.people.customers import _group_totals, counters, figures_store, service, similar_names, store
 from coaching_service.people.customers import models as customer_models
-from coaching_service.people.customers.service import match_groups
 
 _COUNTED = (store.ARCHIVED, store.GROUPS)
 
@@ -32,8 +31,19 @@ async def find_accessible(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, b
     """
     only = ctx.caller.only_customer_id
     where = {"_id": {"$in": [each for each in ids if only in (None, each)]}}
-    found = await store.customers.find(ctx, where, fields=(store.TRAINER,))
+    found = await store.customers.find(ctx, where, fields=service.SCOPE_FIELDS)
     return {customer["_id"]: service.is_in_scope(ctx, customer) for customer in found}
+
+
+async def explain_denial(ctx: Context, customer_id: ObjectId) -> tuple[str, str]:
+    """Return the code and the message for a client whom `find_accessible` says to be out of scope."""
+    try:
+        await service.get_visible(ctx, customer_id)
+    except ClientDeclined as error:
+        return str(error.code), str(error.message)
+    except (Forbidden, NotFound):
+        pass
+    return "FORBIDDEN", "This client is assigned to another coach"
 
 
 async def list_names(ctx: Context, ids: list[ObjectId], limit: int) -> list[str]:
@@ -93,9 +103,12 @@ async def iterate_matching(
 
 async def has_members_beyond_scope(ctx: Context, group: str) -> bool:
     """Return whether a client of a group, archived or not, is outside of the coach's scope."""
-    if ctx.caller.customers_scope == "all":
+    beyond: list[Filter] = [{store.TRAINER: {"$ne": ctx.caller.id}}] if ctx.caller.customers_scope != "all" else []
+    if (switch := service.find_switch(ctx)) is not None:
+        beyond.append({"$nor": [store.not_declined(switch)]})
+    if not beyond:
         return False
-    where = {store.GROUPS: group, store.TRAINER: {"$ne": ctx.caller.id}}
+    where = {store.GROUPS: group, "$or": beyond}
     return bool(
         await store.customers.find(ctx, where, limit=1, fields=("_id",), hint=store.customers.index_name(store.GROUPS))
     )
@@ -106,7 +119,7 @@ async def set_archived(ctx: Context, ids: list[ObjectId], *, archived: bool) -> 
     """Archive or restore clients; those already archived or active are not changed."""
     where, change = {"_id": {"$in": ids}, store.ARCHIVED: not archived}, {"$set": {store.ARCHIVED: archived}}
     changed = await _change_counted(ctx, where, change, lambda data: {**data, "isArchived": archived})
-    await figures_store.clear_figures_after_archiving(ctx, [client["_id"] for client in changed], archived=archived)
+    await figures_store.update_after_archiving(ctx, [client["_id"] for client in changed], archived=archived)
 
 
 @transactional
@@ -131,6 +144,30 @@ async def remove_groups(ctx: Context, ids: list[ObjectId], groups: list[str]) ->
     where = {"_id": {"$in": ids}, store.GROUPS: {"$in": groups}}
     change = {"$pullAll": {store.GROUPS: groups}}
     await _change_groups(ctx, where, change, lambda known: [each for each in known if each not in groups])
+
+
+@transactional
+async def rename_group(ctx: Context, ids: list[ObjectId], group: str, name: str) -> list[ObjectId]:
+    """Give a group of clients another name, which is not joining or leaving one; returns those who were in it."""
+
+    def renamed(known: list[str]) -> list[str]:
+        return list(dict.fromkeys(name if each == group else each for each in known))
+
+    matching = await store.customers.find(
+        ctx, {"_id": {"$in": ids}, store.GROUPS: group}, fields=_COUNTED, hint=store.BY_ID
+    )
+    known, before, after = f"${store.GROUPS}", {"$literal": group}, {"$literal": name}
+    others = {"$filter": {"input": known, "cond": {"$ne": ["$$this", before]}}}
+    replaced = {"$map": {"input": known, "in": {"$cond": [{"$eq": ["$$this", before]}, after, "$$this"]}}}
+    members = [each["_id"] for each in matching]
+    computed = {store.GROUPS: {"$cond": [{"$in": [after, known]}, others, replaced]}}
+    await store.customers.update_each(ctx, {"_id": {"$in": members}}, computed)
+    roles = [each["customerRoleData"] for each in matching]
+    renamed_roles: list[customer_models.CustomerRoleData] = [
+        {**role, "groups": renamed(role["groups"])} for role in roles
+    ]
+    await counters.count_changed(ctx, roles, renamed_roles)
+    return members
 
 
 async def _change_groups(
@@ -308,13 +345,14 @@ async def name_chosen(ctx: Context, ids: Sequence[ObjectId], field: str) -> list
 async def _find_each(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[customer_models.NamedCustomer]:
     ids = list(dict.fromkeys(customer_ids))
     accessible = await find_accessible(ctx, ids)
-    errors: list[FieldError] = [
-        {"field": f"customerIds.{index}", "code": "CUSTOMER_NOT_FOUND", "message": "was not found"}
-        if each not in accessible
-        else {"field": f"customerIds.{index}", "code": "FORBIDDEN", "message": "is assigned to another coach"}
-        for index, each in enumerate(customer_ids)
-        if not accessible.get(each)
-    ]
+    errors: list[FieldError] = []
+    for index, each in enumerate(customer_ids):
+        if accessible.get(each):
+            continue
+        code, message = "CUSTOMER_NOT_FOUND", "was not found"
+        if each in accessible:
+            code, message = await explain_denial(ctx, each)
+        errors.append({"field": f"customerIds.{index}", "code": code, "message": message})
     if errors:
         raise InvalidFields(errors)
     references = await service.find_references(ctx, ids)
@@ -323,7 +361,7 @@ async def _find_each(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[cus
 
 async def _list_members(ctx: Context, groups: Sequence[str]) -> list[customer_models.NamedCustomer]:
     require_permission(ctx.caller, CUSTOMERS.VIEW)  # an error names groups
-    wanted = await match_groups(ctx, groups)
+    wanted = await similar_names.match_groups(ctx, groups)
     if wanted.unknown:
         unknown, nearest = (", ".join(map(typed, names)) for names in (wanted.unknown, wanted.nearest))
         hint = f"; the nearest: {nearest}" if nearest else "; no client is in a group"

@@ -360,7 +360,7 @@ async def count_restored_customers(ctx: Context, event: DocumentsRestored) -> No
                 if before["customerRoleData"]["isArchived"] is not archived
                 and after["customerRoleData"]["isArchived"] is archived
             ]
-            await figures_store.clear_figures_after_archiving(ctx, changed, archived=archived)
+            await figures_store.update_after_archiving(ctx, changed, archived=archived)
 
 
 async def count_groups(services: Services, job: Job) -> RunAgain | None:

@@ -142,7 +142,7 @@ async def find_inactive(
     Highest score first; `condition` is the condition of a cursor. `hidden` reasons do not count. Each client has the
     fields of the attention list.
     """
-    if condition and condition[store.SCORE]["$lte"] is not None:
+    if store.SCORE in condition:  # else the cursor is at those without a score
         condition = {"$or": [condition, {store.SCORE: None}]}  # not computed yet: they are the last
     stages: list[PipelineStage] = [*_hide(hidden), {"$match": condition}, *_first_by_score(limit)]
     return await store.customers.aggregate(ctx, _idle(where, since), *stages, hint=store.BY_LAST_TRAINED)
@@ -221,7 +221,7 @@ def _score_hint(where: Filter) -> str:
 # --- Locks of clients in the database, with the derived fields that the same write sets -------------------------------
 
 
-_LOCKED = (store.TRAINER, store.LAST_WORKOUT, "loadsIn")  # what is read with a lock
+_LOCKED = (store.TRAINER, store.CONSENT, store.LAST_WORKOUT, "loadsIn")  # what is read with a lock
 
 
 async def lock_and_mark_figures(ctx: Context, customer_id: ObjectId, *, trainer: ObjectId | None = None) -> bool:
@@ -275,11 +275,16 @@ async def mark_figures_due(ctx: Context, ids: Sequence[ObjectId]) -> None:
         await store.customers.set_derived(ctx, {"_id": {"$in": list(others)}}, mark())
 
 
-async def clear_figures_after_archiving(ctx: Context, ids: Sequence[ObjectId], *, archived: bool) -> None:
-    """Clear the reasons of clients who are archived, or restored: the figures of these are due.
+async def update_after_archiving(ctx: Context, ids: Sequence[ObjectId], *, archived: bool) -> None:
+    """Store since when clients are archived, and clear their reasons; of those who are restored, figures are due.
 
     What is being computed of them at the moment is not stored.
     """
+    if not ids:
+        return
+    since = {"$set": {"archivedAt": now()}} if archived else {}
+    forgotten = {"erasureDueAt": ""} if archived else {"archivedAt": "", "erasureDueAt": ""}
+    await store.customers.set_derived(ctx, {"_id": {"$in": list(ids)}}, {**since, "$unset": forgotten})
     if archived:
         for client in await store.customers.find(
             ctx, {"_id": {"$in": list(ids)}}, fields=(store.REASONS,), hint=store.BY_ID

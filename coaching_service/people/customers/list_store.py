@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Collection, Mapping
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, PipelineStage
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.external_identity import HAS_METADATA
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED, ListPart
 from coaching_service.people.customers import _group_totals, counters, store
@@ -39,7 +40,7 @@ async def find_page(
             count_listed=lambda: counters.read(ctx, archived=where[store.ARCHIVED]),
             list_part=list_part,
             by_suffix=store.BY_SUFFIX,
-            by_order=store.BY_ORDER if list_part.sort == store.ORDER else store.UPDATE_INDEX,
+            by_order=store.INDEX_OF_ORDER[list_part.sort],
         )
     hint = _list_index(where, list_part)
     if unfiltered:
@@ -123,7 +124,7 @@ def _list_index(where: Filter, list_part: ListPart) -> str:
         return store.BY_GROUP
     if store.TRAINER in where:
         return store.BY_TRAINER
-    return store.BY_ORDER if list_part.sort == store.ORDER else store.UPDATE_INDEX
+    return store.METADATA_INDEX if HAS_METADATA in where else store.INDEX_OF_ORDER[list_part.sort]
 
 
 async def list_sort_names(ctx: Context, where: Filter, limit: int) -> list[Customer]:
@@ -168,7 +169,7 @@ async def find_versions(ctx: Context, ids: Collection[ObjectId]) -> dict[ObjectI
 
 async def find_by_emails(ctx: Context, emails: Collection[str]) -> list[Customer]:
     """Return names and e-mail addresses of the clients with one of these addresses, without regard to case."""
-    where, fields = {"email": {"$in": list(emails)}}, ("name", "surname", "email", store.TRAINER)
+    where, fields = {"email": {"$in": list(emails)}}, ("name", "surname", "email", store.TRAINER, store.CONSENT)
     return (
         await store.customers.find(ctx, where, fields=fields, hint=store.EMAIL_INDEX, ignore_case=True)
         if emails
@@ -179,7 +180,8 @@ async def find_by_emails(ctx: Context, emails: Collection[str]) -> list[Customer
 async def find_by_sort_names(ctx: Context, names: Collection[str]) -> list[Customer]:
     """Return names and trainers of the clients whose normalized `name` is one of these, archived ones too."""
     where: Filter = {store.ARCHIVED: {"$in": [False, True]}, "sortName": {"$in": list(names)}}
-    return await store.customers.find(ctx, where, fields=("name", "surname", store.TRAINER), hint=store.BY_ORDER)
+    fields = ("name", "surname", store.TRAINER, store.CONSENT)
+    return await store.customers.find(ctx, where, fields=fields, hint=store.BY_ORDER)
 
 
 async def find_ids_by_email(ctx: Context, email: str) -> list[ObjectId]:

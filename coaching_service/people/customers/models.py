@@ -3,63 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, get_args
 
-from marshmallow import Schema, ValidationError, fields
+from marshmallow import fields
 
 from coaching_service.core import fields as core_fields
 from coaching_service.core import validation
 from coaching_service.core.database.field_changes import Stored
-from coaching_service.core.errors import FieldError
+from coaching_service.core.errors import invalid_field
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.external_identity import Identity, IdentityFields, IdentityInput, StoredIdentity
-from coaching_service.core.field_schemas import input_of, output_of
-from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import RecordQuery
+from coaching_service.core.field_schemas import input_of, output_of, query_of
+from coaching_service.core.ids import ObjectId, parse_id
+from coaching_service.core.independent_entries import BatchCounts, BatchEntry, IndependentEntries, InvalidEntry
+from coaching_service.core.list_selection import PageFields, PageQuery, RecordFilters
 from coaching_service.core.query import FormVersion
-from coaching_service.people.customers.trainer_filter import TrainerOrNone
 from coaching_service.people.notification_settings import SETTINGS_INPUT, NotificationSettings, SomeSettings
-
-# --- Batches whose entries are validated one by one: an invalid entry does not refuse the others ----------------------
-
-
-@dataclass(frozen=True)
-class InvalidEntry:
-    """An entry of a batch that is not valid: its errors by field, relative to the entry."""
-
-    errors: Sequence[FieldError]
-
-
-class IndependentEntries(validation.ListOf):
-    """A JSON array of 1 to `maximum` objects, each loaded by `schema`, or as an InvalidEntry."""
-
-    def __init__(self, schema: type[Schema], *, maximum: int, **options: Any) -> None:
-        super().__init__(fields.Nested(schema), minimum=1, maximum=maximum, **options)
-
-    def _load_entries(self, value: list[Any], **_: Any) -> list[Any]:
-        return [self._load_entry(entry) for entry in value]
-
-    def _load_entry(self, value: Any) -> Mapping[str, Any] | InvalidEntry:
-        try:
-            entry: Mapping[str, Any] = self.inner.deserialize(value)
-        except ValidationError as error:
-            return InvalidEntry(validation.field_errors(error))
-        return entry
-
-
-class EntryError(validation.Output):
-    """What is wrong with an entry of a batch."""
-
-    field = fields.String(metadata={"description": "The field, relative to the entry; empty for the entry itself."})
-    code = fields.String(metadata={"description": "A stable code, such as `REQUIRED`."})
-    message = fields.String(metadata={"description": "What is wrong, for people; it follows the name of the field."})
-    _id = validation.Identifier(
-        metadata={"description": "With `EXTERNAL_ID_TAKEN`: the record that has the identifier.", "optional": True}
-    )
-
 
 # --- Clients ---------------------------------------------------------------------------------------------------------
 
@@ -256,8 +218,9 @@ class Customer(_Profile, StoredIdentity):
     `figuresChangedAt`; `attention` is absent until it is first computed with them; `scheduleChanges` is a counter that
     makes concurrent changes of one client's schedule conflict, and shows that the figures have become invalid while
     they were computed; `loadsIn` is the unit of the client's loads once they have been converted;
-    `notifications` and `language` are absent until the client changes them; `erasureRequestedAt` is the time at which
-    the client asked for the erasure of their data.
+    `notifications`, `consent` and `language` are absent until the client changes them; `erasureRequestedAt` is the time
+    at which the client asked for the erasure of their data. An archived client has `archivedAt`, at the latest an hour
+    later, and `erasureDueAt` once a mail to the owner has announced that the client will be erased then.
     """
 
     profilePhoto: ProfilePhoto | None
@@ -275,6 +238,9 @@ class Customer(_Profile, StoredIdentity):
     language: NotRequired[Annotated[str | None, core_fields.Private]]
     loadUnit: NotRequired[Annotated[Literal["kg", "lb"] | None, core_fields.Private]]
     erasureRequestedAt: NotRequired[Annotated[datetime, core_fields.Private]]
+    consent: NotRequired[Consent]
+    archivedAt: NotRequired[Annotated[datetime, core_fields.Private]]
+    erasureDueAt: NotRequired[Annotated[datetime, core_fields.Private]]
 
 
 class _Photo(TypedDict):
@@ -357,7 +323,19 @@ NewCustomer: TypeAlias = core_fields.Partial[_NewCustomer]
 OnConflict = Literal["error", "update"]
 
 
-class CustomerQuery(RecordQuery):
+class _SortedCustomers(RecordFilters):
+    sort: NotRequired[
+        Annotated[
+            Literal["name", "createdAt", "lastTrainedDate", "updatedAt"],
+            core_fields.Description(
+                "`name`, the default; `createdAt`: the oldest first; `lastTrainedDate`: who never trained, then who "
+                "did longest ago; `updatedAt`: the change longest ago first."
+            ),
+        ]
+    ]
+
+
+class CustomerQuery(_SortedCustomers, PageFields):
     """The filters of the customer list."""
 
     archived: bool
@@ -371,6 +349,9 @@ class CustomerQuery(RecordQuery):
         ]
     ]
     email: NotRequired[Annotated[str, core_fields.Description("The whole e-mail address, without regard to case.")]]
+
+
+CUSTOMER_QUERY = query_of(CustomerQuery, PageQuery, query_of(_SortedCustomers))
 
 
 class CustomerReference(TypedDict):
@@ -393,6 +374,13 @@ class NamedCustomer(TypedDict):
     name: Annotated[str, core_fields.Description("Name and surname.")]
 
 
+class FoundCustomer(NamedCustomer):
+    """A client who was found, or of whom something was."""
+
+    timezone: str | None
+    isArchived: bool
+
+
 class CustomerRate(NamedCustomer):
     """A client with one of the stored compliance rates in percent; None without a workout day."""
 
@@ -404,6 +392,35 @@ class CustomerGroup(TypedDict):
 
     name: str
     count: int
+
+
+# --- The filter `assignedTo` ----------------------------------------------------------------------------------------
+
+NO_TRAINER = "none"
+
+
+class TrainerOrNone(validation.Identifier):
+    """A coach's identifier, or `none`: clients without a trainer."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(metadata={"pattern": f"^([0-9a-fA-F]{{24}}|{NO_TRAINER})$"}, **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        return None if value == NO_TRAINER else super()._deserialize(value, attr, data, **kwargs)
+
+
+def parse_trainers(values: Sequence[str] | None) -> list[ObjectId | None] | None:
+    """Return the trainers that `values` name; `none` is None: no trainer. Raises InvalidFields for anything else."""
+    if values is None:
+        return None
+    return [None if value == NO_TRAINER else _parse_trainer(value) for value in values]
+
+
+def _parse_trainer(value: str) -> ObjectId:
+    if (identifier := parse_id(value)) is None:
+        message = "must be an identifier of 24 hexadecimal characters, or none"
+        raise invalid_field("assignedTo", message, code="INVALID_ID")
+    return identifier
 
 
 class CustomerFilter(TypedDict):
@@ -511,6 +528,17 @@ class Language(validation.Text):
         return text
 
 
+class Consent(TypedDict):
+    """By what else than people a client's data may be read and changed: both at first."""
+
+    assistants: Annotated[bool, core_fields.Description("Assistants of the coaches, at /mcp.")]
+    applications: Annotated[bool, core_fields.Description("Applications that coaches have allowed over OAuth.")]
+
+
+SomeConsent: TypeAlias = core_fields.Partial[Consent]
+CONSENT_INPUT = input_of(SomeConsent, name="ConsentInput", description="A switch that is left out stays as it is.")
+
+
 class OwnSettings(TypedDict):
     """What a client chooses for themselves."""
 
@@ -530,6 +558,12 @@ class OwnSettings(TypedDict):
         fields.Nested(SETTINGS_INPUT),
         core_fields.Default(core_fields.UNSET),
         core_fields.Description("Which notifications the client gets, how and when."),
+    ]
+    consent: Annotated[
+        Consent,
+        fields.Nested(CONSENT_INPUT),
+        core_fields.Default(core_fields.UNSET),
+        core_fields.Description("Whether assistants and applications may read and change the client's data."),
     ]
 
 
@@ -577,31 +611,9 @@ class Duplicate(TypedDict):
     ]
 
 
-class CustomerBatchEntry(TypedDict):
+class CustomerBatchEntry(BatchEntry):
     """What became of an entry: `_id` or `errors`."""
 
-    index: Annotated[int, core_fields.Description("The position of the entry in the request, from 0.")]
-    _id: NotRequired[
-        Annotated[ObjectId, core_fields.Description("The identifier of the client."), core_fields.Optional]
-    ]
-    result: NotRequired[
-        Annotated[
-            Literal["created", "updated", "unchanged"],
-            core_fields.Description("What became of the client."),
-            core_fields.Optional,
-        ]
-    ]
-    version: NotRequired[
-        Annotated[int, core_fields.Description("The version that the client has now."), core_fields.Optional]
-    ]
-    errors: NotRequired[
-        Annotated[
-            list[FieldError],
-            fields.List(fields.Nested(EntryError)),
-            core_fields.Description("Why no client was created or changed."),
-            core_fields.Optional,
-        ]
-    ]
     duplicates: NotRequired[
         Annotated[
             list[Duplicate],
@@ -614,12 +626,9 @@ class CustomerBatchEntry(TypedDict):
 _RESULT_OF_ENTRY = output_of(CustomerBatchEntry, first=("index",))
 
 
-class CustomerBatchResult(TypedDict):
+class CustomerBatchResult(BatchCounts):
     """What became of each entry, in order: inspect `errors` even though the status is 200."""
 
-    created: Annotated[int, core_fields.Description("How many clients were created.")]
-    updated: Annotated[int, core_fields.Description("How many clients were changed.")]
-    unchanged: Annotated[int, core_fields.Description("How many clients had the fields of their entry already.")]
     results: Annotated[
         list[CustomerBatchEntry],
         fields.List(fields.Nested(_RESULT_OF_ENTRY)),

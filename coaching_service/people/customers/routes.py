@@ -9,16 +9,15 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.external_identity import ExternalId, Upserted
-from coaching_service.core.field_schemas import input_of, query_of
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import RECORDS, Page, page_of, part_of
+from coaching_service.core.list_selection import Page, page_of, part_of
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import DryRun, complete_upsert, patch_of, upsert_of
 from coaching_service.people.customers import batch, models, service
 from coaching_service.people.customers import schemas as customer_schemas
-from coaching_service.people.customers.models import CustomerBatch, CustomerBatchResult
-from coaching_service.people.customers.trainer_filter import parse_trainers
+from coaching_service.people.customers.models import CustomerBatch, CustomerBatchResult, parse_trainers
 
 routes = Routes("/coach/customers", tag="Customers")
 
@@ -26,14 +25,16 @@ routes = Routes("/coach/customers", tag="Customers")
 @routes.get(
     "",
     access=coach(CUSTOMERS.VIEW),
-    query=query_of(models.CustomerQuery, RECORDS)(),
+    query=models.CUSTOMER_QUERY(),
     returns=page_of(customer_schemas.Customer),
     on_worker_thread=True,
+    selects_fields=True,
 )
 async def list_customers(ctx: Context, query: models.CustomerQuery) -> Page[models.CustomerProfile]:
     """List clients.
 
-    Sorted by name, surname and identifier, without regard to case and accents. Filters combine with AND.
+    Sorted by name, surname and identifier, without regard to case and accents, unless `sort` says otherwise. Filters
+    combine with AND.
     """
     return await service.list_customers(
         ctx,

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, datetime
 from functools import partial
-from typing import Any, NamedTuple, cast
-
-from rapidfuzz import fuzz, process
+from typing import Any, cast
 
 from coaching_service.core import list_selection
 from coaching_service.core.auth import Company, Principal, token_hash
@@ -17,27 +15,30 @@ from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Filter, PipelineStage, now
 from coaching_service.core.database.files import StoredFile
+from coaching_service.core.database.recording import Interface, interface_of
 from coaching_service.core.database.transactions import transactional, version_conflict
 from coaching_service.core.database.worker_thread import aggregate_all
-from coaching_service.core.errors import Forbidden, NotFound
+from coaching_service.core.errors import ClientDeclined, Forbidden, NotFound, require_found
 from coaching_service.core.external_identity import find_differences, present_identity, stored_fields
 from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.text import apostrophe_spellings, normalize, straighten
+from coaching_service.core.text import apostrophe_spellings, normalize
 from coaching_service.people import notification_settings
 from coaching_service.people.account import service as account
 from coaching_service.people.account.service import Account
 from coaching_service.people.customers import counters, figures_store, list_store, store
 from coaching_service.people.customers import models as customer_models
-from coaching_service.people.customers.store import ARCHIVED, customers, search_fields
+from coaching_service.people.customers.store import customers, search_fields
 from coaching_service.people.notification_settings import NotificationSettings
 from coaching_service.people.team import service as team
 
-SCOPE_FIELDS = (store.TRAINER,)
+SCOPE_FIELDS = (store.TRAINER, store.CONSENT)
+ARCHIVED = store.ARCHIVED
 _ROLE_FIELDS = ("groups", "assignedTo", "isArchived")
-_NOT_SHOWN = ("profilePhoto", *store.PRIVATE_ORDER)
+_NOT_SHOWN = ("profilePhoto", store.CONSENT, *store.PRIVATE_ORDER)
 _SEARCHED_FIELDS = {"name", "surname", "email"}
 _ADDED = "addedClient"
+_SWITCHES: Mapping[Interface, store.Switch] = {"assistant": "assistants", "application": "applications"}
 
 
 # --- Reading ---------------------------------------------------------------------------------------------------------
@@ -49,6 +50,7 @@ list_versions = list_store.find_versions
 iterate_all = list_store.iterate_all
 list_ids_after = store.customers.list_ids_after
 exists = store.exists
+find_companies = store.find_companies
 has_any = store.has_any
 
 
@@ -63,13 +65,19 @@ async def get_visible(
     """Return a client that the caller may access: with `fields`, only those and `_id`; None: all fields.
 
     Raises NotFound if the company has no such client, or the caller is another client; Forbidden if the client is
-    outside the employee's scope.
+    outside the employee's scope, or has declined what the caller is.
     """
+    fields = fields if fields is None or store.CONSENT in fields else (*fields, store.CONSENT)
     customer = await store.customers.find_one(ctx, {"_id": customer_id}, fields)
     if customer is None:
         raise NotFound("customer")
     _require_in_scope(ctx, customer)
     return customer
+
+
+async def get_id_by_external_id(ctx: Context, external_id: str) -> ObjectId:
+    """Return the identifier of the client with this identifier in another system. Raises NotFound."""
+    return require_found(await store.find_id_by_external_id(ctx, external_id), "customer")
 
 
 def add_visible(ctx: Context, customer_id: ObjectId) -> PipelineStage:
@@ -89,24 +97,67 @@ def take_visible(ctx: Context, documents: list[Any]) -> list[Any]:
 
 
 def _require_in_scope(ctx: Context, customer: customer_models.Customer) -> None:
+    ctx.clients_seen.add(customer["_id"])
     if not ctx.caller.is_coach and customer["_id"] != ctx.caller.id:
         raise NotFound("customer")
     if ctx.caller.only_customer_id not in (None, customer["_id"]):
         raise NotFound("customer")
+    if has_declined(ctx, customer):
+        raise ClientDeclined
     if not is_in_scope(ctx, customer):
         raise Forbidden("This client is assigned to another coach", code="CUSTOMER_OUT_OF_SCOPE")
 
 
 def is_in_scope(ctx: Context, customer: customer_models.Customer) -> bool:
     """Return whether a client, read with SCOPE_FIELDS, is in the scope of the caller, a coach."""
-    if ctx.caller.only_customer_id not in (None, customer["_id"]):
+    if ctx.caller.only_customer_id not in (None, customer["_id"]) or has_declined(ctx, customer):
         return False
     return ctx.caller.customers_scope == "all" or customer["customerRoleData"]["assignedTo"] == ctx.caller.id
 
 
+def find_switch(ctx: Context) -> store.Switch | None:
+    """Return which switch of clients concerns the caller, if any has been turned off in the company; None: none."""
+    switch = _SWITCHES.get(interface_of(ctx))
+    return switch if ctx.caller.company.has_declined else None
+
+
+def has_declined(ctx: Context, customer: customer_models.Customer) -> bool:
+    """Return whether a client, read with SCOPE_FIELDS, has declined assistants or applications, and the caller is one.
+
+    Keys and sessions are neither.
+    """
+    switch = find_switch(ctx)
+    return switch is not None and not complete_consent(customer)[switch]
+
+
+def complete_consent(customer: customer_models.Customer) -> customer_models.Consent:
+    """Return both switches of a client, who may have set none."""
+    return cast("customer_models.Consent", {"assistants": True, "applications": True, **customer.get("consent", {})})
+
+
+async def require_file_reader(
+    services: Services, company_id: ObjectId, customer_id: ObjectId, via: Interface | None
+) -> None:
+    """Raise NotFound if the client of a file is deleted, Forbidden if the client has declined whom its link is for."""
+    where = {"companyId": company_id, "_id": customer_id}
+    found = await store.customers.across_companies(services).find_one(where, {store.CONSENT: 1})
+    customer = require_found(cast("customer_models.Customer | None", found), "file")
+    switch = None if via is None else _SWITCHES.get(via)
+    if switch is not None and not complete_consent(customer)[switch]:
+        raise ClientDeclined
+
+
+async def get_consent(ctx: Context, customer_id: ObjectId) -> customer_models.Consent:
+    """Return by what else than people a client's data may be read. Raises what get_visible raises."""
+    return complete_consent(await get_visible(ctx, customer_id))
+
+
 def limit_to_scope(ctx: Context) -> Filter:
     """Return the filter of the clients in the scope of the caller, a coach; empty: all."""
+    ctx.clients_seen.in_list = True
     where: Filter = {store.TRAINER: ctx.caller.id} if ctx.caller.customers_scope == "assigned" else {}
+    if (switch := find_switch(ctx)) is not None:
+        where |= store.not_declined(switch)
     # An expression, because lists and their cursors have conditions of their own on _id.
     only = ctx.caller.only_customer_id
     return where | ({"$expr": {"$eq": ["$_id", only]}} if only is not None else {})
@@ -145,6 +196,21 @@ async def find_references(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectI
     return {customer["_id"]: {"_id": customer["_id"], "name": full_name(customer)} for customer in found}
 
 
+async def find_named(ctx: Context, ids: Collection[ObjectId]) -> dict[ObjectId, customer_models.FoundCustomer]:
+    """Return full name, time zone and whether they are archived of the company's clients among `ids`."""
+    fields = ("name", "surname", "timezone", store.ARCHIVED)
+    found = await store.customers.find(ctx, _among(list(ids)), fields=fields, hint=store.BY_ID)
+    return {
+        each["_id"]: {
+            "_id": each["_id"],
+            "name": full_name(each),
+            "timezone": each["timezone"],
+            "isArchived": each["customerRoleData"]["isArchived"],
+        }
+        for each in found
+    }
+
+
 async def find_timezones(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, str | None]:
     """Return the time zone of each of the company's clients among `ids`; None: the company's."""
     found = await store.customers.find(ctx, _among(ids), fields=("timezone",), hint=store.BY_ID)
@@ -158,12 +224,17 @@ def _among(ids: Sequence[ObjectId]) -> Filter:
 async def list_ids_in_scope(ctx: Context) -> list[ObjectId] | None:
     """Return the clients that an employee with the scope `assigned` sees; None: the coach sees all.
 
-    Of an address that is narrowed to one client, only this one.
+    Of an address that is narrowed to one client, only this one. Clients who have declined what the caller is are left
+    out.
     """
+    ctx.clients_seen.in_list = True
     only = ctx.caller.only_customer_id
-    if ctx.caller.customers_scope == "all":
+    allowed: Filter = {} if (switch := find_switch(ctx)) is None else store.not_declined(switch)
+    if ctx.caller.customers_scope == "all" and not allowed:
         return None if only is None else [only]
-    where: Filter = {store.ARCHIVED: {"$in": [False, True]}, store.TRAINER: ctx.caller.id}
+    where: Filter = {store.ARCHIVED: {"$in": [False, True]}, **allowed}
+    if ctx.caller.customers_scope == "assigned":
+        where[store.TRAINER] = ctx.caller.id
     assigned = await store.customers.find(ctx, where, fields=("_id",), hint=store.BY_TRAINER)
     return [each["_id"] for each in assigned if only in (None, each["_id"])]
 
@@ -176,7 +247,10 @@ async def select_ids_in_scope(ctx: Context, customer_id: ObjectId | None) -> lis
     in_scope = await list_ids_in_scope(ctx)
     if customer_id is None:
         return in_scope
-    return [customer_id] if in_scope is None or customer_id in in_scope else []
+    if in_scope is not None and customer_id not in in_scope:
+        return []
+    ctx.clients_seen.add(customer_id)
+    return [customer_id]
 
 
 def get_notifications(
@@ -229,7 +303,7 @@ def to_response(ctx: Context, customer: customer_models.Customer) -> customer_mo
 def profile_photo_url(ctx: Context, customer: customer_models.Customer) -> str | None:
     """Return the signed link to the profile photo of a stored client, or None without one."""
     photo = customer.get("profilePhoto")
-    return file_url(ctx.services, photo["fileId"]) if photo else None
+    return file_url(ctx, photo["fileId"]) if photo else None
 
 
 # --- Changing --------------------------------------------------------------------------------------------------------
@@ -294,7 +368,7 @@ async def _rewrite(
     before, customer = await store.rewrite(ctx, customer_id, mutate, change.get("version"))
     role = customer["customerRoleData"]
     if role["isArchived"] is not before["isArchived"]:
-        await figures_store.clear_figures_after_archiving(ctx, [customer_id], archived=role["isArchived"])
+        await figures_store.update_after_archiving(ctx, [customer_id], archived=role["isArchived"])
     if "timezone" in change or "notifications" in change:
         await figures_store.mark_figures_due(ctx, [customer_id])
     if "groups" in change:
@@ -309,12 +383,17 @@ async def update_own(ctx: Context, change: customer_models.OwnDetails) -> None:
 
     Raises NotFound if the client has been deleted, Conflict if it has changed since `change["version"]`.
     """
-    fields = {name: value for name, value in change.items() if name not in ("notifications", "version")}
+    fields = {name: value for name, value in change.items() if name not in ("notifications", "consent", "version")}
+    if not all(change.get("consent", {}).values()):
+        await account.record_declined(ctx)
 
     def mutate(stored: customer_models.Customer) -> Mapping[str, object]:
-        if not (settings := change.get("notifications")):
-            return fields
-        return fields | {"notifications": notification_settings.merge(get_notifications(stored), settings)}
+        changed = dict(fields)
+        if settings := change.get("notifications"):
+            changed["notifications"] = notification_settings.merge(get_notifications(stored), settings)
+        if switches := change.get("consent"):
+            changed["consent"] = {**complete_consent(stored), **switches}
+        return changed
 
     await _rewrite(ctx, ctx.caller.id, mutate, change)
 
@@ -349,7 +428,7 @@ async def set_archived(
         return await get(ctx, customer_id)
     role = customer["customerRoleData"]
     await counters.count_changed(ctx, [{**role, "isArchived": not archived}], [role])
-    await figures_store.clear_figures_after_archiving(ctx, [customer_id], archived=archived)
+    await figures_store.update_after_archiving(ctx, [customer_id], archived=archived)
     return to_response(ctx, customer)
 
 
@@ -395,7 +474,10 @@ async def authorize_and_lock(ctx: Context, customer_id: ObjectId) -> None:
         raise NotFound("customer")
     if ctx.caller.only_customer_id not in (None, customer_id):
         raise NotFound("customer")
+    ctx.clients_seen.add(customer_id)
     trainer = ctx.caller.id if ctx.caller.customers_scope == "assigned" else None
+    if find_switch(ctx) is not None:
+        await get_visible(ctx, customer_id)
     if await figures_store.lock_and_mark_figures(ctx, customer_id, trainer=trainer):
         return
     if trainer is not None:
@@ -414,7 +496,7 @@ async def find_portraits(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId
     where = {"_id": {"$in": list(ids)}, "profilePhoto": {"$ne": None}}
     found = await customers.find(ctx, where, fields=("profilePhoto",), hint=store.BY_ID)
     photos = {client["_id"]: client["profilePhoto"] for client in found}
-    return {client: file_url(ctx.services, photo["thumbnailId"]) for client, photo in photos.items() if photo}
+    return {client: file_url(ctx, photo["thumbnailId"]) for client, photo in photos.items() if photo}
 
 
 @transactional
@@ -581,7 +663,7 @@ async def list_customers(
         **selection.for_cursor(),
         **({"words": words} if words else {}),
     }
-    order = selection.order(store.ORDER)
+    order = store.ORDERS[selection.sort]
     list_part = list_selection.ListPart(
         ctx, "customers", filters, order, page=page, size=size, after=after, private=store.PRIVATE_ORDER
     )
@@ -595,6 +677,20 @@ async def list_customers(
             ctx, where, list_part, contains=contains, words=words, unfiltered=unfiltered and selection.is_all
         )
     return list_part.present(stored, total, partial(to_response, ctx))
+
+
+async def list_reported(
+    ctx: Context, groups: list[str] | None, trainers: list[ObjectId | None] | None
+) -> list[customer_models.Customer]:
+    """Return all clients in the coach's scope, archived or not, for reports: trainer, time zone, since when.
+
+    Clients in any of `groups`, of any of `trainers` as in `list_customers`.
+    """
+    where, _ = build_list_filter(ctx, archived=False, groups=groups, trainers=trainers)
+    where[store.ARCHIVED] = {"$in": [False, True]}
+    index = store.BY_GROUP if groups else store.BY_TRAINER if store.TRAINER in where else store.BY_ORDER
+    fields = ("timezone", "createdAt", store.ARCHIVED, store.TRAINER)
+    return await store.customers.find(ctx, where, fields=fields, hint=index)
 
 
 async def list_customers_by(
@@ -638,65 +734,6 @@ def build_list_filter(
 async def list_groups(ctx: Context) -> list[customer_models.CustomerGroup]:
     """Return the groups of the clients in the coach's scope with the number of clients in each, by name."""
     return await list_store.count_groups(ctx, limit_to_scope(ctx))
-
-
-# --- The names nearest to one that no client or group has: what to suggest when a search finds nothing ----------------
-
-
-# Names that are compared of active, and of archived clients: the first in the order of the list.
-_COMPARED, _SUGGESTED, _MIN_SCORE = 20_000, 5, 65
-
-
-class NearClient(NamedTuple):
-    """A client with a similar name."""
-
-    id: ObjectId
-    name: str
-    is_archived: bool
-
-
-class GroupNames(NamedTuple):
-    """The groups that are meant, as the company writes them; the names that no group has; and what is near to these."""
-
-    known: list[str]
-    unknown: list[str]
-    nearest: list[str]
-
-
-async def find_near_clients(ctx: Context, text: str) -> list[NearClient]:
-    """Return clients in the coach's scope whose names are nearest to a text, the nearest first, archived ones too."""
-    wanted, names, archived_ids = _comparable(text), dict[ObjectId, str](), set[ObjectId]()
-    for archived in (False, True):
-        where, _ = build_list_filter(ctx, archived, None, None)
-        for client in await list_store.list_sort_names(ctx, where, _COMPARED):
-            names[client["_id"]] = straighten(f"{client['sortName']} {client['sortSurname']}")
-            if archived:
-                archived_ids.add(client["_id"])
-    near = process.extract(wanted, names, scorer=fuzz.WRatio, limit=_SUGGESTED, score_cutoff=_MIN_SCORE)
-    references = await find_references(ctx, [each for _, _, each in near])
-    return [
-        NearClient(each, references[each]["name"], each in archived_ids) for _, _, each in near if each in references
-    ]
-
-
-async def match_groups(ctx: Context, names: Sequence[str]) -> GroupNames:
-    """Return the groups of clients that names mean, without regard to case, accents and the kind of apostrophe."""
-    if not names:
-        return GroupNames([], [], [])
-    groups = [group["name"] for group in await list_groups(ctx)]
-    by_text = {_comparable(group): group for group in groups}
-    known = [group for group in groups if _comparable(group) in {_comparable(name) for name in names}]
-    unknown = [name for name in names if _comparable(name) not in by_text]
-    nearest = [
-        by_text[text]
-        for name in unknown
-        for text, _, _ in process.extract(_comparable(name), list(by_text), scorer=fuzz.WRatio, limit=_SUGGESTED)
-    ]
-    return GroupNames(known, unknown, list(dict.fromkeys(nearest))[:_SUGGESTED])
-
-
-def _comparable(text: str) -> str:
-    return straighten(normalize(text))
 
 
 # --- Full names of clients, as they are compared and as they tell clients apart ---------------------------------------

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple, TypedDict
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypedDict
 
 from coaching_service.core import text as core_text
+from coaching_service.core.database.collections import Searched, SearchedText
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.database.portable import CLIENTS, FileRule, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.errors import NotFound
-from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS
+from coaching_service.core.external_identity import BY_EXTERNAL_ID, HAS_METADATA, IDENTITY_CHECKS
 from coaching_service.core.field_schemas import checks_of
 from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import BY_UPDATE, ListPart
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import Date, Text
+from coaching_service.people.account import service as account
 from coaching_service.people.customers import counters
 from coaching_service.people.customers.models import Customer, CustomerRoleData, NewCustomerDocument
 from coaching_service.people.notification_settings import NotificationSettings
@@ -141,6 +143,8 @@ async def search_page(
 ARCHIVED = "customerRoleData.isArchived"
 GROUPS = "customerRoleData.groups"
 TRAINER = "customerRoleData.assignedTo"
+CONSENT = "consent"
+Switch = Literal["assistants", "applications"]
 ORDER = ("sortName", "sortSurname", "_id")
 PRIVATE_ORDER = ORDER[:2]
 LAST_TRAINED = "customerRoleData.lastTrainedDate"
@@ -151,8 +155,12 @@ REASON = f"{REASONS}.type"
 UNREAD = "attention.unread"
 BY_UNREAD = (f"-{UNREAD}", *ORDER)
 ATTENTION_FIELDS = ("name", "surname", "timezone", "profilePhoto", "customerRoleData", "attention")
+BY_CREATION = ("createdAt", "_id")
+BY_TRAINING = (LAST_TRAINED, *ORDER)
 BY_ATTENTION = (f"-{SCORE}", "_id")
 _BY_DUE = Index((ARCHIVED, "figuresUntil"))
+_ONLY_ARCHIVED = ((ARCHIVED, {"$eq": True}),)
+_BY_ARCHIVING = Index(("archivedAt",), partial_filter=_ONLY_ARCHIVED)
 _NEEDS_ATTENTION = ((SCORE, {"$gt": 0}),)
 # Listed after all clients who need attention, since it adds nothing to their score.
 UNAVAILABLE = "unavailable"
@@ -161,6 +169,11 @@ _UNAVAILABLE = ((REASON, {"$eq": UNAVAILABLE}),)
 RATE_DAYS = (7, 30, 90)
 # Figures that are computed again for a client whose stored ones are due.
 _RENEWED_FIGURES = ("complianceRate7d", "complianceRate30d", "complianceRate90d", "complianceDate")
+
+
+def not_declined(switch: Switch) -> Filter:
+    """Return the filter of the clients who have not turned a switch off."""
+    return {f"{CONSENT}.{switch}": {"$ne": False}}
 
 
 def rate_field(days: int) -> str:
@@ -175,6 +188,17 @@ def _event(action: Action, known: Mapping[str, Any], paths: Collection[str]) -> 
     if ARCHIVED not in paths:
         return {"type": "customer.updated", "data": data}
     return {"type": "customer.archived" if known[ARCHIVED] else "customer.unarchived", "data": data}
+
+
+def _texts(customer: Mapping[str, Any]) -> Iterator[SearchedText]:
+    name = " ".join(filter(None, (customer.get("name"), customer.get("surname"))))
+    yield SearchedText("customers", name, customer.get("email") or "", customer.get("createdAt"))
+
+
+async def _after_import(ctx: Context, documents: Sequence[Any]) -> None:
+    await counters.count(ctx, documents, 1)
+    if not all(all(each.get(CONSENT, {}).values()) for each in documents):
+        await account.record_declined(ctx)
 
 
 customers = Documents[Customer](
@@ -198,7 +222,12 @@ customers = Documents[Customer](
         Index(("email",), partial_filter=(("email", {"$gt": ""}),), ignore_case=True),
         BY_EXTERNAL_ID,
         Index((ARCHIVED, *BY_UPDATE)),
+        Index((ARCHIVED, *BY_CREATION)),
+        Index(
+            (ARCHIVED, "metadata.key", "metadata.value", *ORDER), partial_filter=((HAS_METADATA, {"$exists": True}),)
+        ),
         Index((ARCHIVED, "figuresChangedAt"), partial_filter=(("figuresChangedAt", {"$exists": True}),)),
+        Index(("archivedAt", "_id"), partial_filter=_ONLY_ARCHIVED),
     ),
     private=tuple(each for each in private_of(Customer) if each != "companyId"),
     client_field="_id",
@@ -213,8 +242,9 @@ customers = Documents[Customer](
     global_indexes=(
         Index(("firstAccessHash", "companyId"), partial_filter=(("firstAccessHash", {"$exists": True}),)),
         _BY_DUE,
+        _BY_ARCHIVING,
     ),
-    cross_company_reason="first-access tokens are found by hash, and outdated figures by their time, in any company",
+    cross_company_reason="first-access tokens are found by hash, outdated figures and archived clients by their time",
     transfer=Portable(
         Customer,
         CLIENTS,
@@ -229,6 +259,8 @@ customers = Documents[Customer](
             "loadsIn",
             "scheduleChanges",
             "attention",
+            "archivedAt",
+            "erasureDueAt",
             *(f"customerRoleData.{name}" for name in _RENEWED_FIGURES),
         ),
         checks={
@@ -246,8 +278,9 @@ customers = Documents[Customer](
             "customerRoleData": {**customer["customerRoleData"], **dict.fromkeys(_RENEWED_FIGURES)},
             "figuresChangedAt": now(),
         },
-        after=lambda ctx, documents: counters.count(ctx, documents, 1),
+        after=_after_import,
     ),
+    searched=Searched(("customers",), ("name", "surname", "email", "createdAt"), _texts),
 )
 BY_ORDER = customers.index_name(ARCHIVED, *ORDER)
 BY_SUFFIX = customers.index_name(ARCHIVED, "suf")
@@ -264,7 +297,19 @@ EMAIL_INDEX = customers.index_name("email")
 EXTERNAL_ID_INDEX = customers.index_name("externalId")
 CHANGED_INDEX = customers.index_name(ARCHIVED, "figuresChangedAt")
 DUE_INDEX = _BY_DUE.name
+ARCHIVING_INDEX = _BY_ARCHIVING.name
+OWN_ARCHIVING_INDEX = customers.index_name("archivedAt", "_id")
 UPDATE_INDEX = customers.index_name(ARCHIVED, *BY_UPDATE)
+METADATA_INDEX = customers.index_name(ARCHIVED, "metadata.key", "metadata.value", *ORDER)
+# The orders of the list, by the names that requests have for them, and their indexes.
+ORDERS: Mapping[str | None, tuple[str, ...]] = {
+    None: ORDER,
+    "name": ORDER,
+    "createdAt": BY_CREATION,
+    "lastTrainedDate": BY_TRAINING,
+    "updatedAt": BY_UPDATE,
+}
+INDEX_OF_ORDER = {order: customers.index_name(ARCHIVED, *order) for order in ORDERS.values()}
 
 
 # --- One client ------------------------------------------------------------------------------------------------------
@@ -281,6 +326,12 @@ async def exists(services: Services, company_id: ObjectId, customer_id: ObjectId
     """Return whether the company has this client."""
     where = {"companyId": company_id, "_id": customer_id}
     return await customers.across_companies(services).find_one(where, {"_id": 1}) is not None
+
+
+async def find_companies(services: Services, customer_ids: Collection[ObjectId]) -> dict[ObjectId, ObjectId]:
+    """Return the companies of those clients who have not been erased."""
+    cursor = customers.across_companies(services).find({"_id": {"$in": list(customer_ids)}}, {"companyId": 1})
+    return {each["_id"]: each["companyId"] async for each in cursor}
 
 
 async def rewrite(

@@ -16,9 +16,9 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import arguments
 from coaching_service.core.mcp.results import Answer, Reason, Written, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.people.customers import batch, service
+from coaching_service.people.customers import batch, service, similar_names
 from coaching_service.people.customers.models import CustomerDetails, CustomerProfile
-from coaching_service.people.customers.service import GroupNames, find_near_clients, full_name, match_groups
+from coaching_service.people.customers.service import full_name
 from coaching_service.people.team import service as team
 
 tools = Tools()
@@ -59,7 +59,7 @@ async def list_customers(
 ) -> Answer:
     """List clients by name: _id, trainer, groups, percent of workouts completed, the latest session (trained), and the
     last date anything is scheduled on. Without a match it names the nearest. Other tools need a client's _id."""
-    wanted = await match_groups(ctx, groups or [])
+    wanted = await similar_names.match_groups(ctx, groups or [])
     list_page = partial(
         service.list_customers,
         ctx,
@@ -69,7 +69,7 @@ async def list_customers(
         size=page_size,
     )
     clients, coaches = await gather_reads(ctx, list_page(contains=search), team.list_coaches(ctx))
-    hints = [suggest_groups(wanted)]
+    hints = [similar_names.suggest_groups(wanted)]
     if search and not clients["totalDocs"]:
         clients = await list_page(words=search)
     if search and not clients["totalDocs"]:
@@ -81,16 +81,8 @@ async def list_customers(
     return arguments.list_answer(title, clients, lines, ids=ids, hint=" ".join(filter(None, hints)))
 
 
-def suggest_groups(wanted: GroupNames) -> str:
-    """Return what to tell about names that no group has, with the nearest ones; empty if there are none."""
-    if not wanted.unknown:
-        return ""
-    unknown, nearest = [", ".join(map(typed, names)) for names in (wanted.unknown, wanted.nearest)]
-    return f"There is no group {unknown}." + (f" The nearest: {nearest}." if nearest else "")
-
-
 async def _suggest_clients(ctx: Context, search: str) -> str:
-    near = await find_near_clients(ctx, search)
+    near = await similar_names.find_near_clients(ctx, search)
     if not near:
         return "No client has a similar name."
     named = [f"{typed(each.name)} [{each.id}]{' (archived)' if each.is_archived else ''}" for each in near]

@@ -154,7 +154,7 @@ _ID_BYTES = 16
 def sign_device(services: Services, identity: StoredIdentity) -> str:
     """Return a token for a device on which the user of an identity has just proved who they are."""
     until = int(time.time() + LIFETIME.total_seconds())
-    password = services.vault.sign(_password_of(identity))
+    password = sign_password(services, identity)
     content = f"{secrets.token_urlsafe(_ID_BYTES)}.{until}.{password}"
     return f"{content}.{services.vault.sign(_device_of(identity, content))}"
 
@@ -175,10 +175,20 @@ def find_device(services: Services, identity: StoredIdentity | None, tokens: Ite
         content = token.rpartition(".")[0]
         if not services.vault.verify_signature(_device_of(identity, content), match["signature"]):
             continue
-        if services.vault.verify_signature(_password_of(identity), match["password"]):
+        if is_password_of(services, identity, match["password"]):
             return match["device"]
         earlier = f"earlier password of {identity['subjectId']}"
     return earlier
+
+
+def sign_password(services: Services, identity: StoredIdentity) -> str:
+    """Return a signature of the present password of an identity, which another password makes invalid."""
+    return services.vault.sign(_password_of(identity))
+
+
+def is_password_of(services: Services, identity: StoredIdentity, signature: str) -> bool:
+    """Return whether the signature is of the present password of an identity."""
+    return services.vault.verify_signature(_password_of(identity), signature)
 
 
 def _device_of(identity: StoredIdentity, content: str) -> str:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 from unicodedata import normalize
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
+from marshmallow import ValidationError
+
+from coaching_service.core.validation import Message, Text
 
 MIN_LENGTH, MAX_LENGTH = 12, 200
 
@@ -137,3 +141,25 @@ def _consists_of_words(text: str) -> bool:
             position += 1
     remaining = _FILLING.sub("", "".join(rest))
     return 0 < words <= _MAX_WORDS and (not remaining or _consists_of_runs(remaining))
+
+
+class NewPassword(Text):
+    """A password to set: 12 to 200 characters, not trimmed; the most common ones are refused."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=MAX_LENGTH, trim=False, metadata={"minLength": MIN_LENGTH}, **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
+        text = super()._deserialize(value, attr, data)
+        if not text.strip():
+            raise ValidationError("should not be empty")
+        if len(text) < MIN_LENGTH:
+            raise self.make_error("short")
+        if is_common(text):
+            raise self.make_error("common")
+        return text
+
+    default_error_messages = {
+        "short": f"must be at least {MIN_LENGTH} characters long",
+        "common": Message("is a password that many people use; use several unrelated words", "COMMON_PASSWORD"),
+    }

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from coaching_service.core import rate_limits
+from coaching_service.core import audit, rate_limits
 from coaching_service.core.auth import new_token, token_hash
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, now
@@ -29,22 +29,29 @@ from coaching_service.people.identities.passwords import verify_password
 ACCOUNT_FAILURES, NETWORK_FAILURES = 6, 30
 # The names under which failures are counted; the last one: failures of an account from a network address.
 _DEVICE, _ACCOUNT, _NETWORK, _ACCOUNT_IN_NETWORK = "device", "account", "address", "account at address"
+_CODES = "second factor"
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Whose failures a sign-in counts to: of `device` or, if it is None, of the account and the network."""
+    """Whose failures a sign-in counts to: of `device` or, if it is None, of the account and the network.
+
+    `codes_of`: the coach or client whose second factor is asked for. Wrong codes are also counted apart, whatever
+    the device: only those who know the password can lock this counter, and new devices do not renew it.
+    """
 
     account: str
     network: str
     device: str | None = None
+    codes_of: ObjectId | None = None
 
     @property
     def limits(self) -> list[tuple[str, str, int]]:
         """The counters of failures: kind, name, and the number from which they refuse."""
+        codes = [] if self.codes_of is None else [(_CODES, str(self.codes_of), ACCOUNT_FAILURES)]
         if self.device is not None:
-            return [(_DEVICE, self.device, ACCOUNT_FAILURES)]
-        return [(_ACCOUNT, self.account, ACCOUNT_FAILURES), (_NETWORK, self.network, NETWORK_FAILURES)]
+            return [(_DEVICE, self.device, ACCOUNT_FAILURES), *codes]
+        return [(_ACCOUNT, self.account, ACCOUNT_FAILURES), (_NETWORK, self.network, NETWORK_FAILURES), *codes]
 
     @property
     def account_in_network(self) -> str:
@@ -76,6 +83,8 @@ async def clear(ctx: Context, attempt: Attempt) -> None:
     await rate_limits.reset(ctx.services, _ACCOUNT, attempt.account)
     if attempt.device is not None:
         await rate_limits.reset(ctx.services, _DEVICE, attempt.device)
+    if attempt.codes_of is not None:
+        await rate_limits.reset(ctx.services, _CODES, str(attempt.codes_of))
     if number := await rate_limits.take(ctx.services, _ACCOUNT_IN_NETWORK, attempt.account_in_network):
         await rate_limits.count(ctx.services, _NETWORK, attempt.network, number=-number)
 
@@ -153,6 +162,21 @@ async def find_by_email(services: Services, email: str) -> Identity | None:
     """Return the identity with an e-mail address, or None."""
     stored = await store.find_by_email(services, email)
     return None if stored is None else _to_identity(stored)
+
+
+async def find_of_subject(services: Services, company_id: ObjectId, subject_id: ObjectId) -> Identity | None:
+    """Return the identity of a coach or client before there is a caller, or None."""
+    stored = await store.find_by_company_and_subject(services, company_id, subject_id)
+    return None if stored is None else _to_identity(stored)
+
+
+async def find_holder(services: Services, email: str, company_id: ObjectId | None) -> Identity | None:
+    """Return who signs in by an e-mail address; not one who has not confirmed it, unless a coach of the company."""
+    stored = await store.find_by_email(services, email)
+    is_own = stored is not None and (stored["companyId"], stored["kind"]) == (company_id, "coach")
+    if stored is None or not (is_own or stored.get("isConfirmed", True)):
+        return None
+    return _to_identity(stored)
 
 
 async def list_by_email(services: Services, email: str) -> list[Identity]:
@@ -233,10 +257,14 @@ def _to_identity(stored: models.StoredIdentity | models.IdentityClaim | models.P
 
 @dataclass(frozen=True, slots=True)
 class VerifiedSignIn:
-    """The identity whose password is right, and the counters to reset when it may sign in."""
+    """The identity whose password is right, and the counters to reset when it may sign in.
+
+    `password_signature` is of this password.
+    """
 
     identity: Identity
     attempt: Attempt
+    password_signature: str
 
 
 async def verify_sign_in(
@@ -259,11 +287,43 @@ async def verify_sign_in(
         attempt = Attempt(models.account_key(email), ctx.network_address, device)
         await require_few(ctx, attempt)
         if await verify_password(password, stored["passwordHash"] if stored else None) and stored is not None:
-            return VerifiedSignIn(_to_identity(stored), attempt)
+            return _verified(ctx, stored, attempt)
+        if stored is not None:
+            audit.record_failed_sign_in(
+                ctx, stored["companyId"], stored["subjectId"], is_coach=stored["kind"] == "coach"
+            )
         await count(ctx, attempt)
         reason = "unknown_address" if stored is None else "wrong_password"
         ctx.services.metrics.sign_in_failures.labels(reason).inc()
         raise sign_in_rejected()
+
+
+async def resume_sign_in(
+    ctx: Context, company_id: ObjectId, subject_id: ObjectId, password_signature: str | None, device: str | None
+) -> VerifiedSignIn | None:
+    """Return what `verify_sign_in` returned, with a count of wrong codes; None if the password is another one now.
+
+    `password_signature` is None for a user who signs in without the password.
+    """
+    stored = await store.find_by_company_and_subject(ctx.services, company_id, subject_id)
+    if stored is None:
+        return None
+    if password_signature is not None and not models.is_password_of(ctx.services, stored, password_signature):
+        return None
+    account = models.account_key(stored["address"])
+    return _verified(ctx, stored, Attempt(account, ctx.network_address, device, subject_id))
+
+
+async def find_verified(ctx: Context, subject_id: ObjectId) -> VerifiedSignIn | None:
+    """Return what `verify_sign_in` would return for a user of the company who has proved otherwise who they are."""
+    stored = await store.find_by_subject(ctx, subject_id)
+    if stored is None:
+        return None
+    return _verified(ctx, stored, Attempt(models.account_key(stored["address"]), ctx.network_address))
+
+
+def _verified(ctx: Context, stored: models.StoredIdentity, attempt: Attempt) -> VerifiedSignIn:
+    return VerifiedSignIn(_to_identity(stored), attempt, models.sign_password(ctx.services, stored))
 
 
 async def check_password(ctx: Context, subject_id: ObjectId, password: str) -> bool:

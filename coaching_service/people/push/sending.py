@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
-from email.utils import parseaddr, parsedate_to_datetime
+from datetime import datetime, timedelta
+from email.utils import parseaddr
 from hashlib import sha256
 from typing import NotRequired, TypedDict
 from urllib.parse import urlsplit
@@ -223,7 +221,7 @@ async def _follow(
         await _remove_gone(services, company_id, subscription_id)
         return None
     if status == 429 or status >= 500:
-        return _try_again(arguments, _retry_after(response.headers))
+        return _try_again(arguments, timedelta(seconds=response.wait_seconds))
     log.warning("a push service rejected a message", status=status)
     return None
 
@@ -248,19 +246,6 @@ def _try_again(arguments: _Arguments, wait: timedelta) -> RunAgain | None:
     pause = timedelta(seconds=_RETRY_SECONDS[min(tries, len(_RETRY_SECONDS) - 1)])
     after = wait or pause
     return None if now() + after >= arguments["until"] else RunAgain(after, {"tries": tries + 1})
-
-
-def _retry_after(headers: Mapping[str, str]) -> timedelta:
-    """Return the time of `Retry-After`, in seconds or as a date; 0 without a valid one."""
-    value = next((text for name, text in headers.items() if name.lower() == "retry-after"), "").strip()
-    if value.isascii() and value.isdigit():
-        return timedelta(seconds=int(value[:9]))
-    try:
-        until = parsedate_to_datetime(value)
-    except ValueError:
-        return timedelta(0)
-    seconds = until.replace(tzinfo=until.tzinfo or UTC).timestamp() - time.time()
-    return timedelta(seconds=max(0.0, seconds))
 
 
 def _contact_of(services: Services) -> str:

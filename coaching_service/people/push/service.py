@@ -100,7 +100,7 @@ async def _store(ctx: Context, subscription: models.NewPushSubscription, key_id:
     surplus = (await models.list_of_subject(ctx, ctx.caller.id))[MAX_DEVICES:]
     if surplus:
         await models.subscriptions.delete_many(ctx, {"_id": {"$in": [each["_id"] for each in surplus]}})
-    await audit.record(ctx, "pushSubscription.created", about=None if ctx.caller.is_coach else ctx.caller.id)
+    await audit.record(ctx, "push_subscription.created", subscription_id, customer_id=audit.own_client(ctx.caller))
     return Upserted(take(models.PushSubscription, stored), created=True)
 
 
@@ -109,7 +109,7 @@ async def unsubscribe(ctx: Context, subscription_id: ObjectId) -> None:
     """End the notifications on one device of the caller. Raises NotFound if the caller has no such device."""
     if not await models.subscriptions.delete_many(ctx, {"_id": subscription_id, "subjectId": ctx.caller.id}):
         raise NotFound("push subscription")
-    await audit.record(ctx, "pushSubscription.deleted", about=None if ctx.caller.is_coach else ctx.caller.id)
+    await audit.record(ctx, "push_subscription.deleted", subscription_id, customer_id=audit.own_client(ctx.caller))
 
 
 async def end_with_sessions(ctx: Context, event: SessionsEnded) -> None:

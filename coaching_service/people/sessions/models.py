@@ -14,9 +14,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Email, Text
 from coaching_service.people.account.service import Account
 from coaching_service.people.customers.models import Customer
+from coaching_service.people.identities import passwords
 from coaching_service.people.identities.models import SubjectKind
-from coaching_service.people.identities.passwords import MAX_LENGTH
-from coaching_service.people.sessions import schemas
 from coaching_service.people.team.service import Coach
 
 
@@ -32,12 +31,14 @@ class NewSession(TypedDict):
 
     `application` is `web` for sessions of the web application and missing for the REST interface; neither is
     accepted by the other. `device` (the User-Agent header) and `lastUsedAt` (to the hour) are of a client's
-    session of the web application.
+    session of the web application. `hasSecondFactor`: the user has proved one; an impersonated session has it of its
+    coach.
     """
 
     subjectId: ObjectId
     kind: SubjectKind
     impersonatedBy: ObjectId | None
+    hasSecondFactor: NotRequired[bool]
     familyHash: NotRequired[str]
     refreshHash: NotRequired[str]
     application: NotRequired[str]
@@ -119,7 +120,7 @@ class SignUp(TypedDict):
     companyName: str
     name: str
     email: Annotated[str, Email()]
-    password: Annotated[str, schemas.NewPassword()]
+    password: Annotated[str, passwords.NewPassword()]
 
 
 class ForgottenPassword(TypedDict):
@@ -132,7 +133,7 @@ class Credentials(TypedDict):
     """The e-mail address and password of a user who signs in."""
 
     email: Annotated[str, Text(max_length=254)]
-    password: Annotated[str, Text(max_length=MAX_LENGTH, trim=False)]
+    password: Annotated[str, Text(max_length=passwords.MAX_LENGTH, trim=False)]
 
 
 class _KnownDevice(TypedDict):
@@ -169,7 +170,7 @@ class EmailConfirmation(TypedDict):
 
 
 class _PasswordToSet(TypedDict):
-    password: Annotated[str, schemas.NewPassword()]
+    password: Annotated[str, passwords.NewPassword()]
     deleteApiKeys: Annotated[
         KeysToDelete,
         Default("none"),
@@ -188,7 +189,7 @@ class PasswordReset(_PasswordToSet):
 class PasswordChange(_PasswordToSet):
     """The current password and a new one."""
 
-    currentPassword: Annotated[str, Text(max_length=MAX_LENGTH, trim=False)]
+    currentPassword: Annotated[str, Text(max_length=passwords.MAX_LENGTH, trim=False)]
 
 
 # Where and when a session was used.

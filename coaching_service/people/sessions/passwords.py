@@ -117,10 +117,10 @@ async def reset_password(ctx: Context, token: str, password: str, keys_to_delete
     return new_password
 
 
-async def count_api_keys(ctx: Context, token: str) -> int:
-    """Return how many API keys the user of a mailed token has; 0 if the token is not valid."""
+async def find_user(ctx: Context, token: str) -> tuple[Principal | None, int]:
+    """Return the user of a mailed token, and how many API keys they have; None and 0 if the token is not valid."""
     principal = await _find_by_token(ctx, token) if token else None
-    return await api_keys.count_own(ctx.acting_as(principal)) if principal else 0
+    return principal, await api_keys.count_own(ctx.acting_as(principal)) if principal else 0
 
 
 async def _find_by_token(ctx: Context, token: str) -> Principal | None:
@@ -140,6 +140,7 @@ async def _reset_password(
         raise _reset_rejected()
     await end_sessions(ctx, subject_id)
     await assistants.revoke_all_of_coach(ctx, subject_id)
+    await audit.record(ctx, "password.changed", subject_id, customer_id=audit.own_client(ctx.caller))
     new_password = await _finish(ctx, keys_to_delete, changed_at)
     if not is_first:
         await report_change(ctx, ctx.caller, "with a link that was mailed to you")
@@ -175,7 +176,7 @@ async def _change_password(ctx: Context, password_hash: str, keys_to_delete: Key
     await identities.set_password(ctx, ctx.caller.id, password_hash)
     await end_other_sessions(ctx)
     await assistants.revoke_all_of_coach(ctx, ctx.caller.id)
-    await audit.record(ctx, "password.changed")
+    await audit.record(ctx, "password.changed", ctx.caller.id, customer_id=audit.own_client(ctx.caller))
     new_password = await _finish(ctx, keys_to_delete, changed_at)
     await report_change(ctx, ctx.caller, "in your settings")
     return new_password

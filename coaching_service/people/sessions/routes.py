@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from coaching_service.core import errors
-from coaching_service.core.auth import any_session, public
+from coaching_service.core.auth import any_session, owner_session, public, with_password_only
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.second_factor import models as factor_models
+from coaching_service.people.second_factor import passkeys
+from coaching_service.people.second_factor import service as second_factor
 from coaching_service.people.sessions import models as session_models
-from coaching_service.people.sessions import passwords, service
+from coaching_service.people.sessions import own_second_factor, passwords, service
 
-routes = Routes("/auth", tag="Sessions")
+routes = Routes("/auth", tag="Sessions", path_descriptions={"passkeyId": "The identifier of the passkey."})
+team_routes = Routes(
+    "/coach/employees", tag="Team", path_descriptions={"employeeId": "The identifier of the employee."}
+)
 
+_ANY_SESSION = with_password_only(any_session())
 _PASSWORD = "correct horse battery staple"  # noqa: S105 - an example of the OpenAPI document
 
 
@@ -37,7 +45,7 @@ async def sign_up(ctx: Context, body: session_models.SignUp) -> session_models.S
     request_class="unlimited",
     access=public(),
     status=200,
-    errors=(errors.CompanySuspended, errors.SignInRejected, errors.TooManyRequests),
+    errors=(errors.CompanySuspended, errors.SignInRejected, errors.SecondFactorRequired, errors.TooManyRequests),
     example={"email": "ana@example.com", "password": _PASSWORD},
 )
 async def sign_in(ctx: Context, body: session_models.SignIn) -> session_models.SignedIn:
@@ -46,8 +54,125 @@ async def sign_in(ctx: Context, body: session_models.SignIn) -> session_models.S
     From the 6th failure of an account, or the 30th of a network address, within 15 minutes: 429 with `Retry-After`. A
     device that sends the `deviceToken` of its last sign-in has a counter of its own instead, of 6 failures, so
     that others cannot lock it. Failures of an account no longer count for the network address when the user signs in.
+
+    A user with a second factor gets 401 `SECOND_FACTOR_REQUIRED` instead, with `methods` and a `challenge` to answer
+    within 5 minutes (POST /auth/second-factor). It is no credential.
     """
     return await service.sign_in(ctx, body["email"], body["password"], _device_tokens(body))
+
+
+@routes.post(
+    "/second-factor",
+    request_class="unlimited",
+    access=public(),
+    status=200,
+    errors=(errors.CompanySuspended, errors.SignInRejected, errors.TooManyRequests),
+    example={"challenge": "from the response of POST /auth/login", "code": "123456"},
+)
+async def confirm_sign_in(ctx: Context, body: factor_models.ChallengeAnswer) -> session_models.SignedIn:
+    """Confirm a sign-in with a second factor.
+
+    `code` is of the authenticator application, also of the 30 seconds before and after; each is accepted once. A
+    `recoveryCode` is accepted once too. A wrong one is 401 `SECOND_FACTOR_REJECTED` and counts as a failed sign-in:
+    429 with `Retry-After` as for POST /auth/login. A challenge that is unknown, used or too old is 401
+    `CHALLENGE_REJECTED`.
+    """
+    return await service.answer_challenge(ctx, body)
+
+
+@routes.get("/second-factor", access=_ANY_SESSION)
+async def get_second_factor(ctx: Context) -> factor_models.SecondFactor:
+    """Read which second factors the caller has."""
+    return await second_factor.get(ctx, ctx.caller.id)
+
+
+@routes.post("/second-factor/totp", access=_ANY_SESSION, status=200)
+async def create_authenticator_secret(ctx: Context) -> factor_models.AuthenticatorSecret:
+    """Set up an authenticator application.
+
+    Returns a new secret, which is in use once a code of it is confirmed. The caller has signed in at most 10 minutes
+    ago, else 403 `SIGN_IN_AGAIN`.
+    """
+    return await own_second_factor.begin(ctx)
+
+
+@routes.post(
+    "/second-factor/totp/confirm",
+    access=_ANY_SESSION,
+    status=200,
+    errors=(errors.Conflict, errors.TooManyRequests),
+    example={"code": "123456"},
+)
+async def confirm_second_factor(ctx: Context, body: factor_models.CodeToConfirm) -> factor_models.ConfirmedFactor:
+    """Confirm the authenticator application.
+
+    From now on a sign-in needs its codes; an application that was in use before is replaced. The 10 recovery codes are
+    returned once. This session counts as one with a second factor. 400 `WRONG_CODE` for `code`; from the 6th wrong one
+    within 15 minutes: 429 with `Retry-After`. 403 `SIGN_IN_AGAIN` as above.
+    """
+    return await own_second_factor.confirm(ctx, body["code"])
+
+
+@routes.delete("/second-factor", access=_ANY_SESSION, errors=(errors.NotFound,))
+async def delete_second_factor(ctx: Context) -> None:
+    """Remove my second factor.
+
+    The password alone signs in then. 403 `SIGN_IN_AGAIN` as above.
+    """
+    await own_second_factor.remove(ctx)
+
+
+@routes.post("/second-factor/options", access=public(), status=200, errors=(errors.Conflict,))
+async def create_sign_in_options(ctx: Context) -> factor_models.PasskeyChallenge:
+    """Begin to sign in with a passkey, without a password.
+
+    Send `challenge` with the `assertion` of the browser to POST /auth/second-factor. 409 `PASSKEYS_UNAVAILABLE` if the
+    base address is an IP address.
+    """
+    return second_factor.challenge_anyone(ctx.services)
+
+
+@routes.post("/passkeys/options", access=_ANY_SESSION, status=200, errors=(errors.Conflict,))
+async def create_passkey_options(ctx: Context) -> factor_models.PasskeyOptions:
+    """Begin to register a passkey.
+
+    403 `SIGN_IN_AGAIN` as for an authenticator application; 409 `PASSKEYS_UNAVAILABLE` if the base address is an IP
+    address.
+    """
+    return await own_second_factor.begin_passkey(ctx)
+
+
+@routes.post(
+    "/passkeys",
+    access=_ANY_SESSION,
+    status=201,
+    errors=(errors.Conflict,),
+    example={
+        "name": "Phone",
+        "credential": {"id": "AQ", "rawId": "AQ", "response": {"clientDataJSON": "e30", "attestationObject": "oA"}},
+    },
+)
+async def create_passkey(ctx: Context, body: factor_models.NewPasskey) -> factor_models.Passkey:
+    """Register a passkey.
+
+    `credential` is what the browser returned for `publicKey`. This session counts as one with a second factor.
+    """
+    return await own_second_factor.add_passkey(ctx, body["name"], body["credential"])
+
+
+@routes.get("/passkeys", access=_ANY_SESSION)
+async def list_passkeys(ctx: Context) -> list[factor_models.Passkey]:
+    """List my passkeys."""
+    return [passkeys.to_passkey(each) for each in await passkeys.list_of(ctx, ctx.caller.id)]
+
+
+@routes.delete("/passkeys/{passkeyId}", access=_ANY_SESSION)
+async def delete_passkey(ctx: Context, passkey_id: ObjectId) -> None:
+    """Remove a passkey.
+
+    403 `SIGN_IN_AGAIN` as above.
+    """
+    await own_second_factor.remove_passkey(ctx, passkey_id)
 
 
 def _device_tokens(body: session_models.SignIn | session_models.ResetRequest) -> list[str]:
@@ -70,7 +195,7 @@ async def refresh_session(ctx: Context, body: session_models.RefreshToken) -> se
     return await service.refresh(ctx, body["refreshToken"])
 
 
-@routes.post("/logout", access=any_session(), status=200)
+@routes.post("/logout", access=_ANY_SESSION, status=200)
 async def sign_out(ctx: Context) -> session_models.Confirmation:
     """Sign out.
 
@@ -143,3 +268,13 @@ async def resend_confirmation(ctx: Context) -> session_models.Confirmation:
     if await service.send_again(ctx):
         return {"message": "A mail with a new token has been queued"}
     return {"message": "The e-mail address is already confirmed"}
+
+
+@team_routes.delete("/{employeeId}/second-factor", access=owner_session())
+async def reset_employee_second_factor(ctx: Context, employee_id: ObjectId) -> None:
+    """Remove an employee's second factor.
+
+    For an employee who has lost the device and the recovery codes: the password alone signs in then. The employee's
+    sessions end, and the employee gets a mail.
+    """
+    await own_second_factor.reset_of_employee(ctx, employee_id)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
 
 import structlog
 
-from coaching_service.core import rate_limits
+from coaching_service.core import audit, rate_limits
 from coaching_service.core.auth import CUSTOMERS, Principal, new_token, token_hash
 from coaching_service.core.database.collections import Unsharded
 from coaching_service.core.database.connection import Index
@@ -18,7 +19,7 @@ from coaching_service.core.database.documents import Document, Documents, Filter
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.database.worker_thread import aggregate_all
-from coaching_service.core.errors import Forbidden, SignInRejected, Unauthorized
+from coaching_service.core.errors import Forbidden, SignInRejected, Unauthorized, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.mail import MailBody, NewMail
@@ -30,6 +31,9 @@ from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.models import IdentityDisplaced, SubjectKind
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.identities.service import Identity
+from coaching_service.people.second_factor import challenges
+from coaching_service.people.second_factor import service as second_factor
+from coaching_service.people.second_factor.models import ChallengeAnswer
 from coaching_service.people.sessions import models as session_models
 from coaching_service.people.team import service as team
 from coaching_service.people.team.service import CoachRemoved, SignInEmailChanged
@@ -59,12 +63,23 @@ _sessions = Documents[session_models.Session](
 
 
 async def create(
-    ctx: Context, session: session_models.NewSession, access_hash: str, access_lifetime: timedelta, lifetime: timedelta
-) -> session_models.Session:
-    """Store a session that ends after `lifetime`, with its first access token."""
+    ctx: Context,
+    session: session_models.NewSession,
+    access_hash: str,
+    access_lifetime: timedelta,
+    lifetime: timedelta,
+    *,
+    renewed_id: ObjectId | None = None,
+) -> None:
+    """Store a session that ends after `lifetime`, with its first access token.
+
+    `renewed_id`: an existing session of the same user that begins again instead, with what depends on it.
+    """
     at = now()
-    access = [{"hash": access_hash, "until": at + access_lifetime}]
-    return await _sessions.insert(ctx, {**session, "access": access, "expiresAt": at + lifetime})
+    fields = {**session, "access": [{"hash": access_hash, "until": at + access_lifetime}], "expiresAt": at + lifetime}
+    where = {"_id": renewed_id, "subjectId": session["subjectId"]}
+    if renewed_id is None or not await _sessions.set_derived(ctx, where, {"$set": {**fields, "createdAt": at}}):
+        await _sessions.insert(ctx, fields)
 
 
 async def find_by_access(
@@ -186,6 +201,7 @@ async def send_again(ctx: Context) -> bool:
 
 
 IMPERSONATION_LIFETIME = timedelta(minutes=15)
+RECENT_SIGN_IN = timedelta(minutes=10)
 _SIGN_UPS = 30  # of a network address, which many users may share, within 15 minutes
 
 T = TypeVar("T")
@@ -242,12 +258,24 @@ async def sign_in(
     """Return the tokens of a new session.
 
     `device_tokens`: those that earlier sign-ins returned to the device, which has a counter of failures of its own.
-    Raises SignInRejected, always the same; TooManyRequests after too many failures.
+    Raises SignInRejected, always the same; SecondFactorRequired if the user has one; TooManyRequests after too many
+    failures.
     """
-    identity, principal = await verify_credentials(ctx, email, password, device_tokens)
-    tokens = await create_session(ctx.acting_as(principal), identity.subject_id, identity.kind)
+    return await _begin_session(ctx, *await verify_credentials(ctx, email, password, device_tokens))
+
+
+async def answer_challenge(ctx: Context, answer: ChallengeAnswer) -> session_models.SignedIn:
+    """Return the tokens of a new session of the user whom a challenge asks. Raises what `verify_answer` raises."""
+    return await _begin_session(ctx, *await verify_answer(ctx, answer), has_second_factor=True)
+
+
+async def _begin_session(
+    ctx: Context, identity: Identity, principal: Principal, *, has_second_factor: bool = False
+) -> session_models.SignedIn:
+    user_ctx = ctx.acting_as(principal)
+    tokens = await create_session(user_ctx, identity.subject_id, identity.kind, has_second_factor=has_second_factor)
     if identity.kind == "customer":
-        await service.record_sign_in(ctx.acting_as(principal), identity.subject_id)
+        await service.record_sign_in(user_ctx, identity.subject_id)
     return tokens
 
 
@@ -256,12 +284,45 @@ async def verify_credentials(
 ) -> tuple[Identity, Principal]:
     """Return the identity and the principal of a user who signs in. Raises what sign_in raises."""
     verified = await identities.verify_sign_in(ctx, email, password, device_tokens)
-    identity = verified.identity
+    principal = await _require_principal(ctx, verified.identity)
+    await second_factor.require_none(ctx.acting_as(principal), verified)
+    await failures.clear(ctx, verified.attempt)
+    audit.record_sign_in(ctx.acting_as(principal))
+    return verified.identity, principal
+
+
+async def verify_answer(ctx: Context, answer: ChallengeAnswer) -> tuple[Identity, Principal]:
+    """Return the identity and the principal of a user who answers a challenge, which is used then.
+
+    Raises InvalidFields without an answer; SignInRejected for a challenge that is not valid, or a wrong answer, which
+    counts as a failed sign-in of the user; TooManyRequests as `sign_in` does.
+    """
+    if not (answer.get("code") or answer.get("recoveryCode") or answer.get("assertion")):
+        raise invalid_field("code", "or recoveryCode or assertion is needed", code="REQUIRED")
+    async with ctx.services.sign_in_slot.holding(ctx.network_address):
+        challenged = await second_factor.find_challenged(ctx, answer)
+        verified = challenged.verified
+        principal = await _require_principal(ctx, verified.identity)
+        await failures.require_few(ctx, verified.attempt)
+        if not await second_factor.verify(ctx.acting_as(principal), answer, challenged):
+            ctx.services.metrics.sign_in_failures.labels("wrong_code").inc()
+            audit.record_failed_sign_in(ctx, principal.company.id, principal.id, is_coach=principal.is_coach)
+            await failures.count(ctx, verified.attempt)
+            if answer.get("assertion"):
+                raise second_factor.passkey_rejected()
+            raise SignInRejected("The code is wrong, or has been used", code="SECOND_FACTOR_REJECTED")
+        if not await challenges.use(ctx, challenged.challenge):
+            raise second_factor.challenge_rejected()
+    await failures.clear(ctx, verified.attempt)
+    audit.record_sign_in(ctx.acting_as(principal))
+    return verified.identity, principal
+
+
+async def _require_principal(ctx: Context, identity: Identity) -> Principal:
     if (principal := await get_principal(ctx.services, identity)) is None:
         ctx.services.metrics.sign_in_failures.labels("no_access").inc()
         raise identities.sign_in_rejected()
-    await failures.clear(ctx, verified.attempt)
-    return identity, principal
+    return principal
 
 
 async def get_principal(services: Services, identity: Identity) -> Principal | None:
@@ -271,7 +332,9 @@ async def get_principal(services: Services, identity: Identity) -> Principal | N
     return await service.load_principal(services, identity.company_id, identity.subject_id)
 
 
-async def create_session(ctx: Context, subject_id: ObjectId, kind: SubjectKind) -> session_models.SignedIn:
+async def create_session(
+    ctx: Context, subject_id: ObjectId, kind: SubjectKind, *, has_second_factor: bool = False
+) -> session_models.SignedIn:
     """Create a session of a coach or client of the company and return its tokens and one of the device."""
     access, family = new_token(), new_token()
     refresh_token = f"{family}.{new_token()}"
@@ -281,6 +344,7 @@ async def create_session(ctx: Context, subject_id: ObjectId, kind: SubjectKind) 
         "familyHash": token_hash(family),
         "refreshHash": token_hash(refresh_token),
         "impersonatedBy": None,
+        "hasSecondFactor": has_second_factor,
     }
     await create(ctx, session, token_hash(access), ACCESS_LIFETIME, FAMILY_LIFETIME)
     device_token = await identities.sign_device(ctx, subject_id)
@@ -294,7 +358,12 @@ async def create_session(ctx: Context, subject_id: ObjectId, kind: SubjectKind) 
 async def impersonate(ctx: Context, customer_id: ObjectId) -> session_models.AccessToken:
     """Return a client's session for the caller: 15 minutes long, marked as impersonated, not renewable."""
     access = new_token()
-    session: session_models.NewSession = {"subjectId": customer_id, "kind": "customer", "impersonatedBy": ctx.caller.id}
+    session: session_models.NewSession = {
+        "subjectId": customer_id,
+        "kind": "customer",
+        "impersonatedBy": ctx.caller.id,
+        "hasSecondFactor": ctx.caller.has_second_factor,
+    }
     await create(ctx, session, token_hash(access), IMPERSONATION_LIFETIME, IMPERSONATION_LIFETIME)
     return _token_response(access, IMPERSONATION_LIFETIME)
 
@@ -368,6 +437,24 @@ async def end_displaced_sessions(ctx: Context, event: IdentityDisplaced) -> None
     await _end(ctx, session_models.SessionsEnded(event.company_id, event.subject_id))
 
 
+async def require_recent_sign_in(ctx: Context) -> None:
+    """Raise Forbidden unless the caller's session began at most 10 minutes ago, and is the caller's own."""
+    if ctx.caller.impersonated_by is not None:
+        raise Forbidden("An impersonation session cannot change how the client signs in", code="IMPERSONATED")
+    session = await _sessions.find_one(ctx, {"_id": ctx.caller.credential_id}, ("createdAt",))
+    if session is None or now() - session["createdAt"] > RECENT_SIGN_IN:
+        raise Forbidden("Sign in again, at most 10 minutes before this change", code="SIGN_IN_AGAIN")
+
+
+async def mark_second_factor(ctx: Context, subject_id: ObjectId, session_id: ObjectId | None) -> None:
+    """Store that one session of a coach or client counts as one with a second factor; None: that none does."""
+    if session_id is None:
+        where, has_second_factor = {"subjectId": subject_id}, False
+    else:
+        where, has_second_factor = {"_id": session_id}, True
+    await _sessions.set_derived(ctx, where, {"$set": {"hasSecondFactor": has_second_factor}})
+
+
 async def hold_session(ctx: Context, session_id: ObjectId) -> bool:
     """Return whether a session exists; until the caller's transaction ends, it cannot be ended."""
     return await _sessions.set_derived(ctx, {"_id": session_id}, {"$inc": {"version": 1}}) == 1
@@ -416,10 +503,13 @@ def to_principal(session: session_models.SessionWithSubject) -> Principal | None
     if session["kind"] == "coach":
         if not session["coach"]:
             return None
-        return team.to_principal(session["coach"][0], company, "session", session["_id"])
+        coach = team.to_principal(session["coach"][0], company, "session", session["_id"])
+        return replace(coach, has_second_factor=session.get("hasSecondFactor", False))
     if not session["customer"] or session["customer"][0]["customerRoleData"]["isArchived"]:
         return None
-    return service.to_principal(session["customer"][0], company, session["_id"], session["impersonatedBy"])
+    client = service.to_principal(session["customer"][0], company, session["_id"], session["impersonatedBy"])
+    is_own = session["impersonatedBy"] is None
+    return client if is_own else replace(client, has_second_factor=session.get("hasSecondFactor", False))
 
 
 # --- Confirming an e-mail address ------------------------------------------------------------------------------------

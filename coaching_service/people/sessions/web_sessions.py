@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from coaching_service.core.auth import Principal, new_token, token_hash
 from coaching_service.core.database import outcome
@@ -15,6 +16,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as first_access
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.models import SubjectKind
+from coaching_service.people.second_factor.models import ChallengeAnswer
 from coaching_service.people.sessions import service
 from coaching_service.people.sessions.models import NewSession, OwnSession, Session, SessionUse
 
@@ -44,11 +46,26 @@ async def sign_in(
     `device_tokens` as in service.sign_in. Raises what service.sign_in raises.
     """
     identity, principal = await service.verify_credentials(ctx, email, password, device_tokens)
-    user_ctx = ctx.acting_as(principal)
-    if identity.kind == "coach":
-        return await start_for_coach(user_ctx, identity.subject_id)
-    session = await start_for_customer(user_ctx, identity.subject_id, device)
-    await first_access.record_sign_in(user_ctx, identity.subject_id)
+    return await start(ctx, principal, identity.kind, device)
+
+
+async def answer_challenge(ctx: Context, answer: ChallengeAnswer, device: str = "") -> StartedSession:
+    """Start a session of the user whom a challenge asks. Raises what service.verify_answer raises."""
+    identity, principal = await service.verify_answer(ctx, answer)
+    return await start(ctx, principal, identity.kind, device, has_second_factor=True)
+
+
+async def start(
+    ctx: Context, user: Principal, kind: SubjectKind, device: str, *, has_second_factor: bool = False
+) -> StartedSession:
+    """Start a session of a user; one who is signed in already keeps the session, which begins again."""
+    is_again = ctx.principal is not None and ctx.principal.id == user.id
+    started = _Start(has_second_factor, ctx.principal.credential_id if ctx.principal and is_again else None)
+    user_ctx = ctx.acting_as(user)
+    if kind == "coach":
+        return await start_for_coach(user_ctx, user.id, started)
+    session = await start_for_customer(user_ctx, user.id, device, started)
+    await first_access.record_sign_in(user_ctx, user.id)
     return session
 
 
@@ -59,24 +76,45 @@ async def sign_up(
     return await service.register(ctx, company_name, name, email, password, start_for_coach, timezone)
 
 
-async def start_for_coach(ctx: Context, coach_id: ObjectId) -> StartedSession:
+class _Start(NamedTuple):
+    """How a session starts: with a second factor or not, and instead of an earlier one of the same browser, if any."""
+
+    has_second_factor: bool = False
+    renewed_id: ObjectId | None = None
+
+
+_WITH_PASSWORD = _Start()
+
+
+async def start_for_coach(ctx: Context, coach_id: ObjectId, start: _Start = _WITH_PASSWORD) -> StartedSession:
     """Start a session of a coach of the company: it ends after 12 hours, or 2 hours without a request."""
     token = new_token()
-    await service.create(ctx, _session_of(coach_id, "coach"), token_hash(token), COACH_IDLE_LIFETIME, COACH_LIFETIME)
+    session = _session_of(coach_id, "coach", has_second_factor=start.has_second_factor)
+    lifetimes = (COACH_IDLE_LIFETIME, COACH_LIFETIME)
+    await service.create(ctx, session, token_hash(token), *lifetimes, renewed_id=start.renewed_id)
     return StartedSession(token, "coach", COACH_LIFETIME, await identities.sign_device(ctx, coach_id))
 
 
-async def start_for_customer(ctx: Context, customer_id: ObjectId, device: str) -> StartedSession:
+async def start_for_customer(
+    ctx: Context, customer_id: ObjectId, device: str, start: _Start = _WITH_PASSWORD
+) -> StartedSession:
     """Start a session of a client of the company: it ends 90 days after its last request."""
     token = new_token()
-    session = _session_of(customer_id, "customer")
+    session = _session_of(customer_id, "customer", has_second_factor=start.has_second_factor)
     session |= {"device": device[:_MAX_DEVICE_LENGTH], "lastUsedAt": now()}
-    await service.create(ctx, session, token_hash(token), CUSTOMER_LIFETIME, CUSTOMER_LIFETIME)
+    lifetimes = (CUSTOMER_LIFETIME, CUSTOMER_LIFETIME)
+    await service.create(ctx, session, token_hash(token), *lifetimes, renewed_id=start.renewed_id)
     return StartedSession(token, "customer", CUSTOMER_LIFETIME, await identities.sign_device(ctx, customer_id))
 
 
-def _session_of(subject_id: ObjectId, kind: SubjectKind) -> NewSession:
-    return {"subjectId": subject_id, "kind": kind, "application": _APPLICATION, "impersonatedBy": None}
+def _session_of(subject_id: ObjectId, kind: SubjectKind, *, has_second_factor: bool) -> NewSession:
+    return {
+        "subjectId": subject_id,
+        "kind": kind,
+        "application": _APPLICATION,
+        "impersonatedBy": None,
+        "hasSecondFactor": has_second_factor,
+    }
 
 
 async def find_principal(services: Services, token: str, *, extends: bool = True) -> Principal | None:

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from marshmallow import fields
 
+from coaching_service.core import audit, validation
 from coaching_service.core import fields as core_fields
-from coaching_service.core import validation
 from coaching_service.core.auth import ALL_PERMISSIONS, Company, Principal, Via
 from coaching_service.core.database import outcome
 from coaching_service.core.database.collections import Unsharded
@@ -19,10 +19,11 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.recording import LoggedEvent
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.database.worker_thread import aggregate_all
 from coaching_service.core.errors import NotFound
-from coaching_service.core.events import DomainEvent
+from coaching_service.core.events import DomainEvent, EventType, EventValue
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.mail import MailBody, NewMail, subject_with
@@ -54,7 +55,7 @@ CoachRole = Literal["OWNER", "EMPLOYEE"]
 CustomersScope = Literal["all", "assigned"]
 PERMISSIONS = (
     "`area.action`; areas: customers, exercises, programs, forms, metrics, nutrition; "
-    "actions: view, create, edit, delete."
+    "actions: view, create, edit, delete; and `webhooks`."
 )
 
 
@@ -343,11 +344,14 @@ async def create_employee(
     permissions: list[str],
     customers_scope: CustomersScope,
     password_hash: str | None = None,
+    *,
+    is_confirmed: bool = False,
 ) -> Coach:
     """Create an employee, who signs in by `email`. Without a password, a mail with a token to set one is queued.
 
-    In a sandbox the employee cannot sign in. Raises Conflict if the e-mail address is already used to sign in, or the
-    person wants no more invitations; TooManyRequests if the company has sent too many.
+    `is_confirmed`: the address is known to be the employee's, so that nothing is mailed. In a sandbox the employee
+    cannot sign in. Raises Conflict if the e-mail address is already used to sign in, or the person wants no more
+    invitations; TooManyRequests if the company has sent too many.
     """
     employee = await coaches.insert(
         ctx,
@@ -359,10 +363,12 @@ async def create_employee(
             "customersScope": customers_scope,
         },
     )
+    _report(ctx, "employee.created", employee["_id"])
+    await audit.record(ctx, "employee.created", employee["_id"], name)
     if ctx.caller.company.is_sandbox:
         return employee
-    await identities.create(ctx, employee["_id"], "coach", email, password_hash)
-    if password_hash is None:
+    await identities.create(ctx, employee["_id"], "coach", email, password_hash, is_confirmed=is_confirmed)
+    if password_hash is None and not is_confirmed:
         await _send_invitation(ctx, employee["_id"], name, email)
     return employee
 
@@ -418,9 +424,19 @@ async def update_employee(ctx: Context, employee_id: ObjectId, change: EmployeeC
     address is already used to sign in or the employee has changed since `change["version"]`.
     """
     fields = {name: value for name, value in change.items() if name != "version"}
-    employee = await coaches.rewrite(ctx, _employee(employee_id), lambda _: fields, version=change.get("version"))
+    changed: list[str] = []
+
+    def mutate(stored: Coach) -> Mapping[str, object]:
+        changed[:] = sorted(name for name, value in fields.items() if stored.get(name) != value)
+        return fields
+
+    employee = await coaches.rewrite(ctx, _employee(employee_id), mutate, version=change.get("version"))
     if employee is None:
         raise NotFound("employee")
+    if changed:
+        _report(ctx, "employee.updated", employee_id, fields=changed)
+    if {"permissions", "customersScope"} & {*changed}:
+        await audit.record(ctx, "permissions.changed", employee_id, employee["name"])
     if (email := change.get("email")) is not None:
         result = await identities.change_email(ctx, employee_id, email)
         if result.changed:
@@ -436,10 +452,18 @@ async def delete_employee(ctx: Context, employee_id: ObjectId) -> None:
 
     Raises NotFound if there is no such employee.
     """
-    if await coaches.delete(ctx, _employee(employee_id)) is None:
+    if (employee := await coaches.delete(ctx, _employee(employee_id))) is None:
         raise NotFound("employee")
+    await audit.record(ctx, "employee.removed", employee_id, employee["name"])
     await identities.remove(ctx, employee_id)
+    _report(ctx, "employee.removed", employee_id)
     await ctx.publish(CoachRemoved(employee_id))
+
+
+def _report(ctx: Context, event_type: EventType, employee_id: ObjectId, **data: EventValue) -> None:
+    """Report an event about an employee, in the caller's transaction, if a request is its cause."""
+    if ctx.operation:
+        ctx.changes.events.append(LoggedEvent(event_type, None, {"employeeId": employee_id, **data}))
 
 
 # --- Credentials ------------------------------------------------------------------------------------------------------
@@ -454,14 +478,15 @@ async def find_with_coach(
 ) -> Any:
     """Return the credential of `where`, without some fields, its `coach` and `company`, in one round trip.
 
-    None if the credential, the coach or the company is deleted.
+    None if the credential, the coach or the company is deleted. A key that acts as the company has no coach.
     """
     stages: list[Document] = [
         {"$match": where},
         {"$project": dict.fromkeys(without, 0)},
         {"$lookup": {"from": "coaches", "localField": "coachId", "foreignField": "_id", "as": "coach"}},
         {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
-        {"$unwind": "$coach"},
+        {"$unwind": {"path": "$coach", "preserveNullAndEmptyArrays": True}},
+        {"$match": {"$or": [{"coach": {"$exists": True}}, {"actsAs": "company"}]}},
         {"$unwind": "$company"},
     ]
     result: list[Any] = await aggregate_all(credentials.across_companies(services), stages)

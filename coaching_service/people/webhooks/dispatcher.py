@@ -7,11 +7,13 @@ and the record of it, the next process sends it again.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import cast
 
 import structlog
 
@@ -24,7 +26,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import CursorExpired, NotFound
-from coaching_service.core.events import Listener
+from coaching_service.core.events import EventType, Listener
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
@@ -33,10 +35,11 @@ from coaching_service.core.metrics import read_backlog
 from coaching_service.core.outbound import OutboundError
 from coaching_service.core.slots import RequestSlots
 from coaching_service.people.account import service
-from coaching_service.people.changes import events
+from coaching_service.people.changes import events, samples
 from coaching_service.people.changes.models import Event
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
+from coaching_service.people.webhooks import models
 from coaching_service.people.webhooks import service as _signatures
 from coaching_service.people.webhooks import service as store
 
@@ -115,6 +118,8 @@ class Lane:
 
 
 DISABLE_AFTER = timedelta(days=3)
+GONE = 410
+_ASKS_TO_WAIT = (429, 503)
 _MAIL_SUBJECT = "A webhook has been disabled"
 
 
@@ -122,8 +127,8 @@ _MAIL_SUBJECT = "A webhook has been disabled"
 class Message:
     """A delivery with all that is needed to send it."""
 
-    delivery: store.DueDelivery
-    webhook: store.WebhookSecrets
+    delivery: models.DueDelivery
+    webhook: models.WebhookSecrets
     body: bytes
 
 
@@ -131,7 +136,8 @@ class Message:
 class Response:
     """What followed from sending a message: the status, or the failure.
 
-    `error` is the code that the owner of the webhook sees, `cause` what the operator sees.
+    `error` is the code that the owner of the webhook sees, `cause` what the operator sees. `wait`: how many seconds the
+    receiver asks to wait.
     """
 
     status: int | None
@@ -139,6 +145,7 @@ class Response:
     began: datetime
     duration_ms: int
     cause: str | None = None
+    wait: float = 0.0
 
     @property
     def is_success(self) -> bool:
@@ -153,8 +160,10 @@ class Response:
         return "succeeded" if self.is_success else "rejected"
 
 
-async def prepare(ctx: Context, delivery: store.DueDelivery) -> Message | None:
-    """Return the message of a delivery; None if its client has been erased: then the delivery is deleted.
+async def prepare(ctx: Context, delivery: models.DueDelivery) -> Message | None:
+    """Return the message of a delivery; None, and delete it, if the webhook may not send it any more.
+
+    Its client has been erased, or has declined the application since, or the coaches may see less.
 
     Raises NotFound if the webhook is deleted or not active.
     """
@@ -166,6 +175,11 @@ async def prepare(ctx: Context, delivery: store.DueDelivery) -> Message | None:
     )
     if webhook is None or not webhook["isActive"]:
         raise NotFound("webhook")
+    if event is not None:
+        sent = await store.list_sent(ctx, webhook, [cast("Event", event)])
+        event = event if sent or store.is_test(delivery) else None
+    if event is not None and delivery["type"] == models.TEST_EVENT:
+        event = {**event, "data": {"webhookId": store.public_id(webhook)}}
     if event is None or not is_client_there:
         await store.deliveries.delete(ctx, {"_id": delivery["_id"]})
         return None
@@ -175,75 +189,84 @@ async def prepare(ctx: Context, delivery: store.DueDelivery) -> Message | None:
 async def send(ctx: Context, message: Message) -> Response:
     """Send a message once."""
     began, clock = now(), time.monotonic()
-    status, error, cause = await _post(ctx, message)
-    return Response(status, error, began, round((time.monotonic() - clock) * 1000), cause)
+    outcome = await _post(ctx, message)
+    return replace(outcome, began=began, duration_ms=round((time.monotonic() - clock) * 1000))
 
 
 async def record(ctx: Context, message: Message, response: Response) -> datetime | None:
     """Record the result of an attempt; returns when the next one is due, if another follows: now if it was requested.
 
-    Failures are followed: a webhook whose deliveries have all failed for three days is disabled.
+    Failures are followed: a webhook whose deliveries have all failed for three days is disabled, and at once when its
+    receiver says that it is gone.
     """
     delivery, webhook = message.delivery, message.webhook
     result = _result(ctx, delivery, response)
     ctx.services.metrics.webhook_attempts.labels(response.outcome).inc()
     if not await store.record_attempt(ctx, delivery, result):
         result["nextAttemptAt"] = now()
-    if not response.is_success and delivery["type"] != store.TEST_EVENT:
+    if response.status == GONE:
+        await _disable(ctx, webhook, None)
+    elif not response.is_success and not store.is_test(delivery):
         if webhook["failingSince"] is None:
-            unless_failing = {"_id": webhook["_id"], "failingSince": None}
-            await store.webhooks.set_derived(ctx, unless_failing, {"$set": {"failingSince": now()}})
+            await store.record_outcome(ctx, webhook, is_success=False)
         elif webhook["failingSince"] <= now() - DISABLE_AFTER:
-            await _disable(ctx, webhook["_id"])
+            await _disable(ctx, webhook, now() - DISABLE_AFTER)
     return result["nextAttemptAt"]
 
 
-async def _load_event(ctx: Context, delivery: store.DueDelivery) -> Mapping[str, object] | None:
+async def _load_event(ctx: Context, delivery: models.DueDelivery) -> Mapping[str, object] | None:
     """Return the event as `GET /coach/events` returns it; None if it is gone."""
-    if delivery["type"] == store.TEST_EVENT:
+    if not store.is_test(delivery):
+        return await events.find_event(ctx, delivery["eventId"])
+    if delivery["type"] == models.TEST_EVENT:
         return _test_event(ctx, delivery)
-    return await events.find_event(ctx, delivery["eventId"])
+    sample = samples.sample_of(cast("EventType", delivery["type"]))
+    made = {"id": delivery["eventId"], "createdAt": delivery["createdAt"], "companyId": ctx.company_id}
+    return {**sample, "seq": delivery["seq"], **made}
 
 
-async def _is_client_there(ctx: Context, delivery: store.DueDelivery) -> bool:
+async def _is_client_there(ctx: Context, delivery: models.DueDelivery) -> bool:
     """Return whether the client of an event, if any, has not been deleted."""
     client_id = delivery["customerId"]
     return client_id is None or await customers.exists(ctx.services, ctx.company_id, client_id)
 
 
-def _test_event(ctx: Context, delivery: store.DueDelivery) -> dict[str, object]:
+def _test_event(ctx: Context, delivery: models.DueDelivery) -> dict[str, object]:
     return {
         "id": delivery["eventId"],
         "seq": delivery["seq"],
         "changeId": None,
-        "type": store.TEST_EVENT,
+        "type": models.TEST_EVENT,
         "createdAt": delivery["createdAt"],
+        "companyId": ctx.company_id,
         "customerId": None,
         "actor": {"type": "coach", "_id": ctx.caller.id, "keyId": None, "applicationId": None},
-        "data": {"webhookId": delivery["webhookId"]},
+        "data": {},
     }
 
 
-async def _post(ctx: Context, message: Message) -> tuple[int | None, str | None, str | None]:
-    """Send a message; returns the status of the response, or the code of the failure and its cause."""
+async def _post(ctx: Context, message: Message) -> Response:
+    """Send a message; returns what followed, without times."""
     webhook = message.webhook
     vault = ctx.services.vault
     try:
-        in_use = _signatures.open_secrets(vault, webhook["_id"], webhook["secrets"], now())
+        in_use = _signatures.open_secrets(vault, store.public_id(webhook), webhook["secrets"], now())
         headers = _signatures.headers_of(f"msg_{message.delivery['_id']}", int(time.time()), message.body, in_use)
         response = await ctx.services.outbound.post(webhook["url"], message.body, headers)
     except SecretUnreadable as unreadable:
         log.warning("the secret of a webhook cannot be read", webhook=str(webhook["_id"]), reason=str(unreadable))
-        return None, "SECRET_UNREADABLE", None
+        return Response(None, "SECRET_UNREADABLE", now(), 0)
     except OutboundError as failure:
-        return None, failure.public_code, failure.code
-    return response.status, None, None
+        return Response(None, failure.public_code, now(), 0, failure.code)
+    wait = response.wait_seconds if response.status in _ASKS_TO_WAIT else 0.0
+    return Response(response.status, None, now(), 0, wait=wait)
 
 
-def _result(ctx: Context, delivery: store.DueDelivery, response: Response) -> store.AttemptResult:
-    delays = () if delivery["type"] == store.TEST_EVENT else ctx.services.webhook_retry_seconds
+def _result(ctx: Context, delivery: models.DueDelivery, response: Response) -> models.AttemptResult:
+    may_repeat = not store.is_test(delivery) and response.status != GONE
+    delays = ctx.services.webhook_retry_seconds if may_repeat else ()
     retries = delivery["retries"]
-    result: store.AttemptResult = {
+    result: models.AttemptResult = {
         "status": "succeeded" if response.is_success else "failed",
         "responseStatus": response.status,
         "error": response.error,
@@ -253,27 +276,33 @@ def _result(ctx: Context, delivery: store.DueDelivery, response: Response) -> st
         "retries": retries,
     }
     if not response.is_success and retries < len(delays):
-        next_at = now() + timedelta(seconds=delays[retries])
+        most = delays[min(retries + 1, len(delays) - 1)]  # a receiver delays no more than by a step
+        next_at = now() + timedelta(seconds=max(delays[retries], min(response.wait, most)))
         result |= {"status": "pending", "nextAttemptAt": next_at, "retries": retries + 1}
     return result
 
 
 @transactional
-async def _disable(ctx: Context, webhook_id: ObjectId) -> None:
-    """Disable a webhook, and queue a mail to the owner, unless a delivery has succeeded meanwhile."""
-    webhook = await store.disable(ctx, webhook_id, now() - DISABLE_AFTER)
-    if webhook is None or ctx.caller.email is None:
+async def _disable(ctx: Context, failing: models.WebhookSecrets, failing_since: datetime | None) -> None:
+    """Disable a webhook, and queue a mail to the owner, unless it belongs to an application.
+
+    `failing_since`: unless a delivery has succeeded since that time; None: its receiver says that it is gone.
+    """
+    webhook = await store.disable(ctx, failing, failing_since)
+    if webhook is None or ctx.caller.email is None or "clientId" in failing:
         return
     name = f"{webhook['description']} ({webhook['url']})" if webhook["description"] else webhook["url"]
     body: MailBody = {
         "company": ctx.caller.company.name,
         "name": ctx.caller.name,
         "paragraphs": [
-            f"Every delivery to this webhook has failed for three days, so it has been disabled: {name}",
+            f"The receiver of this webhook says that it is gone (status 410), so it has been disabled: {name}"
+            if failing_since is None
+            else f"Every delivery to this webhook has failed for three days, so it has been disabled: {name}",
             "Once it works again, activate it in the settings.",
         ],
         "button": "Open the webhook",
-        "link": f"{ctx.services.base_url}/app/settings/webhooks/{webhook_id}",
+        "link": f"{ctx.services.base_url}/app/settings/webhooks/{webhook['_id']}",
         "notes": ["Events that happen in the meantime are not sent; they can be read with GET /coach/events."],
         "reason": f"You receive this mail because you are the owner of {ctx.caller.company.name}.",
         "settings": None,
@@ -359,7 +388,7 @@ class Endpoint:
                     async with asyncio.timeout((self._next_due - now()).total_seconds()):
                         await self._due_changed.wait()
 
-    async def _start(self, tasks: asyncio.TaskGroup, lane: Lane, delivery: store.DueDelivery) -> None:
+    async def _start(self, tasks: asyncio.TaskGroup, lane: Lane, delivery: models.DueDelivery) -> None:
         """Start an attempt when the lane has room; returns once the receiver has responded, or after a short time."""
         await lane.enter()
         try:
@@ -383,22 +412,21 @@ class Endpoint:
                 response = await send(ctx, message)
             has_response.set()
             next_attempt = await record(ctx, message, response)
-            await self._follow(ctx, response)
+            await self._follow(ctx, message.webhook, response)
         finally:
             self._leave(lane, message.delivery)
         if next_attempt is not None and (self._next_due is None or next_attempt < self._next_due):
             self._due_changed.set()
 
-    async def _follow(self, ctx: Context, response: Response) -> None:
-        """Record a success after failures; the database is not asked after each success."""
+    async def _follow(self, ctx: Context, webhook: models.WebhookSecrets, response: Response) -> None:
+        """Record a success after failures; the database is not asked after each success, unless others may fail."""
         if not response.is_success:
             self._may_be_failing = True
-        elif self._may_be_failing:
+        elif self._may_be_failing or "sharedId" in webhook:
             self._may_be_failing = False
-            where = {"_id": self._webhook_id, "failingSince": {"$ne": None}}
-            await store.webhooks.set_derived(ctx, where, {"$set": {"failingSince": None}})
+            await store.record_outcome(ctx, webhook, is_success=True)
 
-    def _leave(self, lane: Lane, delivery: store.DueDelivery) -> None:
+    def _leave(self, lane: Lane, delivery: models.DueDelivery) -> None:
         lane.leave()
         self._running_further.discard(delivery["_id"])
 
@@ -409,8 +437,7 @@ async def _plan_deliveries(ctx: Context, webhook_id: ObjectId) -> bool:
     There is one for each event of a type that it wants, in the order of the numbers. Events that are older than 30 days
     are left out. A position ahead of the log, or one that is missing, becomes its end.
     """
-    fields = ("position", "types", "isActive")
-    webhook = await store.webhooks.find_one(ctx, {"_id": webhook_id}, fields)
+    webhook = await store.find_with_position(ctx, webhook_id)
     if webhook is None or not webhook["isActive"]:
         return False
     if (position := webhook.get("position")) is None:
@@ -422,7 +449,8 @@ async def _plan_deliveries(ctx: Context, webhook_id: ObjectId) -> bool:
         await store.move_position(ctx, webhook_id, position, await events.find_available(ctx, position))
         return True
     if new_position > position:
-        await _store_deliveries(ctx, webhook_id, position, new_position, page["docs"])
+        sent = await store.list_sent(ctx, webhook, page["docs"])
+        await _store_deliveries(ctx, webhook_id, position, new_position, sent)
     return page["hasMore"] or bool(page["docs"])
 
 
@@ -447,6 +475,7 @@ _RETRY_SECONDS = 1.0
 _RELEASE_SECONDS = 1.0
 _DEFECT_SECONDS = 30.0
 _LIST_SECONDS = 1.0  # between two looks at which webhooks there are
+_LISTS_A_CHECK = 30  # of these looks, one is also at which companies allow an application
 _MAX_COUNT = 10_000  # of pending deliveries that metrics report
 
 log = structlog.get_logger("coaching_service.webhooks")
@@ -496,7 +525,9 @@ class Dispatcher:
         self._requested.clear()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._renew_lease())
-            while True:
+            for number in itertools.count():
+                if number % _LISTS_A_CHECK == 0:
+                    await store.join_all(self._services)
                 await self._update_lanes(tasks)
                 self._is_failing = False
                 await asyncio.sleep(_LIST_SECONDS)

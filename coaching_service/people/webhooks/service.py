@@ -1,4 +1,4 @@
-"""The webhooks of a company, which its owner manages."""
+"""The webhooks of a company, and of the applications that it allows."""
 
 from __future__ import annotations
 
@@ -6,197 +6,43 @@ import base64
 import hashlib
 import hmac
 import secrets
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias, TypedDict, cast
-
-from marshmallow import fields
+from typing import Any, Final, cast
 
 from coaching_service.core import audit
 from coaching_service.core import fields as core_fields
-from coaching_service.core.auth import SecretUnreadable, Vault
+from coaching_service.core.auth import (
+    CUSTOMERS,
+    WEBHOOKS,
+    WEBHOOKS_SCOPE,
+    SecretUnreadable,
+    Vault,
+    require_permission,
+)
+from coaching_service.core.changes.models import StoredEvent
 from coaching_service.core.changes.numbering import batches
+from coaching_service.core.database.collections import Unsharded
 from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Collection as StoredCollection
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Documents, Filter, now
-from coaching_service.core.database.field_changes import Stored
+from coaching_service.core.database.documents import Document, Documents, Filter, now, with_version
 from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import Conflict, NotFound, invalid_field
-from coaching_service.core.events import EVENT_TYPES, EventType
+from coaching_service.core.database.transactions import transactional, version_conflict
+from coaching_service.core.errors import Conflict, Forbidden, NotFound, invalid_field
+from coaching_service.core.events import EVENT_TYPES, OWNER_EVENTS, EventType
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import CursorPage, ListPart, PartQuery
+from coaching_service.core.list_selection import CursorPage, ListPart
 from coaching_service.core.metrics import Backlog
 from coaching_service.core.outbound import OutboundError
-from coaching_service.core.validation import Choice, ListOf, Message, Text
+from coaching_service.core.validation import Message
 from coaching_service.people.account.service import CompanyResumed
-
-# --- Webhooks and their deliveries as they are sent, stored and returned ----------------------------------------------
-
-
-DeliveryStatus = Literal["pending", "succeeded", "failed"]
-TEST_EVENT = "webhook.test"
-MAX_URL = 2000
-_URL = (
-    "The address that receives the events: https, with the name of a public host, and the port 443, 8443 or one above "
-    "1023. It is stored in its canonical form: in lower case, without the usual port."
-)
-_IS_ACTIVE = "Whether events are sent. Events while it is false are not sent later."
-_SECRET = "The secret that verifies the signature: `whsec_` and base64. It is not shown again."  # noqa: S105 - no secret
-_ERROR = (
-    "Why the last attempt had no response: `CONNECTION_FAILED` (an unknown host, a closed port, a private address or a "
-    "certificate that is not trusted: the service does not say which), `TIMED_OUT`, `RESPONSE_INVALID`, "
-    "`SECRET_UNREADABLE`, or a code of the field `url`, such as `PORT_NOT_ALLOWED`, if nothing is sent to the address "
-    "any more; null if it had one."
-)
-_STATUS = "`pending`: an attempt is due or scheduled; `succeeded`; `failed`: all attempts have failed."
-
-
-class EventTypes(ListOf):
-    """Types of events, without duplicates; null is an empty list."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(Choice(*EVENT_TYPES), **{"allow_none": True} | options)
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
-        return list(dict.fromkeys(super()._deserialize(value, attr, data, **kwargs)))
-
-
-class WebhookDescription(Text):
-    """The description of a webhook; null is an empty text."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**{"allow_blank": True, "allow_none": True} | options)
-
-    def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **kwargs: Any) -> Any:
-        """Load the text."""
-        return "" if value is None else super().deserialize(value, attr, data, **kwargs)
-
-
-class StoredSecret(TypedDict):
-    """An encrypted secret; after a rotation the previous one is used until `expiresAt` (UTC)."""
-
-    sealed: bytes
-    expiresAt: datetime | None
-
-
-class WebhookFields(TypedDict):
-    """The fields of a webhook; no types, where they are sent, are all."""
-
-    url: Annotated[
-        str,
-        Text(max_length=MAX_URL, metadata={"description": _URL, "format": "uri"}),
-        core_fields.Description(response=_URL),
-    ]
-    types: Annotated[
-        list[EventType],
-        EventTypes(),
-        fields.List(fields.String()),
-        core_fields.Default(list),
-        core_fields.Description("The types of events that are sent; empty for all, also those added later."),
-    ]
-    description: Annotated[
-        str,
-        WebhookDescription(),
-        core_fields.Default(""),
-        core_fields.Description("What receives the events, for people."),
-    ]
-    isActive: Annotated[
-        bool, core_fields.Default(True), core_fields.Description(_IS_ACTIVE, request=f"{_IS_ACTIVE} Default: true.")
-    ]
-
-
-class NewWebhook(WebhookFields):
-    """A webhook to create."""
-
-
-WebhookChange: TypeAlias = core_fields.Change[WebhookFields]
-
-
-class Webhook(WebhookFields, Stored):
-    """An address that receives the events of the company."""
-
-    failingSince: Annotated[
-        datetime | None, core_fields.Description("Since when every delivery has failed; null if the last succeeded.")
-    ]
-    disabledAt: Annotated[
-        datetime | None,
-        core_fields.Description("When the service set `isActive` to false, after three days of failures; else null."),
-    ]
-    previousSecretUntil: Annotated[
-        datetime | None,
-        core_fields.Description("Until when messages are also signed with the secret before the last rotation."),
-    ]
-    secrets: NotRequired[Annotated[list[StoredSecret], core_fields.Private]]  # newest first
-    # The number of the last event for which a delivery was stored, if it needs one.
-    position: NotRequired[Annotated[int, core_fields.Private]]
-    slot: NotRequired[Annotated[int, core_fields.Private]]  # from 0, unique in the company
-    requested: NotRequired[Annotated[int, core_fields.Private]]  # how many deliveries users have requested
-
-
-class WebhookWithSecret(Webhook):
-    """A webhook whose secret has just been created."""
-
-    secret: Annotated[str, core_fields.Description(_SECRET)]
-
-
-class DeliveryQuery(PartQuery):
-    """Which deliveries are listed."""
-
-    status: Annotated[DeliveryStatus | None, core_fields.Description(_STATUS)]
-
-
-class Delivery(Stored):
-    """One event for one webhook, with its last attempt."""
-
-    webhookId: Annotated[ObjectId, core_fields.Description("The webhook.")]
-    eventId: Annotated[str, core_fields.Description("The `id` of the event.")]
-    seq: Annotated[int, core_fields.Description("The number of the event within the company; 0 for a test.")]
-    type: Annotated[str, core_fields.Description(f"The type of the event; `{TEST_EVENT}` for a test.")]
-    customerId: Annotated[
-        ObjectId | None, core_fields.Description("The client the event is about, if any and not deleted by it.")
-    ]
-    status: Annotated[DeliveryStatus, core_fields.Description(_STATUS)]
-    attempts: Annotated[int, core_fields.Description("How many attempts were made.")]
-    responseStatus: Annotated[
-        int | None, core_fields.Description("The status of the last response; null if there was none.")
-    ]
-    error: Annotated[str | None, core_fields.Description(_ERROR)]
-    durationMs: Annotated[int | None, core_fields.Description("How long the last attempt took, in milliseconds.")]
-    lastAttemptAt: Annotated[datetime | None, core_fields.Description("When the last attempt began.")]
-    nextAttemptAt: Annotated[
-        datetime | None, core_fields.Description("When the next attempt is due; null if it is the first, or none is.")
-    ]
-    isQueued: NotRequired[Annotated[bool, core_fields.Private]]  # only while the first attempt waits for its turn
-    retries: NotRequired[Annotated[int, core_fields.Private]]  # how many of the delays between attempts have been used
-
-
-class AttemptResponse(TypedDict):
-    """When an attempt began, and what followed."""
-
-    responseStatus: int | None
-    error: str | None
-    durationMs: int
-    lastAttemptAt: datetime
-
-
-class AttemptResult(AttemptResponse):
-    """What one attempt changes of a delivery."""
-
-    status: DeliveryStatus
-    nextAttemptAt: datetime | None
-    retries: int
-
-
-# What the process that delivers needs of every active webhook.
-ActiveWebhook: TypeAlias = core_fields.Part[Webhook, Literal["_id", "companyId", "requested"]]
-# What an attempt to send needs of a webhook, and of a delivery.
-WebhookSecrets: TypeAlias = core_fields.Part[Webhook, Literal["_id", "url", "isActive", "secrets", "failingSince"]]
-DueDelivery: TypeAlias = core_fields.Part[
-    Delivery,
-    Literal["_id", "webhookId", "eventId", "seq", "type", "customerId", "createdAt", "nextAttemptAt", "retries"],
-]
-
+from coaching_service.people.assistants import service as assistants
+from coaching_service.people.assistants.service import ApplicationAllowed
+from coaching_service.people.changes import models as change_models
+from coaching_service.people.changes.models import Event
+from coaching_service.people.webhooks import models
 
 # --- Webhooks and deliveries in the database --------------------------------------------------------------------------
 
@@ -205,20 +51,34 @@ RETENTION_SECONDS = 30 * 24 * 3600
 _REASON = "one process sends the deliveries of all companies"
 _TO_ATTEMPT: Final = ("webhookId", "eventId", "seq", "type", "customerId", "createdAt", "nextAttemptAt", "retries")
 _WITH_SECRETS: Final = ("url", "isActive", "secrets", "failingSince")
+_SENT_BY: Final = ("clientId", "sharedId", "isOfOwner")
 
 _COUNTED_AT_ONCE = 1_000
 
 _PENDING = Index(("createdAt", "webhookId"), partial_filter=(("status", "pending"),))
 
-webhooks = Documents[Webhook](
+webhooks = Documents[models.Webhook](
     "webhooks",
     (Index(("createdAt", "_id")), Index(("slot",), unique=True)),
-    private=core_fields.private_of(Webhook),
-    global_indexes=(Index(("isActive",)),),
+    private=core_fields.private_of(models.Webhook),
+    global_indexes=(
+        Index(("isActive",)),
+        Index(("sharedId",), partial_filter=(("sharedId", {"$exists": True}),)),
+    ),
     cross_company_reason=_REASON,
     transfer=NotExported("secrets, and addresses that expect the events of this company"),
 )
-deliveries = Documents[Delivery](
+_BY_APPLICATION = Index(("clientId", "createdAt"))
+# The webhooks of applications for all companies; `webhooks` has a part of each, in every company that allows it.
+shared_webhooks = Documents[models.Webhook](
+    "applicationWebhooks",
+    private=core_fields.private_of(models.Webhook),
+    global_indexes=(_BY_APPLICATION, Index(("slot",), unique=True)),
+    cross_company_reason="an application has them for all companies that allow it",
+    placement=Unsharded("few applications have any, and each for many companies"),
+    transfer=NotExported("secrets, and addresses of applications"),
+)
+deliveries = Documents[models.Delivery](
     "webhookDeliveries",
     (
         Index(("webhookId", "-createdAt", "-_id")),
@@ -227,7 +87,7 @@ deliveries = Documents[Delivery](
         Index(("webhookId", "nextAttemptAt")),
         Index(("customerId",)),
     ),
-    private=core_fields.private_of(Delivery),
+    private=core_fields.private_of(models.Delivery),
     global_indexes=(_PENDING,),
     client_field="customerId",
     secret=True,
@@ -241,9 +101,28 @@ LIST_ORDER = ("-createdAt", "-_id")
 # --- Webhooks --------------------------------------------------------------------------------------------------------
 
 
-async def find_with_secrets(ctx: Context, webhook_id: ObjectId) -> WebhookSecrets | None:
+async def find_with_secrets(ctx: Context, webhook_id: ObjectId) -> models.WebhookSecrets | None:
     """Return what an attempt needs of a webhook, or None."""
-    return await webhooks.find_one(ctx, {"_id": webhook_id}, _WITH_SECRETS)
+    webhook = await webhooks.find_one(ctx, {"_id": webhook_id}, (*_WITH_SECRETS, *_SENT_BY))
+    if webhook is None or (shared_id := webhook.get("sharedId")) is None:
+        return webhook
+    shared = await _shared(ctx).find_one({"_id": shared_id}, dict.fromkeys(_WITH_SECRETS, 1), session=ctx.session)
+    return None if shared is None else cast("models.WebhookSecrets", {**webhook, **shared, "_id": webhook["_id"]})
+
+
+async def find_with_position(ctx: Context, webhook_id: ObjectId) -> models.WebhookPosition | None:
+    """Return what is needed of a webhook to store its next deliveries, or None."""
+    fields = ("position", "types", "isActive", *_SENT_BY)
+    webhook = await webhooks.find_one(ctx, {"_id": webhook_id}, fields)
+    if webhook is None or (shared_id := webhook.get("sharedId")) is None:
+        return webhook
+    shared = await _shared(ctx).find_one({"_id": shared_id}, {"types": 1}, session=ctx.session)
+    return None if shared is None else cast("models.WebhookPosition", {**webhook, "types": shared["types"]})
+
+
+def public_id(webhook: models.WebhookSecrets) -> ObjectId:
+    """Return the identifier under which a webhook is known: of a part, the identifier of the whole."""
+    return webhook.get("sharedId") or webhook["_id"]
 
 
 async def move_position(ctx: Context, webhook_id: ObjectId, position: int | None, new_position: int) -> bool:
@@ -257,17 +136,33 @@ async def count_request(ctx: Context, webhook_id: ObjectId) -> None:
     await webhooks.set_derived(ctx, {"_id": webhook_id}, {"$inc": {"requested": 1}})
 
 
-async def disable(ctx: Context, webhook_id: ObjectId, failing_since: datetime) -> Webhook | None:
-    """Disable an active webhook that has been failing since that time or longer; None if it has not."""
-    where = {"_id": webhook_id, "isActive": True, "failingSince": {"$lte": failing_since}}
-    return await webhooks.update(ctx, where, {"$set": {"isActive": False, "disabledAt": now()}})
+async def disable(
+    ctx: Context, webhook: models.WebhookSecrets, failing_since: datetime | None
+) -> models.Webhook | None:
+    """Disable an active webhook, if it has been failing since that time or longer (None: in any case); else None."""
+    failing = {} if failing_since is None else {"failingSince": {"$lte": failing_since}}
+    where = {"_id": public_id(webhook), "isActive": True, **failing}
+    change = {"$set": {"isActive": False, "disabledAt": now()}}
+    if "sharedId" not in webhook:
+        return await webhooks.update(ctx, where, change)
+    return await _update_shared(ctx, where, change)
 
 
-async def list_active(services: Services) -> list[ActiveWebhook]:
+async def record_outcome(ctx: Context, webhook: models.WebhookSecrets, *, is_success: bool) -> None:
+    """Record that a delivery has succeeded, or since when every one has failed."""
+    where = {"_id": public_id(webhook), "failingSince": {"$ne": None} if is_success else None}
+    change = {"$set": {"failingSince": None if is_success else now()}}
+    if "sharedId" in webhook:
+        await _shared(ctx).update_one(where, change)
+    else:
+        await webhooks.set_derived(ctx, where, change)
+
+
+async def list_active(services: Services) -> list[models.ActiveWebhook]:
     """Return the active webhooks of all companies."""
-    fields = {"companyId": 1, "requested": 1}
+    fields = {"companyId": 1, "requested": 1, "sharedId": 1}
     cursor: Any = webhooks.across_companies(services).find({"isActive": True}, fields, hint="isActive")
-    active: list[ActiveWebhook] = await cursor.to_list(None)
+    active: list[models.ActiveWebhook] = await cursor.to_list(None)
     return active
 
 
@@ -294,7 +189,7 @@ async def find_pending(services: Services, limit: int) -> Backlog:
 # --- Deliveries ------------------------------------------------------------------------------------------------------
 
 
-async def list_queued(ctx: Context, webhook_id: ObjectId, after: int, limit: int) -> list[DueDelivery]:
+async def list_queued(ctx: Context, webhook_id: ObjectId, after: int, limit: int) -> list[models.DueDelivery]:
     """Return what an attempt needs of deliveries that wait for their first one, in the order of the events.
 
     Only deliveries of events with a number greater than `after`.
@@ -305,7 +200,7 @@ async def list_queued(ctx: Context, webhook_id: ObjectId, after: int, limit: int
 
 async def list_due(
     ctx: Context, webhook_id: ObjectId, at: datetime, limit: int, *, without: Collection[ObjectId]
-) -> list[DueDelivery]:
+) -> list[models.DueDelivery]:
     """Return what an attempt needs of due deliveries, except `without`, the longest due first."""
     where = {"webhookId": webhook_id, "nextAttemptAt": {"$lte": at}, "_id": {"$nin": list(without)}}
     return await deliveries.find(ctx, where, sort=("nextAttemptAt",), limit=limit, fields=_TO_ATTEMPT)
@@ -318,13 +213,13 @@ async def find_next_due(ctx: Context, webhook_id: ObjectId, at: datetime) -> dat
     return following[0]["nextAttemptAt"] if following else None
 
 
-async def record_attempt(ctx: Context, delivery: DueDelivery, result: AttemptResult) -> bool:
+async def record_attempt(ctx: Context, delivery: models.DueDelivery, result: models.AttemptResult) -> bool:
     """Record an attempt; returns False if another one has been requested since it began, which is due then."""
     change = {"$set": dict(result), "$inc": {"attempts": 1}, "$unset": {"isQueued": ""}}
     where = {"_id": delivery["_id"], "nextAttemptAt": delivery["nextAttemptAt"]}
     if await deliveries.set_derived(ctx, where, change):
         return True
-    change["$set"] = core_fields.take(AttemptResponse, result)
+    change["$set"] = core_fields.take(models.AttemptResponse, result)
     await deliveries.set_derived(ctx, {"_id": delivery["_id"]}, change)
     return False
 
@@ -332,11 +227,11 @@ async def record_attempt(ctx: Context, delivery: DueDelivery, result: AttemptRes
 # --- Rotation of master keys -----------------------------------------------------------------------------------------
 
 
-async def list_sealed(services: Services) -> list[Webhook]:
-    """Return the encrypted secrets of all webhooks."""
-    cursor: Any = webhooks.across_companies(services).find({}, {"secrets": 1})
-    sealed: list[Webhook] = await cursor.to_list(None)
-    return sealed
+async def list_sealed(services: Services) -> list[tuple[Documents[models.Webhook], models.Webhook]]:
+    """Return the encrypted secrets of all webhooks, each with the collection that it is in."""
+    collections = [webhooks, shared_webhooks]
+    found: Any = [(each, each.across_companies(services).find({}, {"secrets": 1})) for each in collections]
+    return [(collection, webhook) for collection, cursor in found for webhook in await cursor.to_list(None)]
 
 
 # --- Secrets and signatures of Standard Webhooks (https://www.standardwebhooks.com, symmetric signatures) -------------
@@ -361,7 +256,7 @@ def open_secret(vault: Vault, webhook_id: ObjectId, sealed: bytes) -> str:
     return vault.open(sealed, _binding(webhook_id)).decode()
 
 
-def open_secrets(vault: Vault, webhook_id: ObjectId, stored: Iterable[StoredSecret], at: datetime) -> list[str]:
+def open_secrets(vault: Vault, webhook_id: ObjectId, stored: Iterable[models.StoredSecret], at: datetime) -> list[str]:
     """Return the secrets that are in use at a time, newest first. Raises SecretUnreadable."""
     in_use = (each for each in stored if each["expiresAt"] is None or each["expiresAt"] > at)
     return [open_secret(vault, webhook_id, each["sealed"]) for each in in_use]
@@ -393,75 +288,138 @@ _URL_MESSAGES = {
     message.code: message
     for message in (
         Message("must be an absolute address with a possible host name, without spaces and fragment", "URL_INVALID"),
-        Message("must begin with https://", "URL_NOT_HTTPS"),
+        Message(
+            "must begin with https:// (for development, the operator allows http:// by WEBHOOKS_ALLOW_HTTP)",
+            "URL_NOT_HTTPS",
+        ),
         Message("must not contain a user name or password", "URL_WITH_CREDENTIALS"),
-        Message("must have the name of a public host, not a network address or localhost", "ADDRESS_NOT_ALLOWED"),
+        Message(
+            "must have the name of a public host, not a network address or localhost (for development, the operator "
+            "allows them by WEBHOOKS_ALLOW_PRIVATE)",
+            "ADDRESS_NOT_ALLOWED",
+        ),
         Message("must have the port 443 or 8443, or one above 1023", "PORT_NOT_ALLOWED"),
     )
 }
 
 
-async def list_webhooks(ctx: Context) -> list[Webhook]:
-    """Return the webhooks of the company, oldest first."""
-    return await webhooks.find(ctx, {}, sort=("createdAt", "_id"))
+async def list_webhooks(ctx: Context) -> list[models.Webhook]:
+    """Return the webhooks of the company, or of the application that calls, oldest first."""
+    found = await webhooks.find(ctx, _own(ctx) | {"sharedId": None}, sort=("createdAt", "_id"))
+    if ctx.caller.oauth_client_id is not None:
+        found += await _list_shared(ctx, ctx.caller.oauth_client_id)
+    return [_complete(each) for each in sorted(found, key=lambda each: (each["createdAt"], each["_id"]))]
 
 
-async def get(ctx: Context, webhook_id: ObjectId) -> Webhook:
+async def get(ctx: Context, webhook_id: ObjectId) -> models.Webhook:
     """Return a webhook. Raises NotFound."""
-    if (webhook := await webhooks.find_one(ctx, {"_id": webhook_id})) is None:
+    where = {"_id": webhook_id, **_own(ctx)}
+    webhook: Any = await webhooks.find_one(ctx, where | {"sharedId": None})
+    if webhook is None and ctx.caller.oauth_client_id is not None:
+        webhook = await _shared(ctx).find_one(where, shared_webhooks.projection(None), session=ctx.session)
+    if webhook is None:
         raise NotFound("webhook")
-    return webhook
+    return _complete(webhook)
 
 
 @transactional
-async def create(ctx: Context, details: NewWebhook) -> WebhookWithSecret:
+async def create(ctx: Context, details: models.NewWebhook) -> models.WebhookWithSecret:
     """Create a webhook for the events from now on, and return it with its secret.
 
-    Raises InvalidFields for an address to which nothing is sent, Conflict if the company has 20 webhooks.
+    Raises InvalidFields for an address to which nothing is sent, and unless an application calls for all companies;
+    Conflict if the company, or an application in it, has 20 webhooks, or the application one for all companies;
+    Forbidden if the caller may not see what it would send.
     """
-    details = {**details, "url": _canonical_url(ctx, details["url"])}
-    free = set(range(MAX_WEBHOOKS)) - {each["slot"] for each in await webhooks.find(ctx, {}, fields=("slot",))}
-    if not free:
-        raise Conflict("A company has at most 20 webhooks; delete one first", code="TOO_MANY_WEBHOOKS")
+    client_id, for_all = ctx.caller.oauth_client_id, details.get("allCompanies", False)
+    if for_all and client_id is None:
+        message = "is only for applications: a key, or a session, is of one company"
+        raise invalid_field("allCompanies", message, code="ONLY_APPLICATIONS")
+    _require_visible(ctx, details["types"])
+    existing = [each for each in await list_webhooks(ctx) if each["allCompanies"] == for_all]
+    if len(existing) >= (1 if for_all else MAX_WEBHOOKS):
+        message = (
+            "A company, or an application in it, has at most 20 webhooks, and an application one for all companies; "
+            "change or delete one"
+        )
+        raise Conflict(message, code="TOO_MANY_WEBHOOKS")
     webhook_id, secret = ObjectId(), new_secret()
-    webhook = await webhooks.insert(
-        ctx,
-        {
-            "_id": webhook_id,
-            **details,
-            "failingSince": None,
-            "disabledAt": None,
-            "previousSecretUntil": None,
-            "secrets": [_new_stored_secret(ctx, webhook_id, secret)],
-            "position": await batches.find_last_number(ctx),
-            "slot": min(free),
-            "requested": 0,
-        },
-    )
-    await audit.record(ctx, "webhook.created", webhookId=webhook_id)
+    new: dict[str, object] = {
+        "_id": webhook_id,
+        **details,
+        "url": _canonical_url(ctx, details["url"]),
+        "allCompanies": for_all,
+        "failingSince": None,
+        "disabledAt": None,
+        "previousSecretUntil": None,
+        "secrets": [_new_stored_secret(ctx, webhook_id, secret)],
+        "slot": await _find_slot(ctx, for_all=for_all),
+        **({} if client_id is None else {"clientId": client_id}),
+    }
+    if for_all:
+        webhook = await _insert_shared(ctx, new)
+    else:
+        position = await batches.find_last_number(ctx)
+        of_company = {"position": position, "requested": 0, "isOfOwner": ctx.caller.is_unrestricted_owner}
+        webhook = await webhooks.insert(ctx, new | of_company)
+    await audit.record(ctx, "webhook.created", webhook_id)
     return _with_secret(webhook, secret)
 
 
+async def _find_slot(ctx: Context, *, for_all: bool) -> int | str:
+    """Return a free slot for a webhook of the caller: of two that are created at once, one fails."""
+    prefix = "" if ctx.caller.oauth_client_id is None else f"{ctx.caller.oauth_client_id} "
+    if for_all:
+        cursor: Any = _shared(ctx).find(_own(ctx), {"slot": 1}, session=ctx.session)
+        used = {each["slot"] async for each in cursor}
+    else:
+        used = {each["slot"] for each in await webhooks.find(ctx, _own(ctx), fields=("slot",))}
+    slots: list[int | str] = [f"{prefix}{number}" if prefix else number for number in range(MAX_WEBHOOKS)]
+    return next(slot for slot in slots if slot not in used)
+
+
 @transactional
-async def update(ctx: Context, webhook_id: ObjectId, change: WebhookChange) -> Webhook:
+async def update(ctx: Context, webhook_id: ObjectId, change: models.WebhookChange) -> models.Webhook:
     """Change a webhook and return it.
 
     One that becomes active receives the events from then on; deliveries that had failed before are tried again. Raises
-    NotFound, InvalidFields for an address to which nothing is sent, Conflict if it has changed since `version`.
+    NotFound, InvalidFields for an address to which nothing is sent, Conflict if it has changed since `version`,
+    Forbidden if the caller may not see what it sends.
     """
     if "url" in change:
         change = {**change, "url": _canonical_url(ctx, change["url"])}
     webhook = await get(ctx, webhook_id)
+    _require_visible(ctx, change.get("types", webhook["types"]))
     fields: dict[str, object] = {name: value for name, value in change.items() if name != "version"}
-    if change.get("isActive") and not webhook["isActive"]:
-        fields |= {"disabledAt": None, "failingSince": None, "position": await batches.find_last_number(ctx)}
+    becomes_active = bool(change.get("isActive")) and not webhook["isActive"]
+    if becomes_active:
+        fields |= {"disabledAt": None, "failingSince": None}
+        if not webhook["allCompanies"]:
+            fields["position"] = await batches.find_last_number(ctx)
     elif change.get("url", webhook["url"]) != webhook["url"]:
         fields["failingSince"] = None
-    updated = await webhooks.update(ctx, {"_id": webhook_id}, {"$set": fields}, version=change.get("version"))
+    if change.get("url", webhook["url"]) != webhook["url"] and not ctx.caller.is_unrestricted_owner:
+        fields["isOfOwner"] = False
+    updated = await _update(ctx, webhook, {"$set": fields}, version=change.get("version"))
+    if becomes_active and webhook["allCompanies"]:
+        await _begin_again(ctx, webhook_id)
+    await audit.record(ctx, "webhook.changed", webhook_id)
+    return updated
+
+
+async def _update(
+    ctx: Context, webhook: models.Webhook, change: Document, *, version: int | None = None
+) -> models.Webhook:
+    """Change a webhook of the caller, and return it. Raises NotFound, Conflict if it has changed since `version`."""
+    where = {"_id": webhook["_id"], **_own(ctx)}
+    if webhook["allCompanies"]:
+        updated = await _update_shared(ctx, where | ({} if version is None else {"version": version}), change)
+        if updated is None and version is not None:
+            raise version_conflict()
+    else:
+        updated = await webhooks.update(ctx, where, change, version=version)
     if updated is None:
         raise NotFound("webhook")
-    await audit.record(ctx, "webhook.changed", webhookId=webhook_id)
-    return updated
+    return _complete(updated)
 
 
 async def forget_failures(ctx: Context, _: CompanyResumed) -> None:
@@ -470,28 +428,66 @@ async def forget_failures(ctx: Context, _: CompanyResumed) -> None:
 
 
 @transactional
-async def rotate_secret(ctx: Context, webhook_id: ObjectId) -> WebhookWithSecret:
+async def rotate_secret(ctx: Context, webhook_id: ObjectId) -> models.WebhookWithSecret:
     """Create a new secret of a webhook, and return it; the previous one also signs for 24 hours. Raises NotFound."""
-    previous = await find_with_secrets(ctx, webhook_id)
+    webhook = await get(ctx, webhook_id)
+    previous: Any = (
+        await _shared(ctx).find_one({"_id": webhook_id}, {"secrets": 1}, session=ctx.session)
+        if webhook["allCompanies"]
+        else await webhooks.find_one(ctx, {"_id": webhook_id}, ("secrets",))
+    )
     if previous is None:
         raise NotFound("webhook")
     secret, until = new_secret(), now() + ROTATION
-    previous_secret: StoredSecret = {**previous["secrets"][0], "expiresAt": until}
+    previous_secret: models.StoredSecret = {"sealed": previous["secrets"][0]["sealed"], "expiresAt": until}
     secrets = [_new_stored_secret(ctx, webhook_id, secret), previous_secret]
-    fields = {"secrets": secrets, "previousSecretUntil": until}
-    webhook = await webhooks.update(ctx, {"_id": webhook_id}, {"$set": fields})
-    if webhook is None:
-        raise NotFound("webhook")
-    await audit.record(ctx, "webhook.secretRotated", webhookId=webhook_id)
-    return _with_secret(webhook, secret)
+    rotated = await _update(ctx, webhook, {"$set": {"secrets": secrets, "previousSecretUntil": until}})
+    await audit.record(ctx, "webhook.secret_rotated", webhook_id)
+    return _with_secret(rotated, secret)
 
 
 @transactional
 async def delete(ctx: Context, webhook_id: ObjectId) -> None:
     """Delete a webhook: nothing is sent to it any more. Its deliveries expire. Raises NotFound."""
-    if await webhooks.delete(ctx, {"_id": webhook_id}) is None:
-        raise NotFound("webhook")
-    await audit.record(ctx, "webhook.deleted", webhookId=webhook_id)
+    webhook = await get(ctx, webhook_id)
+    if webhook["allCompanies"]:
+        await _shared(ctx).delete_one({"_id": webhook_id}, session=ctx.session)
+        await webhooks.across_companies(ctx.services).delete_many({"sharedId": webhook_id}, session=ctx.session)
+    else:
+        await webhooks.delete(ctx, {"_id": webhook_id})
+    await audit.record(ctx, "webhook.deleted", webhook_id)
+
+
+def _own(ctx: Context) -> Filter:
+    """Return the condition of the webhooks that the caller manages: of the company, or of the application."""
+    return {"clientId": ctx.caller.oauth_client_id}
+
+
+def _complete(webhook: models.Webhook) -> models.Webhook:
+    """Return a webhook as interfaces return it: older ones lack a field."""
+    return {**webhook, "allCompanies": webhook.get("allCompanies", False)}
+
+
+def _require_visible(ctx: Context, types: Collection[EventType]) -> None:
+    """Raise Forbidden unless the caller may see the events of some types (none: of all) of every client.
+
+    What only the owner may see is left out of the webhooks of others, and what an application may not see of its own.
+    """
+    if ctx.caller.oauth_client_id is not None:
+        if hidden := next((each for each in types if each in OWNER_EVENTS), None):
+            raise Forbidden(f"Applications never see events of the type {hidden}", code="OWNER_ONLY")
+        return
+    if ctx.caller.customers_scope != "all":
+        message = "A webhook sends the events of all clients: you need the scope of all clients"
+        raise Forbidden(message, code="CUSTOMER_OUT_OF_SCOPE")
+    for event_type in types or EVENT_TYPES:
+        if event_type in OWNER_EVENTS:
+            if types and not ctx.caller.is_unrestricted_owner:
+                raise Forbidden(f"Only the owner may see events of the type {event_type}", code="OWNER_ONLY")
+            continue
+        require_permission(ctx.caller, CUSTOMERS.VIEW)
+        for area in change_models.areas_of_type(event_type):
+            require_permission(ctx.caller, area.VIEW)
 
 
 def _canonical_url(ctx: Context, url: str) -> str:
@@ -502,17 +498,17 @@ def _canonical_url(ctx: Context, url: str) -> str:
         raise invalid_field("url", _URL_MESSAGES[problem.code], code=problem.code) from None
 
 
-def _new_stored_secret(ctx: Context, webhook_id: ObjectId, secret: str) -> StoredSecret:
+def _new_stored_secret(ctx: Context, webhook_id: ObjectId, secret: str) -> models.StoredSecret:
     return {"sealed": seal_secret(ctx.services.vault, webhook_id, secret), "expiresAt": None}
 
 
-def _with_secret(webhook: Webhook, secret: str) -> WebhookWithSecret:
-    return cast("WebhookWithSecret", {**webhook, "secret": secret})
+def _with_secret(webhook: models.Webhook, secret: str) -> models.WebhookWithSecret:
+    return cast("models.WebhookWithSecret", {**webhook, "secret": secret})
 
 
 async def iterate_unreadable(services: Services) -> AsyncIterator[ObjectId]:
     """Iterate over the webhooks with a secret that no master key opens."""
-    for webhook in await list_sealed(services):
+    for _, webhook in await list_sealed(services):
         try:
             for each in webhook["secrets"]:
                 open_secret(services.vault, webhook["_id"], each["sealed"])
@@ -526,7 +522,7 @@ async def rotate_master_key(services: Services) -> AsyncIterator[bool]:
     It can be interrupted and run again: secrets are read with every master key meanwhile.
     """
     vault = services.vault
-    for webhook in await list_sealed(services):
+    for collection, webhook in await list_sealed(services):
         stored, webhook_id = webhook["secrets"], webhook["_id"]
         if all(vault.is_current(each["sealed"]) for each in stored):
             yield False
@@ -536,7 +532,7 @@ async def rotate_master_key(services: Services) -> AsyncIterator[bool]:
             {"sealed": seal_secret(vault, webhook_id, secret), "expiresAt": expires_at} for secret, expires_at in opened
         ]
         unchanged = {"_id": webhook_id, "secrets": stored}
-        await webhooks.across_companies(services).update_one(unchanged, {"$set": {"secrets": sealed}})
+        await collection.across_companies(services).update_one(unchanged, {"$set": {"secrets": sealed}})
         yield True
 
 
@@ -544,45 +540,57 @@ async def rotate_master_key(services: Services) -> AsyncIterator[bool]:
 
 
 async def list_deliveries(
-    ctx: Context, webhook_id: ObjectId, *, limit: int, after: str | None = None, status: DeliveryStatus | None = None
-) -> CursorPage[Delivery]:
+    ctx: Context,
+    webhook_id: ObjectId,
+    *,
+    limit: int,
+    after: str | None = None,
+    status: models.DeliveryStatus | None = None,
+) -> CursorPage[models.Delivery]:
     """Return at most `limit` deliveries of a webhook, newest first, after a cursor; with `status`, only those.
 
     Raises NotFound, InvalidFields for a cursor of another list.
     """
-    await get(ctx, webhook_id)
-    filters = {"webhookId": webhook_id, "status": status}
+    own_id = await _find_in_company(ctx, webhook_id)
+    filters = {"webhookId": own_id, "status": status}
     list_part = ListPart(ctx, "webhookDeliveries", filters, LIST_ORDER, size=limit, after=after)
-    where: Filter = {"webhookId": webhook_id} | ({} if status is None else {"status": status})
+    where: Filter = {"webhookId": own_id} | ({} if status is None else {"status": status})
     page = await deliveries.find(ctx, where | list_part.condition(), sort=LIST_ORDER, limit=limit + 1)
-    return list_part.by_cursor(page, lambda entry: entry)
+    return list_part.by_cursor(page, lambda entry: {**entry, "webhookId": webhook_id})
 
 
 @transactional
-async def send_test(ctx: Context, webhook_id: ObjectId) -> Delivery:
-    """Queue a test event for a webhook, and return its delivery. Raises NotFound, Conflict if it is not active."""
-    await _require_active(ctx, webhook_id)
-    delivery_id = ObjectId()
-    delivery = new_delivery(webhook_id, f"{delivery_id}.0", 0, TEST_EVENT, None)
+async def send_test(ctx: Context, webhook_id: ObjectId, event_type: EventType | None = None) -> models.Delivery:
+    """Queue a test event for a webhook, and return its delivery: a sample of a type of event, or one of its own.
+
+    Raises NotFound, Conflict if the webhook is not active.
+    """
+    own_id, delivery_id = await _require_active(ctx, webhook_id), ObjectId()
+    delivery = new_delivery(own_id, f"{delivery_id}.0", 0, event_type or models.TEST_EVENT, None)
     stored = await deliveries.insert(ctx, {**delivery, "_id": delivery_id, "nextAttemptAt": now()})
-    await count_request(ctx, webhook_id)
-    return stored
+    await count_request(ctx, own_id)
+    return {**stored, "webhookId": webhook_id}
 
 
 @transactional
-async def redeliver(ctx: Context, webhook_id: ObjectId, delivery_id: ObjectId) -> Delivery:
+async def redeliver(ctx: Context, webhook_id: ObjectId, delivery_id: ObjectId) -> models.Delivery:
     """Queue another attempt of a delivery, with the same `webhook-id`, and return it.
 
     Raises NotFound, Conflict if the webhook is not active.
     """
-    await _require_active(ctx, webhook_id)
-    where = {"_id": delivery_id, "webhookId": webhook_id}
+    own_id = await _require_active(ctx, webhook_id)
+    where = {"_id": delivery_id, "webhookId": own_id}
     due = {"status": "pending", "nextAttemptAt": now(), "retries": 0}
     await deliveries.set_derived(ctx, where, {"$set": due, "$unset": {"isQueued": ""}})
     if (delivery := await deliveries.find_one(ctx, where)) is None:
         raise NotFound("delivery")
-    await count_request(ctx, webhook_id)
-    return delivery
+    await count_request(ctx, own_id)
+    return {**delivery, "webhookId": webhook_id}
+
+
+def is_test(delivery: models.DueDelivery) -> bool:
+    """Return whether a delivery is a test: its event is not of the log."""
+    return delivery["seq"] == 0
 
 
 def new_delivery(
@@ -606,7 +614,169 @@ def new_delivery(
     }
 
 
-async def _require_active(ctx: Context, webhook_id: ObjectId) -> None:
+async def _require_active(ctx: Context, webhook_id: ObjectId) -> ObjectId:
+    """Return the identifier in the company of a webhook that is active. Raises NotFound, Conflict."""
     webhook = await get(ctx, webhook_id)
     if not webhook["isActive"]:
         raise Conflict("The webhook is not active; activate it first", code="WEBHOOK_INACTIVE")
+    return await _find_in_company(ctx, webhook_id)
+
+
+async def _find_in_company(ctx: Context, webhook_id: ObjectId) -> ObjectId:
+    """Return the identifier that a webhook has in the company: of one for all companies, the identifier of its part.
+
+    Raises NotFound.
+    """
+    either = {"$or": [{"_id": webhook_id, "sharedId": None}, {"slot": str(webhook_id)}]}
+    if (webhook := await webhooks.find_one(ctx, _own(ctx) | either, ("_id",))) is None:
+        raise NotFound("webhook")
+    return webhook["_id"]
+
+
+# --- Webhooks of applications -----------------------------------------------------------------------------------------
+# One for all companies has a part in each: the number of the last event that was sent, and the deliveries. A part, and
+# a webhook of an application in one company, ends with the last consent of the company.
+
+
+def _shared(ctx: Context) -> StoredCollection:
+    return shared_webhooks.across_companies(ctx.services)
+
+
+async def _list_shared(ctx: Context, client_id: str) -> list[models.Webhook]:
+    cursor: Any = _shared(ctx).find({"clientId": client_id}, shared_webhooks.projection(None), session=ctx.session)
+    found: list[models.Webhook] = await cursor.to_list(None)
+    return found
+
+
+async def _insert_shared(ctx: Context, new: Document) -> models.Webhook:
+    at = now()
+    stored = {**new, "createdAt": at, "updatedAt": at, "version": 0}
+    await _shared(ctx).insert_one(stored, session=ctx.session)
+    await join_companies(ctx, cast("models.Webhook", stored))
+    return shared_webhooks.without_private(stored)
+
+
+async def _update_shared(ctx: Context, where: Filter, change: Document) -> models.Webhook | None:
+    """Change a webhook for all companies, and whether its parts are active; returns it, or None."""
+    updated: Any = await _shared(ctx).find_one_and_update(
+        where,
+        with_version(change),
+        projection=shared_webhooks.projection(None),
+        return_document=True,
+        session=ctx.session,
+    )
+    if updated is not None and "isActive" in change["$set"]:
+        parts, is_active = {"sharedId": updated["_id"]}, {"$set": {"isActive": updated["isActive"]}}
+        await webhooks.across_companies(ctx.services).update_many(parts, is_active, session=ctx.session)
+    return cast("models.Webhook | None", updated)
+
+
+async def _begin_again(ctx: Context, shared_id: ObjectId) -> None:
+    """Let the parts of a webhook for all companies continue with the events from now on."""
+    parts = webhooks.across_companies(ctx.services)
+    cursor: Any = parts.find({"sharedId": shared_id}, {"companyId": 1}, session=ctx.session)
+    of_company = {part["companyId"]: part["_id"] async for part in cursor}
+    numbers = await batches.find_last_numbers(ctx.services, of_company)
+    for company_id, part_id in of_company.items():
+        position = {"$set": {"position": numbers.get(company_id, 0)}}
+        await parts.update_one({"companyId": company_id, "_id": part_id}, position, session=ctx.session)
+
+
+async def join_companies(ctx: Context, shared: models.Webhook) -> None:
+    """Store the missing parts of a webhook for all companies: in those that allow its application webhooks."""
+    parts = webhooks.across_companies(ctx.services)
+    allowing = await assistants.list_companies(ctx, shared["clientId"], WEBHOOKS_SCOPE)
+    cursor: Any = parts.find({"sharedId": shared["_id"]}, {"companyId": 1}, session=ctx.session)
+    missing = allowing - {part["companyId"] async for part in cursor}
+    numbers = await batches.find_last_numbers(ctx.services, missing)
+    if new := [_new_part(shared["clientId"], shared, each, numbers.get(each, 0)) for each in missing]:
+        await parts.insert_many(new, session=ctx.session)
+
+
+async def join_all(services: Services) -> None:
+    """Store the missing parts of all webhooks of applications, of consents that were given as these were created."""
+    found: Any = shared_webhooks.across_companies(services).find({}, {"clientId": 1, "isActive": 1})
+    async for shared in found.hint(_BY_APPLICATION.name):
+        await join_companies(Context(services), shared)
+
+
+def _new_part(client_id: str, shared: models.Webhook, company_id: ObjectId, position: int) -> Document:
+    at = now()
+    return {
+        "_id": ObjectId(),
+        "companyId": company_id,
+        "clientId": client_id,
+        "sharedId": shared["_id"],
+        "slot": str(shared["_id"]),
+        "isActive": shared["isActive"],
+        "secrets": [],
+        "position": position,
+        "requested": 0,
+        "createdAt": at,
+        "updatedAt": at,
+        "version": 0,
+    }
+
+
+async def join_company(ctx: Context, event: ApplicationAllowed) -> None:
+    """Begin to send the events of a company that allows an application webhooks, in the transaction of the consent.
+
+    If no other consent lasts, what had been waiting for an earlier one is dropped.
+    """
+    if not await assistants.has_consent(ctx, event.client_id, WEBHOOKS_SCOPE, without=event.grant_id):
+        await _drop(ctx, event.client_id)
+    if WEBHOOKS_SCOPE in event.scopes:
+        own = await webhooks.find(ctx, {"clientId": event.client_id}, fields=("sharedId",))
+        present = {each.get("sharedId") for each in own}
+        position = await batches.find_last_number(ctx)
+        shared = await _list_shared(ctx, event.client_id)
+        await webhooks.insert_many(
+            ctx,
+            [
+                _new_part(event.client_id, each, ctx.company_id, position)
+                for each in shared
+                if each["_id"] not in present
+            ],
+        )
+
+
+@transactional
+async def end_without_consent(ctx: Context, client_id: str) -> None:
+    """Delete the webhooks of an application in the company, and what waits, if no consent for them lasts."""
+    if not await assistants.has_consent(ctx, client_id, WEBHOOKS_SCOPE):
+        await _drop(ctx, client_id)
+
+
+async def _drop(ctx: Context, client_id: str) -> None:
+    for webhook in await webhooks.find(ctx, {"clientId": client_id}, fields=("_id",)):
+        await deliveries.delete_many(ctx, {"webhookId": webhook["_id"], "status": "pending"})
+        await webhooks.delete(ctx, {"_id": webhook["_id"]})
+
+
+async def delete_of_application(services: Services, client_id: str) -> None:
+    """Delete the webhooks of an application that is deleted, in all companies."""
+    for collection in (shared_webhooks, webhooks):
+        await collection.across_companies(services).delete_many({"clientId": client_id})
+
+
+async def list_sent(ctx: Context, webhook: models.SentBy, events: Sequence[Event]) -> list[Event]:
+    """Return which of the events of a company are sent to a webhook: the one place that decides.
+
+    Those of an application are what GET /coach/events returns it now, for one of the coaches who allow it. Raises
+    NotFound, and ends the webhook, if none of them does any more.
+    """
+    if (client_id := webhook.get("clientId")) is None:
+        hidden = () if webhook.get("isOfOwner", True) else OWNER_EVENTS
+        return [event for event in events if event["type"] not in hidden]
+    coaches = await assistants.list_principals(ctx, client_id, WEBHOOKS_SCOPE)
+    if not coaches:
+        await end_without_consent(ctx, client_id)
+        raise NotFound("webhook")
+    views = [
+        await change_models.load_visibility(replace(ctx, principal=coach, interface=None))
+        for coach in coaches
+        if {CUSTOMERS.VIEW, WEBHOOKS} <= coach.permissions
+    ]
+    return [
+        event for event in events if any(change_models.allows_event(view, cast("StoredEvent", event)) for view in views)
+    ]

@@ -583,7 +583,7 @@ def present(
         "_id": customer["_id"],
         "name": customer["name"],
         "surname": customer["surname"],
-        "profilePhotoUrl": file_url(ctx.services, photo["fileId"]) if photo else None,
+        "profilePhotoUrl": file_url(ctx, photo["fileId"]) if photo else None,
         "groups": role["groups"],
         "assignedTo": role["assignedTo"],
         "lastTrainedDate": role["lastTrainedDate"],

@@ -16,12 +16,9 @@ from coaching_service.core.mcp import arguments
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice, Integer, ListOf, StringList
-from coaching_service.people.customers import bulk, derived_figures
+from coaching_service.people.customers import bulk, derived_figures, similar_names
 from coaching_service.people.customers.attention_events import WEIGHTS
-from coaching_service.people.customers.models import ReasonType
-from coaching_service.people.customers.service import match_groups
-from coaching_service.people.customers.tools import suggest_groups
-from coaching_service.people.customers.trainer_filter import parse_trainers
+from coaching_service.people.customers.models import ReasonType, parse_trainers
 from coaching_service.progress.attention import models as attention_models
 from coaching_service.progress.attention import service
 from coaching_service.progress.attention.service import DATED_BY_NEWEST, NEVER_SCHEDULED
@@ -62,7 +59,7 @@ async def get_attention(
 ) -> Answer:
     """List the active clients who need a coach, most urgent first, with all their reasons: how many of each, since
     when, and what caused it."""
-    wanted = await match_groups(ctx, groups)
+    wanted = await similar_names.match_groups(ctx, groups)
     chosen = [*wanted.known, *wanted.unknown] or None
     since = None if inactive_days is None else ctx.caller.today() - timedelta(days=inactive_days)
     part, total = await gather_reads(
@@ -90,7 +87,7 @@ async def get_attention(
         {**part, "totalDocs": total},
         lines,
         ids=[some[0]["customer"]["_id"] if len(some) == 1 else None for some in alike.values()],
-        hint=suggest_groups(wanted),
+        hint=similar_names.suggest_groups(wanted),
     )
 
 

@@ -62,6 +62,23 @@ async def get_check_in(ctx: Context, customer_id: ObjectId, check_in_id: ObjectI
     return await service.get(ctx, customer_id, check_in_id)
 
 
+@routes.patch(
+    "/{checkInId}",
+    access=coach(CUSTOMERS.EDIT),
+    body=service.CHECK_IN_CHANGE,
+    example={"weekday": 1, "version": 0},
+)
+async def update_check_in(
+    ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, body: service.CheckInChange
+) -> service.CheckIn:
+    """Change a recurring check-in.
+
+    Another content or rhythm takes the place of the one it has; `startDate` stays. Its blocks from the client's today
+    on with nothing done are scheduled again; past and answered ones stay as they are.
+    """
+    return await service.update(ctx, customer_id, check_in_id, body)
+
+
 @routes.delete("/{checkInId}", access=coach(CUSTOMERS.EDIT))
 async def delete_check_in(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> None:
     """End a recurring check-in.

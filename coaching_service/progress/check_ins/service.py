@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired, TypeAlias, TypedDict, cast
 
-from marshmallow import fields, validates_schema
+from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core import fields as core_fields
 from coaching_service.core import validation
@@ -19,9 +19,9 @@ from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.field_changes import Returned, Stored
 from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import Action, EventData, History
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.transactions import transactional, version_conflict
 from coaching_service.core.dates import LAST_DATE, next_midnight
-from coaching_service.core.errors import NotFound, invalid_field, require_found
+from coaching_service.core.errors import InvalidFields, NotFound, invalid_field, require_found
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.metrics import Backlog
@@ -118,17 +118,40 @@ class _Choices(validation.Input):
     @validates_schema(skip_on_field_errors=True)
     def validate_choices(self, data: Mapping[str, Any], **_: Any) -> None:
         """Raise ValidationError unless there is one content and one rhythm, and the end is not before the start."""
-        for names in (_CONTENT, _RHYTHM):
-            given = [name for name in names if data[name] is not None]
-            if not given:
-                raise validation.invalid(f"is required, or {' or '.join(names[1:])}", "REQUIRED", names[0])
-            if len(given) > 1:
-                raise validation.invalid(f"must not be combined with {given[0]}", "NOT_ALLOWED", given[1])
-        if data["until"] is not None and data["until"] < data["startDate"]:
-            raise validation.invalid("must not be before startDate", "BEFORE_START", "until")
+        _require_choices(data)
+
+
+def _require_choices(data: Mapping[str, Any]) -> None:
+    for names in (_CONTENT, _RHYTHM):
+        given = [name for name in names if data[name] is not None]
+        if not given:
+            raise validation.invalid(f"is required, or {' or '.join(names[1:])}", "REQUIRED", names[0])
+        if len(given) > 1:
+            raise validation.invalid(f"must not be combined with {given[0]}", "NOT_ALLOWED", given[1])
+    if data["until"] is not None and data["until"] < data["startDate"]:
+        raise validation.invalid("must not be before startDate", "BEFORE_START", "until")
 
 
 NEW_CHECK_IN = input_of(NewCheckIn, _Choices)
+
+
+class _Changes(_Content):
+    weekday: Annotated[
+        int | None, validation.Integer(minimum=1, maximum=7), core_fields.Description(request=f"{_WEEKDAY}.")
+    ]
+    everyDays: Annotated[
+        int | None,
+        validation.Integer(minimum=1, maximum=366),
+        core_fields.Description(request="The number of days from one check-in to the next, counted from `startDate`."),
+    ]
+    until: Annotated[
+        str | None, validation.Date(), core_fields.Description(request="The last date on which it can take place.")
+    ]
+
+
+# The fields of a check-in to change, and the version that the change is based on.
+CheckInChange: TypeAlias = core_fields.Change[_Changes]
+CHECK_IN_CHANGE = validation.patch_of(input_of(_Changes), name="CheckInChange")
 
 
 class _Named(TypedDict):
@@ -308,6 +331,46 @@ async def create(ctx: Context, customer_id: ObjectId, new: NewCheckIn) -> CheckI
 
 
 @transactional
+async def update(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, change: CheckInChange) -> CheckIn:
+    """Change a check-in, and schedule its dates from the client's today on again, but for those with something done.
+
+    Another content or rhythm takes the place of the one it has. Raises InvalidFields unless there is one of each,
+    NotFound for an unknown form or metric set, Conflict if it has changed since `version`, and what `get` raises.
+    """
+    customer = await customers.get_visible(ctx, customer_id, _CUSTOMER_FIELDS)
+    where = {"customerId": customer_id, "_id": check_in_id}
+    stored = require_found(await check_ins.find_one(ctx, where, FIELDS), "check-in")
+    if change.get("version") not in (None, stored["version"]):
+        raise version_conflict()
+    sent = {name: value for name, value in change.items() if name != "version"}
+    for names in (_CONTENT, _RHYTHM):
+        if any(sent.get(name) is not None for name in names):
+            sent = {**{name: None for name in names if stored.get(name) is not None}, **sent}
+    new = cast("StoredCheckIn", {**stored, **sent})
+    try:
+        _require_choices(new)
+    except ValidationError as error:
+        field = str(error.field_name)
+        raise InvalidFields(validation.field_errors(ValidationError({field: error.messages}))) from None
+    if all(stored.get(name) == value for name, value in sent.items()):
+        return core_fields.take(CheckIn, stored)
+    name, item = await _load_item(ctx, new)
+    today, timezone = ctx.caller.today(customer["timezone"]), _timezone(ctx, customer)
+    await _remove_upcoming(ctx, customer_id, check_in_id, today)
+    plan = SchedulePlan([], None, next_midnight(today, timezone))
+    if not customer["customerRoleData"]["isArchived"]:
+        plan = plan_schedule(new, None, today, timezone)
+    calendar = ClientCalendar(customer_id)
+    answered = await block_batches.read_check_in_days(ctx, calendar, check_in_id, {"$gte": str(today)})
+    taken = {block["date"] for block in answered}
+    dates = [day for day in plan.dates if day not in taken]
+    absent = await _schedule_dates(ctx, customer_id, check_in_id, name, item, dates)
+    fields = {"name": name, "scheduledUntil": plan.scheduled_until, "dueAt": plan.due_at, "absentDates": absent}
+    changed = await check_ins.update(ctx, where, {"$set": {**sent, **fields}}, version=stored["version"])
+    return core_fields.take(CheckIn, require_found(changed, "check-in"))
+
+
+@transactional
 async def schedule(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> None:
     """Schedule the dates of a check-in that are not scheduled yet, four weeks ahead.
 
@@ -415,6 +478,11 @@ async def _add_missing_blocks(ctx: Context, customer_id: ObjectId, check_in: Sto
 
 def _timezone(ctx: Context, customer: Customer) -> str:
     return customer["timezone"] or ctx.caller.company.timezone
+
+
+async def require_content(ctx: Context, new: NewCheckIn) -> None:
+    """Raise NotFound if the company has not the form or metric set of a check-in."""
+    await _load_item(ctx, new)
 
 
 async def _load_item(ctx: Context, check_in: NewCheckIn | StoredCheckIn) -> tuple[str, ItemInput]:

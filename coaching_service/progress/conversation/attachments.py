@@ -98,10 +98,9 @@ async def read(
     Raises NotFound if the client's conversation has no such message or the message no such file, and what
     `customers.get_visible` raises.
     """
-    _, message = await gather_reads(
-        ctx, customers.get_visible(ctx, customer_id), store.find_message(ctx, customer_id, message_id)
+    _, attached = await gather_reads(
+        ctx, customers.get_visible(ctx, customer_id), store.find_files(ctx, customer_id, message_id)
     )
-    attached: list[AttachedFile] = [] if message is None else message["attachments"]
     file = errors.require_by_id(attached, attachment_id, "attachment")
     return await stored_files.open_file(ctx, (file["thumbnailId"] if small else None) or file["fileId"])
 
@@ -113,4 +112,4 @@ def file_ids(file: AttachedFile) -> list[ObjectId]:
 
 def present(ctx: Context, file: AttachedFile) -> MessageAttachment:
     """Return an attachment with a signed link to its file."""
-    return {**take_fields(MessageAttachment, file), "url": str(file_url(ctx.services, file["fileId"]))}
+    return {**take_fields(MessageAttachment, file), "url": str(file_url(ctx, file["fileId"]))}

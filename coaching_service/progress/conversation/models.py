@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, get_args
 
-from marshmallow import fields
+from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core import validation
 from coaching_service.core.auth import Via
+from coaching_service.core.database.documents import now
 from coaching_service.core.database.field_changes import Returned, Stored
 from coaching_service.core.database.recording import Actor, ActorType
 from coaching_service.core.events import DomainEvent
@@ -17,15 +19,20 @@ from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Change, Description, Part, Private
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import PartQuery
+from coaching_service.core.query import QueryTime
 from coaching_service.core.text import without_invisible_controls
+from coaching_service.library import message_templates
 from coaching_service.people.customers.models import NamedCustomer
 
 # The two sides of a conversation: the client, and the coaches of the company.
 Side = Literal["client", "company"]
 AttachmentKind = Literal["picture", "video", "document"]
+# Why a message could not be delivered: the client is archived, or its author may not write to the client any more.
+Obstacle = Literal["CLIENT_ARCHIVED", "AUTHOR_NOT_ALLOWED"]
 
-MAX_TEXT_LENGTH = 5_000  # characters
+MAX_TEXT_LENGTH = message_templates.MAX_TEXT_LENGTH
 MAX_ATTACHMENTS = 3
+FURTHEST_DELIVERY = timedelta(days=30)
 
 
 class MessageQuery(PartQuery):
@@ -88,18 +95,20 @@ class StoredMessage(Stored):
 
 
 class WaitingMessage(Stored):
-    """A message of an assistant: it is delivered under its identifier at `deliverAt`, unless it is recalled before.
+    """A message that waits: it is delivered under its identifier at `deliverAt`, unless it is recalled before.
 
     `isWaiting` until then; afterwards the text is empty, and the document is kept so that the change that
-    created it can be undone. `changeId` is that change, or its batch; `via` and `credentialId` say how the assistant
-    acted.
+    created it can be undone. `changeId` is that change, or its batch; `via` and `credentialId` say how its author
+    acted. One that could not be delivered at its time has `notDelivered`, and stays until it is deleted.
     """
 
     customerId: ObjectId
     author: Actor
     text: str
     about: MessageSubject | None
+    attachments: NotRequired[list[AttachedFile]]
     deliverAt: datetime
+    notDelivered: NotRequired[Obstacle]
     isWaiting: NotRequired[Annotated[bool, Private]]
     changeId: Annotated[ObjectId, Private]
     via: Annotated[Via, Private]
@@ -107,9 +116,10 @@ class WaitingMessage(Stored):
 
 
 class ShownMessage(StoredMessage):
-    """A message as a coach sees it: `deliverAt` only while it waits to be delivered."""
+    """A message as a coach sees it: `deliverAt` only while it waits to be delivered, or could not be."""
 
     deliverAt: NotRequired[datetime]
+    notDelivered: NotRequired[Obstacle]
 
 
 class MailState(TypedDict):
@@ -131,6 +141,16 @@ class StoredConversation(Stored):
     unread: dict[Side, int]
     isUnread: bool
     mail: dict[Side, MailState]
+
+
+class Turn(TypedDict):
+    """The first of the messages that a side of a conversation has written one after another."""
+
+    _id: ObjectId
+    customerId: ObjectId
+    createdAt: datetime
+    isOfClient: bool
+    authorId: ObjectId | None
 
 
 class UnreadCount(TypedDict):
@@ -173,8 +193,15 @@ class Message(Returned):
     deliverAt: Annotated[
         datetime | None,
         Description(
-            "When a message of an assistant will be delivered; until then only coaches see it, and deleting it recalls "
-            "it. Null for a message that has been delivered."
+            "When the message will be delivered; until then only coaches see it, and deleting it recalls it. Null for "
+            "one that has been delivered."
+        ),
+    ]
+    notDelivered: Annotated[
+        Obstacle | None,
+        Description(
+            "Why it was not delivered at `deliverAt`: the client was archived, or its author could not write to the "
+            "client any more. It is not sent later. Null for all other messages."
         ),
     ]
 
@@ -215,9 +242,7 @@ class MessageText(TypedDict):
     text: Annotated[str, MessageField(), Description("Plain text.", argument="Plain text, in the coach's words.")]
 
 
-class NewMessage(MessageText):
-    """A message to send."""
-
+class _Enclosed(TypedDict):
     about: NotRequired[
         Annotated[MessageSubjectInput | None, Description("What the message comments on; null for nothing.")]
     ]
@@ -228,6 +253,66 @@ class NewMessage(MessageText):
             Description("Identifiers of files that were uploaded for this conversation by the author."),
         ]
     ]
+
+
+class NewMessage(_Enclosed, MessageText):
+    """A message to send."""
+
+
+class DeliveryTime(QueryTime):
+    """When a message is to be delivered: not in the past, and at most 30 days ahead."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> datetime:  # type: ignore[override]  # as of QueryTime
+        at = super()._deserialize(value, attr, data, **options)
+        if (wrong := find_wrong_time(at)) is not None:
+            raise ValidationError(wrong)
+        return at
+
+
+def find_wrong_time(at: datetime) -> validation.Message | None:
+    """Return why no message can be delivered at a time (UTC), or None."""
+    moment = now()
+    if at < moment:
+        return validation.Message("must not be in the past", "IN_THE_PAST")
+    if at > moment + FURTHEST_DELIVERY:
+        return validation.Message(f"must not be more than {FURTHEST_DELIVERY.days} days ahead", "TOO_FAR_AHEAD")
+    return None
+
+
+class CoachText(TypedDict):
+    """What a coach sends: `text`, or `templateId` in place of it; at once, or at `deliverAt`."""
+
+    text: NotRequired[Annotated[str, MessageField(), Description("Plain text.")]]
+    templateId: NotRequired[
+        Annotated[
+            ObjectId | None,
+            Description("In place of `text`: a message template, in which the client's first name is filled in."),
+        ]
+    ]
+    deliverAt: NotRequired[
+        Annotated[
+            datetime | None,
+            DeliveryTime(),
+            Description("When to deliver it, at most 30 days ahead; until then DELETE recalls it. Default: at once."),
+        ]
+    ]
+
+
+class NewCoachMessage(_Enclosed, CoachText):
+    """A message to send to a client."""
+
+
+class OneText(validation.Input):
+    """The check that a message has a text or a template."""
+
+    @validates_schema
+    def validate_text(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raise ValidationError for both and for none."""
+        if data.get("templateId") is None:
+            if "text" not in data:
+                raise validation.invalid("is required, or templateId", "REQUIRED", "text")
+        elif "text" in data:
+            raise validation.invalid("must not be combined with text", "NOT_ALLOWED", "templateId")
 
 
 class SampleMessage(TypedDict):

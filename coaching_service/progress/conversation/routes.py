@@ -43,12 +43,20 @@ async def list_messages(ctx: Context, customer_id: ObjectId, query: models.Messa
     )
 
 
-@routes.post("", access=coach(CUSTOMERS.EDIT), returns=models.MESSAGE, errors=(NotFound,), example=_NEW_MESSAGE)
-async def send_message(ctx: Context, customer_id: ObjectId, body: models.NewMessage) -> models.Message:
+@routes.post(
+    "",
+    access=coach(CUSTOMERS.EDIT),
+    body=input_of(models.NewCoachMessage, models.OneText)(),
+    returns=models.MESSAGE,
+    errors=(NotFound,),
+    example=_NEW_MESSAGE,
+)
+async def send_message(ctx: Context, customer_id: ObjectId, body: models.NewCoachMessage) -> models.Message:
     """Send a message to a client.
 
     `about` makes it a comment on a workout block or item. If the client has not read it after ten minutes, a mail
-    without its text is sent, at most one an hour.
+    without its text is sent, at most one an hour. With `deliverAt` only coaches see it until then; it is not sent if
+    the client is archived at that time, or its author may not write to the client any more (`notDelivered`).
     """
     return await service.create(ctx, customer_id, body)
 

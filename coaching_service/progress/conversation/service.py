@@ -6,17 +6,20 @@ Any coach in scope reads and writes it; what one coach has read counts as read f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import cast
 
-from coaching_service.core.changes.log import actor_of, interface_of
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, now
-from coaching_service.core.database.recording import Actor
+from coaching_service.core.database.recording import Actor, actor_of, interface_of
 from coaching_service.core.database.transactions import gather_reads, transactional
-from coaching_service.core.errors import Conflict, Forbidden, NotFound, require_found
+from coaching_service.core.errors import Conflict, Forbidden, NotFound, invalid_field, require_found
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import CursorPage, ListPart
-from coaching_service.people.customers import activity_dates, derived_figures
+from coaching_service.library import message_templates
+from coaching_service.library.message_templates import MAX_TEXT_LENGTH
+from coaching_service.people.customers import activity_dates, bulk, derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomersDeleted
 from coaching_service.progress.conversation import _delivery, attachments, store, waiting
@@ -25,6 +28,8 @@ from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.service import ClientCalendar, block_not_found
 from coaching_service.training.workouts.items import service as items
+
+TOO_LONG = f"is longer than {MAX_TEXT_LENGTH} characters with the client's name"
 
 # --- Reading ---------------------------------------------------------------------------------------------------------
 
@@ -140,27 +145,42 @@ def _last_message(
 
 @transactional
 async def create(
-    ctx: Context, customer_id: ObjectId, new: conversation_models.NewMessage
+    ctx: Context, customer_id: ObjectId, new: conversation_models.NewMessage | conversation_models.NewCoachMessage
 ) -> conversation_models.Message:
-    """Send a message and return it.
+    """Send a message, or have it delivered later, and return it.
 
-    Raises NotFound for what it comments on, and for attachments that its author has not uploaded for this conversation;
-    Forbidden in an impersonation session; and what `list_messages` raises.
+    Raises NotFound for its template, for what it comments on, and for attachments that its author has not uploaded for
+    this conversation; InvalidFields if it is too long with the client's name; Forbidden in an impersonation session;
+    and what `list_messages` raises.
     """
     _require_own_words(ctx)
-    await customers.get_visible(ctx, customer_id)
+    client = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "name", "surname"))
     await activity_dates.record_activity(ctx, customer_id)
+    text = new.get("text", "")
+    if (template_id := cast("ObjectId | None", new.get("templateId"))) is not None:
+        template = await message_templates.get(ctx, template_id)
+        text = message_templates.fill_in(template["text"], client["name"], client["surname"])
+        if len(text) > MAX_TEXT_LENGTH:
+            raise invalid_field("templateId", TOO_LONG, code="TOO_LONG")
     about = await _resolve_about(ctx, customer_id, new.get("about"))
     attached = await attachments.take(ctx, customer_id, new.get("attachments", ()))
-    return await _send(ctx, customer_id, new["text"], about, attached)
+    return await _send(ctx, customer_id, text, about, attached, cast("datetime | None", new.get("deliverAt")))
 
 
 @transactional
-async def send_to_each(ctx: Context, customer_ids: Sequence[ObjectId], text: str) -> None:
-    """Send a message to each of these clients, whose access has been checked."""
-    for customer_id in customer_ids:
+async def send_to_each(ctx: Context, texts: Mapping[ObjectId, str], *, deliver_at: datetime | None = None) -> None:
+    """Send a message to each of these clients, whose access has been checked, or have it delivered later."""
+    for customer_id, text in texts.items():
         await customers.lock_and_mark_figures(ctx, customer_id)
-        await _send(ctx, customer_id, text, None, [])
+        await _send(ctx, customer_id, text, None, [], deliver_at)
+
+
+async def fill_in(ctx: Context, text: str, customer_ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
+    """Return the text of a template for each of these clients, whose access has been checked."""
+    clients = await bulk.load_identities(ctx, list(customer_ids))
+    return {
+        each: message_templates.fill_in(text, client["name"], client["surname"]) for each, client in clients.items()
+    }
 
 
 async def _send(
@@ -169,10 +189,14 @@ async def _send(
     text: str,
     about: conversation_models.MessageSubject | None,
     attached: Sequence[conversation_models.AttachedFile],
+    deliver_at: datetime | None = None,
 ) -> conversation_models.Message:
     """Store a message in the transaction of `ctx`, in which the client is locked; an assistant's waits for a minute."""
-    if interface_of(ctx) == "assistant":
-        return _to_message(ctx, waiting.as_message(await waiting.hold(ctx, customer_id, text, about)))
+    if deliver_at is None and interface_of(ctx) == "assistant":
+        deliver_at = now() + waiting.RECALL_PERIOD
+    if deliver_at is not None:
+        held = await waiting.hold(ctx, customer_id, text, about, attached, deliver_at)
+        return _to_message(ctx, waiting.as_message(held))
     return _to_message(ctx, await _delivery.deliver(ctx, customer_id, actor_of(ctx), text, about, attached=attached))
 
 
@@ -237,7 +261,8 @@ async def delete(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> N
     _require_own_words(ctx)
     await customers.get_visible(ctx, customer_id)
     if (unsent := await waiting.find_one(ctx, customer_id, message_id)) is not None:
-        _require_author(ctx, unsent["author"])
+        if "notDelivered" not in unsent:  # then any coach may: its author may be gone
+            _require_author(ctx, unsent["author"])
         await activity_dates.record_activity(ctx, customer_id)
         await waiting.recall(ctx, unsent)
         return
@@ -323,7 +348,9 @@ async def _resolve_about(
 def _to_message(ctx: Context, stored: conversation_models.StoredMessage) -> conversation_models.Message:
     """Return a message as it is sent; one that has been delivered has no time of delivery."""
     attached = [attachments.present(ctx, file) for file in stored["attachments"]]
-    return {**take(conversation_models.Message, {"deliverAt": None, **stored}), "attachments": attached}
+    fields = {"deliverAt": None, "notDelivered": None, **stored}
+    return {**take(conversation_models.Message, fields), "attachments": attached}
 
 
 find_commented = store.find_commented
+find_turns = store.find_turns

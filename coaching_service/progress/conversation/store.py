@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from coaching_service.core.changes.log import UNDO_PERIOD
 from coaching_service.core.database import portable
+from coaching_service.core.database.collections import Searched, SearchedText
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, PipelineStage
 from coaching_service.core.database.recording import Action, EventData, History
+from coaching_service.core.errors import require_found
 from coaching_service.core.events import EventType
 from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
@@ -39,6 +41,12 @@ def _contact(message: Mapping[str, Any]) -> list[str]:
     return [] if message["text"] is None else [message["text"]]
 
 
+def _texts(message: Mapping[str, Any]) -> Iterator[SearchedText]:
+    author = message.get("author", {}).get("name", "")
+    title = f"Message from {author}"
+    yield SearchedText("messages", title, message.get("text") or "", message.get("createdAt"), is_named=False)
+
+
 messages = Documents[conversation_models.StoredMessage](
     "messages",
     (
@@ -56,6 +64,7 @@ messages = Documents[conversation_models.StoredMessage](
         references={"customerId": "customers"},
         files=portable.FileRule((*IMAGE_TYPES, *VIDEO_TYPES, PDF), "attachment"),
     ),
+    searched=Searched(("messages",), ("author", "text", "createdAt"), _texts),
 )
 conversations = Documents[conversation_models.StoredConversation](
     "conversations",
@@ -79,17 +88,19 @@ pending_attachments = Documents[conversation_models.PendingAttachment](
     has_files=True,
 )
 _BY_UNREAD = messages.index_name("customerId", "unreadBy", "createdAt")
+_BY_TIME = messages.index_name("customerId", *MESSAGE_ORDER)
 
 
-# The messages of assistants until they are delivered, and afterwards without their text.
+# Messages until they are delivered, and afterwards without their text.
 waiting_messages = Documents[conversation_models.WaitingMessage](
     "waitingMessages",
     (Index(("customerId", "isWaiting", *MESSAGE_ORDER)), Index(("changeId",))),
     private=private_of(conversation_models.WaitingMessage),
     client_field="customerId",
     history=History("message", undo="creation", contact=_contact),
-    expire=("createdAt", round((UNDO_PERIOD + timedelta(days=1)).total_seconds())),
-    transfer=portable.NotExported("messages that are delivered within a minute"),
+    expire=("deliverAt", round((UNDO_PERIOD + timedelta(days=1)).total_seconds())),
+    transfer=portable.NotExported("messages that are not sent yet: two companies would send them"),
+    has_files=True,
 )
 
 
@@ -125,6 +136,18 @@ async def find_message(
     )
 
 
+async def find_files(
+    ctx: Context, customer_id: ObjectId, message_id: ObjectId
+) -> list[conversation_models.AttachedFile]:
+    """Return the files of a message, for a coach also of one that waits. Raises NotFound without such a message."""
+    where: Filter = {"customerId": customer_id, "_id": message_id}
+    message = await messages.find_one(ctx, where, ("attachments",))
+    if message is None and ctx.caller.is_coach:
+        waiting = await waiting_messages.find_one(ctx, {**where, "isWaiting": True}, ("attachments",))
+        return require_found(waiting, "message").get("attachments", [])
+    return require_found(message, "message")["attachments"]
+
+
 async def count_unread(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
     """Return how many messages the company has not read, of clients with any. Access is not checked."""
     where: Filter = {"customerId": {"$in": list(customer_ids)}, "unreadBy": "company"}
@@ -147,6 +170,33 @@ async def find_oldest_unread_time(
     where = {"customerId": customer_id, "unreadBy": side}
     oldest = await messages.find(ctx, where, sort=("createdAt",), limit=1, fields=("createdAt",), hint=_BY_UNREAD)
     return oldest[0]["createdAt"] if oldest else None
+
+
+async def find_turns(
+    ctx: Context, customer_ids: Sequence[ObjectId], since: datetime, until: datetime
+) -> list[conversation_models.Turn]:
+    """Return the first message of each turn of clients and coaches, by client, from one time up to another."""
+    where: Filter = {
+        "customerId": {"$in": list(customer_ids)},
+        "createdAt": {"$gte": since, "$lt": until},
+        "text": {"$ne": None},
+    }
+    is_of_client = {"$eq": ["$author.type", "client"]}
+    previous = {"$shift": {"output": "$isOfClient", "by": -1}}
+    stages: list[PipelineStage] = [
+        {"$project": {"customerId": 1, "createdAt": 1, "isOfClient": is_of_client, "authorId": "$author._id"}},
+        {
+            "$setWindowFields": {
+                "partitionBy": "$customerId",
+                "sortBy": {"createdAt": 1, "_id": 1},
+                "output": {"previous": previous},
+            }
+        },
+        {"$match": {"$expr": {"$ne": ["$isOfClient", "$previous"]}}},
+        {"$sort": {"customerId": 1, "createdAt": 1, "_id": 1}},
+        {"$project": {"previous": 0}},
+    ]
+    return await messages.aggregate(ctx, where, *stages, hint=_BY_TIME)
 
 
 # --- Conversations ---------------------------------------------------------------------------------------------------

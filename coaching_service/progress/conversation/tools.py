@@ -112,7 +112,7 @@ async def send_message(
     clients = await choose_clients(ctx, customer_id, customer_ids, groups)
     if len(clients) == 1:
         return await write_message(ctx, clients[0]["_id"], text, workout_id)
-    await service.send_to_each(ctx, [client["_id"] for client in clients], text)
+    await service.send_to_each(ctx, {client["_id"]: text for client in clients})
     return results.Written(
         f"Sent to {name_clients(clients)}, delivered in a minute: "
         f"{arguments.typed_line(text, conversation_models.MAX_TEXT_LENGTH)}.",

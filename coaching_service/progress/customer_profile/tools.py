@@ -23,7 +23,7 @@ from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import Availability
 from coaching_service.people.availability.service import write_period
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import CustomerProfile
+from coaching_service.people.customers.models import Consent, CustomerProfile
 from coaching_service.people.customers.tools import CustomerText, answer_customer, describe_customer, get_today
 from coaching_service.people.team import service as team
 from coaching_service.progress.compliance import service as compliance
@@ -46,6 +46,7 @@ class CustomerNow(CustomerProfile):
         Availability | None,
         Description("The period in which the client cannot train as planned, or the next one; null without one."),
     ]
+    consent: Annotated[Consent, Description("Whether the client allows assistants and applications.")]
 
 
 CUSTOMER_NOW = output_of(CustomerNow, IdentityResult, with_private=("companyId",))
@@ -58,13 +59,14 @@ async def get(ctx: Context, customer_id: ObjectId) -> CustomerNow:
     """
     customer = await customers.get(ctx, customer_id)
     today = ctx.caller.today(customer["timezone"])
-    figures, period = await gather_reads(
+    figures, period, consent = await gather_reads(
         ctx,
         compliance.compute_figures(ctx, customer_id, today, customer["timezone"] or ctx.caller.company.timezone),
         availability.find_present_or_next(ctx, customer_id, today),
+        customers.get_consent(ctx, customer_id),
     )
     customer["customerRoleData"] = {**customer["customerRoleData"], **figures}
-    return {**customer, "availability": period}
+    return {**customer, "availability": period, "consent": consent}
 
 
 tools = Tools()

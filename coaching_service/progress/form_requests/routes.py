@@ -21,7 +21,7 @@ from coaching_service.core.mcp.tools import Tools
 from coaching_service.progress.conversation.models import MAX_TEXT_LENGTH
 from coaching_service.progress.conversation.tools import write_message
 from coaching_service.progress.form_requests import service
-from coaching_service.progress.form_requests.models import FormRequest, FormRequestQuery
+from coaching_service.progress.form_requests.service import FormRequest, FormRequestQuery
 from coaching_service.progress.form_responses import service as responses
 from coaching_service.progress.form_responses.service import FormResponseAnswer, ReceivedResponse
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from typing import Annotated, NotRequired, TypedDict
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, now
+from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import CursorPage, ListPart
+from coaching_service.core.list_selection import CursorPage, ListPart, PartQuery
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.absences import Absences
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.form_requests.models import FormRequest
+from coaching_service.people.customers.models import NamedCustomer
+from coaching_service.progress import own_today
 from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.training.workouts.reports.models import PendingForm
 
@@ -20,6 +23,25 @@ _MOST_OVERDUE = 1_000
 _ORDER = ("date", "_id", "items._id")
 # How far local time can be behind and ahead of UTC.
 _BEHIND, _AHEAD = timedelta(hours=12), timedelta(hours=14)
+
+
+class FormRequestQuery(PartQuery):
+    """Filters of the pending forms; they combine with AND."""
+
+    overdue: NotRequired[Annotated[bool, Description("`true`: only requests of past dates; `false`: only the others.")]]
+    customerId: NotRequired[Annotated[ObjectId, Description("Only forms of this client.")]]
+
+
+class OfCustomer(TypedDict):
+    """A record with its client."""
+
+    customer: Annotated[NamedCustomer, Description("The client.")]
+
+
+class FormRequest(OfCustomer, own_today.PendingForm):
+    """A scheduled form that the client has not answered."""
+
+    isOverdue: Annotated[bool, Description("The date is before the client's today, and not in an absence.")]
 
 
 async def list_pending(

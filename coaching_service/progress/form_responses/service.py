@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from marshmallow import ValidationError, validates_schema
 
+from coaching_service.core.database.collections import Searched, SearchedText
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter, PipelineStage, now
@@ -117,6 +118,16 @@ class Review(TypedDict):
 
 INBOX_ORDER = ("-date", "-_id")
 
+
+def _texts(response: Mapping[str, Any]) -> Iterator[SearchedText]:
+    values = [value for each in response.get("answers", ()) for value in _words_of(each["value"])]
+    yield SearchedText("answers", response.get("formName", ""), "\n".join(values), response.get("date"))
+
+
+def _words_of(value: object) -> list[str]:
+    return [value] if isinstance(value, str) else [str(each) for each in value] if isinstance(value, list) else []
+
+
 responses = Documents[StoredResponse](
     "formResponses",
     (
@@ -126,6 +137,7 @@ responses = Documents[StoredResponse](
         Index((*INBOX_ORDER, "customerId", "formId"), partial_filter=(("reviewedAt", {"$eq": None}),)),
         Index(("formId", *INBOX_ORDER)),
         Index(("customerId", "updatedAt"), partial_filter=(("reviewedAt", {"$eq": None}),)),
+        Index(("reviewedAt", "customerId")),
     ),
     client_field="customerId",
     history=History("form_response"),
@@ -135,8 +147,17 @@ responses = Documents[StoredResponse](
         references={"customerId": "customers"},
         keeps=("updatedAt",),  # when it was answered
     ),
+    searched=Searched(("answers",), ("formName", "date", "answers"), _texts),
 )
 _NOT_REVIEWED = responses.index_name("customerId", "updatedAt")
+_BY_REVIEW = responses.index_name("reviewedAt", "customerId")
+
+
+async def list_reviewed(ctx: Context, since: datetime, until: datetime) -> list[StoredResponse]:
+    """Return the responses that coaches have reviewed from one time up to another: who, when, and when it was sent."""
+    where: Filter = {"reviewedAt": {"$gte": since, "$lt": until}}
+    fields = ("customerId", "createdAt", "reviewedAt", "reviewedBy")
+    return await responses.find(ctx, where, fields=fields, hint=_BY_REVIEW)
 
 
 async def count_not_reviewed(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
@@ -194,7 +215,7 @@ def _find_missing_answers(questions: Mapping[ObjectId, Question], answers: Seque
     return [
         {"field": "answers", "code": "ANSWER_REQUIRED", "message": f"must answer the required question {question_id}"}
         for question_id, question in questions.items()
-        if question["required"] and question_id not in answered
+        if question["required"] and question["type"] != "photo" and question_id not in answered
     ]
 
 
@@ -267,8 +288,17 @@ async def locate_own(ctx: Context, response_ids: Sequence[ObjectId]) -> dict[Obj
     where: Filter = {"customerId": ctx.caller.id, "_id": {"$in": list(response_ids)}}
     listed = await responses.find(ctx, where, fields=("witemId",), hint="_id_")
     items = {response["_id"]: response["witemId"] for response in listed}
-    blocks = await client_queries.find_blocks_of_items(ctx, ctx.caller.id, list(items.values()))
-    return {response_id: (blocks[item_id], item_id) for response_id, item_id in items.items() if item_id in blocks}
+    found = await client_queries.find_items(ctx, [ctx.caller.id], items.values())
+    return {
+        response_id: (found[item_id]["wblockId"], item_id) for response_id, item_id in items.items() if item_id in found
+    }
+
+
+async def find_items(ctx: Context, response_ids: Sequence[ObjectId]) -> dict[ObjectId, tuple[ObjectId, ObjectId]]:
+    """Return the client and the item of each of some responses. Access is not checked."""
+    fields = ("customerId", "witemId")
+    listed = await responses.find(ctx, {"_id": {"$in": list(response_ids)}}, fields=fields, hint="_id_")
+    return {response["_id"]: (response["customerId"], response["witemId"]) for response in listed}
 
 
 async def list_received(
@@ -405,10 +435,15 @@ def _find_multi_error(question: Question, value: Any) -> str | None:
     return None if len(set(value)) == len(value) else "must name each option only once"
 
 
+def _find_photo_error(_: Question, __: Any) -> str:
+    return "must be null: a photo is a picture of the item that names the question"
+
+
 _VALIDATORS: dict[QuestionType, Callable[[Question, Any], str | None]] = {
     "text": _find_text_error,
     "number": _find_number_error,
     "rating": _find_rating_error,
     "choice": _find_choice_error,
     "multi": _find_multi_error,
+    "photo": _find_photo_error,
 }

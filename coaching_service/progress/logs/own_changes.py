@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from coaching_service.core.errors import Conflict
+from coaching_service.core.field_schemas import DeferredChange
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.items import models as item_models
 from coaching_service.training.workouts.sets import CustomerSet
@@ -19,6 +20,22 @@ class LogFields(TypedDict, total=False):
     skipped: item_models.Skip | None
     swappedFor: item_models.Swap | None
     values: list[item_models.MetricValue]
+
+
+class SentItemLog(TypedDict):
+    """The log of an item as it is sent, not validated yet."""
+
+    witemId: ObjectId
+    log: DeferredChange
+
+
+class LogUpsert(TypedDict):
+    """The logs of items of a workout, which `wblockId` or `externalId` names."""
+
+    wblockId: NotRequired[ObjectId]
+    externalId: NotRequired[str]
+    items: list[SentItemLog]
+    version: NotRequired[int]
 
 
 def merge_change(item: item_models.WorkItem, change: LogFields) -> item_models.ItemLog:

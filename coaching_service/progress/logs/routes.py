@@ -5,12 +5,14 @@ from __future__ import annotations
 from coaching_service.core.auth import CUSTOMERS, coach, customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
-from coaching_service.core.field_schemas import DeferredChange
+from coaching_service.core.field_schemas import DeferredChange, input_of
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.independent_entries import BatchResult
 from coaching_service.core.query import Period, SearchedRange
+from coaching_service.core.validation import DryRun
 from coaching_service.progress.logs import service
-from coaching_service.progress.logs.schemas import ITEM_LOG, SET_LOG, WorkoutBlockLog
+from coaching_service.progress.logs.schemas import ITEM_LOG, SET_LOG, LogUpserts, WorkoutBlockLog
 from coaching_service.training.workouts.blocks.models import Block, BlockLog
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
 from coaching_service.training.workouts.items.models import ITEM_RESPONSE, WorkItem
@@ -46,6 +48,36 @@ async def log_workout_block(ctx: Context, customer_id: ObjectId, wblock_id: Obje
     A comment that the client wrote stays as it is if it is left out or null; another one is 409 `CLIENT_TEXT`.
     """
     return await service.log_block(ctx, customer_id, wblock_id, body)
+
+
+upsert_routes = Routes("/coach/customers/{customerId}/logs", tag="Logs", locks="customer")
+
+
+@upsert_routes.post(
+    "/upsert",
+    access=coach(CUSTOMERS.EDIT),
+    status=200,
+    body=input_of(LogUpserts, DryRun)(),
+    rolls_back=True,
+    rejects_unknown_fields=True,
+    request_class="bulk",
+    example={
+        "logs": [
+            {
+                "wblockId": "66f0c0ffee0000000000abcd",
+                "items": [{"witemId": "66f0c0ffee0000000000abce", "isCompleted": True, "comment": "Felt light"}],
+            }
+        ]
+    },
+)
+async def upsert_logs(ctx: Context, customer_id: ObjectId, body: LogUpserts) -> BatchResult:
+    """Log items of up to 100 workouts.
+
+    Each entry is saved whole or not at all, whatever the others are: each log replaces the one of its item, and those
+    that are stored already are no change. `created` counts the workouts of whose items nothing was logged. `results`
+    has the version of each workout, or the errors of its entry. Unknown fields are 400.
+    """
+    return await service.upsert_logs(ctx, customer_id, body["logs"])
 
 
 own_routes = Routes("/customer", tag="The client's own")

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import Annotated, Any, NotRequired, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NotRequired, TypedDict, cast
 
-from marshmallow import ValidationError, fields, post_load, validates_schema
+from marshmallow import ValidationError, fields, missing, post_load, validates_schema
 
 from coaching_service.core import validation
+from coaching_service.core.external_identity import ExternalId
 from coaching_service.core.field_schemas import ChangeByStoredType, input_of
 from coaching_service.core.fields import Default, Description
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.independent_entries import IndependentEntries, InvalidEntry
 from coaching_service.progress.logs._client_sets import MAX_CIRCUIT_SETS, MAX_EXERCISE_SETS
+from coaching_service.progress.logs.own_changes import LogUpsert, SentItemLog
 from coaching_service.training.workouts.blocks.models import SessionFields
 from coaching_service.training.workouts.items.models import FormAnswer, MetricValue, SentSwap, Skip
 from coaching_service.training.workouts.sets import CustomerSet, PerformedSet
@@ -173,3 +176,78 @@ class _SessionLog(SessionFields):
 
 
 WorkoutBlockLog = input_of(_SessionLog, name="WorkoutBlockLog")
+
+
+# --- Logs of many workouts at once ------------------------------------------------------------------------------------
+
+
+class NewCustomerSet(_SentNumber, PerformedSet):
+    """A set that the client did; those of a circuit name exercise and round."""
+
+    exerciseId: NotRequired[Annotated[ObjectId | None, Description("Required in a circuit. Default: the planned one.")]]
+    round: NotRequired[Annotated[int, validation.Integer(minimum=1, maximum=1000), Description("Of a circuit.")]]
+
+
+class LoggedItem(ExerciseItemLog, FormItemLog, MetricsItemLog):
+    """The log of an item, which is validated by the type of the item."""
+
+    witemId = validation.Identifier(required=True)
+    customerSets = CustomerSets(fields.Nested(input_of(NewCustomerSet)), maximum=MAX_CIRCUIT_SETS, allow_none=True)
+
+
+class LoggedItems(validation.ListOf):
+    """Logs of items, each with the item that has to validate it."""
+
+    def __init__(self) -> None:
+        super().__init__(fields.Nested(LoggedItem), minimum=1)
+
+    def _load_entries(self, value: list[Any], **_: Any) -> list[SentItemLog]:
+        errors: dict[int, Any] = {}
+        loaded: list[SentItemLog] = []
+        for index, entry in enumerate(value):
+            try:
+                loaded.append(_load_log(entry))
+            except ValidationError as error:
+                errors[index] = error.messages
+        if errors:
+            raise ValidationError(errors)
+        return loaded
+
+
+def _load_log(entry: Any) -> SentItemLog:
+    if not isinstance(entry, Mapping):
+        raise ValidationError([validation.NOT_AN_OBJECT])
+    try:
+        item_id = cast("ObjectId", LoggedItem().fields["witemId"].deserialize(entry.get("witemId", missing)))
+    except ValidationError as error:
+        raise ValidationError({"witemId": error.messages}) from None
+    log = ITEM_LOG.load({name: entry[name] for name in entry if name != "witemId"})
+    log.is_strict = True
+    return {"witemId": item_id, "log": log}
+
+
+class _LogUpsert(TypedDict):
+    """The logs of items of a workout, which `wblockId` or `externalId` names."""
+
+    wblockId: NotRequired[ObjectId]
+    externalId: NotRequired[Annotated[str, ExternalId()]]
+    items: Annotated[list[SentItemLog], LoggedItems(), Description("Each replaces the log of its item; others stay.")]
+    version: NotRequired[Annotated[int, validation.Version()]]
+
+
+class _NamesWorkout(validation.Input):
+    @validates_schema
+    def names_one_workout(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require exactly one of the two names of a workout."""
+        if ("wblockId" in data) is ("externalId" in data):
+            raise validation.invalid("must be sent, or externalId: one of both", "INVALID", "wblockId")
+
+
+class LogUpserts(TypedDict):
+    """Logs of workouts."""
+
+    logs: Annotated[
+        Sequence[LogUpsert | InvalidEntry],
+        IndependentEntries(input_of(_LogUpsert, _NamesWorkout, name="LogUpsert"), maximum=100),
+        Description("1 to 100 workouts, each validated by itself, of at most 1,000 items together."),
+    ]

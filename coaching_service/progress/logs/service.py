@@ -10,12 +10,21 @@ from typing import cast
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.recording import Actor
-from coaching_service.core.database.transactions import gather_reads, transactional
+from coaching_service.core.database.transactions import gather_reads, transactional, version_conflict
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import Conflict, NotFound, invalid_field
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.field_schemas import DeferredChange
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.independent_entries import (
+    BatchResult,
+    InvalidEntry,
+    Saved,
+    errors_at,
+    repetitions,
+    result_of,
+    save_each,
+)
 from coaching_service.core.validation import NAME_LENGTH
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity import service as activity
@@ -26,7 +35,7 @@ from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.logs import _client_sets, _client_texts
-from coaching_service.progress.logs.own_changes import LogFields, merge_change, stored_log
+from coaching_service.progress.logs.own_changes import LogFields, LogUpsert, merge_change, stored_log
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.notes import service as notes
 from coaching_service.progress.personal_records import service as personal_records
@@ -43,6 +52,7 @@ from coaching_service.training.workouts.items.models import ItemLog, WorkItem
 from coaching_service.training.workouts.reports.exercises import add_last_times
 from coaching_service.training.workouts.sets import CustomerSet, is_better
 
+_MAX_LOGGED_ITEMS = 1_000  # of a request
 _LOGGED = ("answers", "values")  # what a caller may not see without the permission of its area
 
 
@@ -79,12 +89,13 @@ async def log_sent_item(
 ) -> WorkItem:
     """Log an item as `log_item` does, with a log that is validated by the type of the stored item."""
 
-    def complete(item: WorkItem) -> ItemLog:
-        log = cast("ItemLog", sent.validate_as(item["type"]))
-        stated = {name: value for name, value in log.items() if name not in _LOGGED or sent.sent(name) is not None}
-        return _keep_unstated(ctx, item, cast("ItemLog", stated))
+    return await _log_item(ctx, customer_id, block_id, item_id, lambda item: _complete(ctx, item, sent))
 
-    return await _log_item(ctx, customer_id, block_id, item_id, complete)
+
+def _complete(ctx: Context, item: WorkItem, sent: DeferredChange) -> ItemLog:
+    log = cast("ItemLog", sent.validate_as(item["type"]))
+    stated = {name: value for name, value in log.items() if name not in _LOGGED or sent.sent(name) is not None}
+    return _keep_unstated(ctx, item, cast("ItemLog", stated))
 
 
 async def clear_log(ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId) -> WorkItem:
@@ -161,13 +172,64 @@ async def _log_item(
     await _require_shown_day(ctx, customer_id, block["date"])
     previous = block["items"][items.find_index(block["items"], item_id)]
     log = await _validate_log(ctx, previous, complete(previous))
-    block, known = await block_items.log_item(ctx, calendar, block, previous, log)
-    item = await block_items.present_item(ctx, block, item_id, known)
-    await _update_item_activity(ctx, customer_id, block, item, previous)
-    if item["pain"] and item["pain"] != previous.get("pain"):
-        await notes.create_health_note(ctx, customer_id, item["pain"])
-    await ctx.publish(ItemLogged(customer_id))
+    _, [item] = await _store_logs(ctx, customer_id, block, {"": (previous, log)})
     return item
+
+
+async def _store_logs(
+    ctx: Context,
+    customer_id: ObjectId,
+    block: block_models.StoredBlock,
+    logs: Mapping[str, tuple[WorkItem, ItemLog]],
+) -> tuple[block_models.StoredBlock, list[WorkItem]]:
+    """Store logs of items of a block, by their paths in the request, and what follows from them.
+
+    Returns the block, and the items as they are read.
+    """
+    block, logged = await block_items.log_items(ctx, ClientCalendar(customer_id), block, list(logs.values()))
+    for (path, (previous, _)), item in zip(logs.items(), logged, strict=True):
+        with errors_at(path):
+            await _update_item_activity(ctx, customer_id, block, item, previous)
+            if item["pain"] and item["pain"] != previous.get("pain"):
+                await notes.create_health_note(ctx, customer_id, item["pain"])
+    await ctx.publish(ItemLogged(customer_id))
+    return block, logged
+
+
+@on_worker_thread
+@transactional
+async def upsert_logs(ctx: Context, customer_id: ObjectId, entries: Sequence[LogUpsert | InvalidEntry]) -> BatchResult:
+    """Replace the logs of items of a client's blocks, each entry whole or not at all.
+
+    Logs that are stored already are no change. An entry fails if its block or an item does not exist, an earlier one
+    has its block, the block has changed since its `version`, and as `log_item` does. Raises NotFound and Forbidden for
+    the client, InvalidFields for too many items.
+    """
+    if sum(len(each["items"]) for each in entries if not isinstance(each, InvalidEntry)) > _MAX_LOGGED_ITEMS:
+        raise invalid_field("logs", f"must not hold more than {_MAX_LOGGED_ITEMS} items", code="TOO_MANY")
+    await activity_dates.lock_active(ctx, customer_id)
+    calendar, require_first = ClientCalendar(customer_id), repetitions("wblockId")
+
+    async def save(entry: LogUpsert) -> Saved:
+        block = await workouts.get_named(ctx, calendar, entry.get("wblockId"), entry.get("externalId"))
+        require_first(block["_id"])
+        if entry.get("version") not in (None, block["version"]):
+            raise version_conflict()
+        require_item, logs = repetitions("witemId"), {}
+        for index, sent in enumerate(entry["items"]):
+            with errors_at(f"items.{index}"):
+                require_item(sent["witemId"])
+                item = block["items"][items.find_index(block["items"], sent["witemId"])]
+                log = await _validate_log(ctx, item, _complete(ctx, item, sent["log"]))
+                if not items.has_log(item, log):
+                    logs[f"items.{index}"] = (item, log)
+        if not logs:
+            return Saved(block["_id"], "unchanged", block["version"])
+        is_new = not any(items.is_recorded(item) for item, _ in logs.values())
+        after, _ = await _store_logs(ctx, customer_id, block, logs)
+        return Saved(block["_id"], "created" if is_new else "updated", after["version"])
+
+    return result_of(ctx, entries, await save_each(ctx, entries, save))
 
 
 async def _validate_log(ctx: Context, item: WorkItem, sent: ItemLog) -> ItemLog:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from html import escape, unescape
 from typing import Annotated, Any, TypeAlias, TypedDict
 
 import nh3
 
+from coaching_service.core.database.collections import Searched, SearchedText
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter, PipelineStage
@@ -136,6 +137,10 @@ def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> Even
     return {"type": _EVENT_TYPES[action], "data": {"noteId": known["_id"]}}
 
 
+def _texts(note: Mapping[str, Any]) -> Iterator[SearchedText]:
+    yield SearchedText("notes", "Note", plain_text(note.get("content", "")), note.get("createdAt"), is_named=False)
+
+
 notes = Documents[Note](
     "notes",
     (
@@ -150,6 +155,7 @@ notes = Documents[Note](
         references={"customerId": "customers"},
         complete=lambda note: {**note, "content": sanitise(note["content"])},
     ),
+    searched=Searched(("notes",), ("content", "createdAt"), _texts),
 )
 _HEALTH_NOTES = notes.index_name("customerId", "createdAt")
 

@@ -217,6 +217,23 @@ async def find_all(ctx: Context, customer_id: ObjectId) -> list[StoredAssignment
     return await _assignments.find(ctx, {"customerId": customer_id}, sort=("-startDate", "-_id"))
 
 
+async def list_last_days(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[tuple[ObjectId, str]]:
+    """Return the clients with programs that no coach has ended, each with the last day of a program.
+
+    Access is not checked.
+    """
+    where = {"customerId": {"$in": list(customer_ids)}, "endedDate": None}
+    found = await _assignments.find(ctx, where, fields=("customerId", "endDate", "shifts"), hint=BY_CLIENT)
+    return [(each["customerId"], _last_day(each["endDate"], each.get("shifts", ()))) for each in found]
+
+
+def _last_day(day: str, shifts: Sequence[Shift]) -> str:
+    for shift in shifts:
+        if day >= shift["first"]:
+            day = str(date.fromordinal(max(1, date.fromisoformat(day).toordinal() + shift["days"])))
+    return day
+
+
 async def find_one(ctx: Context, customer_id: ObjectId, assignment_id: ObjectId) -> StoredAssignment | None:
     """Return a client's assignment, or None."""
     return await _assignments.find_one(ctx, {"customerId": customer_id, "_id": assignment_id})
@@ -405,6 +422,12 @@ async def end_of_groups(
             await set_fields(ctx, assignment, {"groupName": group})
         else:
             await _end(ctx, assignment, today, remove_upcoming=True)
+
+
+async def rename_group(ctx: Context, customer_ids: Sequence[ObjectId], group: str, name: str) -> None:
+    """Let clients have the programs of a group by its new name, in the caller's transaction."""
+    where = {"customerId": {"$in": list(customer_ids)}, "groupName": group}
+    await _assignments.update_many(ctx, where, {"$set": {"groupName": name}})
 
 
 async def find_last_dates(ctx: Context, customer_ids: Sequence[ObjectId]) -> dict[ObjectId, str]:

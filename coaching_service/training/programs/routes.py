@@ -20,7 +20,11 @@ routes = Routes("/coach/programs", tag="Programs")
 
 
 @routes.get(
-    "", access=coach(PROGRAMS.VIEW), query=program_schemas.ProgramQuery(), returns=page_of(program_schemas.Program)
+    "",
+    access=coach(PROGRAMS.VIEW),
+    query=program_schemas.ProgramQuery(),
+    returns=page_of(program_schemas.Program),
+    selects_fields=True,
 )
 async def list_programs(ctx: Context, query: models.ProgramQuery) -> Page[models.Program]:
     """List programs by name."""
@@ -65,7 +69,19 @@ async def upsert_program(ctx: Context, external_id: str, body: models.ProgramCha
     )
 
 
-@routes.get("/{programId}", access=coach(PROGRAMS.VIEW), returns=program_schemas.Program)
+@routes.get(
+    "/by-external-id/{externalId}",
+    access=coach(PROGRAMS.VIEW),
+    path_fields={"externalId": ExternalId()},
+    returns=program_schemas.Program,
+    selects_fields=True,
+)
+async def get_program_by_external_id(ctx: Context, external_id: str) -> models.Program:
+    """Read the program with an external identifier."""
+    return await service.get_by_external_id(ctx, external_id)
+
+
+@routes.get("/{programId}", access=coach(PROGRAMS.VIEW), returns=program_schemas.Program, selects_fields=True)
 async def get_program(ctx: Context, program_id: ObjectId) -> models.Program:
     """Read a program."""
     return await service.get(ctx, program_id)

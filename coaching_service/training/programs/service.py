@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, cast
 
 from coaching_service.core import external_identity, list_selection
 from coaching_service.core.auth import PROGRAMS
+from coaching_service.core.database.collections import Searched, SearchedText
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.portable import LIBRARY, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import NotFound
+from coaching_service.core.errors import NotFound, require_found
 from coaching_service.core.events import EventType
 from coaching_service.core.field_schemas import checks_of
 from coaching_service.core.fields import take
@@ -42,6 +43,11 @@ def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> Even
     return {"type": _EVENT_TYPES[action], "data": {"programId": known["_id"]}}
 
 
+def _texts(program: Mapping[str, Any]) -> Iterator[SearchedText]:
+    text = "\n".join([program.get("description") or "", *program.get("tags", ())])
+    yield SearchedText("programs", program.get("name", ""), text, program.get("createdAt"))
+
+
 _programs = Documents[program_models.StoredProgram](
     "programs",
     (
@@ -59,6 +65,7 @@ _programs = Documents[program_models.StoredProgram](
         checks={**external_identity.IDENTITY_CHECKS, **checks_of(program_models.ProgramInput)},
         complete=lambda program: {**program, **search_fields(program)},
     ),
+    searched=Searched(("programs",), ("name", "description", "tags", "createdAt"), _texts),
 )
 ORDER, PRIVATE_ORDER = ("sortName", "_id"), ("sortName",)
 _BY_NAME = _programs.index_name("isArchived", *ORDER)
@@ -190,6 +197,11 @@ async def get_names(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, str
 async def get(ctx: Context, program_id: ObjectId) -> program_models.Program:
     """Return a program. Raises NotFound."""
     return await _present_one(ctx, await _programs.find_one(ctx, {"_id": program_id}))
+
+
+async def get_by_external_id(ctx: Context, external_id: str) -> program_models.Program:
+    """Return the program with an identifier in another system. Raises NotFound."""
+    return await get(ctx, require_found(await find_id_by_external_id(ctx, external_id), "program"))
 
 
 async def create(ctx: Context, program: program_models.ProgramInput) -> program_models.Program:

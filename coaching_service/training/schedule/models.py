@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, cast, get_args
 
 from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core import validation
+from coaching_service.core.external_identity import ExternalId
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, Description, Optional
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.independent_entries import IndependentEntries, InvalidEntry
 from coaching_service.core.query import Period
 from coaching_service.library.exercises.models import LoadType
 from coaching_service.training.programs.models import LAST_DAY
-from coaching_service.training.workouts.blocks.models import NewBlock, ScheduleChange
+from coaching_service.training.workouts.blocks.models import BlockUpsert, NewBlock, ScheduleChange
 from coaching_service.training.workouts.blocks.schemas import ScheduledWorkoutBlock
 from coaching_service.training.workouts.sets import MAX_LOAD, MAX_REPS, MAX_SETS
 
@@ -274,6 +276,33 @@ class WorkoutBlockBatch(validation.DryRunField):
         list[NewBlock],
         validation.ListOf(fields.Nested(ScheduledWorkoutBlock), minimum=1, maximum=100),
         Description("The blocks; blocks of one day are in order."),
+    ]
+
+
+_ENTRY = type(validation.patch_of(ScheduledWorkoutBlock, name="NewWorkoutBlockEntry"))
+
+
+class WorkoutBlockEntry(_ENTRY):  # type: ignore[misc,valid-type]  # a schema that is made from another one
+    """A workout block to create, or the fields of the existing one to change."""
+
+    externalId = ExternalId(required=True)
+
+
+class WorkoutBlockUpserts(TypedDict):
+    """Workout blocks to create or change."""
+
+    blocks: Annotated[
+        Sequence[BlockUpsert | InvalidEntry],
+        IndependentEntries(WorkoutBlockEntry, maximum=100),
+        Description(
+            "1 to 100 blocks with their `externalId`, each validated by itself. A new one needs `name` and `date`; "
+            "`items` replace those of a known one, if they are sent."
+        ),
+    ]
+    onConflict: Annotated[
+        Literal["error", "update"],
+        Default("update"),
+        Description("What becomes of an entry whose block is there: it is changed, or with `error` not valid."),
     ]
 
 

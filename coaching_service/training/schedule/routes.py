@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from marshmallow import Schema
@@ -12,10 +13,14 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
 from coaching_service.core.http.routes import Handler, Routes
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.independent_entries import BatchResult
+from coaching_service.core.validation import complete_upsert
 from coaching_service.training.programs import models as program_models
 from coaching_service.training.programs.schemas import Program
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule import models, schemas, service
+from coaching_service.training.workouts.blocks import batches
+from coaching_service.training.workouts.blocks.schemas import ScheduledWorkoutBlock
 from coaching_service.training.workouts.blocks.service import ClientCalendar, ScheduleOwner
 
 routes = Routes("/coach/customers/{customerId}", tag="Schedule", locks="customer")
@@ -43,6 +48,7 @@ def _declare_change(path: str, body: Schema, returns: Any, **options: Any) -> Ca
     body=schemas.WorkoutBlockBatch(),
     returns=schemas.ScheduleChange,
     rejects_unknown_fields=True,
+    request_class="bulk",
     example={
         "blocks": [
             {"name": "Push", "date": "2026-03-02", "items": [_ITEM]},
@@ -58,6 +64,27 @@ async def create_workout_blocks(
     All or nothing; a message about an item names it (`blocks.1.items.2.exerciseId`). Unknown fields are 400.
     """
     return await service.create_blocks(ctx, ClientCalendar(customer_id), body["blocks"], dry_run=body["dryRun"])
+
+
+@routes.post(
+    "/wblocks/upsert",
+    access=coach(CUSTOMERS.EDIT),
+    status=200,
+    body=schemas.WorkoutBlockUpserts(),
+    rolls_back=True,
+    rejects_unknown_fields=True,
+    request_class="bulk",
+    example={"blocks": [{"externalId": "watch:2026-03-02", "name": "Push", "date": "2026-03-02"}]},
+)
+async def upsert_workout_blocks(ctx: Context, customer_id: ObjectId, body: models.WorkoutBlockUpserts) -> BatchResult:
+    """Create or change up to 100 workout blocks by their external identifiers.
+
+    Each entry is saved whole or not at all, whatever the others are: as by PUT with its `externalId`, so that what a
+    block has already is no change. `results` has the version of each block, or the errors of its entry. Unknown fields
+    are 400.
+    """
+    complete = partial(complete_upsert, ScheduledWorkoutBlock())
+    return await batches.upsert_many(ctx, ClientCalendar(customer_id), body["blocks"], body["onConflict"], complete)
 
 
 @routes.post(
@@ -108,16 +135,9 @@ async def replace_scheduled_exercise(
 
     In items and circuits with nothing done; their sets stay, and `load` says what becomes of their loads.
     """
-    return await service.replace_exercise(
-        ctx,
-        ClientCalendar(customer_id),
-        body["exerciseId"],
-        body["withExerciseId"],
-        body["startDate"],
-        body["endDate"],
-        load=body["load"],
-        dry_run=body["dryRun"],
-    )
+    swap, days = (body["exerciseId"], body["withExerciseId"]), (body["startDate"], body["endDate"])
+    options: Any = {"load": body["load"], "dry_run": body["dryRun"]}
+    return (await service.replace_exercise(ctx, ClientCalendar(customer_id), *swap, *days, **options)).result
 
 
 @_declare_change(

@@ -55,6 +55,7 @@ class _OpenRange(Input):
 
 
 WorkoutBlockBatch = input_of(models.WorkoutBlockBatch, DryRun)
+WorkoutBlockUpserts = input_of(models.WorkoutBlockUpserts, DryRun)
 ScheduleCopy = input_of(models.ScheduleCopy, ScheduleRange, DryRun)
 ProgramDaysCopy = input_of(models.ProgramDaysCopy, ProgramRange, DryRun)
 ScheduleAdjustment = input_of(models.ScheduleAdjustment, ScheduleRange, DryRun)

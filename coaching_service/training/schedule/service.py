@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from itertools import cycle
-from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
@@ -40,6 +40,7 @@ from coaching_service.training.workouts.blocks.service import (
 )
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import ItemChange, ItemInput, WorkItem
+from coaching_service.training.workouts.sets import PlannedSet
 
 # --- Target days that have blocks: what an operation does on them, and which blocks are there -------------------------
 
@@ -138,18 +139,21 @@ _MAX_READ = 10 * MAX_BLOCKS
 
 T = TypeVar("T")
 R = TypeVar("R", bound=schedule_models.ScheduleResult)
+ReplacedSets: TypeAlias = tuple[Sequence[PlannedSet], Sequence[PlannedSet]]
 
 
 class Outcome(NamedTuple, Generic[R]):
     """The result of an operation, the blocks that it created, changed or removed, and those that it left alone.
 
-    `rep_changes`: the repetitions that a progression has changed.
+    `rep_changes`: the repetitions that a progression has changed. `replaced`: the planned sets of each
+    exercise that was replaced, before and after.
     """
 
     result: R
     affected: list[schedule_models.PlacedBlock]
     skipped: list[schedule_models.SkippedBlock]
     rep_changes: Sequence[_progression.RepChange] = ()
+    replaced: Sequence[ReplacedSets] = ()
 
 
 @transactional
@@ -290,7 +294,7 @@ async def replace_exercise(
     *,
     load: schedule_models.ReplacedLoad | None = "keep",
     dry_run: bool = False,
-) -> schedule_models.ReplacedExercise:
+) -> Outcome[schedule_models.ReplacedExercise]:
     """Replace an exercise with another in the items and circuits with nothing done; the sets stay.
 
     `load` says what becomes of planned loads; None: kept if both exercises have the same movement and equipment, else
@@ -300,10 +304,11 @@ async def replace_exercise(
     await owner.require_access(ctx)
     await exercises.require_known(ctx, exercise_id)
     days, ids = (first, last), (exercise_id, with_exercise_id)
-    result = (await replace_accessible(ctx, owner, *ids, *days, load, dry_run=dry_run)).result
+    outcome = await replace_accessible(ctx, owner, *ids, *days, load, dry_run=dry_run)
     found = await exercises.get_names(ctx, ids)
     named: list[schedule_models.NamedExercise] = [{"_id": each, "name": found[each]["name"]} for each in ids]
-    return {**result, "exercise": named[0], "withExercise": named[1]}
+    result: schedule_models.ReplacedExercise = {**outcome.result, "exercise": named[0], "withExercise": named[1]}
+    return Outcome(result, outcome.affected, outcome.skipped, replaced=outcome.replaced)
 
 
 def require_another(exercise_id: ObjectId, with_exercise_id: ObjectId) -> None:
@@ -356,7 +361,22 @@ async def replace_accessible(
     blocks = regular_blocks(_require_few(blocks, "startDate"))
     changed, skipped = _change_items(owner, blocks, put_in)
     result = await _apply_changes(ctx, owner, changed, dry_run=dry_run)
-    return Outcome(result, _place(owner, [block for block, _ in changed]), skipped)
+    replaced = [
+        ([*before], change_sets(before))
+        for block, _ in changed
+        for item in block["items"]
+        if not items.is_recorded(item)
+        for before in _sets_of(item, exercise_id)
+    ]
+    return Outcome(result, _place(owner, [block for block, _ in changed]), skipped, replaced=replaced)
+
+
+def _sets_of(item: WorkItem, exercise_id: ObjectId) -> list[list[PlannedSet]]:
+    if item["type"] == "EXERCISE":
+        return [item["exerciseSets"]] if item["exerciseId"] == exercise_id else []
+    if item["type"] == "CIRCUIT":
+        return [entry["sets"] for entry in item["circuitExercises"] if entry["exerciseId"] == exercise_id]
+    return []
 
 
 def _change_items(
@@ -537,6 +557,7 @@ class Effect:
     changed: list[schedule_models.PlacedBlock]
     skipped: list[schedule_models.SkippedBlock]
     progression: schedule_models.ProgressionChanges | None = None
+    replaced: Sequence[ReplacedSets] = ()
 
 
 async def apply(
@@ -565,7 +586,7 @@ async def _adjust(ctx: Context, calendar: ClientCalendar, fields: Fields, dry_ru
 async def _replace_exercise(ctx: Context, calendar: ClientCalendar, fields: Fields, dry_run: bool) -> Effect:
     swap, days = (fields["exerciseId"], fields["withExerciseId"]), (fields["startDate"], fields["endDate"])
     outcome = await replace_accessible(ctx, calendar, *swap, *days, fields.get("load", "keep"), dry_run=dry_run)
-    return Effect(outcome.affected, outcome.skipped)
+    return Effect(outcome.affected, outcome.skipped, replaced=outcome.replaced)
 
 
 async def _clear(ctx: Context, calendar: ClientCalendar, fields: Fields, dry_run: bool) -> Effect:

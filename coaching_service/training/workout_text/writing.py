@@ -324,7 +324,9 @@ def _write_answers(item: item_models.FormItem) -> list[str]:
     lines = []
     for question in item["form"]["questions"]:
         value = answers.get(question["_id"])
-        if isinstance(value, list):
+        if question["type"] == "photo":
+            answer = "(photo)"
+        elif isinstance(value, list):
             answer = ", ".join(quote(each) for each in value)
         else:
             answer = "" if value is None else write_number(value) if isinstance(value, int | float) else quote(value)

@@ -13,7 +13,7 @@ from coaching_service.core.validation import complete_upsert, patch_of, upsert_o
 from coaching_service.training.workouts.blocks import batches, models, service
 from coaching_service.training.workouts.blocks import schemas as block_schemas
 from coaching_service.training.workouts.blocks.service import ClientCalendar
-from coaching_service.training.workouts.shared_routes import BlockRoutes
+from coaching_service.training.workouts.shared_routes import BlockRoutes, get_block
 
 routes = Routes("/coach/customers/{customerId}", tag="Workouts", locks="customer")
 
@@ -51,6 +51,24 @@ async def shift_workout_blocks(
     Every block from that date on with nothing done moves by that number of days, back if it is negative.
     """
     return {"shifted": await service.shift(ctx, ClientCalendar(customer_id), body["from"], body["days"])}
+
+
+@routes.get(
+    "/wblocks/by-external-id/{externalId}",
+    access=coach(CUSTOMERS.VIEW),
+    path_fields={"externalId": ExternalId()},
+    query=block_schemas.WorkoutBlockQuery(),
+    returns=block_schemas.WorkoutBlock,
+    selects_fields=True,
+)
+async def get_workout_block_by_external_id(
+    ctx: Context, customer_id: ObjectId, external_id: str, query: models.WorkoutBlockQuery
+) -> models.Block:
+    """Read a client's workout block with an external identifier."""
+    calendar = ClientCalendar(customer_id)
+    await calendar.require_access(ctx)
+    block = await service.get_named(ctx, calendar, None, external_id)
+    return await get_block(ctx, calendar, block["_id"], query)
 
 
 @routes.put(

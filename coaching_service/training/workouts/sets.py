@@ -65,7 +65,7 @@ class _Position(TypedDict):
 class SetOptions(TypedDict):
     """What is planned of sets of every type."""
 
-    rest: Annotated[float | None, validation.Number(minimum=0, maximum=MAX_SECONDS), Description("Seconds.")]
+    rest: Annotated[float | None, validation.Seconds(minimum=0, maximum=MAX_SECONDS), Description("Seconds.")]
     rpe: Annotated[float | None, validation.Number(minimum=1, maximum=10)]
     rir: Annotated[float | None, validation.Number(minimum=0, maximum=100), Description("Reps in reserve.")]
     tempo: Annotated[str | None, validation.Text(max_length=20, metadata={"example": "3-1-1-0"})]
@@ -127,7 +127,7 @@ class PlannedLoad(TypedDict):
 
 
 _Reps: TypeAlias = Annotated[int | None, validation.Integer(minimum=0, maximum=MAX_REPS), Default(None)]
-_Seconds: TypeAlias = Annotated[float | None, validation.Number(minimum=0, maximum=MAX_SECONDS), Default(None)]
+_Seconds: TypeAlias = Annotated[float | None, validation.Seconds(minimum=0, maximum=MAX_SECONDS), Default(None)]
 _Meters: TypeAlias = Annotated[float | None, validation.Number(minimum=0, maximum=MAX_METERS), Default(None)]
 
 
@@ -172,7 +172,7 @@ class PerformedSet(TypedDict):
 
     reps: Annotated[int | None, validation.Integer(minimum=0, maximum=MAX_REPS)]
     load: Annotated[float | None, validation.Number(minimum=0, maximum=MAX_LOAD)]
-    seconds: Annotated[float | None, validation.Number(minimum=0, maximum=MAX_SECONDS)]
+    seconds: Annotated[float | None, validation.Seconds(minimum=0, maximum=MAX_SECONDS)]
     meters: Annotated[float | None, validation.Number(minimum=0, maximum=MAX_METERS)]
     rpe: Annotated[float | None, validation.Number(minimum=1, maximum=10)]
     rir: Annotated[float | None, validation.Number(minimum=0, maximum=100)]

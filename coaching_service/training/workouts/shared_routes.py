@@ -81,11 +81,12 @@ class BlockRoutes:
         view: dict[str, Any] = {"access": self.view, "returns": WorkoutBlock}
         edit: dict[str, Any] = {"access": self.edit, "returns": WorkoutBlock}
         options = view | {"query": self.range_query, "returns": list_of(WorkoutBlock), "on_worker_thread": True}
+        options["selects_fields"] = True
         get("/wblock", self.list_blocks, client="listWorkoutBlocks", program="listProgramBlocks", **options)
         options = edit | {"body": self.new_block, "example": {**self.block_example, "items": [ITEM_EXAMPLE]}}
         post("/wblocks", create_block, client="createWorkoutBlock", program="createProgramBlock", **options)
         block = "/wblocks/{wblockId}"
-        options = view | {"query": self.block_query}
+        options = view | {"query": self.block_query, "selects_fields": True}
         get(block, get_block, client="getWorkoutBlock", program="getProgramBlock", **options)
         options = edit | {"body": self.block_change, "example": {"name": "Upper body", "version": 0}}
         patch(block, update_block, client="updateWorkoutBlock", program="updateProgramBlock", **options)
@@ -145,6 +146,7 @@ class BlockRoutes:
             query[last],
             external_id=query.get("externalId"),
             updated_since=query.get("updatedSince"),
+            metadata=query.get("metadata", {}),
         )
 
 

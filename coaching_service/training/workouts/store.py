@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias, cast
 
+from coaching_service.core.database.collections import Searched, SearchedText
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter, PipelineStage
 from coaching_service.core.database.field_changes import MISSING
 from coaching_service.core.database.portable import TRAINING, Portable
 from coaching_service.core.database.recording import Action, DocumentChange, EventData, History
-from coaching_service.core.errors import BadRequest, ExternalIdTaken
+from coaching_service.core.database.transactions import external_id_taken
+from coaching_service.core.errors import BadRequest
 from coaching_service.core.events import EventType
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS
 from coaching_service.core.fields import names_of
@@ -115,6 +117,20 @@ def _count_reminders(items: Iterable[WorkItem]) -> int:
     return sum(item["type"] == "REMINDER" for item in items)
 
 
+def _texts(block: Mapping[str, Any]) -> Iterator[SearchedText]:
+    """Yield the name of a workout with those of its tasks and circuits, and what was written in its logs."""
+    name, items = block.get("name", ""), block.get("items", ())
+    if block.get("checkInId") is None:
+        names = [item.get("circuitName") or item.get("taskFields", {}).get("title") for item in items]
+        yield SearchedText("workouts", name, "\n".join(filter(None, names)), block.get("date"))
+    comments = [block.get("comment")]
+    for item in items:
+        reasons = [(item.get(each) or {}).get("reason") for each in ("skipped", "swappedFor")]
+        comments += [item.get("comment"), item.get("pain"), *reasons]
+    if texts := [text for text in comments if text]:
+        yield SearchedText("comments", name, "\n".join(texts), block.get("date"), is_named=False)
+
+
 blocks = Documents[StoredBlock](
     "workoutBlocks",
     (
@@ -148,6 +164,7 @@ blocks = Documents[StoredBlock](
         references={"customerId": "customers", **ITEM_REFERENCES},
         complete=complete_block,
     ),
+    searched=Searched(("workouts", "comments"), ("name", "date", "checkInId", "comment", "items"), _texts),
     cross_company_reason="the totals of all companies are checked",
 )
 
@@ -238,6 +255,12 @@ async def find_by_external_id(ctx: Context, owner: Filter, external_id: str) -> 
     return matching[0] if matching else None
 
 
+async def find_by_external_ids(ctx: Context, external_ids: Sequence[str]) -> list[StoredBlock]:
+    """Return the company's blocks with identifiers in another system."""
+    where: Filter = {"externalId": {"$in": list(external_ids)}}
+    return await blocks.find(ctx, where, hint=_BY_EXTERNAL_ID) if external_ids else []
+
+
 async def find_last_date(ctx: Context, owner: Filter) -> str | None:
     """Return the last date on which the owner has a workout, also one without items yet, or rest.
 
@@ -281,7 +304,7 @@ async def preview_many(
     holders = {str(block["externalId"]): block["_id"] for block in held}
     for number, external_id in enumerate(ids):
         if external_id in holders or external_id in ids[:number]:
-            raise ExternalIdTaken(holders.get(external_id))
+            raise external_id_taken(ctx, holders.get(external_id))
     return blocks.preview_many(ctx, with_positions(new_blocks, 0))
 
 

@@ -1,16 +1,16 @@
 "use strict";
 // The list of clients: a selection over the pages of one filter.
-// Another filter ends the selection here; any other page ends it in app.js.
+// Another filter ends the selection here, what is done with it in app.js.
 {
   const KEY = "selection", MOST = 250; // longer addresses are refused
 
   function load(filter) {
     const stored = JSON.parse(sessionStorage.getItem(KEY) ?? "{}");
-    return new Set(stored.filter === filter ? stored.ids : []);
+    return stored.filter === filter ? stored : { ids: [], isAll: false };
   }
 
-  function save(filter, ids) {
-    if (ids.size) sessionStorage.setItem(KEY, JSON.stringify({ filter, ids: [...ids] }));
+  function save(filter, ids, isAll) {
+    if (ids.size || isAll) sessionStorage.setItem(KEY, JSON.stringify({ filter, ids: [...ids], isAll }));
     else sessionStorage.removeItem(KEY);
   }
 
@@ -18,8 +18,8 @@
     const form = document.querySelector("[data-choose]"), bar = form?.querySelector("[data-bar]");
     if (!bar) return sessionStorage.removeItem(KEY);
     const filter = form.dataset.choose, all = form.elements.all, output = form.querySelector("[data-chosen]");
-    const chosen = load(filter);
-    save(filter, chosen);
+    const stored = load(filter), chosen = new Set(stored.ids);
+    save(filter, chosen, stored.isAll);
     const boxes = [...form.querySelectorAll("[name=ids]")];
     const here = () => boxes.filter((box) => box.checked).length;
 
@@ -33,12 +33,12 @@
           : `${chosen.size} selected${elsewhere ? `, ${elsewhere} on other pages` : ""}`;
     }
 
-    all.checked = false; // after Back, the browser restores it
+    all.checked = Boolean(stored.isAll);
     for (const box of boxes) box.checked = chosen.has(box.value);
     form.querySelector("[data-clear]").hidden = false;
     form.querySelector("[data-clear]").addEventListener("click", () => {
       chosen.clear();
-      save(filter, chosen);
+      save(filter, chosen, false);
       for (const box of boxes) box.checked = false;
       all.checked = false;
       show();
@@ -46,7 +46,7 @@
     });
     form.addEventListener("change", () => {
       for (const box of boxes) chosen[box.checked ? "add" : "delete"](box.value);
-      save(filter, chosen);
+      save(filter, chosen, all.checked);
       show();
     });
     form.addEventListener("submit", (event) => {

@@ -96,3 +96,16 @@
     enlarge(link);
   });
 }
+
+// A tile shows the photo that is chosen for it, if the browser can read it.
+document.addEventListener("change", async ({ target }) => {
+  const tile = target.closest(".photo-tiles .field")?.querySelector("[data-tile]");
+  if (!tile) return;
+  const picture = target.files[0] && (await createImageBitmap(target.files[0], { resizeWidth: 320 }).catch(() => null));
+  tile.querySelector("canvas")?.remove();
+  tile.querySelector(".icon").toggleAttribute("hidden", Boolean(picture));
+  if (!picture) return;
+  const canvas = Object.assign(document.createElement("canvas"), { width: picture.width, height: picture.height });
+  canvas.getContext("2d").drawImage(picture, 0, 0);
+  tile.append(canvas);
+});

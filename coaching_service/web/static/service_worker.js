@@ -12,6 +12,7 @@ const PATIENCE = 3_000; // after which a saved page is shown while the network d
 const LIFETIME = 48 * 3_600_000; // of a saved page without a connection
 const KEPT_FOR = 10 * 60_000; // after which the pages are saved again
 const PAUSE = 1_000; // before a page is saved again after a change
+const WORKOUT = /^\/train\/workouts\/[0-9a-f]{24}$/; // a page that is saved once it is opened
 const KEPT_HEADERS = ["Content-Type", "Content-Security-Policy", "Referrer-Policy", "X-Content-Type-Options"];
 
 // --- saved pages -----------------------------------------------------------------------------------------------------
@@ -111,13 +112,34 @@ async function loadPage(path) {
   return new Response(html, { headers: page.headers });
 }
 
-// What a page that has arrived says of its session. `copy`: the page again, if it is a saved one, which it replaces.
+// What a page that has arrived says of its session. `copy`: the page again, which is saved if it is a saved one or a
+// workout, and from which what Today names is read.
 async function follow(path, response, copy) {
   const id = response.headers.get(SESSION);
   if (id === null) return;
   const session = await readSession();
   if (session && session.id !== id) return await endSession();
-  if (session && copy?.ok) await savePage(session, path, copy);
+  if (!session || !copy.ok || copy.redirected) return;
+  const isSaved = await run("readonly", (_, pages) => pages.getKey(path));
+  if (!isSaved && !WORKOUT.test(path)) return;
+  const named = path === "/train" ? namedBy(await copy.clone().text()) : [];
+  await savePage(session, path, copy);
+  await saveMissing(session, named);
+}
+
+// The pages that Today names, which open without a connection.
+function namedBy(html) {
+  const named = html.match(/data-keep="([^"]*)"/)?.[1] ?? "";
+  return named.split(" ").filter((path) => path.startsWith("/train/"));
+}
+
+// Save those of `paths` that are not saved yet: a coach, or the client, may just have added a workout.
+async function saveMissing(session, paths) {
+  const saved = (await readPages()).map((page) => page.path);
+  for (const path of paths.filter((each) => !saved.includes(each))) {
+    const response = await readPage(path, session.id);
+    if (response) await savePage(session, path, response);
+  }
 }
 
 // Read a page to save it; null if it cannot be read now. What is saved is deleted if the session has ended.
@@ -131,21 +153,21 @@ async function readPage(path, id) {
   return response.ok ? response : null;
 }
 
-// Save the pages of today and tomorrow, which the first page names. Others are deleted.
+// Save the pages of today and tomorrow, which the first page names. Others are deleted, but for workouts that were opened.
 async function keep(id) {
   const session = await takeSession(id);
   if (Date.now() - session.savedAt < KEPT_FOR) return;
   await changeSession(id, { savedAt: Date.now() });
   const first = await readPage("/train", id);
   if (!first) return await changeSession(id, { savedAt: 0 });
-  const named = (await first.clone().text()).match(/data-keep="([^"]*)"/)?.[1] ?? "";
-  const paths = ["/train", ...named.split(" ").filter((path) => path.startsWith("/train/"))];
+  const paths = ["/train", ...namedBy(await first.clone().text())];
   await savePage(session, "/train", first);
   for (const path of paths.slice(1)) {
     const response = await readPage(path, id);
     if (response) await savePage(session, path, response);
   }
-  const others = (await readPages()).filter((page) => !paths.includes(page.path));
+  const isOpened = ({ path, savedAt }) => WORKOUT.test(path) && Date.now() - savedAt < LIFETIME;
+  const others = (await readPages()).filter((page) => !paths.includes(page.path) && !isOpened(page));
   await run("readwrite", (_, pages) => others.forEach((page) => pages.delete(page.path)));
   await saveFiles();
 }
@@ -168,7 +190,7 @@ async function showPage(event, path) {
   const network = Promise.resolve(event.preloadResponse).then((response) => response ?? fetch(event.request));
   network.catch(() => {});
   const saved = await loadPage(path).catch(() => null);
-  const followed = network.then((response) => follow(path, response, saved ? response.clone() : null));
+  const followed = network.then((response) => follow(path, response, response.clone()));
   event.waitUntil(followed.catch(() => {}));
   try {
     return await (saved ? Promise.race([network, fail(PATIENCE)]) : network);
@@ -185,9 +207,9 @@ function offlinePage() {
   const html = `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>No connection</title>
 <meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">${styles.join("")}</head>
 <body class="train outside"><main id="main"><h1>No connection</h1>
-<p>This page is not saved on this device. Today and your workouts of today and tomorrow are.</p>
+<p>This page is not saved on this device. Today, your workouts of today and tomorrow, and those you opened are.</p>
 <p><a class="button wide" href="/train">Open Today</a></p></main></body></html>`;
-  const policy = "default-src 'none'; style-src 'self'; img-src 'self'";
+  const policy = "default-src 'none'; style-src 'self'; img-src 'self'; font-src 'self'";
   const headers = { "Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": policy };
   return new Response(html, { status: 503, headers });
 }
@@ -251,6 +273,7 @@ self.addEventListener("fetch", (event) => {
   if (url.pathname.startsWith("/app/static/")) return event.respondWith(showFile(request));
   if (request.mode !== "navigate") return;
   const isTraining = url.pathname === "/train" || url.pathname.startsWith("/train/");
+  if (url.searchParams.has("company")) url.searchParams.delete("company"); // of a link in a mail; others stay as they were saved
   if (isTraining || url.pathname === "/app/sign-in") event.respondWith(showPage(event, url.pathname + url.search));
 });
 

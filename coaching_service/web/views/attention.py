@@ -19,10 +19,9 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, ListOf
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import derived_figures, service
+from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.attention_events import WEIGHTS
-from coaching_service.people.customers.models import AttentionCounts, Customer, Reason, ReasonType
-from coaching_service.people.customers.trainer_filter import NO_TRAINER
 from coaching_service.people.team import service as team
 from coaching_service.people.team.service import Coach
 from coaching_service.progress.attention import service as attention
@@ -30,8 +29,9 @@ from coaching_service.progress.attention.models import AttentionEntry
 from coaching_service.progress.attention.service import DATED_BY_NEWEST, ENDING_DAYS, MISSED_DAYS, RECORD_DAYS
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import Message, MessageText
+from coaching_service.progress.form_checks import service as form_checks
 from coaching_service.progress.form_requests import service as form_requests
-from coaching_service.progress.form_requests.models import FormRequest
+from coaching_service.progress.form_requests.service import FormRequest
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.form_responses.service import ReceivedResponse
 from coaching_service.progress.notes import service as notes
@@ -46,7 +46,7 @@ from coaching_service.web.formatting import format_date, quantity
 from coaching_service.web.views.assistants import list_waiting_by_assistant
 from coaching_service.web.views.customer_layout import customer_path, describe_present, review_path, week_path
 from coaching_service.web.views.customers import parse_trainer_ids
-from coaching_service.web.views.messages import is_unread
+from coaching_service.web.views.messages import is_unread, remind
 
 # --- Why clients need a coach, in words, with the pages on which a coach deals with the reasons -----------------------
 
@@ -66,7 +66,7 @@ class _Kind(NamedTuple):
     counted: str = ""
 
 
-_KINDS: Mapping[ReasonType, _Kind] = {
+_KINDS: Mapping[customer_models.ReasonType, _Kind] = {
     "health_note": _Kind("Health notes", "heart-pulse", "/notes", "health note"),
     "erasure_requested": _Kind("Erasure requested", "trash-2", "/details"),
     "unread_message": _Kind("Unread messages", "message-circle", "/messages", "unread message"),
@@ -88,7 +88,7 @@ _SNOOZES = ((1, "Until tomorrow"), (3, "For 3 days"), (7, "For a week"))
 class ReasonDescription(TypedDict):
     """A reason in words, with the page on which a coach deals with it."""
 
-    type: ReasonType
+    type: customer_models.ReasonType
     text: str
     when: str
     url: str
@@ -110,14 +110,14 @@ class EntryDescription(TypedDict):
     snoozes: list[tuple[str, str]]
 
 
-async def describe_entries(ctx: Context, listed: Sequence[Customer]) -> list[EntryDescription]:
+async def describe_entries(ctx: Context, listed: Sequence[customer_models.Customer]) -> list[EntryDescription]:
     """Describe clients with the fields of the attention list."""
     today_of = {each["_id"]: ctx.caller.today(each["timezone"]) for each in listed}
     absences = await describe_present(ctx, today_of)
     return [_describe_entry(ctx, each, absences.get(each["_id"], "")) for each in listed]
 
 
-def _describe_entry(ctx: Context, customer: Customer, absence: str) -> EntryDescription:
+def _describe_entry(ctx: Context, customer: customer_models.Customer, absence: str) -> EntryDescription:
     entry = attention.present(ctx, customer)
     timezone = customer["timezone"] or ctx.caller.company.timezone
     today, photo = ctx.caller.today(timezone), customer["profilePhoto"]
@@ -125,14 +125,14 @@ def _describe_entry(ctx: Context, customer: Customer, absence: str) -> EntryDesc
         "entry": entry,
         "name": customers.full_name(customer),
         "timezone": timezone,
-        "portrait": file_url(ctx.services, photo["thumbnailId"] if photo else None),
+        "portrait": file_url(ctx, photo["thumbnailId"] if photo else None),
         "reasons": [_describe_reason(ctx, customer["_id"], reason, timezone, absence) for reason in entry["reasons"]],
         "snoozes": [(str(today + timedelta(days=days)), label) for days, label in _SNOOZES],
     }
 
 
 def _describe_reason(
-    ctx: Context, customer_id: ObjectId, reason: Reason, timezone: str, absence: str
+    ctx: Context, customer_id: ObjectId, reason: customer_models.Reason, timezone: str, absence: str
 ) -> ReasonDescription:
     reason_type, day = reason["type"], local_date(reason["since"], timezone)
     url = _RESPONSES if reason_type == "check_in_to_review" else _url(customer_id, reason_type, day)
@@ -146,21 +146,21 @@ def _describe_reason(
     }
 
 
-def _url(customer_id: ObjectId, reason_type: ReasonType, day: date) -> str:
+def _url(customer_id: ObjectId, reason_type: customer_models.ReasonType, day: date) -> str:
     """Return the page of the client on which a coach deals with a reason that began on a day."""
     if (tab := _KINDS[reason_type].tab) is not None:
         return customer_path(customer_id, tab)
     return week_path(customer_id, str(_end(day) if reason_type == "program_ending" else day))
 
 
-def _name(reason: Reason) -> str:
+def _name(reason: customer_models.Reason) -> str:
     if reason["type"] == "check_in_to_review":
         return f"{quantity(reason['count'], 'check-in')} to review"
     kind = _KINDS[reason["type"]]
     return quantity(reason["count"], kind.counted) if kind.counted else kind.name
 
 
-def _when(reason_type: ReasonType, day: date, today: date) -> str:
+def _when(reason_type: customer_models.ReasonType, day: date, today: date) -> str:
     """Return when a reason began, or when what it announces is: `since 2 Mar`, with the year unless it is this year."""
     if reason_type == "program_ending":
         return f"on {_short(_end(day), today)}"
@@ -187,11 +187,13 @@ class FilterDescription(TypedDict):
 
 
 def describe_filters(
-    query: Mapping[str, Sequence[str]], counts: AttentionCounts, coaches: Sequence[Coach]
+    query: Mapping[str, Sequence[str]], counts: customer_models.AttentionCounts, coaches: Sequence[Coach]
 ) -> list[FilterDescription]:
     """Describe the filters of the list with what each value would show; one with a single value is left out."""
-    trainer_counts = {NO_TRAINER if each is None else str(each): n for each, n in counts["trainers"].items()}
-    trainers = [(str(each["_id"]), each["name"]) for each in coaches] + [(NO_TRAINER, "Unassigned")]
+    trainer_counts = {
+        customer_models.NO_TRAINER if each is None else str(each): n for each, n in counts["trainers"].items()
+    }
+    trainers = [(str(each["_id"]), each["name"]) for each in coaches] + [(customer_models.NO_TRAINER, "Unassigned")]
     filters = (
         ("reason", "Reason", [(name, kind.name) for name, kind in _KINDS.items()], counts["reasons"]),
         ("assignedTo", "Trainer", trainers, trainer_counts),
@@ -214,14 +216,14 @@ _MESSAGES, _OTHERS = 20, 5
 _Loader = Callable[[Context, ObjectId, date], Awaitable[Sequence[Any]]]
 
 
-def has_preview(ctx: Context, reason_type: ReasonType) -> bool:
+def has_preview(ctx: Context, reason_type: customer_models.ReasonType) -> bool:
     """Return whether there is a preview of a reason that the coach may see."""
     return reason_type in _LOADERS and _LOADERS[reason_type][0] in ctx.caller.permissions
 
 
 async def load_previews(
-    ctx: Context, customer_id: ObjectId, reasons: Collection[ReasonType], today: date
-) -> dict[ReasonType, Sequence[Any]]:
+    ctx: Context, customer_id: ObjectId, reasons: Collection[customer_models.ReasonType], today: date
+) -> dict[customer_models.ReasonType, Sequence[Any]]:
     """Return what each of a client's `reasons` that has a preview is about. `today` is the client's."""
     shown = [reason for reason in reasons if has_preview(ctx, reason)]
     loaded = await gather_reads(ctx, *(_LOADERS[reason][1](ctx, customer_id, today) for reason in shown))
@@ -263,7 +265,7 @@ async def _load_records(ctx: Context, customer_id: ObjectId, today: date) -> lis
 
 
 # The reasons with a preview, each with the permission that its preview needs.
-_LOADERS: Mapping[ReasonType, tuple[str, _Loader]] = {
+_LOADERS: Mapping[customer_models.ReasonType, tuple[str, _Loader]] = {
     "health_note": (CUSTOMERS.VIEW, _load_health_notes),
     "unread_message": (CUSTOMERS.VIEW, _load_unread),
     "check_in_to_review": (FORMS.VIEW, _load_responses),
@@ -274,13 +276,19 @@ _LOADERS: Mapping[ReasonType, tuple[str, _Loader]] = {
 
 pages = web_pages.Pages("/app/attention", locks="customer")
 _PATH = "/app/attention"
-_CLIENTS_PER_PAGE = 60
+_CLIENTS_PER_PAGE = 8
+# If more than a few clients have only other reasons, these have no entries: a line says how many have each reason.
+_MOST_SINGLE = 5
+_URGENT: list[customer_models.ReasonType] = [
+    *("health_note", "erasure_requested", "unread_message", "check_in_to_review"),
+    *("check_in_overdue", "missed_workout", "inactive"),
+]
 
 
 class _AttentionFilter(TypedDict):
     """The filters of the list, as in REST; they combine with AND."""
 
-    reason: Annotated[list[ReasonType], ListOf(Choice(*WEIGHTS), maximum=len(WEIGHTS)), Default(list)]
+    reason: Annotated[list[customer_models.ReasonType], ListOf(Choice(*WEIGHTS), maximum=len(WEIGHTS)), Default(list)]
     assignedTo: web_pages.FilterValues
     groups: web_pages.FilterValues
 
@@ -292,7 +300,7 @@ class _Part(_AttentionFilter, web_pages.PartQuery):
 class _Filters(TypedDict):
     """The filters as the services take them."""
 
-    reasons: list[ReasonType]
+    reasons: list[customer_models.ReasonType]
     groups: list[str]
     trainers: list[ObjectId | None]
 
@@ -300,18 +308,23 @@ class _Filters(TypedDict):
 class _Dismissal(TypedDict):
     """The reasons to dismiss, and the date until which they are; without one until something new happens."""
 
-    reason: Annotated[list[ReasonType], ListOf(Choice(*WEIGHTS), minimum=1, maximum=len(WEIGHTS))]
+    reason: Annotated[list[customer_models.ReasonType], ListOf(Choice(*WEIGHTS), minimum=1, maximum=len(WEIGHTS))]
     until: Annotated[str | None, Date()]
 
 
 @pages.get("", access=coach(CUSTOMERS.VIEW), template="attention.html")
 async def attention_page(ctx: Context, query: _Part) -> dict[str, Any]:
-    """The clients who need a coach, the most urgent first."""
+    """The clients who need a coach, the most urgent first; many of lesser reasons in a line for each reason."""
     filters = _filters_of(query)
-    page, count, counts, coaches, done_sessions, waiting = await gather_reads(
+    urgent: _Filters = {**filters, "reasons": filters["reasons"] or _URGENT}
+    count, urgent_count = await gather_reads(
+        ctx, derived_figures.count_attention(ctx, **filters), derived_figures.count_attention(ctx, **urgent)
+    )
+    has_lines = count - urgent_count > _MOST_SINGLE
+    listed = urgent if has_lines else filters
+    page, counts, coaches, done_sessions, waiting = await gather_reads(
         ctx,
-        derived_figures.list_attention(ctx, **filters, limit=_CLIENTS_PER_PAGE, after=query["after"]),
-        derived_figures.count_attention(ctx, **filters),
+        derived_figures.list_attention(ctx, **listed, limit=_CLIENTS_PER_PAGE, after=query["after"]),
         derived_figures.count_attention_values(ctx, **filters),
         team.list_coaches(ctx),
         list_done_sessions(ctx),
@@ -321,6 +334,7 @@ async def attention_page(ctx: Context, query: _Part) -> dict[str, Any]:
     return {
         "entries": await describe_entries(ctx, page["docs"]),
         "filters": describe_filters(cast("Mapping[str, Sequence[str]]", query), counts, coaches),
+        "lines": _describe_lines(query, counts) if has_lines else [],
         "filter_query": _filter_query(query),
         "is_filtered": _is_filtered(query),
         "previews": None,
@@ -331,6 +345,29 @@ async def attention_page(ctx: Context, query: _Part) -> dict[str, Any]:
         "has_clients": bool(count) or await _has_clients(ctx),
         "next_url": _path(query, **following) if page["hasMore"] else None,
     }
+
+
+class _ReasonLine(TypedDict):
+    """A lesser reason: how many clients have it, and the address of the list of these."""
+
+    text: str
+    icon: str
+    count: int
+    url: str
+
+
+def _describe_lines(query: _AttentionFilter, counts: customer_models.AttentionCounts) -> list[_ReasonLine]:
+    """Describe the lesser reasons of clients, the weightiest first."""
+    lesser = sorted((each for each in counts["reasons"] if each not in _URGENT), key=lambda each: -WEIGHTS[each])
+    return [
+        {
+            "text": _KINDS[each].name,
+            "icon": _KINDS[each].icon,
+            "count": counts["reasons"][each],
+            "url": web_pages.list_url(_PATH, take(_AttentionFilter, query))(reason=[each]),
+        }
+        for each in lesser
+    ]
 
 
 def _filters_of(query: _AttentionFilter) -> _Filters:
@@ -375,13 +412,16 @@ async def attention_entry_page(ctx: Context, customer_id: ObjectId, query: _Atte
     reasons = [reason["type"] for reason in described["reasons"]]
     if query["reason"] and not {*query["reason"]} & {*reasons}:
         reasons = []
-    today = ctx.caller.today(described["timezone"])
+    previews = await load_previews(ctx, customer_id, reasons, ctx.caller.today(described["timezone"]))
+    to_review = [each["_id"] for each in previews.get("check_in_to_review", ())]
     return {
         "entries": [described] if reasons else [],
         "filters": [],
+        "lines": [],
         "filter_query": _filter_query(query),
         "is_filtered": _is_filtered(query),
-        "previews": await load_previews(ctx, customer_id, reasons, today),
+        "previews": previews,
+        "photos": await form_checks.show_of_responses(ctx, to_review) if to_review else {},
         "done_sessions": [],
         "proposing": [],
         "count": count,
@@ -435,6 +475,23 @@ async def mark_client_response_reviewed(
     await form_responses.set_reviewed(ctx, response_id, reviewed=True)
     await attention.renew(ctx, customer_id)
     return _leave(customer_id, query, "Marked as reviewed.")
+
+
+@_post("/{customerId}/responses/{responseId}/reply", access=coach(CUSTOMERS.EDIT, FORMS.EDIT), form=MessageText)
+async def reply_to_response(
+    ctx: Context, customer_id: ObjectId, response_id: ObjectId, query: _AttentionFilter, form: MessageText
+) -> web_pages.Redirect:
+    """Answer a response of a client, which is then reviewed."""
+    await conversation.create(ctx, customer_id, {"text": form["text"]})
+    await form_responses.set_reviewed(ctx, response_id, reviewed=True)
+    await attention.renew(ctx, customer_id)
+    return _leave(customer_id, query, "Message sent, and marked as reviewed.")
+
+
+@_post("/{customerId}/remind", access=coach(CUSTOMERS.EDIT, FORMS.VIEW), idempotent=True)
+async def remind_client(ctx: Context, customer_id: ObjectId, query: _AttentionFilter) -> web_pages.Redirect:
+    """Remind a client of the forms without an answer."""
+    return _leave(customer_id, query, await remind(ctx, customer_id))
 
 
 def _leave(customer_id: ObjectId, query: _AttentionFilter, notice: str) -> web_pages.Redirect:

@@ -6,15 +6,15 @@ import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from functools import wraps
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, TypedDict, cast
 from urllib.parse import urlencode
 
-from marshmallow import Schema
+from marshmallow import Schema, fields
 
 from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import Conflict, PermissionMissing
+from coaching_service.core.errors import Conflict, PermissionMissing, invalid_field
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId
@@ -30,13 +30,14 @@ from coaching_service.people.customers import service as listing
 from coaching_service.people.team import service as team
 from coaching_service.progress.conversation.models import MessageField
 from coaching_service.training.programs import service as programs
+from coaching_service.training.schedule import service as schedule
 from coaching_service.training.schedule.models import SkipReason
 from coaching_service.training.schedule.schemas import ScheduleRange
 from coaching_service.training.schedule.service import Effect, Fields, Operation, join_some
 from coaching_service.training.workouts.reports import exercises as exercise_reports
 from coaching_service.web import pages as web_pages
 from coaching_service.web.formatting import format_date, name_options, quantity
-from coaching_service.web.views import customer_calendar, customers
+from coaching_service.web.views import check_ins, customer_calendar, customers, messages
 from coaching_service.web.views.history import start_operation
 
 pages = web_pages.Pages("/app/customers/bulk")
@@ -52,12 +53,14 @@ class ClientSelection(customers.CustomerFilter):
     all: Annotated[bool, Default(False)]
     action: Annotated[str, validation.Choice(*customers.ACTIONS), Default("groups-add")]
     programId: ObjectId | None
+    templateId: ObjectId | None
 
 
 class ConfirmedClients(TypedDict):
-    """The hash of the clients that the page has shown."""
+    """The hash of the clients that the page has shown; `isSure`: an unusual change is meant."""
 
     selectionHash: Annotated[str, validation.Text(allow_blank=True), Default("")]
+    isSure: Annotated[bool, Default(False)]
 
 
 class _ActionInput(ConfirmedClients):
@@ -68,6 +71,11 @@ class _ActionInput(ConfirmedClients):
     onConflict: customer_calendar.ConflictChoice
     metricsSetId: ObjectId | None
     text: Annotated[str, MessageField(allow_blank=True), Default("")]
+    deliverAt: messages.LocalTime
+    content: Annotated[str, fields.String(), Default("")]
+    title: Annotated[str, validation.Text(allow_blank=True), Default("")]
+    rhythm: Annotated[str, validation.Choice(*(value for value, _ in check_ins.RHYTHMS)), Default("weekday-7")]
+    until: Annotated[str | None, validation.Date()]
 
 
 @pages.get("", access=coach(CUSTOMERS.VIEW), template="customers/bulk.html")
@@ -91,17 +99,16 @@ async def bulk_page(ctx: Context, query: ClientSelection) -> dict[str, Any] | we
         "names": await customers_by_id.list_names(ctx, visible, _MAX_NAMES),
         "selection_hash": selection_hash(ids),
         "return_url": list_url(query),
+        "template_path": f"{pages.prefix}?{urlencode(_without_template(query), doseq=True)}&templateId=",
         "today": ctx.caller.today(),
         "preview": None,
-        **await _load_options(ctx, action.field),
+        **await _load_options(ctx, action.field, query["templateId"]),
     }
 
 
 @pages.post("", access=coach(CUSTOMERS.VIEW), locks="program", on=bulk_page, request_class="bulk")
-async def bulk_change(
-    ctx: Context, query: ClientSelection, form: _ActionInput
-) -> web_pages.StreamedTask | web_pages.QueuedTask:
-    """Run an action on the clients that were confirmed, by a job if they are many.
+async def bulk_change(ctx: Context, query: ClientSelection, form: _ActionInput) -> web_pages.QueuedTask:
+    """Run an action on the clients that were confirmed.
 
     Raises Conflict if the selection has changed.
     """
@@ -112,7 +119,12 @@ async def bulk_change(
 
     if action.field == "coachId":
         (arguments["coachId"],) = customers.parse_trainer_ids([form["coachId"]])
-    return start_operation(ctx, action.operation, ids, arguments, title=action.title, return_url=list_url(query))
+    elif action.field == "content":
+        arguments = dict(check_ins.to_check_in(cast("check_ins.CheckInForm", form)))
+    elif action.field == "text":
+        deliver_at = messages.to_delivery_time(form["deliverAt"], ctx.caller.company.timezone)
+        arguments |= {"fillsNames": True, "deliverAt": deliver_at}
+    return start_operation(ctx, action.operation, ids, arguments, return_url=list_url(query))
 
 
 @pages.post("/preview", access=coach(CUSTOMERS.VIEW), on=bulk_page, preview_of=bulk_change, request_class="bulk")
@@ -155,7 +167,7 @@ def _get_action(ctx: Context, name: str) -> customers.Action:
     return action
 
 
-async def _load_options(ctx: Context, field: str) -> dict[str, Any]:
+async def _load_options(ctx: Context, field: str, template_id: ObjectId | None) -> dict[str, Any]:
     """Return the template variables from which the action's input is chosen."""
     if field == "groupNames":
         return {"groups": await listing.list_groups(ctx)}
@@ -165,6 +177,10 @@ async def _load_options(ctx: Context, field: str) -> dict[str, Any]:
         return {"sets": await metric_sets.list_all(ctx)}
     if field == "programId":
         return {"programs": await programs.list_page(ctx, archived=False, page=1, size=_MAX_PROGRAMS)}
+    if field == "content":
+        return {"check_in_kinds": await check_ins.list_check_in_kinds(ctx), "rhythms": check_ins.RHYTHMS}
+    if field == "text":
+        return await messages.load_templates(ctx, template_id, None)
     return {}
 
 
@@ -186,6 +202,11 @@ def to_parameters(query: ClientSelection) -> dict[str, Any]:
     return {name: "true" if value is True else value for name, value in parameters.items()}
 
 
+def _without_template(query: ClientSelection) -> dict[str, Any]:
+    parameters = {**to_parameters(query), "action": query["action"]}
+    return {name: value for name, value in parameters.items() if name != "templateId"}
+
+
 def selection_hash(ids: list[ObjectId]) -> str:
     """Return a hash of the clients on the confirmation page, so that the form applies to these clients only."""
     return hashlib.sha256(b"".join(customer_id.binary for customer_id in ids)).hexdigest()
@@ -201,8 +222,7 @@ def list_url(query: ClientSelection) -> str:
 
 _schedules = pages.below("/schedules")
 _EDIT = coach(CUSTOMERS.EDIT)
-_TITLE = "Change the schedule"
-_NAMED_WORKOUTS, _PLANNED_DAYS = 6, 28
+_NAMED_WORKOUTS, _PLANNED_DAYS, _USUAL_PERCENT = 6, 28, 20
 _LEFT: Mapping[SkipReason, str] = {
     "DONE": "left as it is, because something of it is done",
     "PARTLY_DONE": "what is done of it is left as it is",
@@ -216,6 +236,7 @@ class _Query(ClientSelection):
     assignedProgramId: ObjectId | None
     plannedExerciseId: ObjectId | None
     operation: Annotated[Operation, Default("replace-exercise")]
+    picked: ObjectId | None
 
 
 class _ShiftForm(TypedDict):
@@ -260,7 +281,6 @@ async def many_schedules_page(ctx: Context, query: _Query) -> dict[str, Any] | w
     if not ids:
         return web_pages.Redirect(_return_url(query), "No client is selected.")
     today = ctx.caller.today()
-    monday = today - timedelta(days=today.weekday())
     planned = await exercise_reports.find_planned_exercises(
         ctx, ids[: customer_bulk.BATCH], str(today), str(today + timedelta(days=_PLANNED_DAYS))
     )
@@ -274,22 +294,29 @@ async def many_schedules_page(ctx: Context, query: _Query) -> dict[str, Any] | w
         "program": await programs.require(ctx, program_id) if program_id else None,
         "exercise_name": options.get(exercise_id, "") if exercise_id else "",
         "exercises": name_options(options),
+        "picked": await customer_calendar.find_picked(ctx, query["picked"]),
         "selection_hash": selection_hash(ids),
         "selection_query": urlencode(to_parameters(query), doseq=True),
         "return_url": _return_url(query),
         "today": today,
-        "monday": monday,
-        "sunday": monday + timedelta(days=6),
-        "next_week": monday + timedelta(days=7),
+        "in_six_days": today + timedelta(days=6),
+        "in_a_week": today + timedelta(days=7),
         "unit": ctx.caller.company.load_unit,
         "preview": None,
     }
 
 
 async def _render_preview(
-    ctx: Context, operation: Operation, ids: list[ObjectId], result: service.Preview, done: str
+    ctx: Context,
+    operation: Operation,
+    ids: list[ObjectId],
+    result: service.Preview,
+    done: str,
+    *,
+    asks: bool,
+    notes: list[str],
 ) -> web_pages.Render:
-    """Return the page with what an operation would do to each client."""
+    """Return the page with what an operation would do to each client; `asks`: whether that is meant."""
     names, unit = await customers_by_id.load_names(ctx, ids), ctx.caller.company.load_unit
     clients = [_describe(names.get(each, ""), effect, done, unit) for each, effect in result.effects.items()]
     clients += [_describe_failure(names.get(each["customerId"], ""), each["message"]) for each in result.failed]
@@ -297,10 +324,20 @@ async def _render_preview(
     preview = {
         "operation": operation,
         "summary": f"{quantity(workouts, 'workout')} {done}",
+        "notes": notes,
         "checked": len(clients),
+        "asks": asks,
         "clients": sorted(clients, key=lambda client: client["name"].casefold()),
     }
     return web_pages.Render({"preview": preview}, customer_calendar.PREVIEW_SHOWN)
+
+
+async def _describe_replacement(ctx: Context, fields: Fields, form: Any) -> list[str]:
+    """Return what a form that replaces an exercise was read as, and what becomes of the loads."""
+    swap = fields["exerciseId"], fields["withExerciseId"]
+    names = await exercises.get_names(ctx, swap)
+    read_as = " → ".join(names[each]["name"] for each in swap)
+    return [read_as, customer_calendar.describe_replaced_load(fields["load"], form["load"])]
 
 
 def _describe(name: str, effect: Effect, done: str, unit: str) -> ClientPreview:
@@ -310,7 +347,7 @@ def _describe(name: str, effect: Effect, done: str, unit: str) -> ClientPreview:
         "name": name,
         "changed": f"{quantity(len(workouts), 'workout')} {done}" if workouts else "Nothing changes",
         "workouts": join_some(workouts, _NAMED_WORKOUTS),
-        "progression": []
+        "progression": customer_calendar.describe_replaced_sets(effect.replaced, unit)
         if changes is None
         else [
             *customer_calendar.describe_loads(changes["loadChanges"], unit),
@@ -333,6 +370,11 @@ def _describe_failure(name: str, message: str) -> ClientPreview:
 _Read = Callable[[Context, Any], Awaitable[Fields]]
 
 
+def _is_large(form: Mapping[str, Any]) -> bool:
+    """Return whether a form raises the loads of many clients by more than is usual."""
+    return form.get("loadChangeIn") == "percent" and (form["loadChange"] or 0) > _USUAL_PERCENT
+
+
 def _operation(
     operation: Operation, operation_id: str, form: type[Schema], *, done: str, deletes: bool = False
 ) -> Callable[[_Read], web_pages.Handler]:
@@ -352,18 +394,20 @@ def _operation(
     def declare(read: _Read) -> web_pages.Handler:
         @_schedules.post(f"/{operation}", **options)
         @wraps(read)
-        async def change(
-            ctx: Context, query: _Query, form: ConfirmedClients
-        ) -> web_pages.StreamedTask | web_pages.QueuedTask:
+        async def change(ctx: Context, query: _Query, form: ConfirmedClients) -> web_pages.QueuedTask:
             ids = await _list_ids(ctx, query)
             require_unchanged(ids, form["selectionHash"])
-            fields, return_url = await read(ctx, form), _return_url(query)
-            return start_operation(ctx, operation_id, ids, fields, title=_TITLE, return_url=return_url)
+            if _is_large(form) and not form["isSure"]:
+                raise invalid_field("isSure", "has to be confirmed", code="NOT_CONFIRMED")
+            return start_operation(ctx, operation_id, ids, await read(ctx, form), return_url=_return_url(query))
 
         async def preview(ctx: Context, query: _Query, form: ConfirmedClients) -> web_pages.Render:
             ids = (await _list_ids(ctx, query))[:_MAX_PREVIEWED]
-            result = await service.preview(ctx, ids, operation, await read(ctx, form))
-            return await _render_preview(ctx, operation, ids, result, done)
+            fields = await read(ctx, form)
+            result = await service.preview(ctx, ids, operation, fields)
+            notes = await _describe_replacement(ctx, fields, form) if operation == "replace-exercise" else []
+            asks = _is_large(form)
+            return await _render_preview(ctx, operation, ids, result, done, asks=asks, notes=notes)
 
         _schedules.post(f"/{operation}/preview", preview_of=change, **options)(preview)
         return change
@@ -380,8 +424,9 @@ async def adjust_schedules(_: Context, form: customer_calendar.AdjustForm) -> Fi
 @_operation("replace-exercise", "bulkReplaceScheduledExercise", customer_calendar.REPLACE_FORM, done="changed")
 async def replace_exercise_of_many(ctx: Context, form: customer_calendar.ReplaceForm) -> Fields:
     """Replace an exercise where it has not been done; the sets stay."""
-    with_id, _ = await customer_calendar.find_exercise(ctx, form["withExercise"])
-    return {**take(Period, form), "exerciseId": form["exerciseId"], "withExerciseId": with_id, "load": form["load"]}
+    swap = form["exerciseId"], await customer_calendar.find_exercise(ctx, form)
+    load = form["load"] or await schedule.choose_load(ctx, *swap)
+    return {**take(Period, form), "exerciseId": swap[0], "withExerciseId": swap[1], "load": load}
 
 
 @_operation("clear", "bulkClearSchedule", ScheduleRange, done="removed", deletes=True)

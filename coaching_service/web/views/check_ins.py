@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, TypedDict
 
@@ -23,6 +23,7 @@ from coaching_service.library.forms import QuestionType
 from coaching_service.progress.check_ins import service as check_ins
 from coaching_service.progress.check_ins.service import NewCheckIn, Recurrence
 from coaching_service.progress.conversation import service as conversation
+from coaching_service.progress.form_checks import service as form_checks
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.form_responses.service import FormResponse
 from coaching_service.progress.logs import service as logs
@@ -167,6 +168,7 @@ async def responses_page(ctx: Context, customer_id: ObjectId, query: PageQuery) 
     return {
         "customer": customer,
         "responses": compared,
+        "photos": await form_checks.show_of_responses(ctx, [each["_id"] for each in compared]),
         "page": page_document(compared, len(responses), query["page"], _RESPONSES_PER_PAGE),
         "page_url": list_url(f"{_path(customer_id)}/responses", query),
     }
@@ -235,8 +237,8 @@ class FormAnswers(TypedDict):
 ANSWERS_FORM = input_of(FormAnswers, TaskItemLog)()
 
 
-def given_answers(form: FormAnswers) -> list[FormAnswer]:
-    """Return submitted answers without empty ones.
+def given_answers(form: FormAnswers, pictured: Collection[ObjectId | None] = ()) -> list[FormAnswer]:
+    """Return submitted answers without empty ones; `pictured` are the questions that have a picture.
 
     Raises InvalidFields if the form is completed and a required question has no answer.
     """
@@ -244,7 +246,7 @@ def given_answers(form: FormAnswers) -> list[FormAnswer]:
     missing: list[FieldError] = [
         {"field": f"answers.{position}.value", "code": "REQUIRED", "message": "must be answered"}
         for position, row in enumerate(form["answers"])
-        if row["required"] and answers[position] is None
+        if row["required"] and answers[position] is None and not _is_pictured(row, pictured)
     ]
     if form["isCompleted"] and missing:
         raise InvalidFields(missing)
@@ -255,8 +257,15 @@ def given_answers(form: FormAnswers) -> list[FormAnswer]:
     ]
 
 
+def _is_pictured(row: AnswerRow, pictured: Collection[ObjectId | None]) -> bool:
+    """Return whether a question has a picture, or says that one waits on the client's device."""
+    return row["type"] == "photo" and (bool(row["value"]) or row["questionId"] in pictured)
+
+
 def _parse_answer(row: AnswerRow) -> Any:
-    """Return the answer in the type of its question; None if there is none."""
+    """Return the answer in the type of its question; None if there is none, or if it is a picture."""
+    if row["type"] == "photo":
+        return None
     if row["type"] == "multi":
         return row["chosen"] or None
     text = row["chosen"][0] if row["chosen"] else row["value"]
@@ -288,16 +297,22 @@ class _FormQuery(TypedDict):
 
 @_client.get(_FORM, access=customer(), template="train/form.html")
 async def form_page(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, query: _FormQuery) -> dict[str, Any]:
-    """The questions of a form, or the answers if there are any."""
+    """The questions of a form, or the answers if there are any, with the pictures by question."""
     block, item = await _read_form(ctx, wblock_id, witem_id)
+    sent = await form_checks.show_of_items(ctx, ctx.caller.id, [witem_id]) if item.get("mediaCount") else {}
     results = describe_results(item, ctx.caller.load_unit)
     return {
         "item": item,
         "recorded": recorded_answers(item),
+        "photos": {
+            str(each["questionId"]): [file for file in sent[witem_id] if file["questionId"] == each["questionId"]]
+            for each in sent.get(witem_id, ())
+        },
         "results": results,
         "shows_results": results is not None and item["isCompleted"] and not query["edit"],
         "comments": await _list_comments(ctx, wblock_id, witem_id) if item["isCompleted"] else [],
         "page_path": customer_layout.form_path(wblock_id, witem_id),
+        "workout_path": customer_layout.workout_path(wblock_id),
         "back": _back_path(block),
         "back_name": block["name"] if customer_layout.is_session(block) else "Today",
         "day": customer_layout.label_day(str(block["date"]), ctx.caller.today()),
@@ -331,9 +346,10 @@ def _back_path(block: Block) -> str:
 async def answer_form(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: FormAnswers) -> Redirect:
     """Store the answers to a form, in place of earlier ones."""
     block, item = await _read_form(ctx, wblock_id, witem_id)
+    sent = await form_checks.show_of_items(ctx, ctx.caller.id, [witem_id], seen=False) if item.get("mediaCount") else {}
     log: ItemLog = {
         "isCompleted": True,
-        "answers": given_answers(form),
+        "answers": given_answers(form, {each["questionId"] for each in sent.get(witem_id, ())}),
         "comment": form["comment"],
         "pain": item.get("pain"),
     }

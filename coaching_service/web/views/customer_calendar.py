@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from calendar import monthrange
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import date, timedelta
 from functools import partial, wraps
@@ -14,19 +15,19 @@ from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import invalid_field
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import Period
 from coaching_service.library.exercises import name_resolution
-from coaching_service.library.exercises.models import ASSISTANCE
+from coaching_service.library.exercises import service as exercises
+from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import Availability, AvailabilityChange
 from coaching_service.training import resuming
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.assignments.service import describe_progress
-from coaching_service.training.resuming import ResumeMode
+from coaching_service.training.resuming import ResumeMode, count_days
 from coaching_service.training.schedule import service as schedule
 from coaching_service.training.schedule.models import (
     CopiedSchedule,
@@ -45,14 +46,20 @@ from coaching_service.training.schedule.models import (
     on_conflict,
 )
 from coaching_service.training.schedule.schemas import ScheduleRange, require_at_most_a_year
-from coaching_service.training.schedule.service import day_name, days_between, join_some
+from coaching_service.training.schedule.service import ReplacedSets, day_name, join_some
 from coaching_service.training.workout_text.finding import exercises_of
+from coaching_service.training.workout_text.lines import Problem, TextError, unmark
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block, ScheduleChange, WorkoutBlockFields
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlockCopy
 from coaching_service.training.workouts.blocks.service import ClientCalendar
-from coaching_service.training.workouts.items.descriptions import ItemDescription, describe_item, format_number
+from coaching_service.training.workouts.items.descriptions import (
+    ListedItem,
+    describe_items,
+    describe_sets,
+    format_number,
+)
 from coaching_service.training.workouts.reports import blocks as calendar_days
 from coaching_service.training.workouts.sets import MAX_LOAD, MAX_REPS, MAX_SETS
 from coaching_service.web import pages as web_pages
@@ -71,9 +78,13 @@ pages = web_pages.Pages("/app/customers/{customerId}", locks="customer")
 
 
 class WeekQuery(TypedDict):
-    """`week` is any date of the week to show; the current week if absent."""
+    """`week` is any date of the week to show, the current week if absent.
+
+    `picked`: the exercise to put in the place of another one.
+    """
 
     week: Annotated[str | None, validation.SearchedDate()]
+    picked: ObjectId | None
 
 
 class _MoveForm(MoveForm):
@@ -109,7 +120,7 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: WeekQuery) -> di
     described = [
         {
             **block,
-            "descriptions": [describe_item(item, unit) for item in block["items"]],
+            "descriptions": describe_items(block["items"], unit),
             "status": statuses.get(block["_id"], "planned"),
         }
         for block in blocks
@@ -131,6 +142,7 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: WeekQuery) -> di
         "lengths": customer_layout.LENGTHS,
         "usual_length": customer_layout.USUAL_LENGTH,
         "exercises_of_week": _list_exercises(blocks),
+        "picked": await find_picked(ctx, query["picked"]),
         "unit": unit,
         "preview": None,
         "monday": days[0],
@@ -305,23 +317,25 @@ class TakenDays(TypedDict):
 
 
 class PreviewedBlock(TypedDict):
-    """A workout as it would be after an operation."""
+    """A workout as it would be after an operation; `day` is its date, None in a program."""
 
+    day: str | None
     date: str
     name: str
     isNew: bool
-    items: list[ItemDescription]
+    items: list[ListedItem]
 
 
 class Preview(TypedDict):
     """What an operation would do; `operation` is the name of its form, `removed` the number of workouts removed.
 
     `loads` and `sets` are the changed loads and numbers of sets by exercise. `taken` are the target days that have
-    workouts, if any can.
+    workouts, if any can. `notes` say more.
     """
 
     operation: str
     summary: str
+    notes: Sequence[str]
     blocks: list[PreviewedBlock]
     removed: int
     loads: list[str]
@@ -355,7 +369,8 @@ class Outcome(NamedTuple):
 
     `result` has the workouts that the preview shows, if any. `changes` are the changed loads and sets. `taken` are the
     target days that have workouts, if any can. `notice` says more than the summary once the operation is done.
-    `customer_id`: the client, when the path does not name one.
+    `customer_id`: the client, when the path does not name one. `days`: by how many the changed workouts have moved.
+    `notes`: lines that the preview adds to the summary.
     """
 
     result: ScheduleChange | None
@@ -365,6 +380,8 @@ class Outcome(NamedTuple):
     taken: TakenDays | None = None
     notice: str = ""
     customer_id: ObjectId | None = None
+    days: int = 0
+    notes: Sequence[str] = ()
 
 
 def declare_operation(
@@ -399,9 +416,13 @@ def _render_preview(ctx: Context, operation: str, outcome: Outcome) -> web_pages
     preview: Preview = {
         "operation": operation,
         "summary": outcome.summary,
+        "notes": outcome.notes,
         "blocks": [
             *(_describe_block(block, unit, is_new=True) for block in sorted(result["created"], key=_day_of)),
-            *(_describe_block(block, unit, is_new=False) for block in sorted(result["changed"], key=_day_of)),
+            *(
+                _describe_block(block, unit, is_new=False, days=outcome.days)
+                for block in sorted(result["changed"], key=_day_of)
+            ),
         ],
         "removed": len(result["removed"]),
         "loads": describe_loads(changes["loadChanges"], unit) if changes else [],
@@ -470,12 +491,16 @@ def describe_set_counts(changes: Sequence[SetCountChange]) -> list[str]:
     return [f"{name} {', '.join(counts)}" for name, counts in by_exercise.items()]
 
 
-def _describe_block(block: Block, unit: str, *, is_new: bool) -> PreviewedBlock:
+def _describe_block(block: Block, unit: str, *, is_new: bool, days: int = 0) -> PreviewedBlock:
+    day = f"Day {block['day']}" if block["date"] is None else format_date(block["date"])
+    if days:
+        day = f"{format_date(date.fromisoformat(str(block['date'])) - timedelta(days=days))} → {day}"
     return {
-        "date": f"Day {block['day']}" if block["date"] is None else format_date(block["date"]),
+        "day": block["date"],
+        "date": day,
         "name": block["name"],
         "isNew": is_new,
-        "items": [describe_item(item, unit) for item in block["items"]],
+        "items": describe_items(block["items"], unit),
     }
 
 
@@ -503,10 +528,14 @@ class _SomeChange(ScheduleRange):
 
 
 class ReplaceForm(TypedDict):
-    """The exercise to replace, the name of another, and the days; without a last day, all from the first on."""
+    """The exercise to replace, the name of another, and the days; without a last day, all from the first on.
+
+    `withExerciseId` is the one that was picked; it counts while its name is in the field.
+    """
 
     exerciseId: ObjectId
-    withExercise: str
+    withExercise: Annotated[str, validation.Text(max_length=200)]
+    withExerciseId: ObjectId | None
     startDate: Annotated[str, validation.Date()]
     endDate: Annotated[str | None, validation.Date()]
     load: Annotated[ReplacedLoad | None, ReplacedLoadField(allow_none=True), Default(None)]
@@ -558,24 +587,67 @@ async def replace_scheduled_exercise(
     ctx: Context, customer_id: ObjectId, form: ReplaceForm, *, dry_run: bool
 ) -> Outcome:
     """Replace an exercise where it has not been done; the sets stay, and loads become what was chosen."""
-    exercise_id, name = await find_exercise(ctx, form["withExercise"], customer_id)
+    exercise_id = await find_exercise(ctx, form, customer_id)
     swap, days = (form["exerciseId"], exercise_id), (form["startDate"], form["endDate"])
-    result = await schedule.replace_exercise(
-        ctx, ClientCalendar(customer_id), *swap, *days, load=form["load"], dry_run=dry_run
+    load = form["load"] or await schedule.choose_load(ctx, *swap)
+    outcome = await schedule.replace_exercise(
+        ctx, ClientCalendar(customer_id), *swap, *days, load=load, dry_run=dry_run
     )
-    summary = f"Replaced by {name} in {quantity(result['items'], 'place')}"
-    return Outcome(result, summary, customer_layout.week_path(customer_id, form["startDate"]))
+    result, unit = outcome.result, ctx.caller.company.load_unit
+    names = f"{result['exercise']['name']} → {result['withExercise']['name']}"
+    summary = f"{names} in {quantity(result['items'], 'place')}"
+    lines = [describe_replaced_load(load, form["load"]), *describe_replaced_sets(outcome.replaced, unit)]
+    path = customer_layout.week_path(customer_id, form["startDate"])
+    return Outcome(result, summary, path, notes=lines if outcome.replaced else ())
 
 
-async def find_exercise(ctx: Context, name: str, customer_id: ObjectId | None = None) -> tuple[ObjectId, str]:
-    """Return the identifier and name of the exercise that a name means. Raises InvalidFields without a match."""
+def describe_replaced_load(load: ReplacedLoad, chosen: ReplacedLoad | None) -> str:
+    """Return what becomes of planned loads; `chosen`: what the form said, None if it left it to the exercises."""
+    if isinstance(load, dict):
+        return f"Planned loads become {format_number(load['percent'], '%')} of what they were"
+    why = (
+        ""
+        if chosen
+        else ": movement and equipment are the same"
+        if load == "keep"
+        else ": the movement or the equipment differs"
+    )
+    return f"Planned loads {'stay' if load == 'keep' else 'are removed'}{why}"
+
+
+def describe_replaced_sets(replaced: Sequence[ReplacedSets], unit: str) -> list[str]:
+    """Describe the sets of a replaced exercise: `3 x 8 x 60 kg → 3 x 8 x 54 kg (2 times)`; those alike once."""
+    counts = Counter(
+        tuple("; ".join(describe_sets(sets, unit)) for sets in (before, after)) for before, after in replaced
+    )
+    return [
+        (before if before == after else f"{before} → {after}") + (f" ({times} times)" if times > 1 else "")
+        for (before, after), times in counts.items()
+    ]
+
+
+async def find_picked(ctx: Context, exercise_id: ObjectId | None) -> ExerciseName | None:
+    """Return the exercise that was picked on the page that searches, if any."""
+    return None if exercise_id is None else (await exercises.get_usable_names(ctx, [exercise_id])).get(exercise_id)
+
+
+async def find_exercise(ctx: Context, form: ReplaceForm, customer_id: ObjectId | None = None) -> ObjectId:
+    """Return the exercise that was picked, or that the name in the form means. Raises TextError without a match."""
+    name, picked = unmark(form["withExercise"]), form["withExerciseId"]
+    if picked is not None:
+        named = (await exercises.get_usable_names(ctx, [picked])).get(picked)
+        if named is not None and named["name"] == name:
+            return picked
     known = None if customer_id is None else exercises_of(customer_id)
     (resolved,) = await name_resolution.resolve_names(ctx, [name], known)
     if resolved["match"] is not None:
-        return resolved["match"]["_id"], resolved["match"]["name"]
-    similar = ", ".join(each["name"] for each in resolved["alternatives"])
-    advice = f": did you mean {similar}?" if similar else ": choose one of your exercises"
-    raise invalid_field("withExercise", f"is not an exercise of yours{advice}", code="EXERCISE_NOT_FOUND")
+        return resolved["match"]["_id"]
+    similar = [each["name"] for each in resolved["alternatives"]]
+    problem = f"“{name}” is not an exercise of yours"
+    description = f"{problem}. Did you mean" if similar else f"{problem}: choose one from the list"
+    raise TextError(
+        [Problem("withExercise", None, problem, description, "EXERCISE_NOT_FOUND", name=name, suggestions=similar)]
+    )
 
 
 @_operation("/clear", form=ScheduleRange(), deletes=True)
@@ -599,7 +671,7 @@ _PERIOD = "/{availabilityId}"
 
 # `from` is a keyword of Python, so this type has the functional form.
 _ResumeForm = TypedDict(
-    "_ResumeForm", {"from": Annotated[str, validation.AbsenceDate()], "mode": Annotated[ResumeMode, Default("shift")]}
+    "_ResumeForm", {"from": Annotated[str, validation.AbsenceDate()], "mode": Annotated[ResumeMode, Default("weeks")]}
 )
 
 
@@ -656,11 +728,9 @@ async def delete_absence(ctx: Context, customer_id: ObjectId, availability_id: O
 async def resume_training(ctx: Context, customer_id: ObjectId, form: _ResumeForm, *, dry_run: bool) -> Outcome:
     """End the latest absence, and move or remove what was planned in it."""
     result = await resuming.resume(ctx, customer_id, form["from"], form["mode"], dry_run=dry_run)
-    if form["mode"] == "shift":
-        days = quantity(days_between(result["availability"]["from"], form["from"]), "day")
-        done = f"{quantity(len(result['changed']), 'workout')} moved by {days}"
-    else:
-        done = f"{quantity(len(result['removed']), 'workout')} removed"
+    days = 0 if form["mode"] == "drop" else count_days(result["availability"]["from"], form["from"], form["mode"])
+    changed = quantity(len(result["changed"] if days else result["removed"]), "workout")
+    done = f"{changed} moved by {quantity(days, 'day')}" if days else f"{changed} removed"
     stay = f", {result['kept']} kept because of what is done" if result["kept"] else ""
     summary = f"Trains again from {format_date(form['from'])}: {done}{stay}"
-    return Outcome(result, summary, customer_layout.week_path(customer_id, form["from"]))
+    return Outcome(result, summary, customer_layout.week_path(customer_id, form["from"]), days=days)

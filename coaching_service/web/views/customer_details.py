@@ -25,10 +25,11 @@ from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES, PDF
 from coaching_service.integrations import calendar_feed
+from coaching_service.people import audit_log
 from coaching_service.people.activity import service as activity
 from coaching_service.people.activity.models import ActivityEvent
 from coaching_service.people.customer_access import service as customer_access
-from coaching_service.people.customers import service
+from coaching_service.people.customers import retention, service
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerChange, WrittenDetails
 from coaching_service.people.sessions import web_sessions
@@ -45,6 +46,7 @@ from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.web import formatting
 from coaching_service.web.forms import ReceivedFiles
 from coaching_service.web.pages import ConfirmedAction, PageQuery, Pages, Redirect
+from coaching_service.web.views.audit_log import group_by_day
 from coaching_service.web.views.customer_layout import customer_path, get_today, load_header, review_path
 from coaching_service.web.views.results import require_past_date
 
@@ -203,7 +205,7 @@ def compare_over_period(records: Sequence[ProgressPhoto], first: date, last: dat
 
 
 pages = Pages("/app/customers/{customerId}", locks="customer")
-_MAX_PHOTO_DATES = 50
+_MAX_PHOTO_DATES, _DAYS_SHOWN = 50, 7
 _PLANS_PER_PAGE = 25
 _DETAILS_FORM = validation.patch_of(input_of(WrittenDetails), name="CustomerForm")
 
@@ -211,13 +213,14 @@ _DETAILS_FORM = validation.patch_of(input_of(WrittenDetails), name="CustomerForm
 @pages.get("/details", access=coach(CUSTOMERS.VIEW), template="customer/details.html")
 async def details_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     """A client's details."""
-    header, customer, groups, coaches, last_use = await gather_reads(
+    header, customer, groups, coaches, last_use, looked = await gather_reads(
         ctx,
         load_header(ctx, customer_id),
         customer_profile.get(ctx, customer_id),
         service.list_groups(ctx),
         team.list_coaches(ctx),
         web_sessions.find_last_use(ctx, customer_id),
+        audit_log.list_access(ctx, customer_id),
     )
     times = [time for time in (customer["lastActivityDate"], last_use) if time is not None]
     may_share = CUSTOMERS.EDIT in ctx.caller.permissions
@@ -227,7 +230,10 @@ async def details_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
         "version": customer["version"],
         "groups": groups,
         "coaches": coaches,
+        "who_looked": group_by_day(looked, _DAYS_SHOWN),
         "last_seen": max(times, default=None),
+        "retention_months": ctx.services.archived_retention_months,
+        "erasure_day": (await retention.find_erasure_days(ctx, [customer_id])).get(customer_id),
         "calendar_url": await calendar_feed.find_url(ctx, customer_id) if may_share else None,
     }
 

@@ -142,7 +142,7 @@ async def load_header(ctx: Context, customer_id: ObjectId) -> CustomerHeader:
         "surname": customer["surname"],
         "timezone": customer["timezone"],
         "customerRoleData": customer["customerRoleData"],
-        "portrait": file_url(ctx.services, photo["thumbnailId"] if photo else None),
+        "portrait": file_url(ctx, photo["thumbnailId"] if photo else None),
         "period": describe_period(period, today) if period else None,
     }
 

@@ -37,7 +37,6 @@ from coaching_service.progress.workload import service as workload
 from coaching_service.progress.workload.service import Workload, WorkloadPeriod
 from coaching_service.training.training_maxes import service as training_maxes
 from coaching_service.training.training_maxes.service import TrainingMax
-from coaching_service.training.workouts.items.descriptions import format_number
 from coaching_service.training.workouts.reports import blocks
 from coaching_service.training.workouts.reports.blocks import CalendarDay
 from coaching_service.training.workouts.reports.models import LiftResult
@@ -178,15 +177,9 @@ def _other_bests(sessions: Sequence[ProgressPoint]) -> dict[RecordKey, list[Poin
 
 def _describe(session: ProgressPoint, unit: str) -> SessionRow:
     best, estimate = session["bestSet"], session["estimatedOneRepMax"]
-    parts: list[str] = []
-    if best is not None:
-        parts += [formatting.quantity(best["reps"], "rep")] if best["reps"] else []
-        parts += [f"{format_number(best['load'])} {unit}"] if best["load"] else []
-        parts += [format_number(best["meters"], "m")] if best["meters"] else []
-        parts += [formatting.format_duration(best["seconds"])] if best["seconds"] else []
     return {
         "date": session["date"],
-        "best_set": " × ".join(parts),
+        "best_set": view_results.describe_set(best, unit)["amount"] if best is not None else "",
         "estimate": round(estimate["value"], 1) if estimate else None,
         "sets": session["sets"],
         "reps": session["reps"],

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from marshmallow import fields
 
-from coaching_service.core.auth import CUSTOMERS, METRICS, PROGRAMS, coach
+from coaching_service.core.auth import CUSTOMERS, FORMS, METRICS, PROGRAMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import PermissionMissing, invalid_field
@@ -18,9 +18,8 @@ from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.list_selection import Page
 from coaching_service.core.validation import CalendarDate, Choice, Text
-from coaching_service.people.customers import batch, service
+from coaching_service.people.customers import batch, retention, service
 from coaching_service.people.customers import models as customer_models
-from coaching_service.people.customers.trainer_filter import NO_TRAINER
 from coaching_service.people.team import service as team
 from coaching_service.progress.check_ins import service as check_ins
 from coaching_service.progress.compliance import service as compliance
@@ -49,6 +48,7 @@ _ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     "programId": {"programId": "programId", "startDate": "startDate", "onConflict": "onConflict"},
     "metricsSetId": {"metricsSetId": "metricsSetId"},
     "text": {"text": "text"},
+    "content": {"content": "content", "rhythm": "rhythm", "startDate": "startDate"},
 }
 
 
@@ -105,6 +105,10 @@ ACTIONS = {
         view_permission=METRICS.VIEW,
     ),
     "message": Action("Send a message", "Send message", "bulkSendMessage", field="text"),
+    "check-in": Action("Add a check-in", "Add check-in", "bulkCreateCheckIns", field="content", for_archived=False),
+    "form-remind": Action(
+        "Remind of overdue forms", "Remind", "bulkRemindOfForms", view_permission=FORMS.VIEW, for_archived=False
+    ),
     "archive": Action("Archive", "Archive", "bulkArchiveCustomers", for_archived=False),
     "unarchive": Action("Restore", "Restore", "bulkUnarchiveCustomers", for_archived=True),
     "delete": Action(
@@ -112,8 +116,8 @@ ACTIONS = {
         "Delete permanently",
         "bulkDeleteCustomers",
         CUSTOMERS.DELETE,
-        warning="Their calendars, logs, metrics, photos, plans, absences, messages, notes and records are erased. "
-        "This cannot be undone.",
+        warning="Their calendars, logs, metrics, photos, videos, plans, absences, messages, notes and records are "
+        "erased. This cannot be undone.",
     ),
 }
 
@@ -158,7 +162,7 @@ def parse_trainer_ids(values: list[str]) -> list[ObjectId | None]:
 
     A malformed identifier becomes a new one, which matches no client.
     """
-    return [None if value == NO_TRAINER else parse_id(value) or ObjectId() for value in values]
+    return [None if value == customer_models.NO_TRAINER else parse_id(value) or ObjectId() for value in values]
 
 
 async def find_customers(ctx: Context, query: CustomerFilter) -> Page[customer_models.CustomerProfile]:
@@ -212,6 +216,9 @@ async def customers_page(ctx: Context, query: CustomerFilter) -> dict[str, Any]:
         "actions": list_actions(ctx.caller.permissions, archived=query["archived"]),
         "is_filtered": is_filtered,
         "archived_count": archived_count,
+        "erasure_days": await retention.find_erasure_days(ctx, [each["_id"] for each in page["docs"]])
+        if query["archived"]
+        else {},
         "address": address_of(query),
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -21,7 +22,6 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.integrations import background_jobs
 from coaching_service.integrations.change_descriptions import describe_documents
 from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
-from coaching_service.lifecycle.customer_bulk.service import BulkResult, OnProgress, Run, Selection
 from coaching_service.people import api_keys, jobs
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.changes import service
@@ -104,11 +104,14 @@ _EXCEPTIONS = {
     "bulkAssignTrainer": "Trainer of clients changed",
     "bulkChange": "Clients changed",
     "bulkRemoveGroups": "Groups removed from clients",
+    "bulkCreateCheckIns": "Check-in added to clients",
+    "bulkRemindOfForms": "Clients reminded of forms",
     "bulkSendMessage": "Message sent to clients",
     "changeCard": "Planned sets changed",
     "changeDetails": "Client changed",
     "changeNotePin": "Note pinned or unpinned",
     "clearLog": "Log of a workout item cleared",
+    "commentOnMedia": "Comment sent",
     "createProgramFromCalendar": "Program created from a calendar",
     "importProgram": "Program imported from a sheet",
     "delete": "Client deleted",
@@ -129,7 +132,10 @@ _EXCEPTIONS = {
     "saveAsTemplate": "Template created from a workout",
     "replaceExerciseOverride": "Shared exercise changed",
     "replaceScheduledExercise": "Exercise replaced in workouts",
+    "remindClient": "Client reminded of forms",
+    "remindOfForms": "Clients reminded of forms",
     "replyToClient": "Message sent",
+    "replyToResponse": "Message sent",
     "resendConfirmation": "Link to confirm an address sent",
     "restore": "Client restored",
     "saveOverride": "Shared exercise changed",
@@ -189,7 +195,7 @@ def _capitalize(text: str) -> str:
 _PATH = "/app/jobs"
 _SHOWN = 100
 _ENDS = {"done": "Done", "failed": "Not completed", "cancelled": "Cancelled"}
-_NOT_UNDOABLE = ("bulkDeleteCustomers", "bulkSendMessage")
+_NOT_UNDOABLE = ("bulkDeleteCustomers", "bulkSendMessage", "bulkRemindOfForms")
 
 _jobs = pages.below("/jobs")
 
@@ -214,33 +220,20 @@ def job_path(accepted: Accepted) -> str:
 _Failure = tuple[ObjectId | None, str, str]
 
 
-class _Changed(BulkResult):
-    """The result of an operation, whom it could not change, and the batch to undo; None if there is nothing to undo."""
-
-    failures: list[_Failure]
-    batchId: ObjectId | None
-
-
 def start_operation(
-    ctx: Context, operation: str, ids: list[ObjectId], arguments: Mapping[str, Any], *, title: str, return_url: str
-) -> web_pages.StreamedTask | web_pages.QueuedTask:
-    """Return the response to a form that changes clients: its progress, or if they are many the page of a job."""
+    ctx: Context, operation: str, ids: list[ObjectId], arguments: Mapping[str, Any], *, return_url: str
+) -> web_pages.QueuedTask:
+    """Return the response to a form that changes clients: the page of a job, which leads back to `return_url`."""
     ctx = replace(ctx, operation=operation)
-    if jobs.is_job(ctx, len(ids)):
 
-        async def begin(claim: Claim | None) -> str:
-            return job_path(await customer_bulk_jobs.begin(ctx, ids, arguments, claim))
+    async def begin(claim: Claim | None) -> str:
+        try:
+            accepted = await customer_bulk_jobs.begin_and_wait(ctx, ids, arguments, claim)
+        except NotFound as gone:  # what was chosen in the form, not the page
+            raise Conflict(gone.message, code=gone.code) from gone
+        return web_pages.list_url(job_path(accepted), {"next": return_url})()
 
-        return web_pages.QueuedTask(begin)
-
-    async def run(on_progress: OnProgress) -> _Changed:
-        selection: Selection = {"ids": ids, "dryRun": False}
-        run = Run(on_progress=on_progress)
-        result = await customer_bulk_jobs.run_operation(ctx, operation, selection, arguments, run)
-        batch_id = None if operation in _NOT_UNDOABLE else next(iter(ctx.change_ids), None)
-        return {**result, "failures": await _name_failures(ctx, result["failed"]), "batchId": batch_id}
-
-    return web_pages.StreamedTask("customers/bulk_progress.html", {"title": title}, len(ids), run, return_url)
+    return web_pages.QueuedTask(begin)
 
 
 @_jobs.get("", access=coach(CUSTOMERS.VIEW), template="customers/bulk_jobs.html")
@@ -251,19 +244,43 @@ async def bulk_jobs_page(ctx: Context) -> dict[str, Any]:
 
 
 @_jobs.get("/{bulkJobId}", access=coach(CUSTOMERS.VIEW), template="customers/bulk_job.html")
-async def bulk_job_page(ctx: Context, bulk_job_id: ObjectId) -> dict[str, Any]:
+async def bulk_job_page(ctx: Context, bulk_job_id: ObjectId, query: web_pages.ReturnTo) -> dict[str, Any]:
     """The progress of a job, and its result."""
     job = await jobs.get_complete(ctx, bulk_job_id, batch=True)
-    failed = (job["result"] or {}).get("failed", [])
+    result, work = job["result"] or {}, job["work"]
+    failed, skipped = result.get("failed", []), Counter(each["code"] for each in result.get("skipped", []))
     return {
         "job": job,
         "title": _name(job),
+        "outcome": _describe_outcome(job),
+        "skipped": [_SKIPPED[code].format(quantity(count, "client")) for code, count in skipped.items()],
         "may_control": jobs.may_control_batch(ctx, job),
-        "is_undoable": job["work"]["operation"] not in _NOT_UNDOABLE,
+        "is_undoable": work["operation"] not in _NOT_UNDOABLE or work.get("arguments", {}).get("deliverAt"),
         "is_unfinished": jobs.is_unfinished(job),
         "failures": await _name_failures(ctx, failed),
         "failed_count": len(failed),
+        "return_url": local_path(query["next"], "/app/customers"),
+        "next": query["next"] or "",
     }
+
+
+# What an operation has done with a client, if it has not changed the client.
+_DONE = {"bulkSendMessage": "written to", "bulkRemindOfForms": "reminded", "bulkDeleteCustomers": "deleted"}
+_SKIPPED = {
+    "NOTHING_OVERDUE": "{} without an overdue form, archived, away or ill.",
+    "REMINDED_TODAY": "{} reminded today already.",
+}
+
+
+def _describe_outcome(job: StoredJob) -> str:
+    """Return what a job has done, such as `5 of 40 clients changed`: those of whom anything has."""
+    result = job["result"] or {"ok": 0}
+    if job["kind"] == "undo":
+        return f"{quantity(result['ok'], 'record')} restored"
+    reported = result.get("results")
+    changed = result["ok"] if reported is None else sum(each["changed"] > 0 for each in reported)
+    part = "" if changed == job["total"] else f"{changed:,} of "
+    return f"{part}{quantity(job['total'], 'client')} {_DONE.get(job['work']['operation'], 'changed')}"
 
 
 async def _name_failures(ctx: Context, failed: Sequence[Mapping[str, Any]]) -> list[_Failure]:
@@ -275,7 +292,10 @@ async def _name_failures(ctx: Context, failed: Sequence[Mapping[str, Any]]) -> l
 
 
 def _name(job: StoredJob) -> str:
-    return "Undo of changes" if job["kind"] == "undo" else describe_operation(job["work"]["operation"])
+    if job["kind"] == "undo":
+        return "Undo of changes"
+    name = describe_operation(job["work"]["operation"])
+    return re.sub("([Cc]lient)s", r"\1", name) if job["total"] == 1 else name
 
 
 def _describe_state(job: StoredJob) -> str:
@@ -299,20 +319,11 @@ async def cancel_bulk_job(ctx: Context, bulk_job_id: ObjectId) -> web_pages.Redi
 
 
 @_jobs.post("/{bulkJobId}/undo", access=coach(CUSTOMERS.VIEW), on=bulk_job_page, request_class="bulk", idempotent=True)
-async def undo_bulk_job(ctx: Context, bulk_job_id: ObjectId) -> web_pages.Redirect:
+async def undo_bulk_job(ctx: Context, bulk_job_id: ObjectId, form: web_pages.ReturnTo) -> web_pages.Redirect:
     """Undo what a job has changed."""
     job = await jobs.get_complete(ctx, bulk_job_id, batch=True)
     result = await service.undo_or_begin_job(ctx, job["batchId"] if job["result"] else bulk_job_id)
-    return redirect_after_undo(result, f"{_PATH}/{bulk_job_id}")
-
-
-@_jobs.post(
-    "/batches/{changeId}/undo", access=coach(CUSTOMERS.VIEW), on=bulk_jobs_page, request_class="bulk", idempotent=True
-)
-async def undo_batch(ctx: Context, change_id: ObjectId, form: web_pages.ReturnTo) -> web_pages.Redirect:
-    """Undo what an operation has changed of many clients."""
-    result = await service.undo_or_begin_job(ctx, change_id)
-    return redirect_after_undo(result, local_path(form["next"], "/app/customers"))
+    return redirect_after_undo(result, local_path(form["next"], f"{_PATH}/{bulk_job_id}"))
 
 
 # --- The history of a client and of the company: what changed, by whom and through which interface, with Undo ---------

@@ -17,7 +17,7 @@ from coaching_service.core.fields import Default, take
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import MEDIA_TYPES
-from coaching_service.library import forms, metric_sets
+from coaching_service.library import forms, message_templates, metric_sets
 from coaching_service.library.exercises import models as exercise_models
 from coaching_service.library.exercises import service as customization
 from coaching_service.library.exercises import service as exercises
@@ -29,6 +29,7 @@ from coaching_service.training.templates.service import TemplateDetails, Templat
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.web import pages as web_pages
 from coaching_service.web.records import Records
+from coaching_service.web.views import exercise_picker
 from coaching_service.web.views.workout import WorkoutOwnerPages, declare_workout_pages
 from coaching_service.web.views.workout.cards import ItemsText, add_text
 
@@ -92,6 +93,7 @@ async def exercises_page(ctx: Context, query: _Search) -> dict[str, Any]:
     )
     return {
         "page": page,
+        "shown": [exercise_picker.describe_option(ctx, each, _exercises.path(each["_id"])) for each in page["docs"]],
         "query": query,
         "type_filters": _TYPE_FILTERS,
         "page_url": web_pages.list_url(_exercises.prefix, query),
@@ -104,10 +106,17 @@ async def new_exercise_page(_: Context) -> dict[str, Any]:
     return _form_options()
 
 
-@_exercises.create("/new", on=new_exercise_page)
-async def create_exercise(ctx: Context, form: _Exercise) -> web_pages.Redirect:
-    """Create an exercise of the company."""
+@_exercises.create(
+    "/new",
+    on=new_exercise_page,
+    form=MultipartBody("file", MEDIA_TYPES, _Exercise, size_limit="attachment", text_bytes=50_000),
+    file_optional=True,
+)
+async def create_exercise(ctx: Context, form: _Exercise, file: StoredFile | None) -> web_pages.Redirect:
+    """Create an exercise of the company, with a picture or video if there is one."""
     exercise = await exercises.create(ctx, cast("exercise_models.NewExercise", _to_input(form) | {"media": []}))
+    if file is not None:
+        await customization.add_media(ctx, exercise["_id"], file)
     return web_pages.Redirect(_exercises.path(exercise["_id"]), f"{exercise['name']} added to your library.")
 
 
@@ -294,6 +303,7 @@ _LABELS: dict[forms.QuestionType, str] = {
     "rating": "Rating from 1 to 10",
     "choice": "One of several options",
     "multi": "Any of several options",
+    "photo": "Photo",
 }
 
 
@@ -381,6 +391,38 @@ _forms.delete(forms.delete)
 
 
 # --- Workout templates: the list, new ones, and each one in the editor of the workouts of clients and programs --------
+
+
+_message_templates = Records(
+    pages,
+    "/settings/message-templates",
+    "messageTemplateId",
+    "message_template",
+    auth.coach(auth.CUSTOMERS.EDIT),
+    message_templates.get,
+    shown_as="template",
+)
+
+
+class _MessageTemplateUpdate(message_templates.NewMessageTemplate):
+    version: Annotated[int, validation.Version()]
+
+
+@_message_templates.list
+async def message_templates_page(ctx: Context) -> dict[str, Any]:
+    """The message templates, by name, with a form for a new one."""
+    return {"templates": await message_templates.list_all(ctx)}
+
+
+@_message_templates.create()
+async def create_message_template(ctx: Context, form: message_templates.NewMessageTemplate) -> web_pages.Redirect:
+    """Create a message template."""
+    template = await message_templates.create(ctx, form)
+    return web_pages.Redirect(_message_templates.prefix, f"{template['name']} created.")
+
+
+_message_templates.change(_MessageTemplateUpdate, message_templates.update, on=_message_templates.page())
+_message_templates.delete(message_templates.delete)
 
 
 _templates = Records(

@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import timedelta
-from typing import Annotated, Any, TypedDict
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Annotated, Any, TypeAlias, TypedDict
 
 from aiohttp import web
 from marshmallow import fields
 from marshmallow.validate import Range
 
+from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, FORMS, coach, customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.dates import at_local_time
+from coaching_service.core.errors import invalid_field
 from coaching_service.core.events import EventType
 from coaching_service.core.fields import Default
 from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
+from coaching_service.library import message_templates
+from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.people.changes import service
+from coaching_service.people.customers import bulk as customers_by_id
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.conversation import attachments
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.progress.conversation.models import Message, MessageText, NewMessage
+from coaching_service.progress.conversation.models import Message, MessageText, NewCoachMessage, find_wrong_time
+from coaching_service.progress.form_checks import service as form_checks
 from coaching_service.progress.form_requests import service as form_requests
-from coaching_service.progress.form_requests.models import FormRequest
+from coaching_service.progress.form_requests.service import FormRequest
 from coaching_service.progress.form_responses import service as form_responses
-from coaching_service.web.pages import Pages, PartQuery, Redirect, list_url
+from coaching_service.web.pages import Pages, PartQuery, QueuedTask, Redirect, list_url
 from coaching_service.web.views.customer_layout import customer_path, load_header
+from coaching_service.web.views.history import start_operation
 
 pages = Pages("")
 
@@ -36,8 +44,42 @@ _coach = pages.below("/app")
 _MESSAGES = "/customers/{customerId}/messages"
 _inbox = _coach.below("/inbox")
 _PAGE_SIZE = 30
-_CONVERSATIONS, _FORMS, _OVERDUE, _UPCOMING = 30, 20, 100, 10
+_CONVERSATIONS, _CHECKS, _FORMS, _OVERDUE, _UPCOMING = 30, 6, 20, 100, 10
 MESSAGE_FORM = MultipartBody("file", attachments.CONTENT_TYPES, MessageText, size_limit="attachment")
+# A local time as browsers send it; None to send a message at once.
+LocalTime: TypeAlias = Annotated[str | None, validation.Text(max_length=25)]
+
+
+class _CoachMessage(MessageText):
+    deliverAt: LocalTime
+
+
+_COACH_FORM = MultipartBody("file", attachments.CONTENT_TYPES, _CoachMessage, size_limit="attachment")
+
+
+def to_delivery_time(value: str | None, timezone: str) -> datetime | None:
+    """Return the time (UTC) of a local time of a form, if it has one. Raises InvalidFields."""
+    if value is None:
+        return None
+    try:
+        local = datetime.fromisoformat(value)
+    except ValueError:
+        raise invalid_field("deliverAt", "must be a date and a time", code="INVALID_TIME") from None
+    at = at_local_time(local.date(), f"{local:%H:%M}", timezone)
+    if (wrong := find_wrong_time(at)) is not None:
+        raise invalid_field("deliverAt", str(wrong), code=wrong.code)
+    return at
+
+
+async def load_templates(ctx: Context, template_id: ObjectId | None, customer_id: ObjectId | None) -> dict[str, Any]:
+    """Return the message templates, and the text of one for a client, or None: with the place of the name."""
+    if CUSTOMERS.EDIT not in ctx.caller.permissions:
+        return {}
+    templates = await message_templates.list_all(ctx)
+    text = next((each["text"] for each in templates if each["_id"] == template_id), "")
+    if text and customer_id is not None:
+        text = (await conversation.fill_in(ctx, text, [customer_id]))[customer_id]
+    return {"message_templates": templates, "template_text": text}
 
 
 class FileQuery(TypedDict):
@@ -46,18 +88,27 @@ class FileQuery(TypedDict):
     size: Annotated[str, fields.String(), Default("full")]
 
 
+class _ConversationQuery(PartQuery):
+    """A part of the conversation, and the template to begin a message with."""
+
+    templateId: ObjectId | None
+
+
 @_coach.get(_MESSAGES, access=coach(CUSTOMERS.VIEW), template="messages/conversation.html")
-async def messages_page(ctx: Context, customer_id: ObjectId, query: PartQuery) -> dict[str, Any]:
+async def messages_page(ctx: Context, customer_id: ObjectId, query: _ConversationQuery) -> dict[str, Any]:
     """The messages of a client, oldest first, with a form to write; the newest part follows what is written.
 
     Opening the newest marks all as read for the company, if the coach may change the client.
     """
-    customer, shown = await gather_reads(
-        ctx, load_header(ctx, customer_id), load_messages(ctx, customer_id, messages_path(customer_id), query)
+    customer, shown, templates = await gather_reads(
+        ctx,
+        load_header(ctx, customer_id),
+        load_messages(ctx, customer_id, messages_path(customer_id), query),
+        load_templates(ctx, query["templateId"], customer_id),
     )
     if shown["first_new"] and CUSTOMERS.EDIT in ctx.caller.permissions:
         await conversation.mark_read(ctx, customer_id)
-    return {**shown, "customer": customer}
+    return {**shown, **templates, "customer": customer}
 
 
 async def load_messages(ctx: Context, customer_id: ObjectId, path: str, query: PartQuery) -> dict[str, Any]:
@@ -85,18 +136,26 @@ def is_unread(message: Message, *, to_client: bool = False) -> bool:
 
 
 @_coach.post(
-    _MESSAGES, access=coach(CUSTOMERS.EDIT), locks="customer", form=MESSAGE_FORM, file_optional=True, on=messages_page
+    _MESSAGES, access=coach(CUSTOMERS.EDIT), locks="customer", form=_COACH_FORM, file_optional=True, on=messages_page
 )
-async def write_message(ctx: Context, customer_id: ObjectId, form: MessageText, file: StoredFile | None) -> Redirect:
-    """Send a message, with a file if one is chosen; what the client wrote before counts as read."""
+async def write_message(ctx: Context, customer_id: ObjectId, form: _CoachMessage, file: StoredFile | None) -> Redirect:
+    """Send a message, with a file if one is chosen, at once or later; what the client wrote before counts as read."""
+    timezone = await customers_by_id.get_timezone(ctx, customer_id)
+    deliver_at = to_delivery_time(form["deliverAt"], timezone)
     await conversation.mark_read(ctx, customer_id)
-    await send_message(ctx, customer_id, form, file)
-    return Redirect(messages_path(customer_id), "Message sent.")
+    await send_message(ctx, customer_id, form, file, deliver_at)
+    return Redirect(messages_path(customer_id), "Message sent." if deliver_at is None else "The message waits.")
 
 
-async def send_message(ctx: Context, customer_id: ObjectId, form: MessageText, file: StoredFile | None) -> None:
+async def send_message(
+    ctx: Context,
+    customer_id: ObjectId,
+    form: MessageText,
+    file: StoredFile | None,
+    deliver_at: datetime | None = None,
+) -> None:
     """Send a message of the caller in the conversation with a client, with a file if there is one."""
-    new: NewMessage = {"text": form["text"]}
+    new: NewCoachMessage = {"text": form["text"], "deliverAt": deliver_at}
     if file is not None:
         new["attachments"] = [(await attachments.add(ctx, customer_id, file))["_id"]]
     await conversation.create(ctx, customer_id, new)
@@ -117,7 +176,7 @@ async def delete_message(ctx: Context, customer_id: ObjectId, message_id: Object
     """Delete a message of the coach, or recall one of the coach's assistant that has not been sent."""
     message = await conversation.get(ctx, customer_id, message_id)
     await conversation.delete(ctx, customer_id, message_id)
-    done = "deleted" if message["deliverAt"] is None else "recalled"
+    done = "recalled" if message["deliverAt"] is not None and message["notDelivered"] is None else "deleted"
     return Redirect(messages_path(customer_id), f"Message {done}.")
 
 
@@ -134,11 +193,16 @@ class _InboxQuery(PartQuery):
 
 @_inbox.get("", access=coach(CUSTOMERS.VIEW), template="messages/inbox.html")
 async def inbox_page(ctx: Context, query: _InboxQuery) -> dict[str, Any]:
-    """The conversations with unread messages, or all of them; with the permission, the forms of clients."""
+    """The conversations with unread messages, or all, and form checks; with the permission, forms of clients."""
     unread, live_after = None if query["all"] else True, await service.find_position(ctx)
-    page = await conversation.list_conversations(ctx, unread=unread, limit=_CONVERSATIONS, after=query["after"])
+    page, checks = await gather_reads(
+        ctx,
+        conversation.list_conversations(ctx, unread=unread, limit=_CONVERSATIONS, after=query["after"]),
+        form_checks.list_received(ctx, limit=_CHECKS, customer_id=None, reviewed=False),
+    )
     return {
         "page": page,
+        "checks": checks,
         "shows_all": query["all"],
         "live_after": None if query["after"] else live_after,
         "next_url": list_url(_inbox.prefix, {"after": page["nextCursor"], "all": query["all"]})(),
@@ -156,10 +220,43 @@ async def _load_forms(ctx: Context) -> dict[str, Any]:
     )
     return {
         "responses": responses,
+        "photos": await form_checks.show_of_responses(ctx, [each["_id"] for each in responses["docs"]]),
         "overdue": _group_by_client(overdue),
         "counts_all": len(overdue) < _OVERDUE,
         "upcoming": upcoming,
     }
+
+
+class _ReminderForm(TypedDict):
+    """The client to remind; None: all."""
+
+    customerId: ObjectId | None
+
+
+@_inbox.post("/remind", access=coach(CUSTOMERS.EDIT, FORMS.VIEW), on=inbox_page, request_class="bulk", idempotent=True)
+async def remind_of_forms(ctx: Context, form: _ReminderForm) -> Redirect | QueuedTask:
+    """Remind a client of the forms without an answer, or all clients who have any."""
+    if (customer_id := form["customerId"]) is None:
+        ids = await customer_bulk.list_selected(ctx, {"filter": {"archived": False}, "dryRun": False})
+        return start_operation(ctx, "bulkRemindOfForms", ids, {}, return_url=_inbox.prefix)
+    return Redirect(f"{_inbox.prefix}#pending", await remind(ctx, customer_id))
+
+
+async def remind(ctx: Context, customer_id: ObjectId) -> str:
+    """Remind a client of the forms without an answer, and say so. Raises NotFound, Forbidden."""
+    customer = await customers.get_visible_reference(ctx, customer_id)
+    operation = await customer_bulk.remind_of_forms(ctx, None)
+    selection: customer_bulk.Selection = {"ids": [customer_id], "dryRun": False}
+    result = await customer_bulk.run_operation(ctx, selection, operation, customer_bulk.Run())
+    skipped = result.get("skipped", [])
+    return _REMINDED[skipped[0]["code"] if skipped else ""].format(customer["name"])
+
+
+_REMINDED: Mapping[str, str] = {
+    "": "{} is reminded.",
+    "REMINDED_TODAY": "{} has been reminded today already.",
+    "NOTHING_OVERDUE": "{} has no overdue form, or does not train today.",
+}
 
 
 def _group_by_client(overdue: Sequence[FormRequest]) -> list[list[FormRequest]]:

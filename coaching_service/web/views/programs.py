@@ -47,14 +47,14 @@ from coaching_service.training.schedule.schemas import ProgramRange
 from coaching_service.training.set_text.planned import write_planned
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
-from coaching_service.training.workouts.items.descriptions import ItemDescription, describe_item
+from coaching_service.training.workouts.items.descriptions import ListedItem, describe_items
 from coaching_service.training.workouts.items.totals import planned_exercise_ids
 from coaching_service.web import pages as web_pages
 from coaching_service.web.formatting import document_options, name_options, quantity
 from coaching_service.web.records import Records
 from coaching_service.web.views import customer_calendar
 from coaching_service.web.views.customer_layout import week_path
-from coaching_service.web.views.transfer import NameRows, changed_answers, search_exercises, show_name
+from coaching_service.web.views.transfer import NameRows, changed_answers, show_name
 from coaching_service.web.views.workout import WorkoutOwnerPages, cards, declare_workout_pages
 
 pages = Records(
@@ -159,7 +159,7 @@ class _BlockTile(TypedDict):
     _id: ObjectId
     name: str
     isRest: bool
-    descriptions: list[ItemDescription]
+    descriptions: list[ListedItem]
 
 
 def _group_by_week(blocks: Sequence[Block], unit: str) -> dict[int, list[tuple[int, list[_BlockTile]]]]:
@@ -170,7 +170,7 @@ def _group_by_week(blocks: Sequence[Block], unit: str) -> dict[int, list[tuple[i
             "_id": block["_id"],
             "name": block["name"],
             "isRest": block["isRest"],
-            "descriptions": [describe_item(item, unit) for item in block["items"]],
+            "descriptions": describe_items(block["items"], unit),
         }
         tiles.setdefault(block["day"] or 1, []).append(tile)
     weeks = sorted({(day - 1) // 7 for day in tiles})
@@ -407,12 +407,6 @@ class _ProgramForm(TypedDict):
 async def sheet_page(ctx: Context) -> dict[str, Any]:
     """A form for a file or a table, and with one what it would become."""
     return {"preview": None, "unit": ctx.caller.company.load_unit}
-
-
-@_sheets.get("/exercises", access=coach(PROGRAMS.CREATE), template="imports/exercises.html")
-async def sheet_exercises_page(ctx: Context, query: web_pages.KeywordQuery) -> dict[str, Any]:
-    """The exercises that a name in the sheet may mean."""
-    return {"layout": "layout.html", "query": query, "exercises": await search_exercises(ctx, query)}
 
 
 @_sheets.post(

@@ -170,14 +170,8 @@ _KINDS = {"drop": "drop set", "failure": "to failure"}
 
 
 def describe_logged_set(logged: CustomerSet, unit: str) -> str:
-    """Describe a logged set, such as `8, 60 kg` or, if it was not completed, `4, 60 kg (not completed)`."""
-    parts = [
-        descriptions.format_number(logged["reps"]),
-        descriptions.format_number(logged["seconds"], "s"),
-        descriptions.format_number(logged["meters"], "m"),
-        descriptions.format_number(logged["load"], unit),
-    ]
-    amounts = ", ".join(part for part in parts if part)
+    """Describe a logged set, such as `8 x 60 kg` or, if it was not completed, `4 x 60 kg (not completed)`."""
+    amounts = descriptions.describe_done(logged, unit)
     if logged["isCompleted"]:
         return amounts or "done"
     return f"{amounts} ({_NOT_COMPLETED})" if amounts else _NOT_COMPLETED
@@ -204,6 +198,8 @@ def _form_answers(item: item_models.FormItem) -> Iterator[tuple[str, str]]:
         return
     answers = {answer["questionId"]: answer["value"] for answer in item["answers"]}
     for question in item["form"]["questions"]:
+        if question["type"] == "photo":  # its pictures are shown with those of the item
+            continue
         unit = "of 10" if question["type"] == "rating" else ""
         yield question["label"], describe_answer(answers.get(question["_id"]), unit)
 
@@ -290,24 +286,16 @@ class DoneSet(TypedDict):
 
 
 def describe_set(done: CustomerSet, unit: str) -> DoneSet:
-    """Describe a set that was logged, such as `60 kg x 8`; loads are in `unit`."""
+    """Describe a set that was logged, such as `8 x 60 kg`; loads are in `unit`."""
     effort = [
         *describe_kind(done),
         *([f"RPE {formatting.format_number(done['rpe'])}"] if done["rpe"] is not None else []),
         *([f"{formatting.format_number(done['rir'])} in reserve"] if done["rir"] is not None else []),
     ]
-    return {"amount": _amount(done, unit), "effort": ", ".join(effort), "isCompleted": done["isCompleted"]}
-
-
-def _amount(done: CustomerSet, unit: str) -> str:
-    load = formatting.format_number(done["load"], unit) if done["load"] else ""
-    if load and done["reps"] is not None:
-        parts = [f"{load} × {done['reps']}"]
-    else:
-        parts = [load, formatting.quantity(done["reps"], "rep") if done["reps"] is not None else ""]
-    parts.append(formatting.format_duration(done["seconds"]) if done["seconds"] is not None else "")
-    parts.append(formatting.format_number(done["meters"], "m") if done["meters"] is not None else "")
-    return ", ".join(part for part in parts if part) or ("Done" if done["isCompleted"] else "Not done")
+    amount = descriptions.describe_done(done, unit) or ("Done" if done["isCompleted"] else "Not done")
+    if done["reps"] is not None and amount == descriptions.format_number(done["reps"]):
+        amount = formatting.quantity(done["reps"], "rep")
+    return {"amount": amount, "effort": ", ".join(effort), "isCompleted": done["isCompleted"]}
 
 
 def describe_records(records: Iterable[PersonalRecord]) -> list[NamedRecord]:

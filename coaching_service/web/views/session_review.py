@@ -18,6 +18,7 @@ from coaching_service.people.customers.models import ReasonType
 from coaching_service.progress.attention import service as attention
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import MessageSubjectInput
+from coaching_service.progress.form_checks import service as form_checks
 from coaching_service.progress.logs import service
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
@@ -25,8 +26,10 @@ from coaching_service.training.workouts.blocks.service import ClientCalendar, pr
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.descriptions import (
     EFFORT_FIELDS,
-    describe_item,
+    ListedItem,
+    describe_items,
     format_number,
+    format_seconds,
 )
 from coaching_service.training.workouts.items.models import CircuitExercise, CircuitItem, ExerciseItem, WorkItem
 from coaching_service.training.workouts.reports.blocks import Status
@@ -99,7 +102,8 @@ def _amounts(planned: PlannedSet, logged: CustomerSet, unit: str, *, is_assisted
     )
     for value, bounds, of_value in amounts:
         if (by := _outside(value, bounds)) is not None:
-            yield {"kind": "less" if by < 0 else "more", "text": f"{format_number(abs(by), of_value)} {_word(by)}"}
+            amount = format_seconds(abs(by)) if of_value == "s" else format_number(abs(by), of_value)
+            yield {"kind": "less" if by < 0 else "more", "text": f"{amount} {_word(by)}"}
     if (by := _outside(logged["load"], (load, load))) is not None:
         text = f"{format_number(abs(by), unit)} {_word(by)}{' assistance' if is_assisted else ''}"
         yield {"kind": "less" if (by < 0) != is_assisted else "more", "text": text}
@@ -165,6 +169,8 @@ class ReviewedItem(TypedDict):
 
     _id: ObjectId
     title: str
+    label: str
+    bracket: str
     state: ItemState
     lines: list[str]
     hasSets: bool
@@ -174,11 +180,13 @@ class ReviewedItem(TypedDict):
 
 def review_items(block: Block, unit: str) -> list[ReviewedItem]:
     """Return the items of a client's workout; loads are in `unit`. `lastTime` is shown where the items have it."""
-    return [_review(item, unit) for item in block["items"]]
+    return [
+        _review(item, described, unit)
+        for item, described in zip(block["items"], describe_items(block["items"], unit), strict=True)
+    ]
 
 
-def _review(item: WorkItem, unit: str) -> ReviewedItem:
-    described = describe_item(item, unit)
+def _review(item: WorkItem, described: ListedItem, unit: str) -> ReviewedItem:
     tables: list[ReviewTable] = []
     if item["type"] == "EXERCISE":
         tables = [_exercise_table(item, unit)]
@@ -187,6 +195,8 @@ def _review(item: WorkItem, unit: str) -> ReviewedItem:
     return {
         "_id": item["_id"],
         "title": described["title"],
+        "label": described["label"],
+        "bracket": described["bracket"],
         "state": _state_of(item),
         "lines": [line for line in described["lines"] if line],
         "hasSets": any(row["done"] for table in tables for row in table["rows"]),
@@ -288,6 +298,9 @@ async def session_review_page(ctx: Context, customer_id: ObjectId, block_id: Obj
         _find_next(ctx, customer_id, block_id),
         availability.get_absences(ctx, [customer_id], day, day),
     )
+    with_media = [item["_id"] for item in block["items"] if item.get("mediaCount")]
+    may_answer = CUSTOMERS.EDIT in ctx.caller.permissions
+    media = await form_checks.show_of_items(ctx, customer_id, with_media, seen=may_answer) if with_media else {}
     unit = ctx.caller.company.load_unit
     reviewed = review_items(block, unit)
     status = _status_of(block, ctx.caller.today(customer["timezone"]), is_away=day in absences[customer_id])
@@ -302,6 +315,7 @@ async def session_review_page(ctx: Context, customer_id: ObjectId, block_id: Obj
         "status": status,
         "is_logged": status in ("done", "part"),
         "items": reviewed,
+        "media": media,
         "item_options": [(str(item["_id"]), item["title"]) for item in reviewed],
         "completion": _measure(block, reviewed),
         "unit": unit,

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
+from functools import partial
 from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict, cast
 
 from marshmallow import Schema
 
 from coaching_service.core.auth import (
     ACTIONS,
+    ALL_PERMISSIONS,
     AREAS,
+    WEBHOOKS,
     Access,
     coach,
     customer,
     even_while_converting,
-    owner,
     owner_session,
     public,
     session_only,
@@ -42,14 +44,15 @@ from coaching_service.people.push import keys as push_keys
 from coaching_service.people.push import sending
 from coaching_service.people.push import service as push
 from coaching_service.people.push.models import NewPushSubscription
-from coaching_service.people.sessions import passwords
+from coaching_service.people.second_factor import service as second_factor
+from coaching_service.people.sessions import own_second_factor, passwords
 from coaching_service.people.sessions.models import PasswordChange
 from coaching_service.people.team import service as team
 from coaching_service.people.webhooks import service as deliveries
 from coaching_service.people.webhooks import service as webhooks
-from coaching_service.people.webhooks.service import DeliveryQuery, NewWebhook, WebhookFields
+from coaching_service.people.webhooks.models import DeliveryQuery, NewWebhook, WebhookFields
 from coaching_service.web.formatting import describe_device
-from coaching_service.web.pages import Pages, Redirect, Render, list_url
+from coaching_service.web.pages import ConfirmedAction, Pages, Redirect, Render, list_url
 from coaching_service.web.records import Records
 from coaching_service.web.views.sign_in import describe_api_keys
 
@@ -190,7 +193,8 @@ class _EmployeeForm(team.CoachName):
 @_team.get("", access=owner_session(), template="settings/team.html")
 async def team_page(ctx: Context) -> dict[str, Any]:
     """The owner and the employees."""
-    return {"coaches": await team.list_coaches(ctx), **_PERMISSION_GRID}
+    coaches, holders = await gather_reads(ctx, team.list_coaches(ctx), second_factor.list_holders(ctx))
+    return {"coaches": coaches, "holders": holders, **_PERMISSION_GRID}
 
 
 @_team.get("/new", access=owner_session(), template="settings/employee.html")
@@ -221,6 +225,17 @@ async def _count_clients(ctx: Context, employee_id: ObjectId) -> dict[str, int]:
     return {"client_count": assigned["totalDocs"]}
 
 
+@_team.each.confirm(
+    "/reset-second-factor", access=owner_session(), template="settings/reset_second_factor.html", deletes=True
+)
+async def reset_second_factor(ctx: Context, employee_id: ObjectId) -> ConfirmedAction:
+    """Remove the second factor of an employee who has lost it."""
+    employee = await team.get_employee(ctx, employee_id)
+    done = Redirect(_team.prefix, f"{employee['name']} can sign in with the password alone.")
+    act = partial(own_second_factor.reset_of_employee, ctx, employee_id)
+    return ConfirmedAction({"employee": employee}, act, done)
+
+
 _team.delete(team.delete_employee, variables=_count_clients, done="{} removed.")
 
 
@@ -232,6 +247,7 @@ _ONE_MILLISECOND = timedelta(milliseconds=1)
 
 class _NewKey(TypedDict):
     name: str
+    actsAsCompany: Annotated[bool, Default(False)]
     readOnly: Annotated[bool, Default(False)]
     permissions: Annotated[list[str], team.Permissions(), Default(list)]
     expires: Annotated[str | None, Date()]
@@ -282,23 +298,31 @@ async def create_api_key(ctx: Context, form: _NewKey) -> Render:
         raise invalid_field("permissions", "must be among your own", code="PERMISSION_NOT_HELD")
     restrictions: ApiKeyRestrictions = {
         "readOnly": form["readOnly"],
-        "permissions": form["permissions"] or None,
+        "permissions": None if form["actsAsCompany"] else form["permissions"] or None,
         "expiresAt": _end_of_day(ctx, form["expires"]) if form["expires"] else None,
         "outreach": form["outreach"],
         "confirmInChat": form["confirmInChat"],
         "mcpOnly": form["mcpOnly"],
     }
-    key = await api_keys.create(ctx, form["name"], restrictions)
+    if form["actsAsCompany"]:
+        held = form["permissions"] or sorted(ALL_PERMISSIONS)
+        key = await api_keys.create(ctx, form["name"], restrictions, acts_as="company", permissions=held)
+    else:
+        key = await api_keys.create(ctx, form["name"], restrictions)
     repeat_notice = f"{key['name']} has already been created. Select Show to see its secret."
-    return Render({"revealed_key": {"name": key["name"], "secret": key["key"], "isNew": True}}, repeat_notice)
+    return Render({"revealed_key": _revealed(key, key["key"], is_new=True)}, repeat_notice)
 
 
 @_api_keys.post("/{keyId}/reveal", access=session_only(), on=api_keys_page)
 async def reveal_api_key(ctx: Context, key_id: ObjectId) -> Render:
     """Show a key's secret again, which is recorded in the audit log."""
     key = await _get_key(ctx, key_id)
-    revealed_key = {"name": key["name"], "secret": await api_keys.reveal(ctx, key_id), "isNew": False}
+    revealed_key = _revealed(key, await api_keys.reveal(ctx, key_id), is_new=False)
     return Render({"revealed_key": revealed_key}, "Select Show to see the secret again.")
+
+
+def _revealed(key: ApiKey, secret: str, *, is_new: bool) -> dict[str, Any]:
+    return {"name": key["name"], "secret": secret, "isNew": is_new, "isOfCompany": key["actsAs"] == "company"}
 
 
 def _end_of_day(ctx: Context, day: str) -> datetime:
@@ -315,7 +339,7 @@ def _end_of_day(ctx: Context, day: str) -> datetime:
 # --- Settings: webhooks and their deliveries --------------------------------------------------------------------------
 
 
-_webhooks = Records(pages, "/app/settings/webhooks", "webhookId", "webhook", owner(), webhooks.get)
+_webhooks = Records(pages, "/app/settings/webhooks", "webhookId", "webhook", coach(WEBHOOKS), webhooks.get)
 _PAGE_SIZE = 20
 _STATUSES = (("", "All"), ("succeeded", "Succeeded"), ("pending", "Pending"), ("failed", "Failed"))
 # Why an attempt had no response, in words.
@@ -347,15 +371,15 @@ async def webhooks_page(ctx: Context) -> dict[str, Any]:
     }
 
 
-@_webhooks.create(form=input_of(NewWebhook)(exclude=("isActive",)))
+@_webhooks.create(form=input_of(NewWebhook)(exclude=("isActive", "allCompanies")))
 async def create_webhook(ctx: Context, form: NewWebhook) -> Render:
     """Create a webhook and show its secret."""
-    created = await webhooks.create(ctx, {**form, "isActive": True})
+    created = await webhooks.create(ctx, {**form, "isActive": True, "allCompanies": False})
     repeat_notice = "The webhook has already been created. Its secret is not shown again; you can rotate it."
     return Render({"created": created}, repeat_notice)
 
 
-@_webhooks.each.get("", access=owner(), query=query_of(DeliveryQuery)(), template="settings/webhook.html")
+@_webhooks.each.get("", access=coach(WEBHOOKS), query=query_of(DeliveryQuery)(), template="settings/webhook.html")
 async def webhook_page(ctx: Context, webhook_id: ObjectId, query: DeliveryQuery) -> dict[str, Any]:
     """A webhook and its deliveries."""
     webhook, page = await gather_reads(
@@ -386,21 +410,21 @@ _webhooks.change(_WebhookForm, webhooks.update, on=webhook_page)
 _webhooks.delete(webhooks.delete, done="Webhook deleted. Nothing is sent to it any more.")
 
 
-@_webhooks.each.post("/test", access=owner(), on=webhook_page)
+@_webhooks.each.post("/test", access=coach(WEBHOOKS), on=webhook_page)
 async def send_webhook_test(ctx: Context, webhook_id: ObjectId) -> Redirect:
     """Send a test event."""
     await deliveries.send_test(ctx, webhook_id)
     return Redirect(_webhooks.path(webhook_id), "The test event is being sent. Reload the page to see the result.")
 
 
-@_webhooks.each.post("/rotate-secret", access=owner(), on=webhook_page)
+@_webhooks.each.post("/rotate-secret", access=coach(WEBHOOKS), on=webhook_page)
 async def rotate_webhook_secret(ctx: Context, webhook_id: ObjectId) -> Render:
     """Replace the secret and show the new one."""
     rotated = await webhooks.rotate_secret(ctx, webhook_id)
     return Render({"new_secret": rotated["secret"]}, "The secret has already been rotated. It is not shown again.")
 
 
-@_webhooks.each.post("/deliveries/{deliveryId}/redeliver", access=owner(), on=webhook_page)
+@_webhooks.each.post("/deliveries/{deliveryId}/redeliver", access=coach(WEBHOOKS), on=webhook_page)
 async def redeliver_webhook_event(ctx: Context, webhook_id: ObjectId, delivery_id: ObjectId) -> Redirect:
     """Send a delivery again."""
     await deliveries.redeliver(ctx, webhook_id, delivery_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from typing import Annotated, Any, TypedDict
 from urllib.parse import urlencode
 
@@ -11,16 +12,21 @@ from marshmallow import fields
 from coaching_service.core import auth
 from coaching_service.core.database.context import Context
 from coaching_service.core.dates import TIMEZONES
+from coaching_service.core.errors import SecondFactorRequired, SignInRejected
 from coaching_service.core.fields import Default
+from coaching_service.core.http.responses import Download
 from coaching_service.core.validation import Text, Timezone
 from coaching_service.people import own_profile
 from coaching_service.people.customer_access import service as customer_access
-from coaching_service.people.customer_access.models import DeclineLink, DeclinePage, FirstAccess
+from coaching_service.people.customer_access.service import DeclineLink, DeclinePage, FirstAccess
+from coaching_service.people.notifications import COMPANY
+from coaching_service.people.second_factor import passkeys
 from coaching_service.people.sessions import models as session_models
-from coaching_service.people.sessions import passwords, service, web_sessions
+from coaching_service.people.sessions import passwords, provider_accounts, service, web_sessions
 from coaching_service.people.sessions import service as sessions
-from coaching_service.web import browser_sessions
-from coaching_service.web.pages import Pages, Redirect
+from coaching_service.people.sessions.web_sessions import StartedSession
+from coaching_service.web import browser_sessions, static_files
+from coaching_service.web.pages import Pages, Redirect, Render
 from coaching_service.web.rendering import CLIENT_LAYOUT
 
 pages = Pages("")
@@ -30,6 +36,7 @@ _coach = pages.below("/app")
 
 class _Next(TypedDict):
     next: Annotated[str | None, Text(max_length=4000)]
+    again: Annotated[bool, Default(False)]
 
 
 class TokenQuery(TypedDict):
@@ -44,26 +51,75 @@ class _SignUp(session_models.SignUp):
 
 @_coach.get("/sign-in", access=auth.public(), template="sign_in/sign_in.html")
 async def sign_in_page(ctx: Context, query: _Next) -> dict[str, Any] | Redirect:
-    """The sign-in page of coaches and clients; a signed-in user is redirected."""
-    if ctx.principal is not None:
+    """The sign-in page of coaches and clients; a signed-in user is redirected, unless to sign in again."""
+    if ctx.principal is not None and not query["again"]:
         return Redirect(browser_sessions.landing_path("coach" if ctx.principal.is_coach else "customer", query["next"]))
     next_path = browser_sessions.local_path(query["next"])
     is_for_client = browser_sessions.is_client_path(next_path)
     look = {"layout": CLIENT_LAYOUT} if is_for_client else {}
-    return {"next": next_path, "registration": ctx.services.registration, "is_for_client": is_for_client, **look}
+    again = {"again": "true"} if query["again"] else {}
+    following = urlencode({**again, **({"next": next_path} if next_path != "/app" else {})})
+    return {
+        "next": next_path,
+        "query": f"?{following}" if following else "",
+        "is_again": query["again"],
+        "challenge": None,
+        "methods": None,
+        "provider": ctx.services.open_id.registration.name if ctx.services.open_id else None,
+        "has_passkeys": passkeys.relying_party(ctx.services) is not None,
+        "registration": ctx.services.registration,
+        "is_for_client": is_for_client,
+        **look,
+    }
 
 
 @_coach.post("/sign-in", access=auth.public(), on=sign_in_page, request_class="unlimited", with_request=True)
-async def sign_in(ctx: Context, query: _Next, form: session_models.Credentials, request: web.Request) -> Redirect:
-    """Sign in, with the same limits on attempts as REST; a client lands on /train, a coach on /app."""
-    session = await web_sessions.sign_in(
-        ctx,
-        form["email"],
-        form["password"],
-        browser_sessions.device_of(request),
-        browser_sessions.device_tokens_of(ctx.services, request),
-    )
-    return Redirect(browser_sessions.landing_path(session.kind, query["next"]), session=session)
+async def sign_in(
+    ctx: Context, query: _Next, form: session_models.Credentials, request: web.Request
+) -> Redirect | Render:
+    """Sign in, with the same limits on attempts as REST; a client lands on /train, a coach on /app.
+
+    A user with a second factor is asked for it.
+    """
+    try:
+        session = await web_sessions.sign_in(
+            ctx,
+            form["email"],
+            form["password"],
+            ctx.device,
+            browser_sessions.device_tokens_of(ctx.services, request),
+        )
+    except SecondFactorRequired as required:
+        return Render(required.details, "Sign in again.")
+    return await _land(ctx, query, session, request)
+
+
+@_coach.post(
+    "/sign-in/second-factor", access=auth.public(), on=sign_in_page, request_class="unlimited", with_request=True
+)
+async def answer_challenge(
+    ctx: Context, query: _Next, form: browser_sessions.CodeForm, request: web.Request
+) -> Redirect:
+    """Confirm a sign-in with a code of the application, a recovery code or a passkey; or sign in with a passkey."""
+    try:
+        session = await browser_sessions.answer_challenge(ctx, form, ctx.device)
+    except SignInRejected as rejected:
+        if rejected.code != "CHALLENGE_REJECTED":
+            raise
+        again = f"?{urlencode({'next': query['next']})}" if query["next"] else ""
+        return Redirect(f"/app/sign-in{again}", "That took too long. Sign in again.")
+    return await _land(ctx, query, session, request)
+
+
+async def _land(ctx: Context, query: _Next, session: StartedSession, request: web.Request) -> Redirect:
+    """Return where a user goes after signing in, whose account at the provider is linked if it waits for that."""
+    path = browser_sessions.landing_path(session.kind, query["next"])
+    linkable = browser_sessions.provider_state_of(ctx.services, request)
+    user = await web_sessions.find_principal(ctx.services, session.token) if linkable else None
+    if user is None or not await provider_accounts.link(ctx.acting_as(user), linkable):
+        return Redirect(path, session=session, provider_state="" if linkable else None)
+    name = ctx.services.open_id.registration.name if ctx.services.open_id else ""
+    return Redirect(path, f"Connected. Next time {name} alone signs you in.", session=session, provider_state="")
 
 
 @_coach.get("/sign-up", access=auth.public(), template="sign_in/sign_up.html")
@@ -137,7 +193,9 @@ def declare_password_reset(of: Pages, sign_in_path: str) -> None:
     @of.get("/reset-password", access=auth.public(), query=TokenQuery, template="sign_in/reset_password.html")
     async def reset_password_page(ctx: Context, query: TokenQuery) -> dict[str, Any]:
         """The page to choose a new password."""
-        return {"token": query["token"], "api_keys": await passwords.count_api_keys(ctx, query["token"])}
+        user, api_keys = await passwords.find_user(ctx, query["token"])
+        known = {"company_name": user.company.name} if user else {}
+        return {"token": query["token"], "api_keys": api_keys, **known}
 
     @of.post(
         "/reset-password",
@@ -194,6 +252,24 @@ async def home(ctx: Context) -> Redirect:
 _client = pages.below("/train")
 
 
+class _ManifestQuery(TypedDict):
+    """The company that the page of a visitor knows, sealed."""
+
+    company: Annotated[str, Text(max_length=2000), Default("")]
+
+
+@_client.get("/manifest.webmanifest", access=auth.public(), template="")
+async def manifest(ctx: Context, query: _ManifestQuery) -> Download:
+    """The web application manifest, with the name of the company of the client, or of the link that was opened."""
+    known = ctx.services.vault.open_value(COMPANY, query["company"])
+    content = static_files.create_manifest(ctx.principal.company.name if ctx.principal else known or "Training")
+
+    async def read(start: int, end: int) -> AsyncGenerator[bytes, None]:
+        yield content[start:end]
+
+    return Download("application/manifest+json", "train.webmanifest", read, len(content), inline=True)
+
+
 class _FirstAccessForm(FirstAccess):
     timezone: Annotated[str | None, fields.String()]  # the browser's, which is ignored if it is unknown here
 
@@ -201,21 +277,23 @@ class _FirstAccessForm(FirstAccess):
 @_client.get("/first-access", access=auth.public(), template="train/first_access.html")
 async def first_access_page(ctx: Context, query: TokenQuery) -> dict[str, Any] | Redirect:
     """The page where an invited client chooses a password; a used link opens the application if it can."""
-    is_valid = await customer_access.is_token_valid(ctx, query["token"])
-    if not is_valid and ctx.principal is not None:
+    client = await customer_access.find_invited(ctx, query["token"])
+    if client is None and ctx.principal is not None:
         return Redirect(browser_sessions.home_of(ctx.principal))
-    return {"token": query["token"], "is_valid": is_valid}
+    known = {"company_name": client.company.name} if client else {}
+    return {"token": query["token"], "is_valid": client is not None, **known}
 
 
-@_client.post("/first-access", access=auth.public(), on=first_access_page, request_class="unlimited", with_request=True)
-async def first_access(ctx: Context, form: _FirstAccessForm, request: web.Request) -> Redirect:
+@_client.post("/first-access", access=auth.public(), on=first_access_page, request_class="unlimited")
+async def first_access(ctx: Context, form: _FirstAccessForm) -> Redirect:
     """Set the client's password and sign the client in; without a time zone the client gets the browser's."""
-    client_ctx = await customer_access.choose_password(ctx, form["token"], form["password"], form.get("email"))
+    try:
+        client_ctx = await customer_access.choose_password(ctx, form["token"], form["password"], form.get("email"))
+    except SecondFactorRequired:
+        return Redirect("/app/sign-in?next=/train", "Your password is set. Sign in with it.")
     if client_ctx.caller.timezone is None and form["timezone"] in TIMEZONES:
         await own_profile.update(client_ctx, {"timezone": form["timezone"]})
-    session = await web_sessions.start_for_customer(
-        client_ctx, client_ctx.caller.id, browser_sessions.device_of(request)
-    )
+    session = await web_sessions.start_for_customer(client_ctx, client_ctx.caller.id, ctx.device)
     return Redirect("/train", f"Welcome, {client_ctx.caller.name}.", session=session)
 
 

@@ -30,8 +30,6 @@ from coaching_service.integrations.history_files.values import DateOrder, Decima
 from coaching_service.integrations.history_import import models as history_import_models
 from coaching_service.integrations.history_import import undoing
 from coaching_service.integrations.history_import.answers import by_name
-from coaching_service.library.exercises.models import Exercise
-from coaching_service.library.exercises.service import suggest_exercises
 from coaching_service.library.imported_names.models import CREATE, SKIP, NameInFile, read_answers
 from coaching_service.people import jobs
 from coaching_service.people.account import service as account
@@ -42,7 +40,7 @@ from coaching_service.people.customers.service import distinct_names
 from coaching_service.people.jobs import JobError, StoredJob
 from coaching_service.progress import own_today
 from coaching_service.web.formatting import SOURCES, name_options, quantity
-from coaching_service.web.pages import KeywordQuery, Pages, Redirect
+from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_layout import workout_path
 
 pages = Pages("")
@@ -321,7 +319,6 @@ def _sentence(error: JobError) -> str:
 
 _LONGEST_NAME = 500
 _MAX_ROWS = 1_000  # as many as the numbers of rows in forms tell apart
-_SUGGESTIONS = 12
 
 
 class NameRow(TypedDict):
@@ -383,11 +380,6 @@ def changed_answers(names: Sequence[NameInFile], rows: Sequence[NameRow]) -> Map
     """Return the answers about names: what was proposed and not changed is none, which would be remembered."""
     proposed = {each["name"]: chosen_answer(each) for each in names}
     return _by_name([row for row in rows if proposed.get(row["name"]) != row["answer"]])
-
-
-async def search_exercises(ctx: Context, query: KeywordQuery) -> Sequence[Exercise]:
-    """Return the exercises that match what was typed."""
-    return await suggest_exercises(ctx, query["keywords"], _SUGGESTIONS)
 
 
 def _columns_of(rows: Sequence[ColumnRow]) -> Mapping[str, str]:
@@ -632,13 +624,6 @@ async def download_import_report(ctx: Context, job_id: ObjectId) -> Download:
     return report(await jobs.get_complete(ctx, job_id))
 
 
-@_import.get("/{jobId}/exercises", access=coach(CUSTOMERS.EDIT), template="imports/exercises.html")
-async def import_exercises_page(ctx: Context, job_id: ObjectId, query: KeywordQuery) -> dict[str, Any]:
-    """The exercises that a name in the file may mean."""
-    await jobs.get_complete(ctx, job_id)
-    return {"layout": "layout.html", "query": query, "exercises": await search_exercises(ctx, query)}
-
-
 async def _list_clients(ctx: Context) -> list[tuple[str, str]]:
     names = distinct_names(await customers.list_identities(ctx))
     return name_options(names)[:_MOST_CLIENTS]
@@ -703,10 +688,3 @@ async def undo_own_import(ctx: Context, import_id: ObjectId) -> Redirect:
 async def download_own_report(ctx: Context, import_id: ObjectId) -> Download:
     """Download the rows that were not imported, and why."""
     return report(await jobs.get_complete(ctx, import_id))
-
-
-@_own_import.get("/{importId}/exercises", access=customer(), template="imports/exercises.html")
-async def own_import_exercises_page(ctx: Context, import_id: ObjectId, query: KeywordQuery) -> dict[str, Any]:
-    """The exercises that a name in the file may mean."""
-    await jobs.get(ctx, import_id)
-    return {"layout": "train/layout.html", "query": query, "exercises": await search_exercises(ctx, query)}

@@ -25,7 +25,12 @@ _IDENTIFIER = re.compile("[0-9a-f]{24}")
 
 @schemathesis.hook
 def before_call(context: schemathesis.HookContext, case: schemathesis.Case, kwargs: dict[str, Any]) -> None:
-    """In two of three requests, replace generated identifiers by those of stored documents, unless it deletes them."""
+    """Replace generated identifiers by those of stored documents in two of three requests, unless it deletes them.
+
+    Without `fields`, which leaves out fields that are required otherwise: the document says so in words only.
+    """
+    if case.query:
+        case.query.pop("fields", None)
     is_stateful = case.meta is not None and case.meta.phase.name == "stateful"
     if is_stateful or case.method == "DELETE":
         return

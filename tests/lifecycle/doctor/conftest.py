@@ -13,9 +13,10 @@ from tests.support.doctor import Restored, check, findings_of, open_company, ope
 
 @pytest.fixture(scope="package")
 async def ctx(settings: Settings) -> AsyncIterator[Context]:
-    """The owner of the demo company, on a database of its own with numbered changes."""
+    """The owner of the demo company, on a database of its own with numbered changes; clean again after all tests."""
     async with open_demo(settings, "doctor") as demo:
         yield demo
+        assert findings_of(await check(demo.services)) == []
 
 
 @pytest.fixture
@@ -27,8 +28,7 @@ async def new_ctx(settings: Settings) -> AsyncIterator[Context]:
 
 @pytest.fixture
 async def restored(ctx: Context) -> AsyncIterator[Restored]:
-    """Changes that are undone, and leave the database clean."""
+    """Changes that are undone."""
     instance = Restored(ctx)
     yield instance
     await instance.restore()
-    assert findings_of(await check(ctx.services)) == []

@@ -84,7 +84,7 @@ async def test_check_that_cannot_run_does_not_stop_the_others(ctx: Context) -> N
 
 
 # Values that a document may have in place of what it should have, and an index that a check needs.
-DAMAGED = [
+DAMAGED: list[tuple[str, dict[str, Any]]] = [
     ("customers", {"$set": {"customerRoleData": "secret words"}}),
     ("workoutBlocks", {"$set": {"items": "secret words"}}),
     ("workoutBlocks", {"$set": {"items.0": "secret words", "done": ["secret words"]}}),
@@ -100,13 +100,16 @@ DAMAGED = [
 ]
 
 
-@pytest.mark.parametrize(("collection", "change"), DAMAGED)
+@pytest.mark.parametrize("first", range(4))
 async def test_wrong_types_are_one_line_each_without_values(
-    ctx: Context, restored: Restored, capfd: pytest.CaptureFixture[str], collection: str, change: dict[str, Any]
+    ctx: Context, restored: Restored, capfd: pytest.CaptureFixture[str], first: int
 ) -> None:
-    await restored.change(collection, {}, change)
+    """Three collections are damaged at a time: all checks of the demo company take a second."""
+    damaged = DAMAGED[first::4]
+    for collection, change in damaged:
+        await restored.change(collection, {}, change)
     results = await check(ctx.services)
-    assert any(result.problems or result.error for result in results)
+    assert sum(bool(result.problems or result.error) for result in results) >= len(damaged)
     _print(results)
     said = "".join(capfd.readouterr())
     said += "".join(str(finding) for result in results for finding in result.findings)

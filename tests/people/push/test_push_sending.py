@@ -10,12 +10,14 @@ import jwt
 import pytest
 import time_machine
 from cryptography.hazmat.primitives.asymmetric import ec
+from multidict import CIMultiDict
 
 from coaching_service.core.auth import Vault, new_master_key, parse_master_key
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.outbound import OutboundResponse
 from coaching_service.people.notifications import PushMessage, Recipient
 from coaching_service.people.push import _encryption, keys, sending, service
 from coaching_service.people.push.models import BrowserKeys
@@ -258,8 +260,11 @@ async def test_a_subscription_that_has_expired_is_not_used(coach: CoachClient, p
         ("Mon, 01 Jan 2029 11:59:00 GMT", 0),
         ("17", 17),
         ("soon", 0),
+        ("Mon, 01 Jan 99999999999999999999 12:00:00 GMT", 0),
+        ("Fri, 31 Dec 9999 23:59:59 -1400", 1_000_000_000),
     ],
 )
 def test_retry_after_is_a_number_or_a_date(header: str, seconds: int) -> None:
+    response = OutboundResponse(429, CIMultiDict({"retry-after": header}), b"", is_truncated=False)
     with time_machine.travel(datetime(2029, 1, 1, 12, tzinfo=UTC), tick=False):
-        assert sending._retry_after({"retry-after": header}) == timedelta(seconds=seconds)
+        assert response.wait_seconds == seconds

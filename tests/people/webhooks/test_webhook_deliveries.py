@@ -104,6 +104,14 @@ async def test_test_event_is_sent_once(coach: CoachClient, receiver: Receiver) -
     [message] = await received(receiver, 1)
     event = message.verify(webhook["secret"])
     assert (event["type"], event["data"]) == ("webhook.test", {"webhookId": webhook["_id"]})
+    assert event["companyId"] == str(coach.ctx.company_id)
+    sample = (await coach.post(path, {"type": "workout.completed"})).ok(201)
+    (await coach.post(path, {"type": "workout.eaten"})).refused(400)
+    sent = (await received(receiver, 2))[1].verify(webhook["secret"])
+    [known] = (await coach.get("/coach/events/samples", types="workout.completed")).ok()
+    same = ("type", "customerId", "actor", "data")
+    assert [sent[name] for name in same] == [known[name] for name in same]
+    assert (sent["id"], sent["seq"], sent["companyId"]) == (sample["eventId"], 0, str(coach.ctx.company_id))
     receiver.respond = lambda _message, _before: 500
     (await coach.post(path)).ok(201)
     [failed] = await settled(coach, webhook, "failed")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -159,6 +161,57 @@ async def test_webhook_is_disabled_after_three_days_of_failures(
     active = (await coach.patch(path, {"isActive": True})).ok()
     assert (active["disabledAt"], active["failingSince"]) == (None, None)
     await received(receiver, sent + 1)
+
+
+async def test_a_receiver_that_is_gone_disables_the_webhook(
+    coach: CoachClient, receiver: Receiver, own_services: Services
+) -> None:
+    receiver.respond = lambda _message, _before: 410
+    webhook = await subscribe(coach, receiver, types=["customer.created"])
+    path = f"/coach/webhooks/{webhook['_id']}"
+    await coach.create_customer("Ana")
+    [failed] = await settled(coach, webhook, "failed")
+    assert (failed["attempts"], failed["responseStatus"], failed["nextAttemptAt"]) == (1, 410, None)
+
+    async def disabled() -> Json | None:
+        read: Json = (await coach.get(path)).ok()
+        return None if read["isActive"] else read
+
+    assert (await until(disabled, "the webhook is disabled", 60))["disabledAt"] is not None
+    [mail_to_owner] = await until(lambda: mails_to(own_services, coach), "the mail is sent", 60)
+    assert "gone" in read_mail(mail_to_owner, own_services.base_url).text
+
+
+async def test_a_receiver_that_asks_to_wait_gets_the_time(
+    coach: CoachClient, receiver: Receiver, own_services: Services
+) -> None:
+    """The later of the schedule and `Retry-After`, at most the delay of the step after."""
+    receiver.respond = lambda _message, _before: 503
+    delivery: Any = {"seq": 1}
+    own_services = replace(own_services, webhook_retry_seconds=(5.0, 300.0, 1800.0))
+    ctx = replace(coach.ctx, services=own_services)
+    later = format_datetime(datetime.now(UTC) + timedelta(seconds=200), usegmt=True)
+    for sent, retries, least, most in (
+        ("", 0, 4, 6),
+        ("2", 0, 4, 6),
+        ("60", 0, 59, 61),
+        ("99999999999999999999", 0, 299, 301),
+        ("1000", 1, 999, 1001),
+        ("999999", 2, 1799, 1801),
+        ("-1", 0, 4, 6),
+        ("1.5", 0, 4, 6),
+        ("soon", 0, 4, 6),
+        (later, 0, 190, 201),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 4, 6),
+        ("Wed, 21 Oct 99999999999999999999 07:28:00 GMT", 0, 4, 6),
+    ):
+        receiver.headers = {"retry-after": sent} if sent else {}
+        response = await own_services.outbound.post(receiver.url, b"{}", {"webhook-id": "x"})
+        outcome = dispatcher.Response(503, None, now(), 0, wait=response.wait_seconds)
+        delivery["retries"] = retries
+        result = dispatcher._result(ctx, delivery, outcome)
+        assert result["nextAttemptAt"] is not None
+        assert least <= (result["nextAttemptAt"] - now()).total_seconds() <= most, sent
 
 
 async def test_another_address_is_not_blamed_for_the_failures_of_the_previous_one(

@@ -15,6 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 PROGRAMS = {
     "benchmarks": "--rounds 1 --clients 200 --connections 2 --only list --json {folder}/bench.json",
+    "benchmarks.audit": "--rounds 1 --clients 200 --connections 2",
     "benchmarks.bulk": "--rounds 1 --clients 50",
     "benchmarks.fairness": "searches --rounds 1 --seconds 1",
     "benchmarks.growth": "--largest 1000 --companies 2 --rounds 1 --report {folder}/growth.json",
@@ -23,6 +24,7 @@ PROGRAMS = {
     "benchmarks.midnight": "--companies 2 --clients 2 --workouts 2 --seconds 5 --rounds 1 --processes 2",
     "benchmarks.moving_in": "--sets 100 --seconds 1",
     "benchmarks.peers": "--rounds 1 --clients 200 --connections 2 --only log --json {folder}/peers.json",
+    "benchmarks.search": "--texts 2000 --clients 20",
     "benchmarks.transfer": "--clients 10",
     "benchmarks.webhooks": "--events 1000 --seconds 1",
 }

@@ -77,7 +77,7 @@ async def test_erasure_continues_after_its_process_is_killed(company: Company, t
     everywhere = await naming(services, str(company.remaining), "yolanda")
     assert set(everywhere) == {*list_client_collections(), "customers", "fs.files", "fs.chunks"}
     file = await stored_document(db["fs.files"], {"customerId": company.erased}, sort=[("_id", -1)])
-    link = str(file_links.file_url(services, file["_id"])).partition("/files/")[2]
+    link = str(file_links.file_url(Context(services), file["_id"])).partition("/files/")[2]
 
     async with running(company.settings, company.key, tmp_path / "first") as first:
         assert await first.send("GET", f"/files/{link}") == 200
@@ -94,10 +94,9 @@ async def test_erasure_continues_after_its_process_is_killed(company: Company, t
         await until(lambda: _none_left(company), "the job is done")
         await assert_hidden_from_every_reader(second, path, link)
 
-    assert await naming(services, str(company.erased), "zebulon") == [
-        "changes",
-        "erasures",
-    ]  # that the client was deleted
+    assert await naming(services, str(company.erased)) == ["audit", "changes", "erasures"], "that the client was erased"
+    assert await naming(services, "zebulon") == []
+    assert await db["audit"].distinct("action", {"target._id": company.erased}) == ["client.erased"]
     assert await db["fs.chunks"].count_documents({}) == await db["fs.files"].count_documents({}) == 2
     left = [name for name in await naming(services, str(company.remaining), "yolanda") if name != "failures"]
     assert left == everywhere, (

@@ -65,6 +65,7 @@ async def kill_in_the_middle(service: Service, *arguments: str, folder: Path) ->
             if not opened_in(process.pid, folder):
                 return False
             process.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)  # once all its threads have stopped
             if opened_in(process.pid, folder):
                 return True
             process.send_signal(signal.SIGCONT)

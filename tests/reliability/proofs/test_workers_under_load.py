@@ -9,7 +9,7 @@ from itertools import count
 
 import aiohttp
 
-from tests.reliability.test_workers import SEVERAL, figure, is_running, lines, run_all
+from tests.reliability.proofs.test_workers import SEVERAL, figure, is_running, lines, run_all
 from tests.support.drill import require_whole_service
 from tests.support.service_process import Service, mongods_of, until
 

@@ -9,6 +9,7 @@ from aiohttp.test_utils import TestServer
 from playwright.async_api import BrowserContext, Locator, Page
 
 from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises.use_counts import store_counts
 from coaching_service.people.sessions import web_sessions
 from tests.support.client import CoachClient
 from tests.web.browser.conftest import watch
@@ -79,6 +80,8 @@ async def superset_today(coach: CoachClient, customer: Json) -> Trainee:
         planned = {"type": "reps_load", "minPlannedReps": reps, "maxPlannedReps": reps, "load": load, "rest": 90}
         item = {"type": "EXERCISE", "exerciseId": exercise["_id"], "exerciseSets": [planned] * 3, "supersetId": "A"}
         items.append((await coach.post(path, item)).ok(201))
+    # The server of the pages is another one than that of the coach: it offers first what is stored as used.
+    await store_counts(coach.ctx.services)
     return Trainee(coach, customer, block, items)
 
 

@@ -95,7 +95,7 @@ async def test_a_lift_has_charts_of_its_sessions(open_page: OpenPage, coach: Coa
         last = today - timedelta(days=2)
         text = f"{last:%a} {last.day} {last:%b %Y}: 102 kg"
         await expect(page.locator(".plot-value").first).to_have_text(text)
-        await expect(page.get_by_role("cell", name="6 reps × 82.5 kg")).to_be_visible()
+        await expect(page.get_by_role("cell", name="6 × 82.5 kg")).to_be_visible()
         await picture(page, scheme, "lift")
         assert await serious(page) == []
 

@@ -63,7 +63,7 @@ async def test_clients_are_found_ordered_and_selected_over_pages(
     await expect(page.locator("[data-bar]")).to_be_hidden()
 
 
-async def test_the_selection_ends_on_leaving_the_list_and_on_a_change_of_filter(
+async def test_the_selection_is_kept_until_it_is_used_or_the_filter_changes(
     open_page: OpenPage, coach: CoachClient
 ) -> None:
     for name in ("Ana", "Björn"):
@@ -93,16 +93,27 @@ async def test_the_selection_ends_on_leaving_the_list_and_on_a_change_of_filter(
     await page.get_by_role("link", name="Ana").click()  # a visit to a client
     await expect(page.get_by_role("heading", name="Ana")).to_be_visible()
     await page.go_back()
-    await expect(select).not_to_be_checked()
-    await expect(bar).to_be_hidden()
-    await select.check()
+    await expect(select).to_be_checked()
     await page.get_by_role("link", name="Inbox").click()
     await page.get_by_role("link", name="Clients", exact=True).click()
-    await expect(select).not_to_be_checked()
-    await select.check()
+    await expect(select).to_be_checked()
     await page.get_by_label("Select all 2 active clients").check()
     await page.get_by_role("button", name="Continue").click()
-    await expect(bar).to_have_count(0)  # the next page is open
-    await page.go_back()  # the browser restores the boxes of a form
+    await page.get_by_role("link", name="Cancel").click()
+    await expect(page.locator("[data-chosen]")).to_have_text("All selected")
+    await page.get_by_label("Select all 2 active clients").uncheck()
+    await page.get_by_label("Bulk action").select_option("archive")
+    await page.get_by_role("button", name="Continue").click()
+    await page.get_by_role("button", name="Archive").click()
+    await expect(page.get_by_role("heading", name="1 client changed")).to_be_visible()
+    result = page.url
+    await page.get_by_role("link", name="Back to clients").click()
+    await expect(page.get_by_label("Select Ana")).to_be_visible()
     await expect(bar).to_be_hidden()
-    await expect(select).not_to_be_checked()
+    await page.go_back()  # the result is a page of its own
+    await expect(page.get_by_role("heading", name="1 client changed")).to_be_visible()
+    assert page.url == result
+    await page.reload()
+    await expect(page.get_by_role("heading", name="1 client changed")).to_be_visible()
+    await page.go_forward()
+    await expect(page.get_by_label("Select Ana")).to_be_visible()

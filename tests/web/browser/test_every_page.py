@@ -1,31 +1,22 @@
-"""Every page in light and dark mode and on a phone: no errors, accessible, no horizontal overflow."""
+"""Every page on a desktop, a tablet or enlarged, and a phone: no errors, accessible, no horizontal overflow.
+
+Each page is loaded once, and has light colors in some of its looks and dark ones in the others, the next page in the others.
+`proofs/test_every_look.py` has all looks of all pages.
+"""
 
 from __future__ import annotations
 
-import itertools
 import json
-import re
-from typing import Any, Literal
 
 import pytest
 from aiohttp.test_utils import TestServer
-from playwright.async_api import Page, ViewportSize
 
-from coaching_service.web import views
 from tests.support.client import CoachClient
 from tests.support.declared_world import World
-from tests.web.browser.conftest import OUTPUT, OpenPage, picture, serious, sign_in
+from tests.web.browser.conftest import OUTPUT, OpenPage, picture, sign_in
+from tests.web.browser.every_page import INSIDE, OF_CLIENTS, OUTSIDE, SCHEMES, Screen, Size, name_of, path_of
 from tests.web.browser.phone import sign_client_in
-from tests.web.test_pages import filled
 
-PAGES = [page for page in views.list_pages() if page.method == "GET" and page.path.startswith(("/app/", "/train"))]
-OUTSIDE = [page for page in PAGES if page.access.audience == "public" and page.template]
-INSIDE = [page for page in PAGES if page.access.audience not in ("public", "customer") and page.template]
-OF_CLIENTS = [page for page in PAGES if page.access.audience == "customer" and page.template]
-SCREENS: dict[str, dict[str, Any]] = {
-    "large": {"color_scheme": "light", "reduced_motion": "reduce", "viewport": {"width": 1440, "height": 900}},
-    "small": {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True},
-}
 _CUT = """() => [...document.querySelectorAll(".train-nav a, .days-strip a, .days-month a")]
   .filter((each) => each.scrollWidth > each.clientWidth + 1 || each.getBoundingClientRect().right > innerWidth)
   .map((each) => each.textContent.trim())"""
@@ -49,121 +40,76 @@ _EMPTY = """() => {
   const right = box.right - Math.max(...boxes.map((each) => each.right));
   return (right - Math.min(...boxes.map((each) => each.left)) + box.left) / width;
 }"""
-_WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+_FIRST_LOAD, _LATER_LOAD = 120_000, 30_000
 
 
-def needed(path: str) -> str:
-    """The path of a page with the query it needs to show data."""
-    if path.endswith(("/reset-password", "/first-access")):
-        return path + "?token=from-a-mail"
-    return path
+async def _check_looks(screen: Screen, number: int) -> None:
+    """Check a page, of which each has a `number`, with a phone as the last look."""
+    middle: Size = "zoomed" if number % 2 else "tablet"
+    sizes: tuple[Size, ...] = ("desktop", middle, "phone")
+    for at, size in enumerate(sizes):
+        await screen.check(size, SCHEMES[(number // 2 + at) % 2])
+        if size == "desktop":
+            await screen.enlarge_text("200%")
+            await screen.check_width("large text")
+            await screen.enlarge_text("")
 
 
-def file_name(path: str) -> str:
-    """The name of the screenshot of a page."""
-    return re.sub(r"[0-9a-f]{24}|{\w+}", "id", path.partition("?")[0].strip("/")).replace("/", "-")
+async def _check_page(screen: Screen, number: int, path: str) -> None:
+    await screen.open(path)
+    primary = await screen.page.evaluate(_PRIMARY)
+    screen.wrong += [f"{path} has several primary buttons: {primary}"] if len(primary) > 1 else []
+    screen.wrong += [f"a third of {path} is empty"] if await screen.page.evaluate(_EMPTY) > 1 / 3 else []
+    await _check_looks(screen, number)
+    await screen.resize(360)
+    await screen.check_width("a small phone")
 
 
-async def check_page(page: Page, screen: str, path: str) -> list[str]:
-    """Open a page, save screenshots, and return the problems found: on a large screen in both themes."""
-    response = await page.goto(needed(path))
-    assert response is not None
-    assert response.status == 200, path
-    if screen == "small":
-        await picture(page, "small", file_name(path))
-        return await _too_wide(page, path) + await serious(page)
-    await picture(page, "light", file_name(path))
-    wrong = await _too_wide(page, path) + await serious(page)
-    primary = await page.evaluate(_PRIMARY)
-    wrong += [f"{path} has several primary buttons: {primary}"] if len(primary) > 1 else []
-    wrong += [f"a third of {path} is empty"] if await page.evaluate(_EMPTY) > 1 / 3 else []
-    await page.emulate_media(color_scheme="dark")
-    await picture(page, "dark", file_name(path))
-    wrong += await serious(page)
-    await page.emulate_media(color_scheme="light")
-    return wrong
-
-
-async def _too_wide(page: Page, path: str) -> list[str]:
-    return [f"{path} is wider than the screen"] if await page.evaluate(_WIDER) else []
-
-
-@pytest.mark.parametrize("screen", SCREENS)
-async def test_public_pages(open_page: OpenPage, screen: str) -> None:
-    page = await open_page(**SCREENS[screen])
-    wrong = [each for public_page in OUTSIDE for each in await check_page(page, screen, public_page.path)]
-    assert wrong == [], "\n".join(wrong)
+async def test_public_pages(open_page: OpenPage) -> None:
+    screen = await Screen.of(await open_page(reduced_motion="reduce"))
+    for number, page in enumerate(OUTSIDE):
+        await _check_page(screen, number, path_of(page, {}))
+    assert screen.wrong == [], "\n".join(screen.wrong)
 
 
 @pytest.mark.parametrize("half", [0, 1])
-@pytest.mark.parametrize("screen", SCREENS)
-async def test_pages_of_a_signed_in_coach(
-    open_page: OpenPage, studio: tuple[CoachClient, World], screen: str, half: int
-) -> None:
+async def test_pages_of_a_signed_in_coach(open_page: OpenPage, studio: tuple[CoachClient, World], half: int) -> None:
     coach, world = studio
-    page = await open_page(**SCREENS[screen])
-    await sign_in(page, coach)
-    wrong = []
-    for inside_page in INSIDE[half::2]:
-        path = filled(inside_page, world)
-        if path.endswith(("/bulk", "/bulk/schedules")):
-            path += f"?ids={world['customerId']}&action=delete"
-        wrong += await check_page(page, screen, path)
-    assert wrong == [], "\n".join(wrong)
-
-
-SIZES: dict[str, ViewportSize] = {"phone": {"width": 360, "height": 740}, "desktop": {"width": 1280, "height": 800}}
-SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-FIRST_LOAD, LATER_LOAD = 120_000, 30_000
+    screen = await Screen.of(await open_page(reduced_motion="reduce"))
+    await sign_in(screen.page, coach)
+    for number, page in enumerate(INSIDE[half::2]):
+        await _check_page(screen, number, path_of(page, world))
+    assert screen.wrong == [], "\n".join(screen.wrong)
 
 
 async def test_pages_of_a_client(
     open_page: OpenPage, public_server: TestServer, studio: tuple[CoachClient, World], client_world: World
 ) -> None:
     coach, world = studio[0], client_world
-    page = await open_page(has_touch=True, reduced_motion="reduce")
-    await sign_client_in(page.context, public_server, coach, world["customerId"])
-    wrong = []
-    for client_page in OF_CLIENTS:
-        path = filled(client_page, world)
-        for size, scheme in itertools.product(SIZES, SCHEMES):
-            await page.set_viewport_size(SIZES[size])
-            await page.emulate_media(color_scheme=scheme)
-            if (size, scheme) == ("phone", "light"):
-                response = await page.goto(path)
-                assert response is not None
-                assert response.status == 200, path
-            await picture(page, f"train-{size}-{scheme}", file_name(client_page.path))
-            if size == "phone":
-                wrong += await serious(page)
-        await page.set_viewport_size({"width": 320, "height": 640})
-        if await page.evaluate(_WIDER):
-            wrong.append(f"{path} is wider than the screen")
-        await page.set_viewport_size(SIZES["phone"])
-        await page.evaluate("document.documentElement.style.fontSize = '200%'")
-        await picture(page, "train-phone-large-text", file_name(client_page.path))
-        if await page.evaluate(_WIDER):
-            wrong.append(f"{path} is wider than the screen with large text")
-        cut = await page.evaluate(_CUT)
-        wrong += [f"{path} with large text is cut off: {each}" for each in cut]
-    assert wrong == [], "\n".join(wrong)
-
-
-async def test_pages_of_a_client_are_small(
-    open_page: OpenPage, public_server: TestServer, studio: tuple[CoachClient, World], client_world: World
-) -> None:
-    coach, world = studio[0], client_world
-    page = await open_page(**SCREENS["small"])
+    screen = await Screen.of(await open_page(has_touch=True, reduced_motion="reduce"))
+    page = screen.page
     await sign_client_in(page.context, public_server, coach, world["customerId"])
     network = await page.context.new_cdp_session(page)
     await network.send("Network.enable")
+    # It sends pages that it has stored.
+    await network.send("Network.setBypassServiceWorker", {"bypass": True})
     transferred: list[float] = []
     network.on("Network.loadingFinished", lambda event: transferred.append(event["encodedDataLength"]))
     sizes: dict[str, int] = {}
-    for path in ["/train", *(filled(client_page, world) for client_page in OF_CLIENTS)]:
+    for number, path in enumerate(["/train", *(path_of(each, world) for each in OF_CLIENTS if each.path != "/train")]):
         transferred.clear()
-        await page.goto(path, wait_until="networkidle")
-        sizes.setdefault(path, int(sum(transferred)))
+        await screen.open(path, "train-")
+        await _check_looks(screen, number)
+        await screen.resize(320, is_phone=False)
+        await screen.check_width("a very small phone")
+        await screen.resize(360, is_phone=False)
+        await screen.enlarge_text("200%")
+        await picture(page, "train-phone-large-text", name_of(path))
+        await screen.check_width("a phone with large text")
+        screen.wrong += [f"{path} with large text is cut off: {each}" for each in await page.evaluate(_CUT)]
+        sizes[path] = int(sum(transferred))
+    assert screen.wrong == [], "\n".join(screen.wrong)
+    OUTPUT.mkdir(exist_ok=True)
     (OUTPUT / "train-sizes.json").write_text(json.dumps(sizes, indent=2))
-    assert sizes.pop("/train") < FIRST_LOAD
-    assert {path: size for path, size in sizes.items() if size >= LATER_LOAD} == {}
+    assert sizes.pop("/train") < _FIRST_LOAD
+    assert {path: size for path, size in sizes.items() if size >= _LATER_LOAD} == {}

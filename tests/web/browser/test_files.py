@@ -66,7 +66,8 @@ async def test_photo_that_is_too_large_is_reported_at_its_field(
     await page.get_by_role("button", name="Save photos").click()
 
     await expect(page.get_by_label("Front", exact=True)).to_have_accessible_description(
-        "JPEG, PNG, WebP or HEIC, up to 15 MB. Choose the file again. This must not be larger than 15 MB."
+        "Add at least one: JPEG, PNG, WebP or HEIC, up to 15 MB each. It replaces any photo of the same date and view. "
+        "Choose the files again. This must not be larger than 15 MB."
     )
     await expect(page.get_by_label("Date")).to_have_value("2026-03-02")
     assert await serious(page) == []

@@ -76,7 +76,32 @@ async def test_inbox_follows_and_ends_with_the_session(open_page: OpenPage, coac
     await expect(page.get_by_role("status").filter(has_text="New messages")).to_have_count(1)
     other = await page.context.new_page()
     await other.goto("/app/inbox")
+    await other.locator("summary", has_text="Account of").click()
     await other.get_by_role("button", name="Sign out").click()
     await other.wait_for_url("**/app/sign-in*")
     (await client.post("/customer/messages", {"text": "The flat ones?"})).ok(201)
     await page.wait_for_url("**/app/sign-in*", timeout=BUSY_MACHINE)
+
+
+async def test_words_for_again_are_inserted_and_sent_by_keyboard(open_page: OpenPage, coach: CoachClient) -> None:
+    customer = await coach.create_customer("Ana")
+    for number in range(12):
+        (await coach.post(client_path(customer, "messages"), {"text": f"Message {number}\n" * 4})).ok(201)
+    (await coach.post("/coach/message-templates", {"name": "Praise", "text": "Well done, {firstName}!"})).ok(201)
+    sizes = ({"width": 1440, "height": 900}, {"width": 390, "height": 844})
+    for size, newest in zip(sizes, ("Message 11", "Hi. Well done, Ana!"), strict=True):
+        page = await open_page(viewport=size)
+        await sign_in(page, coach)
+        await page.goto(f"/app/customers/{customer['_id']}/messages")
+        await expect(page.get_by_role("log").get_by_text(newest).first).to_be_in_viewport()
+        draft = page.get_by_label("Message", exact=True)
+        await draft.fill("Hi. ")
+        await page.get_by_text("Templates", exact=True).click()
+        await page.get_by_role("link", name="Praise").click()
+        await expect(draft).to_have_value("Hi. Well done, Ana!")
+        await expect(draft).to_be_focused()
+        assert await serious(page) == []
+        await draft.press("Control+Enter")
+        await expect(page.get_by_role("log").get_by_text("Hi. Well done, Ana!").last).to_be_in_viewport()
+        await expect(draft).to_have_value("")
+        await expect(draft).to_be_in_viewport()

@@ -35,7 +35,7 @@ async def test_long_names_do_not_overflow(open_page: OpenPage, coach: CoachClien
     await training.add(coach, planned, training.task(unbroken))
     await coach.schedule(ana, TUESDAY, "Ganzkörpertraining")
     body = await training.metric_set(coach, unbroken, "Waist", name=unbroken)
-    page = await open_page()
+    page = await open_page(reduced_motion="reduce")
     await sign_in(page, coach)
     for number, path in enumerate(
         (
@@ -60,7 +60,8 @@ async def test_long_names_do_not_overflow(open_page: OpenPage, coach: CoachClien
         await page.set_viewport_size({"width": WIDTHS[first], "height": 800})
         await page.goto(path)
         for summary in reversed(await page.locator("main details:not([open]) > summary").all()):
-            await summary.click()
+            if await summary.is_visible():  # not those within another one
+                await summary.click()
         for width in WIDTHS[first:] + WIDTHS[:first]:
             await page.set_viewport_size({"width": width, "height": 800})
             await picture(page, f"long-{width}", path.partition("?")[0].strip("/").replace("/", "-"))

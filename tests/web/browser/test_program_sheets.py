@@ -44,6 +44,7 @@ async def test_a_pasted_table_becomes_a_program(open_page: OpenPage, coach: Coac
     await expect(page.get_by_text("could not be read")).to_have_count(0)
     await page.get_by_label("Leo's rope flow with a long name becomes").select_option("skip")
     await page.get_by_label("Search an exercise for Pull-ups").fill("goblet")
+    await page.get_by_role("option", name="Goblet Squat").first.click()
     await expect(page.get_by_label("Pull-ups becomes").locator("option:checked")).to_have_text("Goblet Squat")
     await page.get_by_label("Name of the program").first.fill("Spring")
     await page.get_by_role("button", name="Create program").first.click()

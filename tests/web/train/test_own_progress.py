@@ -62,7 +62,7 @@ async def test_exercises_show_records_trend_and_sets_but_nothing_of_hidden_days(
     path = f"/train/exercises/{squat['_id']}"
     assert path in progress.links
     page = (await ana_page.get(path)).ok()
-    page.says("My records", "100 kg × 5", "Top load", "Volume (load × reps)", "Progress by workout", "90 kg × 5")
+    page.says("My records", "100 kg × 5", "Top load", "Volume (load × reps)", "Progress by workout", "5 × 90 kg")
     assert page.html.count('<svg class="chart"') == 3
     for seen in (progress, page, await ana_page.get(f"{path}?months=120")):
         assert "44 kg" not in seen.text
@@ -165,7 +165,7 @@ async def test_photos_of_others_are_not_found_and_wrong_files_are_reported(
 ) -> None:
     page = await ana_page.get("/train/photos")
     rejected = await add_photo(ana_page, page, ("notes.txt", b"text"), createdAt=days_ago(coach, 5))
-    rejected.ok(400).says("This must be a JPEG, PNG, WebP or HEIC picture.", "Choose the file again")
+    rejected.ok(400).says("This must be a JPEG, PNG, WebP or HEIC picture.", "Choose the files again")
     assert rejected.form("/train/photos").controls["createdAt"]["value"] == days_ago(coach, 5)
     (await add_photo(ana_page, page, createdAt=days_ago(coach, -2))).ok(400).says("not after today")
 

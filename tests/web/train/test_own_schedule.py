@@ -126,3 +126,72 @@ async def test_the_coach_sees_what_the_client_moved_and_added(
     (await owner_page.get(f"{base}/blocks/{own['_id']}")).ok().says("Added by the client")
     changes = (await owner_page.get(f"{base}/notes")).ok()
     changes.says(f"Moved Legs {moved} to {format_date(later)}", "Added an own workout: Run")
+
+
+@time_machine.travel(NOON, tick=True)
+async def test_exercises_are_picked_and_a_past_workout_is_repeated(coach: CoachClient, client_page: ClientPage) -> None:
+    ana, squat, run = (
+        await coach.create_customer(),
+        await coach.create_exercise("Squat", equipment="barbell"),
+        await coach.create_exercise("Zz run", type="cardio"),
+    )
+    past = await block_with(coach, ana, exercise_of(squat), exercise_of(run), date=day(-1), name="Legs")
+    own = await coach.as_client(ana)
+    done = [{"index": at, "reps": reps, "load": 62.5, "isCompleted": True} for at, reps in enumerate((8, 8, 6), 1)]
+    (await own_log(own, past, past["items"][0], isCompleted=True, customerSets=done)).ok()
+    timed = [{"index": 1, "seconds": 1_620, "isCompleted": True}]
+    (await own_log(own, past, past["items"][1], isCompleted=True, customerSets=timed)).ok()
+    page = await client_page(coach, ana)
+
+    form = (await page.get("/train/add-workout")).ok().says("Squat Barbell", "Repeat one", "Legs")
+    found = (await page.get("/train/pick-exercise?keywords=zz&next=/train/add-workout")).ok()
+    proposed = 'data-sets="1" data-measure="time" data-amount="27:00"'
+    assert f'data-exercise="{run["_id"]}" data-name="Zz run" {proposed}' in (found.html)
+    assert f"/train/add-workout?picked={run['_id']}" in found.links, "without a script it is added by its link"
+    (await page.get("/train/pick-exercise?keywords=zz&next=https://example.com/")).ok().html.index("Zz run")
+    (await page.get("/app/pick-exercise")).ok().says("No workout today")
+    picked = (await page.get(f"/train/add-workout?picked={run['_id']}&picked={squat['_id']}")).ok()
+    fields = dict(picked.form("/train/add-workout").fields)
+    assert (fields["rows.0.amount"], fields["rows.1.load"]) == ("27:00", "62.5")
+
+    rows = {
+        **row(0, squat, sets="3", amount="8", load="62,5"),
+        **row(1, squat, sets="1", amount="6", load="65"),
+        **row(2, run, measure="time", amount="5:00"),
+        **row(3, run, measure="distance", amount="400", load=""),
+    }
+    wrong = await page.submit(form, "/train/add-workout", **{**rows, "rows__2__amount": "5:xx"})
+    wrong.ok(400).says("must be a time such as 27:00, or seconds", "Squat")
+    added = await page.submit(wrong, "/train/add-workout", **rows)
+    added.ok().says("My workout added.", "5:00", "400 m", "8 × 62.5 kg")
+    [block] = await coach.calendar(ana, day(0), day(0))
+    planned = [
+        [
+            (each["type"], each.get("minPlannedReps") or each.get("maxPlannedSeconds") or each.get("plannedMeters"))
+            for each in item["exerciseSets"]
+        ]
+        for item in block["items"]
+    ]
+    assert planned == [[("reps_load", 8)] * 3 + [("reps_load", 6)], [("time", 300), ("distance", 400)]]
+    (await page.submit(form, "/train/add-workout", **row(0, squat, load="500"))).ok(400).says("unusual")
+
+    repeated = (await page.get(f"/train/add-workout?repeat={past['_id']}")).ok()
+    fields = dict(repeated.form("/train/add-workout").fields)
+    assert (fields["name"], fields["rows.0.sets"], fields["rows.0.amount"], fields["rows.1.sets"]) == (
+        "Legs",
+        "2",
+        "8",
+        "1",
+    )
+    assert (fields["rows.2.measure"], fields["rows.2.amount"]) == ("time", "27:00")
+    other = await coach.create_customer("Bea")
+    strange = await block_with(coach, other, exercise_of(squat), date=day(0))
+    (await page.get(f"/train/add-workout?repeat={strange['_id']}")).ok(404)
+    await hide(coach, ana, day(-1))
+    assert "Repeat one" not in (await page.get("/train/add-workout")).ok().text, "the day is hidden"
+
+
+def row(at: int, exercise: Json, *, sets: str = "1", measure: str = "reps", amount: str = "5", load: str = "") -> Json:
+    """The fields of an exercise that was picked."""
+    values = {"exerciseId": exercise["_id"], "name": exercise["name"], "sets": sets, "measure": measure}
+    return {f"rows__{at}__{name}": value for name, value in {**values, "amount": amount, "load": load}.items()}

@@ -28,6 +28,7 @@ function presentItem(stored: Record_, order: number, version: number, loadUnit: 
   item.swappedFor ??= null;
   item.order = order;
   item.version = version;
+  item.mediaCount = 0;
   for (const planned of item.exerciseSets ?? []) planned.variables = variablesOf(planned, loadUnit);
   return item;
 }

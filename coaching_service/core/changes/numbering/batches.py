@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import NotRequired, TypedDict
 
 from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.errors import CursorExpired
@@ -83,6 +84,12 @@ async def find_last_number(ctx: Context) -> int:
     """Return the last number of the company; 0 if nothing is numbered."""
     counter = await counters.find_one(ctx, {"_id": ctx.company_id})
     return counter["lastSeq"] if counter else 0
+
+
+async def find_last_numbers(services: Services, company_ids: Collection[ObjectId]) -> dict[ObjectId, int]:
+    """Return the last number of each of these companies that has one."""
+    found = counters.across_companies(services).find({"_id": {"$in": list(company_ids)}}, {"lastSeq": 1})
+    return {counter["_id"]: counter["lastSeq"] async for counter in found}
 
 
 async def find_position_at(ctx: Context, time: datetime) -> int:

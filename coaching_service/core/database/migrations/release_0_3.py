@@ -73,15 +73,18 @@ async def drop_indexes(db: Database, collection: str, *names: str) -> None:
 release = Release("0.3")
 
 
-async def _queue_renewal(db: Database, reason: str) -> None:
-    """Queue the job that computes the figures of logs again, once for each company and reason."""
+_RENEWAL = ("renew_training_load", {"last": None, "exerciseId": None})
+
+
+async def _queue(db: Database, reason: str, kind: str, arguments: Mapping[str, Any]) -> None:
+    """Queue a job that works through all clients, once for each company and reason."""
     async for company in db["companies"].find({}, {"_id": 1}):
         at = now()
         job = {
             "companyId": company["_id"],
             "about": None,
-            "kind": "renew_training_load",
-            "arguments": {"last": None, "exerciseId": None},
+            "kind": kind,
+            "arguments": arguments,
             "runAfter": at,
             "attempts": 0,
             "lease": None,
@@ -99,7 +102,7 @@ async def training_load(db: Database, _: Vault) -> None:
     Loads of assisted machines are no volume, repetitions in reserve count in estimates, times and distances are
     records.
     """
-    await _queue_renewal(db, "renew_training_load")
+    await _queue(db, "renew_training_load", *_RENEWAL)
 
 
 @release.step(18)
@@ -154,7 +157,7 @@ async def body_weights(db: Database, _: Vault) -> None:
 
     Estimates of pull-ups and dips are of the whole weight.
     """
-    await _queue_renewal(db, "body weights")
+    await _queue(db, "body weights", *_RENEWAL)
 
 
 @release.step(25)
@@ -172,3 +175,71 @@ async def one_collection_of_jobs(db: Database, _: Vault) -> None:
         requested = {"requestedBy": job.pop("coachId"), "caller": job["work"].pop("caller"), "customerId": None}
         await db["companyJobs"].replace_one({"_id": job["_id"]}, {**job, **requested}, upsert=True)
     await db.drop_collection("bulkJobs")
+
+
+@release.step(27)
+async def search_texts(db: Database, _: Vault) -> None:
+    """A background job of each company indexes the words of its texts, by which they are found."""
+    await _queue(db, "search texts", "index_texts", {"last": None})
+
+
+@release.step(28)
+async def require_second_factor(db: Database, _: Vault) -> None:
+    """Companies have `requireSecondFactor`: whether the sessions of coaches need a second factor."""
+    await set_missing(db, "companies", {"requireSecondFactor": False})
+
+
+_ACTIONS_BEFORE = {
+    "apiKey.revealed": "key.revealed",
+    "apiKey.revoked": "key.deleted",
+    "assistant.granted": "assistant.allowed",
+    "calendarLink.issued": "calendar_link.created",
+    "calendarLink.revoked": "calendar_link.deleted",
+    "company.importBegun": "import.started",
+    "company.importUndone": "import.undone",
+    "company.jobCancelled": "job.cancelled",
+    "company.loadUnitConversionBegun": "load_unit.conversion_started",
+    "company.loadUnitConverted": "load_unit.converted",
+    "customer.impersonated": "client.impersonated",
+    "customer.password_set": "client.password_set",
+    "pushSubscription.created": "push_subscription.created",
+    "pushSubscription.deleted": "push_subscription.deleted",
+    "webhook.secretRotated": "webhook.secret_rotated",
+}
+_AUDIT_TARGETS = ("keyId", "webhookId", "grantId", "proposalId", "jobId", "sandboxId", "subjectId")
+
+
+@release.step(29)
+async def audit_log(db: Database, _: Vault) -> None:
+    """Entries of the audit log have `actor`, `customerId`, `target`, `count`, and `until`, 400 days later."""
+    for before, after in _ACTIONS_BEFORE.items():
+        await db["audit"].update_many({"action": before}, {"$set": {"action": after}})
+    roles = [
+        {"case": {"$eq": ["$about", "$actorId"]}, "then": ["client", "client"]},
+        {"case": {"$eq": ["$via", "apiKey"]}, "then": ["key", "apiKey"]},
+        {"case": {"$eq": ["$via", "mcp"]}, "then": ["assistant", "assistant"]},
+        {"case": {"$eq": ["$via", "application"]}, "then": ["application", "application"]},
+    ]
+    role = {"$switch": {"branches": roles, "default": ["coach", "session"]}}
+    name = {"$ifNull": ["$clientName", None]}
+    named = [f"${each}" for each in (*_AUDIT_TARGETS, "about")]
+    target = {"kind": {"$first": {"$split": ["$action", "."]}}, "_id": {"$ifNull": [*named, None]}, "name": name}
+    fields = {
+        "actor": {"type": {"$first": role}, "_id": "$actorId", "name": ""},
+        "via": {"$last": role},
+        "count": 1,
+        "customerId": {"$ifNull": ["$about", None]},
+        "target": target,
+        "address": None,
+        "until": {"$dateAdd": {"startDate": "$createdAt", "unit": "day", "amount": 400}},
+    }
+    gone = ("actorId", "about", "clientName", "isDryRun", "kind", *_AUDIT_TARGETS)
+    await db["audit"].update_many({"actor": {"$exists": False}}, [{"$set": fields}, {"$unset": list(gone)}])
+    await drop_indexes(db, "audit", "companyId_createdAt", "companyId_about")
+
+
+@release.step(30)
+async def whom_keys_act_as(db: Database, _: Vault) -> None:
+    """API keys and webhooks say whether they are of a coach, or of the company or an application."""
+    await set_missing(db, "apiKeys", {"actsAs": "coach", "permissions": None, "customersScope": None})
+    await set_missing(db, "webhooks", {"allCompanies": False})

@@ -9,19 +9,33 @@ import hashlib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypedDict, cast
+from typing import Any, Literal, TypedDict, cast
 
+from coaching_service.core import search
 from coaching_service.core.auth import CUSTOMERS
 from coaching_service.core.database.checks import check_of
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.recording import ChangeRecorder, DocumentChange
-from coaching_service.core.database.transactions import in_transaction, transactional, version_conflict
+from coaching_service.core.database.transactions import (
+    external_id_taken,
+    in_transaction,
+    transactional,
+    version_conflict,
+)
 from coaching_service.core.errors import Conflict
 from coaching_service.core.external_identity import Upserted, find_differences, stored_fields, upsert
 from coaching_service.core.fields import names_of
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.independent_entries import (
+    BatchResult,
+    InvalidEntry,
+    Saved,
+    repetitions,
+    result_of,
+    save_each,
+)
 from coaching_service.core.mcp.results import CopiedDays, Source
 from coaching_service.library.exercises import service as exercises
 from coaching_service.training.workouts import store
@@ -307,15 +321,66 @@ async def change_block(
     changed since `version`, if its items change and something in it is done, or if it is of a check-in.
     """
     block = await owner.get_block(ctx, block_id)
+    if fields := await _find_changes(ctx, owner, block, sent):
+        return await service.store_change(ctx, owner, block_id, fields, block["version"])
+    return await service.present_block(ctx, owner, block)
+
+
+@transactional
+async def upsert_many(
+    ctx: Context,
+    owner: service.ScheduleOwner,
+    entries: Sequence[block_models.BlockUpsert | InvalidEntry],
+    on_conflict: Literal["error", "update"],
+    complete: Callable[[block_models.BlockUpsert], block_models.NewBlock],
+) -> BatchResult:
+    """Change the owner's blocks with the identifiers of entries in another system, or create them, each by itself.
+
+    An entry fails as `upsert_external` does, if an earlier one has its identifier, or with the conflict `error` if
+    there is a block. Raises NotFound and Forbidden for the owner, and what storing all new blocks raises.
+    """
+    await owner.authorize_and_lock(ctx)
+    ids = [each["externalId"] for each in entries if not isinstance(each, InvalidEntry) and each["externalId"]]
+    known = {block["externalId"]: block for block in await store.find_by_external_ids(ctx, ids)}
+    first = repetitions("externalId")
+    new: list[tuple[Saved, block_models.BlockPlan]] = []
+
+    async def save(entry: block_models.BlockUpsert) -> Saved:
+        first(entry["externalId"])
+        block = known.get(entry["externalId"])
+        if block is None:
+            await owner.require_open(ctx)
+            sent = complete(entry)
+            [block_items] = await resolve_items(ctx, {"items": sent["items"]})
+            new.append((Saved(None, "created"), cast("block_models.BlockPlan", {**sent, "items": block_items})))
+            return new[-1][0]
+        if on_conflict == "error" or not owner.has(block):
+            raise external_id_taken(ctx, block["_id"])
+        if fields := await _find_changes(ctx, owner, block, entry):
+            changed = await service.store_change(ctx, owner, block["_id"], fields, block["version"])
+            return Saved(block["_id"], "updated", changed["version"])
+        return Saved(block["_id"], "unchanged", block["version"])
+
+    saved = await save_each(ctx, entries, save)
+    plans = [plan for _, plan in new]
+    days = await read_days(ctx, owner, {"$in": list({plan[owner.day_field] for plan in plans})}) if plans else []
+    created, _ = await write(ctx, owner, Batch(created=plans), days)
+    for (record, _), block in zip(new, created, strict=True):
+        record.id = block["_id"]
+    return result_of(ctx, entries, saved)
+
+
+async def _find_changes(
+    ctx: Context, owner: service.ScheduleOwner, block: block_models.StoredBlock, sent: Mapping[str, Any]
+) -> block_models.BlockFields:
+    """Return what differs of a block: the fields to set. Raises as `change_block`."""
     if sent.get("version") not in (None, block["version"]):
         raise version_conflict()
     details = {name: value for name, value in sent.items() if name not in ("items", "version")}
     fields = cast("block_models.BlockFields", find_differences(block, stored_fields(details)))
     if "items" in sent and (new_items := await _replace_items(ctx, owner, block, sent["items"])) is not None:
         fields |= store.item_fields(new_items)
-    if not fields:
-        return await service.present_block(ctx, owner, block)
-    return await service.store_change(ctx, owner, block_id, fields, block["version"])
+    return fields
 
 
 async def _replace_items(
@@ -378,7 +443,9 @@ async def add_sessions(
     calendar = service.ClientCalendar(customer_id)
     new = [_new_block(calendar, source, session) for session in sessions]
     blocks = await session_logs.complete_logged_blocks(ctx, calendar, new)
-    return await store.blocks.insert_many(ctx, store.with_positions(blocks, 0), recorded=False)
+    stored = await store.blocks.insert_many(ctx, store.with_positions(blocks, 0), recorded=False)
+    await search.store_entries(ctx, store.blocks, stored)
+    return stored
 
 
 async def list_new(ctx: Context, import_id: ObjectId) -> list[DocumentChange]:
@@ -411,7 +478,9 @@ async def find_imported(
 async def remove_unchanged(ctx: Context, import_id: ObjectId, ids: Sequence[ObjectId]) -> int:
     """Delete blocks of an import that have not changed since, without a record of each; returns how many."""
     where: Filter = {"source.importId": import_id, "_id": {"$in": list(ids)}, "version": 0}
-    return await store.blocks.delete_many(ctx, where, recorded=False)
+    removed = await store.blocks.delete_many(ctx, where, recorded=False)
+    await search.renew_entries(ctx, store.blocks, ids)
+    return removed
 
 
 def _new_block(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from coaching_service.core import errors
@@ -152,22 +152,26 @@ async def _find_in_source(
     raise errors.NotFound("workout item")
 
 
-async def log_item(
-    ctx: Context, owner: ScheduleOwner, block: StoredBlock, item: item_models.WorkItem, log: item_models.ItemLog
-) -> tuple[StoredBlock, Mapping[ObjectId, ExerciseName]]:
-    """Store what was done for an item of a block, in the transaction that has read it.
+async def log_items(
+    ctx: Context,
+    owner: ScheduleOwner,
+    block: StoredBlock,
+    logs: Sequence[tuple[item_models.WorkItem, item_models.ItemLog]],
+) -> tuple[StoredBlock, list[item_models.WorkItem]]:
+    """Store what was done for items of a block, in the transaction that has read it.
 
-    Returns the block as stored, and the item's exercises. Raises Conflict if the log has another version of the block.
+    Returns the block as stored, and these items as they are read. Raises Conflict if a log has another version of the
+    block.
     """
-    if log.get("version") not in (None, block["version"]):
+    if any(log.get("version") not in (None, block["version"]) for _, log in logs):
         raise version_conflict()
-    logged = items.log_item(item, log)
-    known = await items.load_exercises(ctx, [logged])
-    logged = items.with_load_types(logged, known)
-    await items.fix_load_unit(ctx, [logged], owner.client_id)
-    block = await owner.set_items(ctx, block, _replace(block, logged))
-    await owner.after_completed_work_change(ctx, [item, logged], block)
-    return block, known
+    logged = [items.log_item(item, log) for item, log in logs]
+    known = await items.load_exercises(ctx, logged)
+    logged = [items.with_load_types(item, known) for item in logged]
+    await items.fix_load_unit(ctx, logged, owner.client_id)
+    block = await owner.set_items(ctx, block, _replace(block, *logged))
+    await owner.after_completed_work_change(ctx, [*(item for item, _ in logs), *logged], block)
+    return block, await _present_items(ctx, block, [item["_id"] for item, _ in logs], known)
 
 
 async def get_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> item_models.WorkItem:
@@ -179,14 +183,24 @@ async def present_item(
     ctx: Context, block: StoredBlock, item_id: ObjectId, known: Mapping[ObjectId, ExerciseName] | None = None
 ) -> item_models.WorkItem:
     """Return an item of a stored block as it is read; `known`: its exercises, if they were read. Raises NotFound."""
-    order = items.find_index(block["items"], item_id)
-    item = block["items"][order]
-    linked = await items.load_references(ctx, [item], block["customerId"], known, [block["date"]])
-    return items.present_item(item, order, block["version"], linked, ctx.caller, block["date"])
+    return (await _present_items(ctx, block, [item_id], known))[0]
 
 
-def _replace(block: StoredBlock, changed: item_models.WorkItem) -> list[item_models.WorkItem]:
-    return [changed if item["_id"] == changed["_id"] else item for item in block["items"]]
+async def _present_items(
+    ctx: Context, block: StoredBlock, item_ids: Sequence[ObjectId], known: Mapping[ObjectId, ExerciseName] | None
+) -> list[item_models.WorkItem]:
+    orders = [items.find_index(block["items"], item_id) for item_id in item_ids]
+    found = [block["items"][order] for order in orders]
+    linked = await items.load_references(ctx, found, block["customerId"], known, [block["date"]])
+    return [
+        items.present_item(item, order, block["version"], linked, ctx.caller, block["date"])
+        for item, order in zip(found, orders, strict=True)
+    ]
+
+
+def _replace(block: StoredBlock, *changed: item_models.WorkItem) -> list[item_models.WorkItem]:
+    new = {item["_id"]: item for item in changed}
+    return [new.get(item["_id"], item) for item in block["items"]]
 
 
 def _without(block: StoredBlock, removed: item_models.WorkItem) -> list[item_models.WorkItem]:

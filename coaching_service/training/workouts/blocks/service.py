@@ -21,7 +21,7 @@ from coaching_service.core.database.documents import Filter, PipelineStage
 from coaching_service.core.database.transactions import gather_reads, transactional, version_conflict
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import Conflict, NotFound, invalid_field
-from coaching_service.core.external_identity import present_identity, stored_fields, stored_identity
+from coaching_service.core.external_identity import MetadataFilter, present_identity, stored_fields, stored_identity
 from coaching_service.core.fields import labels_of, names_of, nulls_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import CalendarDate
@@ -158,6 +158,10 @@ class ScheduleOwner(ABC):
         blocks: list[block_models.StoredBlock]
         _, blocks = await gather_reads(ctx, self.require_access(ctx), read(None))
         return blocks
+
+    def has(self, block: Mapping[str, Any]) -> bool:
+        """Return whether a block is one of the owner's."""
+        return all(block[name] == value for name, value in self.block_filter.items())
 
     async def get_block(self, ctx: Context, block_id: ObjectId) -> block_models.StoredBlock:
         """Return a block of the owner, whose access has been checked. Raises NotFound."""
@@ -459,11 +463,12 @@ async def list_blocks(
     *,
     external_id: str | None = None,
     updated_since: datetime | None = None,
+    metadata: Mapping[str, str] | None = None,
 ) -> list[block_models.Block]:
     """Return the owner's blocks from `first` to `last` (dates or days, both included), in order, with their items.
 
     `external_id`: only the one with this identifier in another system; `updated_since` (UTC): only those created or
-    changed at this time or later. Raises NotFound or Forbidden for the owner.
+    changed at this time or later; `metadata`: only those with these texts. Raises NotFound or Forbidden for the owner.
     """
     if external_id is not None:
         await owner.require_access(ctx)
@@ -472,14 +477,16 @@ async def list_blocks(
             return []
         if updated_since is not None and block["updatedAt"] < updated_since:
             return []
+        if not (metadata or {}).items() <= present_identity(block)["metadata"].items():
+            return []
         return [await present_block(ctx, owner, block)]
 
     def read(added: PipelineStage | None) -> Awaitable[list[block_models.StoredBlock]]:
-        where, day = owner.block_filter, owner.day_field
+        where, day = owner.block_filter | MetadataFilter.condition(metadata or {}), owner.day_field
         return store.find_between(ctx, where, day, first, last, updated_since=updated_since, added=added)
 
     blocks = await owner.read_accessible(ctx, read)
-    if updated_since is None:
+    if updated_since is None and not metadata:
         orders = store.orders_within_days((block["_id"], block[owner.day_field]) for block in blocks)
     else:
         days = list({block[owner.day_field] for block in blocks})
@@ -532,6 +539,20 @@ def _containing(word: str) -> Filter:
 async def get(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> block_models.Block:
     """Return a block. Raises NotFound, Forbidden."""
     return await present_block(ctx, owner, await _read_accessible(ctx, owner, block_id))
+
+
+async def get_named(
+    ctx: Context, owner: ScheduleOwner, block_id: ObjectId | None, external_id: str | None
+) -> block_models.StoredBlock:
+    """Return a block of an owner whose access has been checked by its identifier, here or in another system.
+
+    Raises NotFound.
+    """
+    if block_id is not None:
+        return await owner.get_block(ctx, block_id)
+    if (block := await store.find_by_external_id(ctx, owner.block_filter, external_id or "")) is None:
+        raise block_not_found()
+    return block
 
 
 async def get_plan(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> block_models.BlockPlan:

@@ -24,6 +24,7 @@ from coaching_service.training.workouts.sets import PerformedSet, PlannedSet, Pl
 EFFORT_FIELDS: tuple[tuple[str, Literal["rpe", "rir"]], ...] = (("RPE", "rpe"), ("RIR", "rir"))
 
 
+_FIRST_IN_MINUTES = 100  # seconds
 _KINDS = {"drop": "drop set", "failure": "to failure"}
 
 
@@ -35,6 +36,42 @@ class ItemDescription(TypedDict):
     title: str
     lines: list[str]
     isCompleted: bool
+
+
+class ListedItem(ItemDescription):
+    """An item of a workout; `label` is its place in a superset, such as A1, `bracket` the classes of its bracket."""
+
+    label: str
+    bracket: str
+
+
+def describe_items(items: Sequence[item_models.WorkItem], unit: str) -> list[ListedItem]:
+    """Describe the items of a workout in their order; loads are in `unit`."""
+    labels, brackets = label_supersets(items)
+    listed = []
+    for item in items:
+        described, label = describe_item(item, unit), labels[item["_id"]]
+        lines = described["lines"][:-1] if label else described["lines"]  # without the superset
+        listed.append(ListedItem(**{**described, "lines": lines, "label": label, "bracket": brackets[item["_id"]]}))
+    return listed
+
+
+def label_supersets(
+    items: Sequence[item_models.WorkItem],
+) -> tuple[dict[ObjectId, str], dict[ObjectId, str]]:
+    """Return the label of each item in its superset, such as A1, and the classes of its part of a bracket.
+
+    Both are empty outside of supersets.
+    """
+    supersets = [item["supersetId"] or "" if item["type"] == "EXERCISE" else "" for item in items]
+    labels: dict[ObjectId, str] = {}
+    brackets: dict[ObjectId, str] = {}
+    for at, (item, superset) in enumerate(zip(items, supersets, strict=True)):
+        labels[item["_id"]] = f"{superset}{supersets[: at + 1].count(superset)}" if superset else ""
+        starts, ends = supersets[at - 1 : at] != [superset], supersets[at + 1 : at + 2] != [superset]
+        parts = ["in-superset", "starts" if starts else "", "ends" if ends else "continued"] if superset else []
+        brackets[item["_id"]] = " ".join(part for part in parts if part)
+    return labels, brackets
 
 
 def describe_item(item: item_models.WorkItem, unit: str) -> ItemDescription:
@@ -88,15 +125,26 @@ def describe_sets(sets: Sequence[PlannedSet], unit: str) -> list[str]:
 
 
 def describe_set(planned: PlannedSet, unit: str) -> str:
-    """Describe a planned set, such as `8, 60 kg, RPE 8`; empty if it plans no value."""
-    return ", ".join([*describe_amounts(planned, unit), *describe_details(planned)])
+    """Describe a planned set, such as `8 x 60 kg, RPE 8`; empty if it plans no value."""
+    return ", ".join(part for part in (" × ".join(describe_amounts(planned, unit)), *describe_details(planned)) if part)
+
+
+def describe_done(done: PerformedSet, unit: str) -> str:
+    """Describe how much was done in a set, such as `8 x 60 kg` or `27:00`; empty if it has no value."""
+    parts = (
+        format_number(done["reps"]),
+        format_seconds(done["seconds"]),
+        format_number(done["meters"], "m"),
+        format_number(done["load"] or None, unit),
+    )
+    return " × ".join(part for part in parts if part)
 
 
 def describe_amounts(planned: PlannedSet, unit: str) -> list[str]:
     """Describe how much a planned set is: its repetitions, time, distance and load, each if it is planned."""
     parts = [
         _describe_reps(planned),
-        _format_range(planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds"), "\N{NO-BREAK SPACE}s"),
+        _describe_seconds(planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds")),
         format_number(planned.get("plannedMeters"), "m"),
         _describe_load(planned, unit),
     ]
@@ -108,7 +156,7 @@ def describe_details(planned: PlannedSet) -> list[str]:
     parts = [
         *(f"{name} {format_number(planned[key])}" for name, key in EFFORT_FIELDS if planned[key] is not None),
         f"tempo {planned['tempo']}" if planned["tempo"] else "",
-        f"rest {format_number(planned['rest'], 's')}" if planned["rest"] else "",
+        f"rest {format_seconds(planned['rest'])}" if planned["rest"] else "",
         "per side" if planned.get("perSide") else "",
         "warm-up" if planned["isWarmup"] else "",
         _KINDS.get(planned.get("setKind", "normal"), ""),
@@ -141,6 +189,34 @@ def format_number(value: float | None, unit: str = "") -> str:
     return f"{text}\N{NO-BREAK SPACE}{unit}" if unit else text
 
 
+def format_seconds(value: float | None) -> str:
+    """Format a time: `45 s` up to 99 s, then `27:00` or `1:05:00`; empty for None."""
+    if value is None:
+        return ""
+    return format_clock(value) if round(value, 3) >= _FIRST_IN_MINUTES else format_number(value, "s")
+
+
+def write_seconds(value: float | None) -> str:
+    """Return a time as a person types it into a field: `45`, `27:00`; empty for None."""
+    return format_seconds(value).removesuffix("\N{NO-BREAK SPACE}s")
+
+
+def format_clock(value: float) -> str:
+    """Format a time in minutes and seconds, such as `0:45` or `27:00`, with hours if there are any."""
+    thousandths = round(value * 1000)
+    minutes, rest = divmod(thousandths, 60_000)
+    hours, minutes = divmod(minutes, 60)
+    seconds = f"{rest // 1000:02}" + f"{rest % 1000 / 1000:.3f}"[1:].rstrip("0").rstrip(".")
+    return f"{hours}:{minutes:02}:{seconds}" if hours else f"{minutes}:{seconds}"
+
+
+def _describe_seconds(minimum: float | None, maximum: float | None) -> str:
+    bounds = [each for each in dict.fromkeys((minimum, maximum)) if each is not None]
+    if bounds and bounds[-1] >= _FIRST_IN_MINUTES:
+        return "–".join(map(format_clock, bounds))
+    return _format_range(minimum, maximum, "\N{NO-BREAK SPACE}s")
+
+
 def _format_range(minimum: float | None, maximum: float | None, unit: str) -> str:
     bounds = [format_number(bound) for bound in dict.fromkeys((minimum, maximum)) if bound is not None]
     return "–".join(bounds) + unit if bounds else ""
@@ -150,7 +226,7 @@ def _format_range(minimum: float | None, maximum: float | None, unit: str) -> st
 
 
 # What a stored item does not have, or what is computed again.
-COMPUTED_ITEM_FIELDS = tuple(f"items.{name}" for name in (*DERIVED_FIELDS, "order", "version"))
+COMPUTED_ITEM_FIELDS = tuple(f"items.{name}" for name in (*DERIVED_FIELDS, "order", "version", "mediaCount"))
 # The documents that items refer to, by the path of the identifier.
 ITEM_REFERENCES = {
     "items.exerciseId": "exercises",
@@ -163,7 +239,7 @@ ITEM_REFERENCES = {
 }
 # The summary of what a client's workout was copied from: as its identifiers change, it is equal to no other.
 UNKNOWN_COPY = ""
-_ADDED_ON_READ = ("exercise", "lastTime", "order", "version")
+_ADDED_ON_READ = ("exercise", "lastTime", "order", "version", "mediaCount")
 _ADDED_LATER = ("isAmrap", "perSide", "setKind", "loadPercent")  # absent in older sets
 _PLANNED_SETS = PlannedSets(required=True)
 _SCHEDULED_TIME = item_models.ScheduledTime()

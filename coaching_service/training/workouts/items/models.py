@@ -262,7 +262,7 @@ class ItemBase(ItemReport):
     Stored items have `exerciseIds`, `doneExerciseIds`, `tally` and `isPendingForm`, derived from plan and log,
     and once they are logged `clientTexts`, the names of the texts that the client wrote, and what the loads of their
     exercises mean, with the body weight (in the company's unit) to which loads were added; items as they are read have
-    `order` (from 0) and `version` (the block's) instead.
+    `order` (from 0), `version` (the block's) and `mediaCount` instead.
     """
 
     _id: ObjectId
@@ -279,6 +279,7 @@ class ItemBase(ItemReport):
     clientTexts: NotRequired[Annotated[list[NameOrId], core_fields.Private]]
     order: NotRequired[Annotated[int, core_fields.Description("Position in the block, from 0.")]]
     version: NotRequired[Annotated[int, core_fields.Description("The block's version.")]]
+    mediaCount: NotRequired[Annotated[int, core_fields.Description("How many videos and pictures it has.")]]
 
 
 class PlannedExercise(TypedDict):

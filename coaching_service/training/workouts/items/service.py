@@ -24,7 +24,7 @@ from coaching_service.library.metric_sets import MetricSet
 from coaching_service.people.account import service as account
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
-from coaching_service.training import body_weights
+from coaching_service.training import body_weights, set_media
 from coaching_service.training.training_maxes import service as training_maxes
 from coaching_service.training.training_maxes.service import ReferenceLoads, load_of
 from coaching_service.training.workouts.items import models as item_models
@@ -59,7 +59,8 @@ class References:
     """What items refer to: library documents, and what the client's percentages refer to, by exercise.
 
     `body_weights`: the client's on the dates of the items, which percentages of added loads include; in the
-    company's unit, as all loads. `timezone` is the client's, if the time of a reminder depends on it.
+    company's unit, as all loads. `timezone` is the client's, if the time of a reminder depends on it. `media_counts`:
+    how many videos and pictures the items have, without those that have none.
     """
 
     exercises: Mapping[ObjectId, ExerciseName] = field(default_factory=dict)
@@ -67,6 +68,7 @@ class References:
     training_maxes: Mapping[ObjectId, ReferenceLoads] = field(default_factory=dict)
     body_weights: Mapping[str, float] = field(default_factory=dict)
     timezone: str | None = None
+    media_counts: Mapping[ObjectId, int] = field(default_factory=dict)
 
 
 def list_contacts(workout: Mapping[str, Any]) -> Iterator[str]:
@@ -120,6 +122,12 @@ def log_item(item: item_models.WorkItem, log: item_models.ItemLog) -> item_model
         "updatedAt": at,
     }
     return _with_derived_fields(fields)
+
+
+def has_log(item: item_models.WorkItem, log: item_models.ItemLog) -> bool:
+    """Return whether a log is stored with an item already."""
+    stored, logged = (cast("Mapping[str, object]", each) for each in (item, log_item(item, log)))
+    return all(stored.get(name) == logged.get(name) for name in (*RECORDED_FIELDS, "clientTexts") if name in logged)
 
 
 def with_load_types(item: item_models.WorkItem, exercises: Mapping[ObjectId, ExerciseName]) -> item_models.WorkItem:
@@ -284,6 +292,7 @@ def present_item(
     # Any: the fields depend on the type of the item. A copy alone is faster than one with other fields.
     fields: dict[str, Any] = {**item}
     fields["order"], fields["version"] = order, version
+    fields["mediaCount"] = references.media_counts.get(item["_id"], 0)
     for name in _ABSENT:
         fields.setdefault(name, None)
     if (swap := fields["swappedFor"]) is not None:
@@ -438,17 +447,18 @@ async def load_references(
     `customer_id` is the client whose items they are; None for items of a program or template. `known`: their exercises,
     if they have been read. `dates`: those of their blocks.
     """
-    names, sets, maxes, timezone = await gather_reads(
+    names, sets, maxes, timezone, media_counts = await gather_reads(
         ctx,
         load_exercises(ctx, items if known is None else []),
         metric_sets.get_by_id(ctx, metric_set_ids(items)),
         load_training_maxes(ctx, items, customer_id),
         load_timezone(ctx, items, customer_id),
+        set_media.count_by_item(ctx, customer_id, [item["_id"] for item in items]),
     )
     names = names if known is None else known
     added = any(names[each].get("loadType") == ADDED for each, loads in maxes.items() if loads["trainingMax"] is None)
     weights = await _load_body_weights(ctx, customer_id, dates) if customer_id is not None and added else {}
-    return References(names, sets, maxes, weights, timezone)
+    return References(names, sets, maxes, weights, timezone, media_counts)
 
 
 async def _load_body_weights(ctx: Context, customer_id: ObjectId, dates: Collection[str | None]) -> dict[str, float]:
@@ -594,7 +604,7 @@ async def _read_each(
 
 
 def _named(error: NotFound, path: str) -> NotFound:
-    return NotFound(error.details["resource"], f"{path}: {error.message}")
+    return NotFound(error.details["resource"], f"{path}: {error.message}", field=path)
 
 
 def _with_form(item: item_models.ItemInput, library_forms: Mapping[ObjectId, Form]) -> item_models.ItemInput:

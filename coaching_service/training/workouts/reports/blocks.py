@@ -14,10 +14,17 @@ from coaching_service.core.dates import local_date
 from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.availability import service as availability
+from coaching_service.people.availability.absences import Absences
 from coaching_service.people.availability.models import AvailabilityKind
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts import store
-from coaching_service.training.workouts.blocks.models import SESSION_FIELDS, PlannedBlock, SessionFields, StoredBlock
+from coaching_service.training.workouts.blocks.models import (
+    SESSION_FIELDS,
+    Block,
+    PlannedBlock,
+    SessionFields,
+    StoredBlock,
+)
 from coaching_service.training.workouts.items.models import WORKOUT_TYPES
 from coaching_service.training.workouts.items.totals import TOTALS
 from coaching_service.training.workouts.reports import models as report_models
@@ -33,6 +40,8 @@ Stage = dict[str, Any]
 _IS_PLANNED_OR_COMPLETED: Stage = {
     "$or": [{"$ne": ["$createdBy", "client"]}, {"$allElementsTrue": ["$items.isCompleted"]}]
 }
+_HAS_WORKOUT_ITEM: Stage = {"$ne": [{"$setIntersection": ["$items.type", [*WORKOUT_TYPES]]}, []]}
+_IS_IMPORTED: Stage = {"$ne": [{"$ifNull": ["$source", None]}, None]}
 # The fields of BlockProgress, in a projection.
 PROGRESS: Stage = {
     **dict.fromkeys(("date", "name", "isRest", "createdBy", "plannedDate"), 1),
@@ -41,10 +50,11 @@ PROGRESS: Stage = {
             {"$not": "$isRest"},
             _IS_PLANNED_OR_COMPLETED,
             {"$eq": [{"$ifNull": ["$checkInId", None]}, None]},
-            {"$eq": [{"$ifNull": ["$source", None]}, None]},
-            {"$ne": [{"$setIntersection": ["$items.type", [*WORKOUT_TYPES]]}, []]},
+            {"$not": _IS_IMPORTED},
+            _HAS_WORKOUT_ITEM,
         ]
     },
+    "isImported": _IS_IMPORTED,
     "totalItems": {"$size": "$items"},
     "completedItems": {"$size": {"$filter": {"input": "$items", "cond": "$$this.isCompleted"}}},
     "hasWork": {"$ne": [{"$ifNull": ["$done", None]}, None]},
@@ -165,6 +175,23 @@ async def find_done_workouts(
     )
 
 
+async def find_latest_done(
+    ctx: Context, customer_id: ObjectId, count: int, *, without: Collection[str] = ()
+) -> list[Block]:
+    """Return the latest `count` workouts of a client with anything done: their names, dates and items.
+
+    Those on the dates in `without` are left out, and check-ins.
+    """
+    return await blocks.aggregate(
+        ctx,
+        store.on_dates(customer_id, {"$gt": ""}, without) | store.IS_SESSION,
+        {"$sort": {"date": -1, "position": -1, "_id": -1}},
+        {"$limit": count},
+        {"$project": dict.fromkeys(("name", "date", "items"), 1)},
+        hint=BY_DATE,
+    )
+
+
 def last_session_stages(ctx: Context, today_of: Mapping[ObjectId, date]) -> list[Stage]:
     """Return the pipeline stages that add the latest session of clients, by `_id`, up to the client's today.
 
@@ -255,6 +282,73 @@ async def find_scheduled_blocks(
     return await blocks.aggregate(ctx, where, _IN_ORDER, {"$project": fields}, hint=BY_DATE)
 
 
+async def sum_periods(
+    ctx: Context,
+    customer_ids: Sequence[ObjectId],
+    first: str,
+    last: str,
+    *,
+    period: Literal["week", "month"],
+    today: str,
+    absences: Mapping[ObjectId, Absences],
+) -> list[report_models.PeriodTotals]:
+    """Return what clients, whose today is the same, did from the date `first` to `last`, by week or month.
+
+    Days count as in compliance: up to yesterday, and today once it is completed.
+    """
+    absent = [
+        {
+            "$and": [
+                {"$eq": ["$_id.client", client]},
+                {"$gte": ["$_id.date", each["from"]]},
+                {"$lte": ["$_id.date", each["until"] or last]},
+            ]
+        }
+        for client, of_client in absences.items()
+        for each in of_client.periods
+    ]
+    is_session = {"$and": [PROGRESS["hasWork"], _HAS_WORKOUT_ITEM]}
+    of_workouts = {
+        name: {"$sum": {"$cond": ["$isWorkout", f"${name}", 0]}} for name in ("totalItems", "completedItems")
+    }
+    of_day = {
+        "_id": {"client": "$customerId", "date": "$date"},
+        **of_workouts,
+        "planned": {"$sum": {"$toInt": "$isWorkout"}},
+        "sessions": {"$sum": {"$toInt": "$isSession"}},
+    }
+    is_done = {"$eq": ["$totalItems", "$completedItems"]}
+    is_over = {"$or": [{"$lt": ["$_id.date", today]}, {"$and": [{"$eq": ["$_id.date", today]}, is_done]}]}
+    is_day = {"$and": [{"$gt": ["$totalItems", 0]}, is_over, *([{"$not": {"$or": absent}}] if absent else [])]}
+    day = {"$dateFromString": {"dateString": "$_id.date"}}
+    key: Any = {"$substrBytes": ["$_id.date", 0, 7]}
+    if period == "week":
+        key = {"$dateToString": {"format": "%G-%V", "date": day}}
+    sums = {
+        "planned": {"$sum": "$planned"},
+        "sessions": {"$sum": "$sessions"},
+        "workoutDays": {"$sum": {"$toInt": is_day}},
+        "completedDays": {"$sum": {"$toInt": {"$and": [is_day, is_done]}}},
+    }
+    totals = {name: {"$sum": f"${name}"} for name in sums}
+    return await blocks.aggregate(
+        ctx,
+        store.of_clients(customer_ids, first, last) | store.IS_REGULAR,
+        {
+            "$project": {
+                "customerId": 1,
+                "date": 1,
+                **{name: PROGRESS[name] for name in ("isWorkout", "totalItems", "completedItems")},
+                "isSession": is_session,
+            }
+        },
+        {"$group": of_day},
+        {"$group": {"_id": {"client": "$_id.client", "period": key}, **sums}},
+        {"$group": {"_id": "$_id.period", "active": {"$sum": {"$toInt": {"$gt": ["$sessions", 0]}}}, **totals}},
+        hint=BY_DATE,
+    )
+
+
 async def find_agenda(
     ctx: Context, customer_ids: Collection[ObjectId], first: str, last: str
 ) -> list[report_models.AgendaBlock]:
@@ -328,6 +422,28 @@ async def find_pending_forms(
     return await blocks.aggregate(ctx, where, *stages, hint=_BY_PENDING_FORM)
 
 
+async def find_unanswered_forms(
+    ctx: Context, customer_ids: Sequence[ObjectId], before: str, form_id: ObjectId | None
+) -> list[report_models.UnansweredForm]:
+    """Return the scheduled forms without an answer of clients before a date, by date; with `form_id` only of that form.
+
+    Access is not checked.
+    """
+    where: Filter = {
+        "items.isPendingForm": True,
+        "date": {"$gt": "", "$lt": before},
+        "customerId": {"$in": list(customer_ids)},
+    }
+    of_form = {} if form_id is None else {"items.form.formId": form_id}
+    stages: list[Stage] = [
+        {"$sort": {"date": 1, "_id": 1}},
+        {"$unwind": "$items"},
+        {"$match": {"items.isPendingForm": True, **of_form}},
+        {"$project": {"date": 1, "customerId": 1, "formName": "$items.form.name"}},
+    ]
+    return await blocks.aggregate(ctx, where, *stages, hint=_BY_PENDING_FORM)
+
+
 async def find_next_workout(
     ctx: Context, customer_id: ObjectId, after: str, *, without: Collection[str] = ()
 ) -> report_models.BlockReference | None:
@@ -372,19 +488,29 @@ async def find_completed_dates(
     return [each["_id"] for each in await blocks.aggregate(ctx, condition, dates, hint=BY_DATE)]
 
 
-async def find_blocks_of_items(
-    ctx: Context, customer_id: ObjectId, item_ids: Sequence[ObjectId]
-) -> dict[ObjectId, ObjectId]:
-    """Return the block that each of some items of a client is in; items that were removed are left out."""
+async def find_items(
+    ctx: Context, customer_ids: Collection[ObjectId], item_ids: Collection[ObjectId]
+) -> dict[ObjectId, report_models.ItemReference]:
+    """Return some items of clients with the workouts they are in; items that were removed are left out."""
     ids = list(item_ids)
-    condition = {"customerId": customer_id, "items._id": {"$in": ids}}
+    condition = {"customerId": {"$in": list(customer_ids)}, "items._id": {"$in": ids}}
+    titles = ("circuitName", "taskFields.title", "form.name", "reminderFields.message")
     stages: list[Stage] = [
-        {"$project": {"itemId": "$items._id"}},
-        {"$unwind": "$itemId"},
-        {"$match": {"itemId": {"$in": ids}}},
+        {"$unwind": "$items"},
+        {"$match": {"items._id": {"$in": ids}}},
+        {
+            "$project": {
+                "_id": "$items._id",
+                "wblockId": "$_id",
+                "name": 1,
+                "date": 1,
+                "exerciseId": {"$ifNull": ["$items.exerciseId", None]},
+                "title": {"$ifNull": [*(f"$items.{title}" for title in titles), None]},
+            }
+        },
     ]
-    listed = await blocks.aggregate(ctx, condition, *stages, hint=_BY_ITEM)
-    return {each["itemId"]: each["_id"] for each in listed}
+    listed: list[report_models.ItemReference] = await blocks.aggregate(ctx, condition, *stages, hint=_BY_ITEM)
+    return {each["_id"]: each for each in listed}
 
 
 def iterate_logged_blocks(ctx: Context) -> AsyncIterator[StoredBlock]:
@@ -481,10 +607,14 @@ def status_of_day(
     """Return what became of the workouts among the blocks of a day; `today` is the client's.
 
     Days have this status everywhere: calendars, the last seven days of a client, charts, and, as it is completed or
-    not, compliance. `is_away`: the client does not train on it, so nothing can be missed.
+    not, compliance. `is_away`: the client does not train on it, so nothing can be missed. What the client added or
+    imported counts where nothing else is planned, and is never missed.
     """
     if workouts := [block for block in blocks if block["isWorkout"]]:
         return _status_of(workouts, today, is_away=is_away)
+    own = [block for block in blocks if (block.get("createdBy") or block.get("isImported")) and not block["isRest"]]
+    if own and (status := _status_of(own, today, is_away=is_away)) != "missed":
+        return status
     if is_away:
         return "away"
     return "rest" if any(block["isRest"] for block in blocks) else None

@@ -19,6 +19,15 @@ class PendingItem(TypedDict):
     form: ItemForm
 
 
+class UnansweredForm(TypedDict):
+    """A form that a client has not answered; `_id` is its workout block."""
+
+    _id: ObjectId
+    customerId: ObjectId
+    date: str
+    formName: str
+
+
 class PendingForm(TypedDict):
     """A scheduled form that is not answered, in the block `_id`, with the active client as `client`."""
 
@@ -36,12 +45,37 @@ class OwnPendingItem(PendingItem):
     date: str
 
 
+class PeriodTotals(TypedDict):
+    """What clients did in a period (`2026-03`, or `2026-10` for a week), apart from days on which they do not train.
+
+    `active`: the clients with a session; `planned`: workouts, on all days.
+    """
+
+    _id: str
+    active: int
+    planned: int
+    sessions: int
+    workoutDays: int
+    completedDays: int
+
+
 class BlockReference(TypedDict):
     """A workout block by name and date."""
 
     _id: ObjectId
     name: str
     date: str
+
+
+class ItemReference(TypedDict):
+    """An item `_id` with its workout; `exerciseId` of an exercise, and `title` of other types, without either null."""
+
+    _id: ObjectId
+    wblockId: ObjectId
+    name: str
+    date: str
+    exerciseId: ObjectId | None
+    title: str | None
 
 
 class PendingForms(TypedDict):
@@ -56,7 +90,8 @@ class BlockProgress(TypedDict):
     """What became of a block: the number of its items, and of those completed.
 
     `isWorkout`: it is neither rest nor of a recurring check-in, has an item of WORKOUT_TYPES, and is completed if its
-    client added it. `hasWork`: it has a completed set that is not warm-up, or a completed item of a type without sets.
+    client added it. `isImported`: it was done before, and never planned. `hasWork`: it has a completed set that is not
+    warm-up, or a completed item of a type without sets.
     """
 
     date: str
@@ -65,6 +100,7 @@ class BlockProgress(TypedDict):
     createdBy: NotRequired[Literal["client"] | None]
     isRest: bool
     isWorkout: bool
+    isImported: NotRequired[bool]
     totalItems: int
     completedItems: int
     hasWork: bool

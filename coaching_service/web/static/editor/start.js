@@ -12,7 +12,8 @@
       editor.saving.start(form);
       form.querySelector(".save-card").hidden = true;
     }
-    for (const form of document.querySelectorAll("[data-type-ahead]")) editor.typeAhead.start(form);
+    for (const hidden of document.querySelectorAll(".type-ahead .field[hidden]")) hidden.hidden = false;
+    for (const button of document.querySelectorAll(".type-ahead [data-search]")) button.hidden = true;
     startDragging();
   }
 
@@ -102,6 +103,15 @@
     const field = added && [...added.querySelectorAll("[data-column]")].find((each) => each.offsetParent !== null);
     (field ?? place?.querySelector(".menu > summary") ?? document.getElementById("type-ahead"))?.focus();
     field?.select();
+  });
+
+  // An exercise that is picked is added.
+  document.addEventListener("picked", (event) => {
+    if (!("adds" in event.target.dataset)) return;
+    event.preventDefault();
+    const chosen = document.getElementById("chosen-exercise");
+    chosen.elements.exerciseId.value = event.detail.id;
+    chosen.requestSubmit();
   });
 
   // Drag a card by its grip: sends the card's form that moves it, with the new position.

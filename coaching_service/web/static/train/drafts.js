@@ -99,6 +99,7 @@ train.drafts = (() => {
     for (const draft of await train.store.readAll("drafts")) {
       const form = forms.get(draft.key);
       if (form) {
+        form.dispatchEvent(new CustomEvent("restore", { detail: draft.values })); // it may need more fields
         const base = train.forms.baseOf(form);
         const unchanged = Object.entries(draft.values).filter(([name]) => train.forms.isSame(base[name], draft.base[name]));
         train.forms.write(form, Object.fromEntries(unchanged));

@@ -6,7 +6,10 @@ train.forms = (() => {
 
   const all = () => [...document.querySelectorAll(SELECTOR)];
   const hasFile = (form) => [...form.elements].some((each) => each.type === "file" && each.files.length);
-  const isQueued = (form) => Boolean(train.user && form?.matches?.(SELECTOR) && !hasFile(form));
+  // Sent by the browser: with a file, unless the form says that it is queued too, or a text whose answer has more than words.
+  const isPlain = (form) =>
+    (hasFile(form) && !("files" in form.dataset)) || Boolean(form.elements[form.dataset.plain]?.value?.trim());
+  const isQueued = (form) => Boolean(train.user && form?.matches?.(SELECTOR) && !isPlain(form));
   const isRepeated = (form) => "repeats" in form.dataset; // each entry is another one, such as a message
   const isSet = (form) => form.classList.contains("set-row");
 
@@ -79,11 +82,15 @@ train.forms = (() => {
   // For the next entry of a repeated form.
   function clear(form) {
     for (const control of controlsOf(form)) control.value = "";
+    for (const control of form.elements) if (control.type === "file") control.value = "";
     setBase(form, read(form));
   }
 
   function asNumber(text) {
     const trimmed = text.trim();
+    if (/^\d+(:[0-5]\d([.,]\d+)?){1,2}$/.test(trimmed)) {
+      return String(trimmed.split(":").reduce((sum, part) => sum * 60 + Number(part.replace(",", ".")), 0)); // 27:00
+    }
     return /^[+-]?\d+([.,]\d+)?$/.test(trimmed) ? String(Number(trimmed.replace(",", "."))) : trimmed;
   }
   const isSame = (one, other) =>
@@ -130,9 +137,18 @@ train.forms = (() => {
     return texts.filter((text) => text && text !== form.dataset.label).join(", ");
   }
 
-  // What a person typed, with the labels of the fields.
-  function describe(form) {
-    return controlsOf(form).flatMap((control) => {
+  const sizeOf = (bytes) => (bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`);
+  const describeFiles = (form) =>
+    [...form.elements]
+      .filter((control) => control.type === "file" && !control.hidden)
+      .flatMap((control) => [...control.files].map((file) => `${file.name}, ${sizeOf(file.size)}`));
+
+  // What a person typed, with the labels of the fields, and the files with their sizes.
+  const describe = (form) => [...describeFields(form), ...describeFiles(form)];
+
+  function describeFields(form) {
+    const shown = controlsOf(form).filter((control) => !("quiet" in control.dataset));
+    return shown.flatMap((control) => {
       const values = valuesOfControl(control).filter(Boolean);
       if (!values.length) return [];
       const [label, own] = [labelOf(control), ownLabelOf(control)];
@@ -143,7 +159,7 @@ train.forms = (() => {
   }
 
   return {
-    all, hasFile, isQueued, isRepeated, isSet, urlOf, idOf, find, read, write, takeOver, clear, baseOf, setBase, isSame, isChanged,
-    nextTimeOf, noteTime, labelsOf, placeOf, describe,
+    all, isPlain, isQueued, isRepeated, isSet, urlOf, idOf, find, read, write, takeOver, clear, baseOf, setBase, isSame, isChanged, asNumber,
+    nextTimeOf, noteTime, labelsOf, placeOf, describe, sizeOf,
   };
 })();

@@ -18,7 +18,8 @@ train.offline = (() => {
 
   // A set that was sent after the page was saved is shown as done on the saved page.
   async function noteSent(entry) {
-    await train.store.write("states", { key: SENT + entry.token, entry, at: Date.now() });
+    const { files, ...sent } = entry; // the server has them
+    await train.store.write("states", { key: SENT + entry.token, entry: sent, at: Date.now() });
     const { pathname } = new URL(entry.page, location.href);
     await tellWorker({ name: "renew", path: pathname });
   }

@@ -1,14 +1,17 @@
 // Forms are stored on this device before they are sent, and sent one at a time in the order in which they were stored.
-// An entry: {id, token, user, url, body, label, place, formId, isSet, isRepeated, page, typed, labels, createdAt, attempts,
+// Forms with files have a lane of their own, so that a set does not wait for a video.
+// An entry: {id, token, user, url, body, files, label, place, formId, isSet, isRepeated, page, typed, labels, createdAt, attempts,
 // rejection}.
 train.queue = (() => {
   const TIMEOUT = 15_000;
+  const TIMEOUT_OF_FILES = 15 * 60_000;
   const LONGEST_WAIT = 60_000;
   const ATTEMPTS_WITHOUT_ANSWER = 5;
-  const PAUSE = "pause";
-  let timer = 0;
-  let isSending = false;
-  let isRequested = false;
+  const hasFiles = (entry) => Boolean(entry.files?.length);
+  const lanes = [
+    { lock: "train-queue", takes: (entry) => !hasFiles(entry), pause: "pause", timer: 0, isSending: false, isRequested: false },
+    { lock: "train-files", takes: hasFiles, pause: "pause of files", timer: 0, isSending: false, isRequested: false },
+  ];
   let problem = null; // why entries stay: "signIn", "otherUser", or null for a network or server that does not answer
 
   const isOwn = (entry) => entry.user === train.user;
@@ -23,7 +26,11 @@ train.queue = (() => {
   // The entry of a form as it is now. Each has a submission token of its own, so that A, B, A ends as A.
   function createEntry(form, submitter) {
     const body = new URLSearchParams();
-    for (const [name, value] of new FormData(form)) if (name !== "csrf" && typeof value === "string") body.append(name, value);
+    const files = [];
+    for (const [name, value] of new FormData(form)) {
+      if (typeof value !== "string") value.size && files.push([name, value]);
+      else if (name !== "csrf") body.append(name, value);
+    }
     if (submitter?.name) body.append(submitter.name, submitter.value);
     const token = createToken();
     if (body.has("loggedAt")) body.set("loggedAt", train.forms.nextTimeOf(form));
@@ -33,11 +40,13 @@ train.queue = (() => {
       user: train.user,
       url: train.forms.urlOf(form),
       body: body.toString(),
+      files,
       label: form.dataset.label || document.querySelector("h1")?.textContent.trim() || document.title,
       place: train.forms.placeOf(form),
       formId: train.forms.idOf(form),
       isSet: train.forms.isSet(form),
       isRepeated: train.forms.isRepeated(form),
+      replaces: "replaces" in form.dataset, // one that is not sent
       page: location.pathname + location.search,
       typed: [...train.forms.describe(form), ...(submitter?.dataset.typed ? [submitter.dataset.typed] : [])],
       labels: train.forms.labelsOf(form),
@@ -51,41 +60,43 @@ train.queue = (() => {
   const add = (entry) =>
     train.store.addEntry(
       entry,
-      (old) => old.user === entry.user && old.formId === entry.formId && !entry.isRepeated && (old.rejection || (old.isSet && entry.isSet)),
+      (old) => old.user === entry.user && old.formId === entry.formId && !entry.isRepeated && (old.rejection || entry.replaces || (old.isSet && entry.isSet)),
     );
 
   // Send what is stored. One tab sends at a time; a call during sending makes it look again.
-  async function send() {
-    isRequested = true;
-    if (isSending) return;
-    isSending = true;
+  const send = () => Promise.all(lanes.map(sendLane));
+
+  async function sendLane(lane) {
+    lane.isRequested = true;
+    if (lane.isSending) return;
+    lane.isSending = true;
     try {
-      while (isRequested) {
-        isRequested = false;
-        await (navigator.locks ? navigator.locks.request("train-queue", sendAll) : sendAll());
+      while (lane.isRequested) {
+        lane.isRequested = false;
+        await (navigator.locks ? navigator.locks.request(lane.lock, () => sendAll(lane)) : sendAll(lane));
       }
     } catch {
-      schedule(LONGEST_WAIT); // the database cannot be read now
+      schedule(lane, LONGEST_WAIT); // the database cannot be read now
     } finally {
-      isSending = false;
+      lane.isSending = false;
     }
   }
 
-  async function sendAll() {
-    const pause = await train.store.read("states", PAUSE);
+  async function sendAll(lane) {
+    const pause = await train.store.read("states", lane.pause);
     const left = pause ? pause.until - Date.now() : 0;
-    if (left > 0 && left <= pause.wait) return schedule(left); // more is left if the clock was set back
+    if (left > 0 && left <= pause.wait) return schedule(lane, left); // more is left if the clock was set back
     for (;;) {
-      const [entry] = await list();
+      const entry = (await list()).find(lane.takes);
       if (!entry) break;
-      if (!(await sendOne(entry))) return;
+      if (!(await sendOne(entry, lane))) return;
     }
-    problem = null;
-    clearTimeout(timer);
+    if (!(await list()).length) problem = null;
+    clearTimeout(lane.timer);
   }
 
   // Send one entry; returns whether the next one may follow.
-  async function sendOne(entry) {
+  async function sendOne(entry, lane) {
     let outcome = await post(entry);
     if (isStale(outcome) && outcome.answer.user === entry.user && outcome.answer.csrf) {
       train.renewCsrf(outcome.answer.csrf);
@@ -112,8 +123,8 @@ train.queue = (() => {
     }
     problem = null;
     const { wait } = outcome;
-    if (wait) await train.store.write("states", { key: PAUSE, until: Date.now() + wait, wait });
-    schedule(wait || Math.min(LONGEST_WAIT, 2_000 * 2 ** entry.attempts) * (0.75 + Math.random() / 2));
+    if (wait) await train.store.write("states", { key: lane.pause, until: Date.now() + wait, wait });
+    schedule(lane, wait || Math.min(LONGEST_WAIT, 2_000 * 2 ** entry.attempts) * (0.75 + Math.random() / 2));
     await keep(entry);
     return false;
   }
@@ -139,10 +150,12 @@ train.queue = (() => {
   }
 
   async function post(entry) {
-    const body = new URLSearchParams(entry.body);
+    const body = hasFiles(entry) ? new FormData() : new URLSearchParams();
+    for (const [name, value] of new URLSearchParams(entry.body)) body.append(name, value);
     body.set("csrf", document.body.dataset.csrf);
+    for (const [name, file] of entry.files ?? []) body.append(name, file, file.name);
     const controller = new AbortController();
-    const timeout = setTimeout(() => controller.abort(), TIMEOUT);
+    const timeout = setTimeout(() => controller.abort(), hasFiles(entry) ? TIMEOUT_OF_FILES : TIMEOUT);
     try {
       const response = await fetch(entry.url, {
         method: "POST",
@@ -161,9 +174,9 @@ train.queue = (() => {
     }
   }
 
-  function schedule(wait) {
-    clearTimeout(timer);
-    timer = setTimeout(send, wait);
+  function schedule(lane, wait) {
+    clearTimeout(lane.timer);
+    lane.timer = setTimeout(sendLane, wait, lane);
   }
 
   const discard = (entry) => train.store.changeEntry(entry, () => null);

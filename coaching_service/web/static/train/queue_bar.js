@@ -8,7 +8,8 @@ train.queueBar = (() => {
 
   function count(entries) {
     const noun = entries.every((entry) => entry.isSet) ? "set" : "change";
-    return `${entries.length} ${noun}${entries.length === 1 ? "" : "s"}`;
+    const bytes = entries.flatMap((entry) => entry.files ?? []).reduce((sum, [, file]) => sum + file.size, 0);
+    return `${entries.length} ${noun}${entries.length === 1 ? "" : "s"}${bytes ? ` (${train.forms.sizeOf(bytes)})` : ""}`;
   }
 
   async function refresh() {

@@ -45,6 +45,9 @@ train.sets = (() => {
     form.toggleAttribute("data-corrected", isChanged);
     button.value = !done || isChanged;
     button.setAttribute("aria-pressed", done && !isChanged);
+    const noted = form.querySelector("[data-set-noted]");
+    const more = [...form.querySelectorAll(".set-more input")].filter((field) => field.value);
+    if (noted) noted.textContent = more.map((field) => `${field.previousElementSibling.textContent} ${field.value}`).join(", ");
     const state = stateOf(form);
     if (state) state.textContent = isChanged ? "Changed, not saved" : (form.dataset.state ?? (done ? "Done" : ""));
   }
@@ -78,9 +81,24 @@ train.sets = (() => {
     const form = train.forms.find(entry.formId);
     if (!form) return;
     const text = `Not saved: ${entry.rejection.message}`;
-    if (entry.isSet) return showSet(form, false, "rejected", text);
+    if (entry.isSet) {
+      showSet(form, false, "rejected", "Not saved");
+      if (form.querySelector("[data-set-noted]")?.textContent) form.closest(".card").querySelector(".set-switch").open = true;
+      return showError(form, entry.rejection.message);
+    }
     turnButton(form, !isCompleted(entry));
     showState(form, "rejected", text);
+  }
+
+  const SHORTER = [[/: This /g, " "], [/ or 77,5, without thousands separators/g, ""]];
+
+  // One short line under a set, until another value is typed.
+  function showError(form, text) {
+    const place = form.querySelector("[data-set-error]");
+    if (!place) return;
+    place.textContent = SHORTER.reduce((short, [pattern, by]) => short.replace(pattern, by), text);
+    for (const field of form.querySelectorAll("[aria-invalid]")) field.removeAttribute("aria-invalid");
+    if (!text && form.dataset.queued === "rejected") reset(form);
   }
 
   // What is stored on this device lies over the values of the server. `sent`: it has been sent since the page was saved.
@@ -94,6 +112,7 @@ train.sets = (() => {
         continue;
       }
       const body = bodyOf(entry);
+      form.dispatchEvent(new CustomEvent("restore", { detail: Object.fromEntries([...body.keys()].map((name) => [name, body.getAll(name)])) }));
       const names = Object.keys(train.forms.read(form));
       train.forms.takeOver(form, Object.fromEntries(names.map((name) => [name, body.getAll(name)])));
       train.forms.noteTime(form, body.get("loggedAt"));
@@ -109,13 +128,21 @@ train.sets = (() => {
     showState(form, "sent", "Saved");
   }
 
-  // Show the question about a load that is probably a typing error; returns whether it is not answered yet.
+  const LIMITS = { load: "usual", reps: "mostReps", seconds: "mostSeconds" };
+
+  // Show the question about a load, repetitions or a time that are probably typing errors; returns whether it is not
+  // answered yet.
   function asks(form, submitter) {
-    const [question, load] = [form.querySelector(".wk-confirm"), form.elements.load];
-    if (!train.forms.isSet(form) || !question || !load || submitter?.value !== "true") return false;
-    const isUnusual = Number(load.value.trim().replace(",", ".")) > Number(form.dataset.usual);
-    question.classList.toggle("shown", isUnusual);
-    return isUnusual && !form.elements.confirmed.checked;
+    const question = form.querySelector(".wk-confirm");
+    if (!train.forms.isSet(form) || !question || submitter?.value !== "true") return false;
+    const unusual = Object.entries(LIMITS).filter(
+      ([name, limit]) => Number(train.forms.asNumber(form.elements[name]?.value ?? "")) > Number(form.dataset[limit]),
+    );
+    const names = unusual.map(([name]) => name);
+    for (const name of Object.keys(LIMITS)) form.elements[name]?.toggleAttribute("data-unusual", names.includes(name));
+    question.classList.toggle("shown", unusual.length > 0);
+    if (!unusual.length) return false;
+    return !form.elements.confirmed.checked;
   }
 
   async function submit(form, submitter) {
@@ -172,13 +199,22 @@ train.sets = (() => {
   function showStored(form, entry, stored) {
     if (stored) {
       const amounts = Object.entries(stored).filter(([name]) => form.elements[name]?.matches?.("input:not([type=hidden])"));
-      train.forms.takeOver(form, Object.fromEntries(amounts.map(([name, value]) => [name, [asText(value)]])));
+      train.forms.takeOver(form, Object.fromEntries(amounts.map(([name, value]) => [name, [asText(name, value)]])));
       train.forms.noteTime(form, stored.loggedAt);
     }
+    showError(form, "");
     showSet(form, stored?.isCompleted ?? isCompleted(entry), "sent");
   }
 
-  const asText = (value) => (value === null ? "" : String(Number(value.toFixed(3))));
+  // A number as the page has it in a field: a time from 100 s on as 27:00.
+  function asText(name, value) {
+    if (value === null) return "";
+    const number = Number(value.toFixed(3));
+    if (name !== "seconds" || number < 100) return String(number);
+    const [hours, minutes, rest] = [Math.floor(number / 3600), Math.floor(number / 60) % 60, Number((number % 60).toFixed(3))];
+    const parts = hours ? [hours, minutes, rest] : [minutes, rest];
+    return parts.map((part, at) => (at && part < 10 ? `0${part}` : String(part))).join(":");
+  }
 
   function celebrate(records) {
     const place = document.querySelector("[data-records]");
@@ -195,5 +231,5 @@ train.sets = (() => {
     }
   }
 
-  return { overlay, asks, submit, showSent, showRejected, updateButton, buttonOf, isCorrected, reset };
+  return { overlay, asks, submit, showSent, showRejected, showError, updateButton, buttonOf, isCorrected, reset };
 })();

@@ -95,7 +95,7 @@
     (event) => {
       const form = event.target;
       const isSignOut = form.getAttribute("action")?.split("?")[0] === "/app/sign-out";
-      if (train.forms.hasFile(form)) train.drafts.remove(form);
+      if (form.matches("form[data-queue]") && train.forms.isPlain(form)) train.drafts.remove(form);
       if (!isSignOut && !train.forms.isQueued(form)) return;
       event.preventDefault();
       event.stopPropagation(); // app.js would ignore a set that is taken back within three seconds
@@ -113,6 +113,7 @@
     document.addEventListener(type, ({ target }) => {
       if (!train.forms.isQueued(target.form)) return;
       train.drafts.record(target.form);
+      if (target.name !== "confirmed") train.sets.showError(target.form, "");
       train.sets.updateButton(target.form);
     });
   }

@@ -11,26 +11,21 @@ from typing import Annotated, Any, Literal, TypedDict
 from coaching_service.core.auth import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import invalid_field, require_by_id
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default
+from coaching_service.core.errors import require_by_id
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import CalendarDate, SearchedDate, Text, patch_of
+from coaching_service.core.validation import SearchedDate
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import AvailabilityChange
 from coaching_service.progress import nutrition_plans, own_calendar, own_today
 from coaching_service.progress.own_today import Today
 from coaching_service.training import own_schedule
-from coaching_service.training.own_schedule import NewOwnWorkout, OwnWorkoutChange, WorkoutDate
-from coaching_service.training.workout_text.finding import read_texts
-from coaching_service.training.workout_text.lines import parse_items
-from coaching_service.training.workouts.blocks.models import SESSION_FIELDS, Block, BlockName
-from coaching_service.training.workouts.items.descriptions import describe_item
-from coaching_service.training.workouts.items.models import WORKOUT_TYPES, ItemInput, WorkItem
+from coaching_service.training.own_schedule import WorkoutDate
+from coaching_service.training.workouts.blocks.models import SESSION_FIELDS, Block
+from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.web import pages as web_pages
 from coaching_service.web.formatting import quantity
 from coaching_service.web.views import customer_layout
-from coaching_service.web.views.results import FEELINGS, Confirmation
+from coaching_service.web.views.results import FEELINGS
 from coaching_service.web.views.train.workout import WORKOUT, workout_page
 
 # --- What a client sees first: the workouts of today, what is due, and the week ---------------------------------------
@@ -83,7 +78,10 @@ async def today_page(ctx: Context) -> dict[str, Any]:
     return {
         "today": today,
         "week": overview["week"],
-        "keep": list(_list_kept_paths([*today["blocks"], *overview["tomorrow"]])),
+        "keep": [
+            *(["/train/add-workout"] if rights["clientsMayAdd"] else []),
+            *_list_kept_paths([*today["blocks"], *overview["tomorrow"]]),
+        ],
         "sessions": [_describe_session(block, days_to_move.get(block["_id"], ())) for block in sessions],
         "is_rest_day": any(block["isRest"] for block in today["blocks"]),
         "may_add": rights["clientsMayAdd"],
@@ -274,27 +272,10 @@ async def plan_page(ctx: Context, query: web_pages.PageQuery) -> dict[str, Any]:
     return {"page": page, "address": web_pages.list_url("/train/plan", query)}
 
 
-# --- What clients change of their calendar: moving a workout, workouts of their own, and when they cannot train -------
+# --- What clients change of their calendar: moving a workout, and when they cannot train ------------------------------
 
 _absences = pages.below("/availability")
-_OWN, _PERIOD = "/own-workouts/{ownWorkoutId}", "/{availabilityId}"
-_TEXT_LENGTH = 10_000
-
-
-class _DayQuery(TypedDict):
-    date: Annotated[str | None, CalendarDate()]
-
-
-class _Details(BlockName, WorkoutDate):
-    """The name and the day of a workout of the client's own."""
-
-
-class _ItemsForm(Confirmation):
-    text: Annotated[str, Text(max_length=_TEXT_LENGTH)]
-
-
-class _NewWorkoutForm(_Details, Confirmation):
-    text: Annotated[str, Text(max_length=_TEXT_LENGTH, allow_blank=True), Default("")]
+_PERIOD = "/{availabilityId}"
 
 
 @pages.post(f"{WORKOUT}/move", access=customer(), on=workout_page, idempotent=True)
@@ -303,85 +284,6 @@ async def move_own_workout(ctx: Context, wblock_id: ObjectId, form: WorkoutDate)
     block = await own_schedule.move(ctx, wblock_id, form["date"])
     day = customer_layout.label_day(str(block["date"]), ctx.caller.today(), within=True)
     return web_pages.Redirect(customer_layout.calendar_path(str(block["date"])), f"{block['name']} moved to {day}.")
-
-
-@pages.get("/add-workout", access=customer(), template="train/add_workout.html")
-async def add_workout_page(ctx: Context, query: _DayQuery) -> dict[str, Any]:
-    """A workout that the client adds."""
-    rights = await own_schedule.get_rights(ctx)
-    return {"may_add": rights["clientsMayAdd"], "day": query["date"] or str(ctx.caller.today())}
-
-
-@pages.post("/add-workout", access=customer(), on=add_workout_page)
-async def add_workout(ctx: Context, form: _NewWorkoutForm) -> web_pages.Redirect:
-    """Add a workout of the client's own."""
-    items, remarks = await _read_items(ctx, form["text"])
-    workout: NewOwnWorkout = {"name": form["name"], "date": form["date"], "items": items}
-    block = await own_schedule.create(ctx, workout)
-    target = customer_layout.workout_path(block["_id"]) if items else change_path(block["_id"])
-    return web_pages.Redirect(target, f"{block['name']} added.{remarks}")
-
-
-@pages.get(_OWN, access=customer(), template="train/change_workout.html")
-async def change_workout_page(ctx: Context, own_workout_id: ObjectId) -> dict[str, Any]:
-    """A workout that the client has added: its name, day and exercises."""
-    block = await own_schedule.get_own(ctx, own_workout_id)
-    return {
-        "block": block,
-        "version": block["version"],
-        "items": [describe_item(item, ctx.caller.company.load_unit) for item in block["items"]],
-        "page_path": change_path(own_workout_id),
-        "workout_path": customer_layout.workout_path(own_workout_id),
-    }
-
-
-@pages.post(
-    _OWN,
-    access=customer(),
-    form=patch_of(input_of(_Details), name="OwnWorkoutForm"),
-    on=change_workout_page,
-)
-async def change_own_workout(ctx: Context, own_workout_id: ObjectId, form: OwnWorkoutChange) -> web_pages.Redirect:
-    """Change the name and day of a workout of the client's own."""
-    block = await own_schedule.update(ctx, own_workout_id, form)
-    return web_pages.Redirect(customer_layout.workout_path(own_workout_id), f"{block['name']} saved.")
-
-
-@pages.post(f"{_OWN}/text", access=customer(), on=change_workout_page)
-async def add_own_items(ctx: Context, own_workout_id: ObjectId, form: _ItemsForm) -> web_pages.Redirect:
-    """Add exercises to a workout of the client's own."""
-    items, remarks = await _read_items(ctx, form["text"])
-    await own_schedule.add_items(ctx, own_workout_id, items)
-    return web_pages.Redirect(change_path(own_workout_id), f"{quantity(len(items), 'item')} added.{remarks}")
-
-
-@pages.post(f"{_OWN}/items/{{witemId}}/remove", access=customer(), on=change_workout_page, deletes=True)
-async def remove_own_item(ctx: Context, own_workout_id: ObjectId, witem_id: ObjectId) -> web_pages.Redirect:
-    """Remove an exercise from a workout of the client's own."""
-    await own_schedule.delete_item(ctx, own_workout_id, witem_id)
-    return web_pages.Redirect(change_path(own_workout_id), "Removed.")
-
-
-@pages.post(f"{_OWN}/delete", access=customer(), on=change_workout_page, deletes=True)
-async def delete_own_workout(ctx: Context, own_workout_id: ObjectId) -> web_pages.Redirect:
-    """Delete a workout of the client's own."""
-    block = await own_schedule.get_own(ctx, own_workout_id)
-    await own_schedule.delete(ctx, own_workout_id)
-    return web_pages.Redirect(customer_layout.calendar_path(str(block["date"])), "Workout deleted.")
-
-
-def change_path(block_id: ObjectId) -> str:
-    """Return the path of the page that changes a workout of the client's own."""
-    return f"/train/own-workouts/{block_id}"
-
-
-async def _read_items(ctx: Context, text: str) -> tuple[list[ItemInput], str]:
-    """Return the exercises, circuits and tasks that a text describes, and remarks on how it was read."""
-    for item in parse_items(text, ctx.caller.load_unit, "text").items:
-        if item.details["type"] not in WORKOUT_TYPES:
-            raise invalid_field("text", "must have only exercises, circuits and tasks")
-    read = await read_texts(ctx, [("text", text)], customer_id=ctx.caller.id)
-    return read.items[0], read.remarks
 
 
 @_absences.get("", access=customer(), template="train/availability.html")

@@ -24,6 +24,7 @@ from coaching_service.library.exercises import service as listing
 from coaching_service.people.account.service import convert_entered_load, convert_stored_load
 from coaching_service.people.push import keys as push_keys
 from coaching_service.people.push import service as push
+from coaching_service.progress.form_checks import service as form_checks
 from coaching_service.progress.logs import service
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.own_changes import LogFields
@@ -38,11 +39,15 @@ from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.descriptions import (
     describe_amounts,
     describe_details,
+    describe_done,
     describe_item,
-    format_number,
+    format_clock,
+    write_seconds,
 )
 from coaching_service.training.workouts.sets import CustomerSet, PlannedSet, SetType
 from coaching_service.web.pages import KeywordQuery, Pages, Redirect
+from coaching_service.web.rendering import SAVES_PAGE
+from coaching_service.web.views import own_rows
 from coaching_service.web.views import results as view_results
 from coaching_service.web.views.customer_layout import is_session, item_path, label_day, workout_path
 from coaching_service.web.views.results import describe_new_records as describe_records
@@ -54,12 +59,12 @@ AMOUNTS: tuple[AmountName, ...] = ("load", "reps", "seconds", "meters", "rpe", "
 _LABELS: Mapping[AmountName, str] = {
     "load": "load",
     "reps": "reps",
-    "seconds": "seconds",
+    "seconds": "time",
     "meters": "meters",
     "rpe": "RPE",
     "rir": "RIR",
 }
-_CAPTIONS: Mapping[AmountName, str] = {"reps": "reps", "seconds": "s", "meters": "m", "rpe": "RPE", "rir": "RIR"}
+_CAPTIONS: Mapping[AmountName, str] = {"reps": "reps", "seconds": "time", "meters": "m", "rpe": "RPE", "rir": "RIR"}
 # The amounts of each type of set, and those that a client may add.
 _COLUMNS: Mapping[SetType, tuple[AmountName, ...]] = {
     "reps_load": ("load", "reps"),
@@ -79,6 +84,7 @@ _ADDITIONAL: Mapping[SetType, tuple[AmountName, ...]] = {
 }
 _EFFORT: tuple[AmountName, ...] = ("rpe", "rir")
 _MOST_IN_ONE_LINE = 2
+_USUAL: tuple[float, float] = (usual_loads.MAX_REPS, usual_loads.MAX_SECONDS)
 _MAX_ROWS = 300
 
 
@@ -98,7 +104,7 @@ class SetRow:
 
     `label` names it, `number` is its short name. `target` is what is planned, `details` how it is done as far as that
     differs from the other sets, `last` what the client did the last time. `logged_at` is the stored time (UTC) of a set
-    that has one. `amounts` are always shown, `more` on demand.
+    that has one. `amounts` are always shown, `more` on demand. Above `most_reps` or `most_seconds` the client is asked.
     """
 
     id: str
@@ -118,6 +124,18 @@ class SetRow:
     logged_at: datetime | None
     amounts: Sequence[Amount]
     more: Sequence[Amount]
+    most_reps: float = usual_loads.MAX_REPS
+    most_seconds: float = usual_loads.MAX_SECONDS
+
+    @property
+    def captions(self) -> Sequence[str]:
+        """What its fields are, in their order."""
+        return [amount.caption for amount in self.amounts]
+
+    @property
+    def noted(self) -> str:
+        """What was logged in the fields that are shown on demand: `RPE 7`."""
+        return ", ".join(f"{each.caption} {each.value}" for each in self.more if each.value and self.is_logged)
 
     @property
     def is_wide(self) -> bool:
@@ -138,11 +156,6 @@ class ItemRows:
         """The facts as one phrase."""
         text = ", ".join(self.facts)
         return text[:1].upper() + text[1:]
-
-    @property
-    def has_more(self) -> bool:
-        """Whether something was logged that is shown on demand only."""
-        return any(amount.value for row in self.rows if row.is_logged for amount in row.more)
 
 
 @dataclass(frozen=True)
@@ -177,23 +190,19 @@ class _Series:
             label=label,
             target=self._describe_target(planned),
             details=[each for each in describe_details(planned) if each not in self.facts] if planned else (),
-            last=_describe_done(self.last[index], self.unit) if index in self.last else "",
+            last=describe_done(self.last[index], self.unit) if index in self.last else "",
             rest=round(rest) if rest else None,
             is_done=bool(logged and logged["isCompleted"]),
             is_logged=logged is not None,
             logged_at=logged.get("loggedAt") if logged else None,
             amounts=amounts,
             more=more,
+            most_reps=_most_usual("reps", planned),
+            most_seconds=_most_usual("seconds", planned),
         )
 
     def _describe_target(self, planned: PlannedSet | None) -> str:
-        """Return the load before the quantity, as in what was done: the same order in both lines of a row."""
-        if planned is None:
-            return ""
-        planned = self._without_load(planned)
-        amounts = describe_amounts(planned, self.unit)
-        quantities = describe_amounts({**planned, "load": None, "loadPercent": None}, self.unit)
-        return " × ".join([*amounts[len(quantities) :], *quantities])
+        return "" if planned is None else " × ".join(describe_amounts(self._without_load(planned), self.unit))
 
     def _without_load(self, planned: PlannedSet) -> PlannedSet:
         """Return the plan, without its load if another exercise is done: it was meant for the planned one."""
@@ -214,7 +223,7 @@ class _Series:
             if planned and name == "reps" and planned.get("isAmrap"):
                 hint = f"{plain(value)}+" if value is not None else "max"
                 value = None
-        return Amount(name, caption, full_label, plain(value), hint)
+        return Amount(name, caption, full_label, write_seconds(value) if name == "seconds" else plain(value), hint)
 
     def _planned_value(self, name: AmountName, planned: PlannedSet | None) -> float | None:
         if planned is None:
@@ -330,19 +339,23 @@ def _common_details(sets: Sequence[PlannedSet]) -> list[str]:
     return [detail for detail in first if all(detail in other for other in others)]
 
 
+def _most_usual(name: Literal["reps", "seconds"], planned: PlannedSet | None) -> float:
+    """Return the most repetitions or seconds of a set that are not asked about: what is planned is not unusual."""
+    if name == "reps":
+        bounds = (planned.get("minPlannedReps"), planned.get("maxPlannedReps")) if planned else ()
+        return max([usual_loads.MAX_REPS, *(bound or 0 for bound in bounds)])
+    times = (planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds")) if planned else ()
+    return max([usual_loads.MAX_SECONDS, *(bound or 0 for bound in times)])
+
+
+def shared_captions(rows: Iterable[SetRow]) -> Sequence[str]:
+    """Return what the fields of all rows are, if it is the same in each."""
+    captions = {tuple(row.captions) for row in rows}
+    return captions.pop() if len(captions) == 1 else ()
+
+
 def _lower(minimum: float | None, maximum: float | None) -> float | None:
     return maximum if minimum is None else minimum
-
-
-def _describe_done(logged: CustomerSet, unit: str) -> str:
-    """Describe a set that was done, such as `60 kg` by `8`."""
-    amounts = (
-        format_number(logged["load"], unit),
-        format_number(logged["reps"]),
-        format_number(logged["seconds"], "s"),
-        format_number(logged["meters"], "m"),
-    )
-    return " × ".join(amount for amount in amounts if amount)
 
 
 # --- The items of a client's workout in the order in which they are done: single items, supersets and circuits --------
@@ -491,6 +504,8 @@ async def workout_page(ctx: Context, wblock_id: ObjectId, request: web.Request) 
     groups = group_items(block, unit)
     heaviest = await usual_loads.find_heaviest(ctx, ctx.caller.id, {row.exercise_id for row in rows_of(groups)})
     stored = ctx.caller.company.load_unit
+    with_media = [item["_id"] for item in block["items"] if item.get("mediaCount")]
+    is_shown = SAVES_PAGE not in request.headers
 
     def highest_usual(row: SetRow) -> float:
         return convert_stored_load(usual_loads.find_limit(heaviest.get(row.exercise_id), stored), stored, unit)
@@ -499,7 +514,9 @@ async def workout_page(ctx: Context, wblock_id: ObjectId, request: web.Request) 
         "block": block,
         "unit": unit,
         "groups": groups,
+        "shared_captions": shared_captions,
         "highest_usual": highest_usual,
+        "media": await form_checks.show_of_items(ctx, ctx.caller.id, with_media, seen=is_shown) if with_media else {},
         "progress": count_sets(rows_of(groups)),
         "is_session": is_session(block),
         "feelings": view_results.FEELINGS,
@@ -520,7 +537,7 @@ async def log_set(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: _
     if done.get("loggedAt") is None:
         del done["loggedAt"]
         if done["isCompleted"]:  # a script has asked before it stored the set on the device
-            await _require_confirmed_load(ctx, wblock_id, witem_id, form, unit)
+            await _require_confirmed(ctx, wblock_id, witem_id, form, unit)
     if done["load"] is not None:
         done["load"] = convert_entered_load(done["load"], unit, ctx.caller.company.load_unit)
     block, records = await service.log_set(ctx, wblock_id, witem_id, done)
@@ -536,29 +553,34 @@ async def log_set(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: _
     return Redirect(f"{workout_path(wblock_id)}#{anchor}", notice, data=data)
 
 
-async def _require_confirmed_load(
-    ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: _SetForm, unit: str
-) -> None:
-    """Raise InvalidFields if the load of a set is unusual and not confirmed."""
-    if form["load"] is None or form["confirmed"]:
+async def _require_confirmed(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: _SetForm, unit: str) -> None:
+    """Raise InvalidFields if the load, repetitions or time of a set are unusual and not confirmed."""
+    if form["confirmed"]:
         return
     block = await service.read_own_workout(ctx, wblock_id)
+    groups = group_items(block, unit)
+    place = (witem_id, form["exerciseId"], form["round"], form["index"])
+    rows = [each for each in rows_of(groups) if (each.item_id, each.exercise_id, each.round, each.index) == place]
+    most_reps, most_seconds = (rows[0].most_reps, rows[0].most_seconds) if rows else _USUAL
+    unusual: dict[str, str] = {}
+    if (form["reps"] or 0) > most_reps:
+        unusual["reps"] = f"is unusual: more than {most_reps:,.0f}"
+    if (form["seconds"] or 0) > most_seconds:
+        unusual["seconds"] = f"is unusual: more than {format_clock(most_seconds)}"
     item = next((each for each in block["items"] if each["_id"] == witem_id), None)
     swap = item.get("swappedFor") if item is not None else None
     planned = item.get("exerciseId") if item is not None else None
     exercise_id = form["exerciseId"] or (swap["exerciseId"] if swap else planned)
-    if not isinstance(exercise_id, ObjectId):
-        return
-    stored = ctx.caller.company.load_unit
-    load = convert_entered_load(form["load"], unit, stored)
-    heaviest = (await usual_loads.find_heaviest(ctx, ctx.caller.id, [exercise_id])).get(exercise_id)
-    if usual_loads.is_far(load, heaviest, stored):
-        described = usual_loads.describe_far(ctx, load, heaviest)
+    if form["load"] is not None and isinstance(exercise_id, ObjectId):
+        stored = ctx.caller.company.load_unit
+        load = convert_entered_load(form["load"], unit, stored)
+        heaviest = (await usual_loads.find_heaviest(ctx, ctx.caller.id, [exercise_id])).get(exercise_id)
+        if usual_loads.is_far(load, heaviest, stored):
+            unusual["load"] = f"is unusual: {usual_loads.describe_far(ctx, load, heaviest)}"
+    if unusual:
+        unusual["confirmed"] = "has to be ticked if this is right"
         raise InvalidFields(
-            [
-                {"field": "load", "code": "UNUSUAL_AMOUNT", "message": f"is unusual: {described}"},
-                {"field": "confirmed", "code": "UNUSUAL_AMOUNT", "message": "has to be ticked if the load is right"},
-            ]
+            [{"field": name, "code": "UNUSUAL_AMOUNT", "message": message} for name, message in unusual.items()]
         )
 
 
@@ -699,7 +721,8 @@ async def swap_page(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, query
         results = await listing.list_exercises(ctx, page=1, size=_RESULTS, keywords=query["keywords"])
         offered = [{"_id": each["_id"], "name": each["name"]} for each in results["docs"] if each["_id"] not in taken]
     else:
-        similar = await listing.list_alternatives(ctx, item["exerciseId"], _SUGGESTIONS)
+        known = list(own_rows.last_plans(await own_rows.list_latest(ctx)))
+        similar = await listing.list_alternatives(ctx, item["exerciseId"], _SUGGESTIONS, known)
         offered = [{"_id": each["_id"], "name": each["name"]} for each in similar if each["_id"] not in taken]
     return {
         "block": block,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypedDict, cast
 
 from marshmallow import ValidationError, fields, validates_schema
@@ -24,7 +23,7 @@ from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks.models import Block, BlockInput, NewBlock, PlannedBlock
 from coaching_service.training.workouts.blocks.service import ScheduleOwner
-from coaching_service.training.workouts.items.descriptions import describe_item
+from coaching_service.training.workouts.items.descriptions import describe_item, write_seconds
 from coaching_service.training.workouts.items.models import ITEM_CHANGE, CircuitExercise, ExerciseItem, WorkItem
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.results import Confirmation
@@ -36,7 +35,8 @@ from coaching_service.web.views.workout.owner_pages import CIRCUIT_EXERCISE, ITE
 
 Bounds = tuple[float | None, float | None]
 _NUMBER = r"\d{1,15}(?:[.,]\d{1,15})?"
-_RANGE = re.compile(rf"({_NUMBER})?(?:\s*([-–])\s*({_NUMBER})?)?", re.ASCII)
+_TIME = rf"{_NUMBER}|\d{{1,4}}(?::[0-5]\d){{1,2}}"
+_RANGE, _RANGE_OF_TIMES = (re.compile(rf"({each})?(?:\s*([-–])\s*({each})?)?", re.ASCII) for each in (_NUMBER, _TIME))
 _MEASURES = ("reps", "time", "distance")
 _MARKS: tuple[Literal["isWarmup", "isAmrap", "perSide", "setKind"], ...] = (
     "isWarmup",
@@ -48,7 +48,7 @@ _EFFORTS: tuple[Literal["rest", "rpe", "rir"], ...] = ("rest", "rpe", "rir")
 # The columns of a card in their order: the name of the field, its label, and the keys that a phone shows.
 COLUMNS = (
     ("reps", "Reps", "text"),
-    ("time", "Time, s", "text"),
+    ("time", "Time", "text"),
     ("distance", "Distance, m", "decimal"),
     ("load", "Load", "decimal"),
     ("loadPercent", "% of max", "decimal"),
@@ -60,18 +60,26 @@ COLUMNS = (
 _FIRST_COLUMNS = ("reps", "load", "rest")
 
 
-class Range(fields.Field[Bounds]):
-    """A number or a range: `8`, `8-10`, `-10` for at most ten. `is_integer`: without decimals."""
+_EXAMPLES = "number such as 8, or a range such as 8-10"
 
-    def __init__(self, maximum: float, *, is_integer: bool = False) -> None:
-        self.maximum, self.is_integer = maximum, is_integer
+
+class Range(fields.Field[Bounds]):
+    """A number or a range: `8`, `8-10`, `-10` for at most ten. `is_integer`: without decimals.
+
+    `is_time`: seconds, which may be written as `27:00`.
+    """
+
+    def __init__(self, maximum: float, *, is_integer: bool = False, is_time: bool = False) -> None:
+        self.maximum, self.is_integer, self.is_time = maximum, is_integer, is_time
         super().__init__(allow_none=True, load_default=None)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> Bounds:
-        match = _RANGE.fullmatch(value.strip()) if isinstance(value, str) else None
+        pattern = _RANGE_OF_TIMES if self.is_time else _RANGE
+        match = pattern.fullmatch(value.strip()) if isinstance(value, str) else None
         if match is None or (match[1] is None and match[3] is None):
-            raise ValidationError("must be a number such as 8, or a range such as 8-10")
-        low, high = (None if text is None else float(text.replace(",", ".")) for text in (match[1], match[3]))
+            examples = "time such as 45 or 27:00, or a range such as 30-45" if self.is_time else _EXAMPLES
+            raise ValidationError(f"must be a {examples}")
+        low, high = (None if text is None else _read_number(text) for text in (match[1], match[3]))
         for bound in (low, high):
             if bound is not None and bound > self.maximum:
                 raise ValidationError(f"must not be greater than {self.maximum}")
@@ -82,13 +90,18 @@ class Range(fields.Field[Bounds]):
         return low, high
 
 
+def _read_number(text: str) -> float:
+    seconds = validation.read_clock(text)
+    return float(text.replace(",", ".")) if seconds is None else seconds
+
+
 class _Row(workout_sets.PlannedLoad, workout_sets.SetOptions):
     """A planned set on a card; an existing one has its `index` and its stored `type`, `out` removes it."""
 
     index: Annotated[int | None, validation.Integer(minimum=1, maximum=1_000)]
     type: Annotated[workout_sets.SetType, Default("reps_load")]
     reps: Annotated[Bounds | None, Range(workout_sets.MAX_REPS, is_integer=True)]
-    time: Annotated[Bounds | None, Range(workout_sets.MAX_SECONDS)]
+    time: Annotated[Bounds | None, Range(workout_sets.MAX_SECONDS, is_time=True)]
     distance: Annotated[float | None, validation.Number(minimum=0, maximum=workout_sets.MAX_METERS)]
     out: Annotated[bool, Default(False)]
 
@@ -126,7 +139,7 @@ def _row(planned: workout_sets.PlannedSet) -> Document:
     row["resultingLoad"] = resulting_load(planned)
     row["load"] = number_text(planned.get("load") if percent is None else None)  # else it is computed, not entered
     row["reps"] = _range_text(planned.get("minPlannedReps"), planned.get("maxPlannedReps"))
-    row["time"] = _range_text(planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds"))
+    row["time"] = _range_text(planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds"), write_seconds)
     row["distance"] = number_text(planned.get("plannedMeters"))
     row |= {name: number_text(planned.get(name)) for name in _EFFORTS}
     return row | {"tempo": planned.get("tempo") or ""} | {name: planned.get(name) for name in _MARKS}
@@ -144,8 +157,8 @@ def number_text(value: float | None) -> str:
     return str(int(value)) if value == int(value) else str(value)
 
 
-def _range_text(low: float | None, high: float | None) -> str:
-    return number_text(low) + (f"-{number_text(high)}" if high is not None else "")
+def _range_text(low: float | None, high: float | None, write: Callable[[float | None], str] = number_text) -> str:
+    return write(low) + (f"-{write(high)}" if high is not None else "")
 
 
 def planned_sets_of(rows: Sequence[Document]) -> list[Document]:
@@ -229,18 +242,6 @@ def _count_sets(item: WorkItem) -> int:
     if item["type"] == "EXERCISE":
         return len(item["exerciseSets"])
     return sum(len(entry["sets"]) for entry in item["circuitExercises"]) if item["type"] == "CIRCUIT" else 0
-
-
-def superset_labels(items: Sequence[WorkItem]) -> dict[ObjectId, tuple[str, int] | None]:
-    """Return the superset of each item and the item's number in it, such as A and 1; None outside of supersets."""
-    counts: Counter[str] = Counter()
-    labels: dict[ObjectId, tuple[str, int] | None] = {}
-    for item in items:
-        superset = item["supersetId"] if item["type"] == "EXERCISE" else None
-        if superset:
-            counts[superset] += 1
-        labels[item["_id"]] = (superset, counts[superset]) if superset else None
-    return labels
 
 
 def _card(item: ExerciseItem) -> Card:

@@ -320,7 +320,7 @@ class SetChoice(TypedDict):
     rest: Annotated[float | None, validation.Number(minimum=0, maximum=workout_sets.MAX_SECONDS)]
 
 
-def _set_type(exercise: Mapping[str, Any]) -> str:
+def set_type_of(exercise: Mapping[str, Any]) -> str:
     """Return the type of an exercise's sets: `time` for cardio, stretches and isometric holds, else `reps`."""
     is_timed = exercise["type"] in _TIMED_TYPES or _TIMED_TAG in exercise["tags"]
     return "time" if is_timed else "reps"
@@ -328,7 +328,7 @@ def _set_type(exercise: Mapping[str, Any]) -> str:
 
 def describe_proposed_range(exercise: Mapping[str, Any]) -> str:
     """Return the range proposed for an exercise with its unit, seconds or reps."""
-    set_type = _set_type(exercise)
+    set_type = set_type_of(exercise)
     low, high = _PROPOSED_RANGES[set_type]
     return f"{low}–{high} {_UNITS[set_type]}"
 
@@ -340,7 +340,7 @@ def with_proposed_ranges(exercises: Sequence[Exercise]) -> list[Document]:
 
 def plan_sets(exercise: Mapping[str, Any], wanted: SetChoice, *, in_circuit: bool) -> list[Document]:
     """Plan equal sets of an exercise. Raises ValidationError if the range does not match the exercise."""
-    set_type = _set_type(exercise)
+    set_type = set_type_of(exercise)
     low, high = wanted["low"], wanted["high"]
     if low is None and high is None:
         low, high = _PROPOSED_RANGES[set_type]

@@ -17,7 +17,7 @@ from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.schemas import CircuitItemLog, ExerciseItemLog, TaskItemLog, WorkoutBlockLog
 from coaching_service.training.workouts.blocks.models import BlockLog
 from coaching_service.training.workouts.items import service as items
-from coaching_service.training.workouts.items.descriptions import describe_item, describe_set
+from coaching_service.training.workouts.items.descriptions import describe_item, describe_set, write_seconds
 from coaching_service.training.workouts.items.models import ItemLog, WorkItem
 from coaching_service.training.workouts.sets import CustomerSet, PlannedSet
 from coaching_service.web.pages import Redirect
@@ -29,7 +29,7 @@ AmountField = Literal["reps", "seconds", "meters", "load", "rpe", "rir"]
 _PlannedField = Literal["minPlannedReps", "minPlannedSeconds", "plannedMeters", "load"]
 AMOUNT_FIELDS: dict[AmountField, str] = {
     "reps": "Reps",
-    "seconds": "Seconds",
+    "seconds": "Time",
     "meters": "Meters",
     "load": "Load",
     "rpe": "RPE",
@@ -49,7 +49,7 @@ class Amount(NamedTuple):
 
     name: AmountField
     label: str
-    value: float | None
+    value: float | str | None
 
 
 class LogRow(TypedDict):
@@ -85,7 +85,8 @@ def _row(
             continue
         planned_value = planned.get(_PLANNED_FIELDS[name]) if planned and name in _PLANNED_FIELDS else None
         label_with_unit = f"{field_label}, {unit}" if name == "load" else field_label
-        amounts.append(Amount(name, label_with_unit, planned_value if prefill else logged_value))
+        value = planned_value if prefill else logged_value
+        amounts.append(Amount(name, label_with_unit, write_seconds(value) if name == "seconds" else value))
     return {
         "label": label,
         "index": index,

@@ -19,8 +19,6 @@ from coaching_service.core.validation import Integer, Text, patch_of
 from coaching_service.library import forms, metric_sets
 from coaching_service.library.exercises import service
 from coaching_service.library.exercises import service as exercises
-from coaching_service.library.exercises.models import Exercise
-from coaching_service.library.exercises.service import suggest_exercises
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.programs.models import LAST_DAY
 from coaching_service.training.schedule.models import Day
@@ -34,13 +32,13 @@ from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block, BlockChange, BlockName, WorkoutSettings
 from coaching_service.training.workouts.items import models as item_models
 from coaching_service.training.workouts.items import service as items
-from coaching_service.training.workouts.items.descriptions import describe_item
+from coaching_service.training.workouts.items.descriptions import describe_item, describe_items
 from coaching_service.training.workouts.items.service import exercise_ids
 from coaching_service.training.workouts.reports import exercises as exercise_queries
 from coaching_service.training.workouts.reports.exercises import add_last_times
 from coaching_service.training.workouts.sets import CustomerSet
 from coaching_service.web.formatting import document_options, format_number, quantity
-from coaching_service.web.pages import KeywordQuery, Redirect, Search
+from coaching_service.web.pages import Redirect, Search
 from coaching_service.web.views.results import Confirmation, describe_results, describe_set
 from coaching_service.web.views.workout import cards, editing
 from coaching_service.web.views.workout.owner_pages import BLOCK, ITEM, OpenedWorkout, WorkoutPages
@@ -50,7 +48,7 @@ from coaching_service.web.views.workout.owner_pages import BLOCK, ITEM, OpenedWo
 
 pages = WorkoutPages()
 T = TypeVar("T")
-_EXERCISES_PER_PAGE, _SUGGESTIONS = 12, 12
+_EXERCISES_PER_PAGE = 12
 
 
 class _ExerciseForm(editing.ExerciseChoice, editing.SetChoice, Confirmation):
@@ -139,17 +137,7 @@ async def add_items_as_text(ctx: Context, workout: OpenedWorkout, form: _NewItem
 _NOTHING_ENTERED: editing.SetChoice = {"sets": None, "low": None, "high": None, "load": None, "rest": None}
 
 
-@pages.get(f"{BLOCK}/exercises", query=KeywordQuery, template="workout/exercises.html")
-async def suggestions_page(ctx: Context, workout: OpenedWorkout, query: KeywordQuery) -> dict[str, Any]:
-    """The exercises suggested for a workout, those that the company uses most first."""
-    variables = await workout.load_variables(ctx)
-    suggested: Sequence[Exercise] = []
-    if EXERCISES.VIEW in ctx.caller.permissions:
-        suggested = await suggest_exercises(ctx, query["keywords"], _SUGGESTIONS)
-    return {**variables, "query": query, "exercises": editing.with_proposed_ranges(suggested)}
-
-
-@pages.post(f"{BLOCK}/exercises", form=editing.ExerciseChoice, on=suggestions_page)
+@pages.post(f"{BLOCK}/exercises", form=editing.ExerciseChoice)
 async def add_suggested_exercise(ctx: Context, workout: OpenedWorkout, form: editing.ExerciseChoice) -> Redirect:
     """Add an exercise at the end of a workout, planned as in the client's last workout with it, or of a circuit."""
     exercise = await exercises.get(ctx, form["exerciseId"])
@@ -274,11 +262,11 @@ async def workout_page(ctx: Context, workout: OpenedWorkout, query: Search) -> d
     comments = await of.load_comments(ctx, workout.owner_id, workout.block_id) if of.load_comments else {}
     descriptions = [
         {
-            **describe_item(item, unit),
+            **described,
             "results": describe_results(item, unit),
             "may_log": items.may_see_log(ctx.caller, item),
         }
-        for item in block["items"]
+        for item, described in zip(block["items"], describe_items(block["items"], unit), strict=True)
     ]
     return {
         **variables,
@@ -286,7 +274,6 @@ async def workout_page(ctx: Context, workout: OpenedWorkout, query: Search) -> d
         **(await load_choices(ctx, query) if can_edit and not block["isRest"] else {}),
         **cards.card_variables(block["items"] if can_edit else []),
         "lift_facts": await _load_lift_facts(ctx, block),
-        "superset_labels": cards.superset_labels(block["items"]),
         "used_columns": cards.used_columns,
         "version": block["version"],
         "descriptions": descriptions,
@@ -360,12 +347,12 @@ def _describe_session(last: item_models.LastTime | None, unit: str) -> LastSessi
 
 
 def _describe_sets(done: Sequence[CustomerSet], unit: str) -> str:
-    """Describe sets, consecutive ones of the same load together, such as `60 kg x 8, 8, 7; 50 kg x 12`."""
+    """Describe sets, consecutive ones of the same load together, such as `8, 8, 7 x 60 kg; 12 x 50 kg`."""
     parts: list[str] = []
     for load, same in groupby(done, key=lambda each: each["load"] if each["reps"] is not None else None):
         sets = list(same)
         if load:
-            parts.append(f"{format_number(load, unit)} × {', '.join(str(each['reps']) for each in sets)}")
+            parts.append(f"{', '.join(str(each['reps']) for each in sets)} × {format_number(load, unit)}")
         else:
             parts += [describe_set(each, unit)["amount"] for each in sets]
     return "; ".join(parts)

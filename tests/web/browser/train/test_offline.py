@@ -126,6 +126,33 @@ async def test_today_and_tomorrow_open_and_other_pages_say_that_they_are_not_sav
     await expect(page.get_by_role("heading", name="Today")).to_be_visible()
 
 
+async def test_a_workout_that_the_coach_has_just_added_and_one_that_was_opened_are_saved(
+    home: Page, phone: BrowserContext, ana: Trainee
+) -> None:
+    today = ana.coach.ctx.caller.today()
+    added = await ana.coach.schedule(ana.customer, str(today), "Added now")
+    later = await ana.coach.schedule(ana.customer, str(today + timedelta(days=9)), "Opened before")
+    await home.goto("/train")
+    await saved(home, f"/train/workouts/{added['_id']}")
+    await home.goto(f"/train/workouts/{later['_id']}")
+    await saved(home, f"/train/workouts/{later['_id']}", "/train/add-workout")
+    await phone.set_offline(True)
+    for block, name in ((added, "Added now"), (later, "Opened before")):
+        await home.goto(f"/train/workouts/{block['_id']}")
+        await expect(home.get_by_role("heading", name=name)).to_be_visible()
+    await home.goto("/train/add-workout")
+    await home.get_by_role("combobox", name="Add an exercise").tap()
+    await home.get_by_role("option", name="Bench press").tap()
+    await home.get_by_role("combobox", name="Add an exercise").press_sequentially("ROW seat")
+    await expect(home.get_by_role("listbox", name="Exercises").get_by_role("option")).to_have_count(1)
+    await home.get_by_role("option", name="Seated row").tap()
+    await home.get_by_role("button", name="Add workout").tap()
+    await expect(home.locator("[data-queue-bar]")).to_contain_text("1 change not sent yet")
+    await phone.set_offline(False)
+    await home.wait_for_url("**/train/workouts/**")
+    await saved(home, "/" + home.url.split("/", 3)[3])
+
+
 async def test_saved_pages_are_encrypted_with_a_key_that_scripts_cannot_read(home: Page, ana: Trainee) -> None:
     found = await stored(home)
     assert found["extractable"] == [False]

@@ -74,3 +74,63 @@ async def test_a_move_that_is_not_accepted_says_why_and_where_to(
     await expect(section).to_contain_text(label)
     await expect(section).to_contain_text("Something of this workout is done")
     assert await stored(ana) == (in_days(ana, 0), None)
+
+
+async def test_an_own_workout_is_picked_in_two_loads_and_twelve_taps(page: Page, ana: Trainee) -> None:
+    run = await ana.coach.create_exercise("Zz evening run", type="cardio")
+    await page.goto("/train")
+    loads: list[Page] = []
+    page.on("domcontentloaded", lambda _: loads.append(page))
+    thumb = Thumb()
+    await thumb.tap(page.get_by_role("link", name="Add a workout"))
+    field, options = page.get_by_role("combobox", name="Add an exercise"), page.get_by_role("option")
+    await thumb.tap(field)
+    await thumb.tap(options.filter(has_text="Bench press"))
+    await thumb.tap(field)
+    await thumb.tap(options.filter(has_text="Seated row"))
+    await field.press_sequentially("evening run")
+    await thumb.tap(options.filter(has_text="Zz evening run").first)
+    await thumb.tap(page.get_by_role("button", name="More: Bench press, sets"))
+    await thumb.tap(page.get_by_role("button", name="More: Zz evening run, time"))
+    await page.get_by_label("Bench press: load").fill("50")
+    await picture(page, "small", "train-own-workout")
+    assert await serious(page) == []
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    await thumb.tap(page.get_by_role("button", name="Add workout"))
+    await page.wait_for_url("**/train/workouts/**")
+    assert (len(loads) <= 2, thumb.taps <= 12) == (True, True), (len(loads), thumb.taps)
+    day = in_days(ana, 0)
+    path = f"/coach/customers/{ana.customer['_id']}/wblock"
+    own = (await ana.coach.get(path, startDate=day, endDate=day)).ok()[-1]
+    names = [(item["exercise"]["name"], len(item["exerciseSets"])) for item in own["items"]]
+    assert names == [("Bench press", 4), ("Seated row", 3), (run["name"], 1)]
+    assert own["items"][0]["exerciseSets"][0]["load"] == 50
+    assert own["items"][2]["exerciseSets"][0]["minPlannedSeconds"] == 1_260
+
+
+async def test_an_own_workout_is_kept_and_sent_later(page: Page, phone: BrowserContext, ana: Trainee) -> None:
+    await page.goto("/train/add-workout")
+    field, row = page.get_by_role("combobox", name="Add an exercise"), page.locator(".own-row")
+    await field.tap()
+    await page.get_by_role("option", name="Bench press").tap()
+    await page.get_by_label("Bench press: load").fill("47.5")
+    await page.reload()
+    await expect(row).to_have_count(1)
+    await expect(page.get_by_label("Bench press: load")).to_have_value("47.5")
+    await field.tap()
+    await page.get_by_role("option", name="Seated row").tap()
+    await expect(row).to_have_count(2)
+    await page.get_by_role("button", name="Remove Bench press").tap()
+    await expect(row).to_have_count(1)
+
+    await phone.set_offline(True)
+    await page.get_by_role("button", name="Add workout").tap()
+    await expect(page.locator(BAR)).to_contain_text("1 change not sent yet")
+    await expect(page.locator(".own-form")).to_contain_text("Not sent yet")
+    await page.wait_for_timeout(600)  # a second tap at once would be ignored
+    await page.get_by_role("button", name="Add workout").tap()
+    await expect(page.locator(BAR)).to_contain_text("1 change not sent yet")
+    await phone.set_offline(False)
+    await page.wait_for_url("**/train/workouts/**")
+    await expect(page.get_by_role("heading", name="My workout")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Seated row")).to_be_visible()

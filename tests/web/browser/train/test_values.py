@@ -9,6 +9,7 @@ from aiohttp.test_utils import TestServer
 from playwright.async_api import BrowserContext, Page, expect
 
 from tests.support.training import block_with, exercise_of, form_of, log, task
+from tests.web.browser.conftest import picture, serious
 from tests.web.browser.phone import Complaints, Trainee
 
 BAR = "[data-queue-bar]"
@@ -30,7 +31,8 @@ async def test_wrong_value_is_explained_at_its_set_and_corrected_there(
     observed.expected += ("400",)
     await ana.row(page, 0, 1).get_by_label("Reps").fill("eight")
     await ana.done(page, 0, 1).tap()
-    await expect(ana.state(page, 0, 1)).to_contain_text("Not saved:")
+    await expect(ana.state(page, 0, 1)).to_have_text("Not saved")
+    await expect(ana.row(page, 0, 1)).to_contain_text("Reps must be a whole number.")
     await expect(ana.done(page, 0, 1)).to_have_attribute("aria-pressed", "false")
     section = page.get_by_role("region", name="Not saved")
     await section.locator("summary").tap()
@@ -71,6 +73,60 @@ async def test_unusual_load_is_asked_about_before_it_is_stored(page: Page, phone
     await phone.set_offline(False)
     await expect(ana.state(page, 0, 1)).to_have_text("Done")
     assert (await ana.sets(0))[0][2] == 60
+
+
+async def test_repetitions_and_times_are_asked_about_and_an_error_goes_with_its_value(
+    phone: BrowserContext, ana: Trainee, observed: Complaints
+) -> None:
+    observed.expected += ("400",)
+    hold = {"type": "time", "minPlannedSeconds": 1_620, "maxPlannedSeconds": 1_620}
+    run = exercise_of(await ana.coach.create_exercise("Run"), hold)
+    block = await block_with(ana.coach, ana.customer, run, date=ana.block["date"])
+    page = await phone.new_page()
+    await page.goto(f"/train/workouts/{block['_id']}")
+    row = page.locator("form.set-row").first
+    time, done = row.get_by_label("Run, set 1: time"), row.get_by_role("button", name="Done")
+    await expect(time).to_have_value("27:00")
+    await expect(row).to_contain_text("27:00")
+    await time.fill("1:01:00")
+    await done.tap()
+    await expect(row.get_by_label("This is right, although")).to_be_focused()
+    await time.fill("26:30")
+    await done.tap()
+    await expect(row.locator("[data-set-state]")).to_have_text("Done")
+    await expect(time).to_have_value("26:30")
+    await page.goto(ana.path)
+    bench = ana.row(page, 0, 1)
+    await bench.get_by_label("Reps").fill("101")
+    await ana.done(page, 0, 1).tap()
+    await expect(bench.get_by_label("This is right, although")).to_be_focused()
+    await bench.get_by_label("Reps").fill("eight")
+    await ana.done(page, 0, 1).tap()
+    await expect(bench.locator("[data-set-error]")).to_have_text("Reps must be a whole number.")
+    await bench.get_by_label("Reps").fill("8")
+    await expect(bench.locator("[data-set-error]")).to_be_empty()
+    await expect(ana.state(page, 0, 1)).to_be_empty()
+
+
+async def test_a_superset_of_five_exercises_is_one_line_a_set(phone: BrowserContext, ana: Trainee) -> None:
+    names = ("Incline bench press", "Chest-supported row", "Lateral raise", "Triceps pushdown", "Hammer curl")
+    planned = {"type": "reps_load", "minPlannedReps": 8, "maxPlannedReps": 10, "load": 20, "rest": 60}
+    items = [
+        {**exercise_of(await ana.coach.create_exercise(name), *[planned] * 3), "supersetId": "A"} for name in names
+    ]
+    block = await block_with(ana.coach, ana.customer, *items, date=ana.block["date"])
+    page = await phone.new_page()
+    for width in (390, 360):
+        await page.set_viewport_size({"width": width, "height": 844})
+        await page.goto(f"/train/workouts/{block['_id']}")
+        box = await page.locator(".wk-superset").bounding_box()
+        assert box is not None
+        assert box["height"] < 1_800, f"{box['height']} px at {width} px"
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    await page.locator("summary", has_text="Comment, video, swap or skip: Lateral raise").tap()
+    await expect(page.get_by_role("link", name="Swap for another exercise")).to_be_visible()
+    await picture(page, "small", "train-superset-of-five")
+    assert await serious(page) == []
 
 
 async def test_more_sets_than_planned_are_logged_without_a_network_and_records_celebrated(
@@ -174,7 +230,7 @@ async def test_task_comment_and_the_end_of_a_workout_wait_for_the_network_in_ord
     await phone.set_offline(True)
     await page.locator("form.wk-task button").tap()
     await expect(page.locator("form.wk-task button")).to_have_attribute("aria-pressed", "true")
-    await page.locator("details.wk-menu").first.locator("summary").tap()
+    await page.locator("details.wk-menu > summary").first.tap()
     for text in ("Light", "Heavy"):
         await page.get_by_label("Comment").first.fill(text)
         await page.wait_for_timeout(600)
@@ -193,6 +249,7 @@ async def test_task_comment_and_the_end_of_a_workout_wait_for_the_network_in_ord
         True,
     )
 
+    page = await phone.new_page()  # the other one opens the summary
     await page.goto(ana.path)
     await page.get_by_label("Minutes").fill("50")
     await page.locator("form[action$='/finish'] button").last.tap()

@@ -1,0 +1,161 @@
+import type { INodeProperties } from "n8n-workflow";
+
+import { clientOf, inBody, inQuery, sendOnce, shownFor } from "../requests";
+
+const workouts = '=/coach/customers/{{$parameter["clientId"]}}/wblocks';
+const workout = `${workouts}/{{$parameter["workoutId"]}}`;
+
+const details: INodeProperties[] = [
+  {
+    displayName: "External ID",
+    name: "externalId",
+    type: "string",
+    default: "",
+    description: "The identifier in another system, unique among workouts",
+    routing: inBody("externalId"),
+  },
+  {
+    displayName: "Is Rest",
+    name: "isRest",
+    type: "boolean",
+    default: false,
+    description: "Whether it is a day of rest",
+    routing: inBody("isRest"),
+  },
+  {
+    displayName: "Start Time",
+    name: "startTime",
+    type: "string",
+    default: "",
+    placeholder: "e.g. 17:30",
+    description: "The time of day in the time zone of the client",
+    routing: inBody("startTime"),
+  },
+];
+
+export const workoutProperties: INodeProperties[] = [
+  {
+    displayName: "Operation",
+    name: "operation",
+    type: "options",
+    noDataExpression: true,
+    default: "getAll",
+    displayOptions: { show: { resource: ["workout"] } },
+    options: [
+      {
+        name: "Create",
+        value: "create",
+        description: "Plan a workout in the calendar of a client",
+        action: "Create a workout",
+        routing: { request: { method: "POST", url: workouts }, send: { preSend: [sendOnce] } },
+      },
+      {
+        name: "Get",
+        value: "get",
+        action: "Get a workout",
+        routing: { request: { method: "GET", url: workout } },
+      },
+      {
+        name: "Get Many",
+        value: "getAll",
+        description: "Get the workouts of a client between two dates",
+        action: "Get many workouts",
+        routing: { request: { method: "GET", url: '=/coach/customers/{{$parameter["clientId"]}}/wblock' } },
+      },
+      {
+        name: "Update",
+        value: "update",
+        action: "Update a workout",
+        routing: { request: { method: "PATCH", url: workout } },
+      },
+    ],
+  },
+  clientOf("workout", "create", "get", "getAll", "update"),
+  {
+    displayName: "Workout ID",
+    name: "workoutId",
+    type: "string",
+    default: "",
+    required: true,
+    displayOptions: shownFor("workout", "get", "update"),
+  },
+  {
+    displayName: "Name",
+    name: "name",
+    type: "string",
+    default: "",
+    required: true,
+    displayOptions: shownFor("workout", "create"),
+    routing: inBody("name"),
+  },
+  {
+    displayName: "Date",
+    name: "date",
+    type: "string",
+    default: "",
+    required: true,
+    placeholder: "e.g. 2026-03-02",
+    displayOptions: shownFor("workout", "create"),
+    routing: inBody("date"),
+  },
+  {
+    displayName: "Items (JSON)",
+    name: "items",
+    type: "json",
+    default: "[]",
+    description: 'The items in order, such as [{"type": "TASK", "taskFields": {"title": "Walk"}}]',
+    displayOptions: shownFor("workout", "create"),
+    routing: inBody("items", "={{ typeof $value === 'string' ? JSON.parse($value) : $value }}"),
+  },
+  {
+    displayName: "Additional Fields",
+    name: "additionalFields",
+    type: "collection",
+    placeholder: "Add Field",
+    default: {},
+    displayOptions: shownFor("workout", "create"),
+    options: details,
+  },
+  {
+    displayName: "Update Fields",
+    name: "updateFields",
+    type: "collection",
+    placeholder: "Add Field",
+    default: {},
+    displayOptions: shownFor("workout", "update"),
+    options: [
+      {
+        displayName: "Date",
+        name: "date",
+        type: "string",
+        default: "",
+        placeholder: "e.g. 2026-03-02",
+        routing: inBody("date"),
+      },
+      ...details,
+      { displayName: "Name", name: "name", type: "string", default: "", routing: inBody("name") },
+    ],
+  },
+  {
+    displayName: "Start Date",
+    name: "startDate",
+    type: "string",
+    default: "={{ $now.toISODate() }}",
+    required: true,
+    placeholder: "e.g. 2026-03-02",
+    description: "The first date, included",
+    displayOptions: shownFor("workout", "getAll"),
+    routing: inQuery("startDate"),
+  },
+  {
+    displayName: "End Date",
+    name: "endDate",
+    type: "string",
+    default: "={{ $now.plus({ days: 7 }).toISODate() }}",
+    required: true,
+    placeholder: "e.g. 2026-03-09",
+    description: "The last date, included",
+    displayOptions: shownFor("workout", "getAll"),
+    routing: inQuery("endDate"),
+  },
+];

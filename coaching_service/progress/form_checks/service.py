@@ -1,0 +1,512 @@
+"""Form checks: videos and pictures of sets, which the client and the coaches add, look at and comment on.
+
+What is sent outlives its item: a deletion of a workout can be undone, a deletion of a file cannot. A file of a removed
+item stays in the list of form checks, until it or its client is deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import cast
+
+from coaching_service.core.database import files
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import now
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.database.recording import Actor, actor_of
+from coaching_service.core.database.transactions import gather_reads, transactional
+from coaching_service.core.errors import Conflict, Forbidden, NotFound, invalid_field, require_by_id, require_found
+from coaching_service.core.fields import take
+from coaching_service.core.file_links import file_url
+from coaching_service.core.http.responses import Download
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.mail import subject_with
+from coaching_service.core.list_selection import CursorPage, ListPart
+from coaching_service.core.media import VIDEO_TYPES
+from coaching_service.library.exercises import service as exercises
+from coaching_service.people import files as stored_files
+from coaching_service.people import notifications
+from coaching_service.people.customers import activity_dates
+from coaching_service.people.customers import service as customers
+from coaching_service.progress.conversation import waiting
+from coaching_service.progress.conversation.models import Side
+from coaching_service.progress.form_checks import models as media_models
+from coaching_service.progress.form_responses import service as form_responses
+from coaching_service.training import set_media
+from coaching_service.training.set_media import StoredComment, StoredMedia
+from coaching_service.training.visibility import service as visibility
+from coaching_service.training.workouts.blocks.service import ClientCalendar, block_not_found
+from coaching_service.training.workouts.items import service as items
+from coaching_service.training.workouts.items.models import ExerciseItem, WorkItem
+from coaching_service.training.workouts.reports import blocks as workouts
+from coaching_service.training.workouts.reports.models import ItemReference
+
+MAX_OF_ITEM, MAX_COMMENTS = 20, 100
+_POINTS: Mapping[set_media.MarkKind, int] = {"line": 2, "arrow": 2, "circle": 2, "angle": 3}
+
+# --- of one item -----------------------------------------------------------------------------------------------------
+
+
+async def list_of_item(
+    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId
+) -> list[media_models.SetMedia]:
+    """Return the videos and pictures of an item, oldest first.
+
+    Raises NotFound if the client has no such item, or the caller is the client and its day is hidden; Forbidden if the
+    client is outside the caller's scope.
+    """
+    await _get_item(ctx, customer_id, block_id, item_id)
+    return [_present(ctx, each) for each in await set_media.find_of_items(ctx, [customer_id], [item_id])]
+
+
+async def show_of_items(
+    ctx: Context, customer_id: ObjectId, item_ids: Sequence[ObjectId], *, seen: bool = True
+) -> dict[ObjectId, list[media_models.SetMedia]]:
+    """Return the videos and pictures of items of a client whose access has been checked, by item, oldest first.
+
+    With `seen` the caller's side has seen them now.
+    """
+    stored = await set_media.find_of_items(ctx, [customer_id], item_ids)
+    unseen = [each["_id"] for each in stored if each.get("unseenBy") == _own_side(ctx)]
+    if seen and unseen:
+        await mark_seen(ctx, customer_id, unseen)
+    shown: dict[ObjectId, list[media_models.SetMedia]] = {}
+    for each in stored:
+        shown.setdefault(each["witemId"], []).append(_present(ctx, each))
+    return shown
+
+
+async def show_of_responses(
+    ctx: Context, response_ids: Sequence[ObjectId]
+) -> dict[ObjectId, list[media_models.SetMedia]]:
+    """Return the pictures that answer questions, by response to a form, whose access has been checked."""
+    found = await form_responses.find_items(ctx, response_ids)
+    customer_ids, item_ids = ({each[at] for each in found.values()} for at in (0, 1))
+    sent = await set_media.find_of_items(ctx, customer_ids, item_ids) if found else []
+    return {
+        response_id: [_present(ctx, each) for each in sent if each["witemId"] == item_id and "questionId" in each]
+        for response_id, (_, item_id) in found.items()
+    }
+
+
+@transactional
+async def add(
+    ctx: Context,
+    customer_id: ObjectId,
+    block_id: ObjectId,
+    item_id: ObjectId,
+    shown: media_models.NewMedia,
+    file: StoredFile | None,
+    poster: StoredFile | None = None,
+) -> media_models.SetMedia:
+    """Add a video or picture to an item, with a picture of a video if there is one, and return it.
+
+    Raises InvalidFields without a file, or for a video as the answer to a question; NotFound for an exercise, or a
+    question of type `photo`, that the item does not have; Conflict if the item has as many as it may; Forbidden in an
+    impersonation session; and what `list_of_item` raises.
+    """
+    _require_own_words(ctx)
+    item = await _get_item(ctx, customer_id, block_id, item_id)
+    if file is None:
+        raise invalid_field("file", "is required", code="REQUIRED")
+    exercise_id = shown.get("exerciseId")
+    if exercise_id is not None and exercise_id not in item["exerciseIds"]:
+        raise NotFound("exercise")
+    await activity_dates.record_activity(ctx, customer_id)
+    if (await set_media.count_by_item(ctx, customer_id, [item_id])).get(item_id, 0) >= MAX_OF_ITEM:
+        message = f"An item has at most {MAX_OF_ITEM} videos and pictures: delete one first"
+        raise Conflict(message, code="TOO_MANY_MEDIA")
+    is_video = file.content_type in VIDEO_TYPES
+    if poster is not None and (not is_video or poster.content_type in VIDEO_TYPES):
+        raise invalid_field("poster", "must be a picture of a video", code="NOT_A_PICTURE")
+    question_id, answered = shown.get("questionId"), {}
+    if question_id is not None:
+        questions = item["form"]["questions"] if item["type"] == "FORM" else []
+        question = require_by_id([each for each in questions if each["type"] == "photo"], question_id, "question")
+        if is_video:
+            raise invalid_field("file", "must be a picture", code="NOT_A_PICTURE")
+        answered = {"questionId": question_id, "question": question["label"]}
+    place = {"customerId": customer_id, "wblockId": block_id, "witemId": item_id, **answered}
+    shown_set: set_media.MediaSet = {
+        "exerciseId": exercise_id,
+        "round": shown.get("round"),
+        "index": shown.get("index"),
+    }
+    unseen = {"unseenBy": _other_side(ctx), "unseenAt": now()}
+    added = await set_media.insert(ctx, {**_new_media(actor_of(ctx), shown_set, file, poster), **place, **unseen})
+    await _notify(ctx, added)
+    return _present(ctx, added)
+
+
+def _new_media(
+    author: Actor, shown: set_media.MediaSet, file: StoredFile, poster: StoredFile | None
+) -> dict[str, object]:
+    kind: set_media.MediaKind = "video" if file.content_type in VIDEO_TYPES else "picture"
+    stored = {"kind": kind, "contentType": file.content_type, "size": file.size}
+    return {
+        "_id": ObjectId(),
+        **shown,
+        "author": author,
+        "name": file.name or kind,
+        "file": {**stored, "fileId": file.id, "thumbnailId": file.thumbnail_id},
+        "poster": None if poster is None else {"fileId": poster.id, "thumbnailId": poster.thumbnail_id},
+        "reviewedAt": None,
+        "reviewedBy": None,
+        "comments": [],
+    }
+
+
+@transactional
+async def create_sample(
+    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item: ExerciseItem, file: StoredFile, poster: StoredFile
+) -> None:
+    """Add a video of the second set of an exercise that a client has sent, for sample data: without a notification."""
+    reference = await customers.get_visible_reference(ctx, customer_id)
+    author: Actor = {"type": "client", "_id": customer_id, "name": reference["name"]}
+    new = _new_media(author, {"exerciseId": item["exerciseId"], "round": None, "index": 2}, file, poster)
+    await set_media.insert(ctx, {**new, "customerId": customer_id, "wblockId": block_id, "witemId": item["_id"]})
+
+
+@transactional
+async def delete(
+    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, media_id: ObjectId
+) -> None:
+    """Delete a video or picture with its comments, also of an item that was removed from the workout `block_id`.
+
+    Raises NotFound if the item has no such file, Forbidden if the client has not sent it, or the client is outside the
+    caller's scope.
+    """
+    _require_own_words(ctx)
+    await customers.get_visible(ctx, customer_id)
+    stored = require_found(await set_media.find(ctx, media_id), "media")
+    if (stored["customerId"], stored["witemId"]) != (customer_id, item_id):
+        raise NotFound("media")
+    is_client = not ctx.caller.is_coach
+    if stored["wblockId"] != block_id or (is_client and await workouts.find_items(ctx, [customer_id], [item_id])):
+        await _get_item(ctx, customer_id, block_id, item_id)
+    if is_client:
+        _require_author(ctx, stored["author"]["_id"])
+    await activity_dates.record_activity(ctx, customer_id)
+    await set_media.delete(ctx, stored)
+    stored_parts = [part for part in (stored["file"], stored["poster"]) if part is not None]
+    ids = [file_id for part in stored_parts for file_id in (part["fileId"], part["thumbnailId"]) if file_id]
+    await files.discard(ctx, ids)
+
+
+async def read_file(ctx: Context, media_id: ObjectId, *, small: bool) -> Download:
+    """Return a video or picture, or a small picture of it if there is one. Raises what `get` raises."""
+    stored = await _get(ctx, media_id)
+    preview = _preview_of(stored) if small else None
+    return await stored_files.open_file(ctx, preview or stored["file"]["fileId"])
+
+
+async def _get_item(ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId) -> WorkItem:
+    calendar = ClientCalendar(customer_id)
+    _, block = await gather_reads(ctx, calendar.require_access(ctx), calendar.find_block(ctx, block_id))
+    if block is None or not await _may_see_day(ctx, customer_id, str(block["date"])):
+        raise block_not_found()
+    found: WorkItem = block["items"][items.find_index(block["items"], item_id)]
+    return found
+
+
+async def _may_see_day(ctx: Context, customer_id: ObjectId, day: str) -> bool:
+    return (await visibility.get_visibility(ctx, customer_id, day, day)).allows(day=day)
+
+
+# --- of all clients --------------------------------------------------------------------------------------------------
+
+
+async def list_received(
+    ctx: Context, *, limit: int, after: str | None = None, customer_id: ObjectId | None, reviewed: bool | None
+) -> CursorPage[media_models.ReceivedMedia]:
+    """Return part of what the clients in the coach's scope have sent, newest first.
+
+    `reviewed` or not (None: both); of one client. Raises InvalidFields if `after` is not a cursor of this list with the
+    same filters.
+    """
+    filters = {"reviewed": reviewed, "customerId": customer_id}
+    part = ListPart(ctx, "media", filters, set_media.ORDER, size=limit, after=after)
+    customer_ids = await customers.select_ids_in_scope(ctx, customer_id)
+    stored = await set_media.find_sent(ctx, customer_ids, part.condition(), reviewed=reviewed, limit=part.limit)
+    listed = part.by_cursor(stored, lambda entry: entry)
+    return {**listed, "docs": await _present_received(ctx, listed["docs"])}
+
+
+async def get(ctx: Context, media_id: ObjectId) -> media_models.ReceivedMedia:
+    """Return a video or picture of any client in the coach's scope, or of the client who calls.
+
+    Raises NotFound, also for a client if its day is hidden or its item was removed; Forbidden.
+    """
+    received = await _present_received(ctx, [await _get(ctx, media_id)])
+    return require_by_id(received, media_id, "media")
+
+
+async def _get(ctx: Context, media_id: ObjectId) -> StoredMedia:
+    stored = await set_media.find(ctx, media_id)
+    if stored is None or (not ctx.caller.is_coach and stored["customerId"] != ctx.caller.id):
+        raise NotFound("media")
+    await customers.get_visible(ctx, stored["customerId"])
+    if not ctx.caller.is_coach:
+        found = await workouts.find_items(ctx, [stored["customerId"]], [stored["witemId"]])
+        item = require_found(found.get(stored["witemId"]), "media")
+        if not await _may_see_day(ctx, stored["customerId"], item["date"]):
+            raise NotFound("media")
+    return stored
+
+
+@transactional
+async def set_reviewed(ctx: Context, media_id: ObjectId, *, reviewed: bool) -> media_models.ReceivedMedia:
+    """Mark a video or picture as reviewed by the caller, or as not reviewed; repeating changes nothing.
+
+    Raises what `get` raises.
+    """
+    stored = await _get(ctx, media_id)
+    customer_id = stored["customerId"]
+    if reviewed != (stored["reviewedAt"] is not None):
+        await activity_dates.record_activity(ctx, customer_id)
+        review = {"reviewedAt": now() if reviewed else None, "reviewedBy": ctx.caller.id if reviewed else None}
+        await set_media.rewrite(ctx, stored, lambda _: review)
+    if reviewed:
+        await mark_seen(ctx, customer_id, [media_id])
+    return await get(ctx, media_id)
+
+
+async def _present_received(ctx: Context, stored: Sequence[StoredMedia]) -> list[media_models.ReceivedMedia]:
+    """Return what clients have sent with these clients, those that are being erased left out."""
+    ids = list({each["customerId"] for each in stored})
+    references, found = await gather_reads(
+        ctx,
+        customers.find_references(ctx, ids),
+        workouts.find_items(ctx, ids, {each["witemId"] for each in stored}),
+    )
+    shown = [_exercise_of(each, found.get(each["witemId"])) for each in stored]
+    names = await exercises.get_names(ctx, {each for each in shown if each is not None})
+    received: list[media_models.ReceivedMedia] = []
+    for each, exercise_id in zip(stored, shown, strict=True):
+        if each["customerId"] not in references:
+            continue
+        item = found.get(each["witemId"])
+        workout: media_models.ShownWorkout | None = None
+        if item is not None:
+            title = names[exercise_id]["name"] if exercise_id in names else item["title"]
+            workout = {"name": item["name"], "date": item["date"], "item": title or item["name"]}
+        received.append(
+            {
+                **_present(ctx, each),
+                "customer": references[each["customerId"]],
+                "wblockId": item["wblockId"] if item else each["wblockId"],
+                "witemId": each["witemId"],
+                "workout": workout,
+            }
+        )
+    return received
+
+
+def _exercise_of(stored: StoredMedia, item: ItemReference | None) -> ObjectId | None:
+    return stored["exerciseId"] or (item["exerciseId"] if item else None)
+
+
+def _present(ctx: Context, stored: StoredMedia) -> media_models.SetMedia:
+    file, preview = stored["file"], _preview_of(stored)
+    comments: list[media_models.MediaComment] = [
+        {**comment, "version": stored["version"]} for comment in stored["comments"]
+    ]
+    derived = {
+        **{name: file[name] for name in ("kind", "contentType", "size")},
+        **{name: stored.get(name) for name in ("questionId", "question")},
+        "url": file_url(ctx, file["fileId"]),
+        "posterUrl": file_url(ctx, preview),
+        "comments": comments,
+    }
+    return take(media_models.SetMedia, {**stored, **derived})
+
+
+def _preview_of(stored: StoredMedia) -> ObjectId | None:
+    """Return the file of a small picture of a video or picture, if there is one; a small picture is its own."""
+    shown = stored["file"] if stored["file"]["kind"] == "picture" else stored["poster"]
+    return None if shown is None else shown["thumbnailId"] or shown["fileId"]
+
+
+# --- comments --------------------------------------------------------------------------------------------------------
+
+
+@transactional
+async def add_comment(ctx: Context, media_id: ObjectId, new: media_models.NewMediaComment) -> media_models.MediaComment:
+    """Add a comment of the caller to a video or picture, and return it.
+
+    Raises InvalidFields for a time or marks that it cannot have, Conflict if it has as many comments as it may,
+    Forbidden in an impersonation session, and what `get` raises.
+    """
+    _require_own_words(ctx)
+    stored = await _get(ctx, media_id)
+    _require_valid(stored, new["at"], new["marks"])
+    await activity_dates.record_activity(ctx, stored["customerId"])
+    comment: StoredComment = {
+        "_id": ObjectId(),
+        "author": actor_of(ctx),
+        "text": new["text"],
+        "at": new["at"],
+        "marks": new["marks"],
+        "createdAt": now(),
+        "editedAt": None,
+    }
+
+    def change(current: StoredMedia) -> Mapping[str, object]:
+        if len(current["comments"]) >= MAX_COMMENTS:
+            message = f"A video or picture has at most {MAX_COMMENTS} comments"
+            raise Conflict(message, code="TOO_MANY_COMMENTS")
+        side = _other_side(ctx)
+        since = current.get("unseenAt") if current.get("unseenBy") == side else None
+        return {"comments": [*current["comments"], comment], "unseenBy": side, "unseenAt": since or now()}
+
+    changed = await set_media.rewrite(ctx, stored, change)
+    await _notify(ctx, changed)
+    return {**comment, "version": changed["version"]}
+
+
+@transactional
+async def update_comment(
+    ctx: Context, media_id: ObjectId, comment_id: ObjectId, change: media_models.CommentChange
+) -> media_models.MediaComment:
+    """Change a comment of the caller, and return it.
+
+    Raises NotFound if there is none, Forbidden if another person wrote it, Conflict if the video or picture has changed
+    since `change["version"]`, and what `add_comment` raises.
+    """
+    stored, comment = await _get_own_comment(ctx, media_id, comment_id)
+    known: Mapping[str, object] = comment
+    fields = {name: value for name, value in change.items() if name != "version" and value != known[name]}
+    changed = cast("StoredComment", {**comment, **fields, "editedAt": now()}) if fields else comment
+    _require_valid(stored, changed["at"], changed["marks"])
+    replaced = [changed if each["_id"] == comment_id else each for each in stored["comments"]]
+    after = await _set_comments(ctx, stored, replaced if fields else None, change.get("version"))
+    return {**changed, "version": after["version"]}
+
+
+@transactional
+async def delete_comment(ctx: Context, media_id: ObjectId, comment_id: ObjectId) -> None:
+    """Delete a comment of the caller. Raises what `update_comment` raises."""
+    stored, _ = await _get_own_comment(ctx, media_id, comment_id)
+    await _set_comments(ctx, stored, [each for each in stored["comments"] if each["_id"] != comment_id])
+
+
+async def _get_own_comment(ctx: Context, media_id: ObjectId, comment_id: ObjectId) -> tuple[StoredMedia, StoredComment]:
+    _require_own_words(ctx)
+    stored = await _get(ctx, media_id)
+    comment = require_by_id(stored["comments"], comment_id, "comment")
+    _require_author(ctx, comment["author"]["_id"])
+    return stored, comment
+
+
+async def _set_comments(
+    ctx: Context, stored: StoredMedia, comments: Sequence[StoredComment] | None, version: int | None = None
+) -> StoredMedia:
+    """Replace the comments of a file, in the transaction that has read it; None leaves them as they are."""
+    await activity_dates.record_activity(ctx, stored["customerId"])
+    fields = {} if comments is None else {"comments": list(comments)}
+    return await set_media.rewrite(ctx, stored, lambda _: fields, version)
+
+
+def _require_valid(stored: StoredMedia, at: float | None, marks: Sequence[set_media.MediaMark]) -> None:
+    """Raise InvalidFields for a time on a picture, and marks with another number of points than their kind has."""
+    if at is not None and stored["file"]["kind"] == "picture":
+        raise invalid_field("at", "must be null on a picture", code="NOT_A_VIDEO")
+    for number, mark in enumerate(marks):
+        if len(mark["points"]) != (count := _POINTS[mark["kind"]]):
+            message = f"must be {count} points for {mark['kind']}"
+            raise invalid_field(f"marks.{number}.points", message, code="WRONG_NUMBER_OF_POINTS")
+
+
+# --- rules -----------------------------------------------------------------------------------------------------------
+
+
+def _require_own_words(ctx: Context) -> None:
+    """Raise Forbidden in an impersonation session: what it sends would be taken for the client's."""
+    if ctx.caller.impersonated_by is not None:
+        raise Forbidden("An impersonation session cannot send or change videos and comments", code="IMPERSONATED")
+
+
+def _require_author(ctx: Context, author_id: ObjectId | None) -> None:
+    if author_id != ctx.caller.id:
+        raise Forbidden("Only its author may change or delete it", code="NOT_THE_AUTHOR")
+
+
+# --- what each side has not seen, and the notifications about it -----------------------------------------------------
+# They are sent as those about unread messages are, and count in no number of unread messages.
+
+
+@transactional
+async def mark_seen(ctx: Context, customer_id: ObjectId, media_ids: Sequence[ObjectId]) -> None:
+    """Note that the caller's side has seen files of a client, whose access has been checked, with their comments.
+
+    An impersonation session changes nothing.
+    """
+    if ctx.caller.impersonated_by is None:
+        await set_media.mark_seen(ctx, customer_id, media_ids, _own_side(ctx))
+
+
+def _own_side(ctx: Context) -> Side:
+    return "company" if ctx.caller.is_coach else "client"
+
+
+def _other_side(ctx: Context) -> Side:
+    return "client" if ctx.caller.is_coach else "company"
+
+
+async def _notify(ctx: Context, changed: StoredMedia) -> None:
+    """Make notifications due to the other side, which has not seen what was added."""
+    subject: notifications.Subject = {"mediaId": changed["_id"]}
+    await waiting.notify(ctx, "media", changed["customerId"], _other_side(ctx), subject)
+
+
+async def write_message(
+    ctx: Context, notification: notifications.Notification
+) -> notifications.Message | notifications.Later | None:
+    """Return what to send about files and comments that are not seen, or about unread messages; None without any."""
+    customer_id = notification["customerId"]
+    if "mediaId" not in notification["subject"] or customer_id is None:
+        return await waiting.write_message(ctx, notification)
+    side: Side = "client" if notification["recipient"]["type"] == "client" else "company"
+    unseen = await set_media.find_unseen(ctx, customer_id, side)
+    found = await workouts.find_items(ctx, [customer_id], {each["witemId"] for each in unseen})
+    if side == "client":
+        hidden = await visibility.find_hidden_days(ctx, customer_id, *_span([each["date"] for each in found.values()]))
+        shown = {each for each, item in found.items() if item["date"] not in hidden}
+        unseen = [each for each in unseen if each["witemId"] in shown]
+    if not unseen:
+        return None
+    first = unseen[0]
+    if side == "company":
+        return await waiting.write_to(ctx, notification, first.get("unseenAt"), partial(_to_coach, shown=first))
+    write = partial(_to_client, path=f"/train/workouts/{found[first['witemId']]['wblockId']}#item-{first['witemId']}")
+    return await waiting.write_to(ctx, notification, first.get("unseenAt"), write)
+
+
+def _span(days: Sequence[str]) -> tuple[str, str]:
+    return (min(days), max(days)) if days else ("", "")
+
+
+def _to_client(_: Context, company: str, path: str) -> notifications.Message:
+    return notifications.Message(
+        subject=subject_with(company, "{} has checked your form", "Your coach has checked your form"),
+        paragraphs=[f"{company} has sent a comment or a file about a set of yours."],
+        button="See it in your workout",
+        path=path,
+        reason=f"You receive this mail because you train with {company} and have not seen it yet.",
+        title="Form check",
+        text="Your coach has answered in your workout",
+    )
+
+
+def _to_coach(ctx: Context, client: str, shown: StoredMedia) -> notifications.Message:
+    return notifications.Message(
+        subject="A form check from a client",
+        paragraphs=[f"{client} has sent a video, a picture or a comment."],
+        button="Look at it",
+        path=f"/app/form-checks/{shown['_id']}",
+        reason=f"You receive this mail because you coach this client at {ctx.caller.company.name}.",
+        title="Form check",
+        text="A client has sent you a form check",
+        details=f"{client} has sent you a form check",
+    )
