@@ -205,12 +205,16 @@ _SERVICE_WORKER_HEADERS = {
 }
 
 
-@cache
+# After which a saved page is shown while the network does not answer.
+PATIENCE_MILLISECONDS = 3_000
+
+
 def _service_worker() -> bytes:
     source = (files(__package__) / "static" / "service_worker.js").read_text()
     saved = json.dumps([url_of(name) for name in _SAVED])
     icon = json.dumps(url_of("icon-192.png"))
-    return f'"use strict";\nconst STATIC = {saved};\nconst ICON = {icon};\n{source}'.encode()
+    constants = f"const STATIC = {saved};\nconst ICON = {icon};\nconst PATIENCE = {PATIENCE_MILLISECONDS};"
+    return f'"use strict";\n{constants}\n{source}'.encode()
 
 
 async def _serve_service_worker(_: web.Request) -> web.Response:

@@ -1,5 +1,5 @@
 // The service worker: notifications, and the pages of /train that open without a connection. STATIC, the static files of
-// these pages by the hash of their content, and ICON are defined in front of this by web/service_worker.py.
+// these pages by the hash of their content, ICON, and PATIENCE are defined in front of this by web/static_files.py.
 //
 // A saved page is encrypted with a key that this device made for one session and that no script can read. The key and
 // the pages are deleted when a page of another session, or of none, arrives.
@@ -8,7 +8,6 @@ const DRAFTS = "train"; // the database of the pages
 const FILES = "train-files";
 const SESSION = "Offline-Session"; // the header of each page: the session of a client, or "none"
 const OFFLINE = "X-Saves-Page"; // the header of a request that only saves a page
-const PATIENCE = 3_000; // after which a saved page is shown while the network does not answer
 const LIFETIME = 48 * 3_600_000; // of a saved page without a connection
 const KEPT_FOR = 10 * 60_000; // after which the pages are saved again
 const PAUSE = 1_000; // before a page is saved again after a change
@@ -118,13 +117,21 @@ async function follow(path, response, copy) {
   const id = response.headers.get(SESSION);
   if (id === null) return;
   const session = await readSession();
-  if (session && session.id !== id) return await endSession();
+  if (session && session.id !== id) {
+    await endSession();
+    return await tellWindows({ name: "ended", session: session.id });
+  }
   if (!session || !copy.ok || copy.redirected) return;
   const isSaved = await run("readonly", (_, pages) => pages.getKey(path));
   if (!isSaved && !WORKOUT.test(path)) return;
   const named = path === "/train" ? namedBy(await copy.clone().text()) : [];
   await savePage(session, path, copy);
   await saveMissing(session, named);
+}
+
+// A saved page may be shown already, while this one was on its way.
+async function tellWindows(message) {
+  for (const shown of await self.clients.matchAll({ type: "window" })) shown.postMessage(message);
 }
 
 // The pages that Today names, which open without a connection.

@@ -5,6 +5,12 @@ train.offline = (() => {
   const { session, savedAt } = document.body.dataset;
   const isSaved = savedAt !== undefined;
 
+  // A slow network has answered: this page is of a session that has ended.
+  function reloadIfEnded({ data }) {
+    if (isSaved && data.name === "ended" && data.session === session) location.reload();
+  }
+  navigator.serviceWorker?.addEventListener("message", reloadIfEnded);
+
   async function tellWorker(message) {
     const { active } = await navigator.serviceWorker.ready;
     active?.postMessage({ session, ...message });

@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from aiohttp.test_utils import TestServer
 from playwright.async_api import Browser, BrowserContext, Page
 
+from coaching_service.web import static_files
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient
 from tests.web.browser.phone import PHONE, Complaints, Trainee, superset_today
+
+
+USUAL_PATIENCE = static_files.PATIENCE_MILLISECONDS
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patience() -> Iterator[pytest.MonkeyPatch]:
+    """Show no saved page while a busy machine is slow to answer."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(static_files, "PATIENCE_MILLISECONDS", 60_000)
+        yield patch
+
+
+@pytest.fixture
+def usual_patience(patience: pytest.MonkeyPatch) -> Iterator[None]:
+    """Show saved pages when the service does."""
+    with patience.context() as patch:
+        patch.setattr(static_files, "PATIENCE_MILLISECONDS", USUAL_PATIENCE)
+        yield
 
 
 @pytest.fixture

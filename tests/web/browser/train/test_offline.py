@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
-from playwright.async_api import BrowserContext, Page, expect
+from multidict import CIMultiDict
+from playwright.async_api import Browser, BrowserContext, Page, expect
+from yarl import URL
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.sessions import service as sessions
 from tests.support.client import CoachClient
 from tests.support.service_process import until
 from tests.web.browser.conftest import picture, serious
-from tests.web.browser.phone import Complaints, Trainee, sign_client_in, superset_today
+from tests.web.browser.phone import PHONE, Complaints, Trainee, sign_client_in, superset_today
 
 SAVED_BAR = ".saved-bar"
 OPENED_SECONDS = 1.5
@@ -210,13 +215,81 @@ async def test_a_second_client_never_sees_pages_of_the_first(
     assert "Upper body" not in await home.content()
 
 
+class Network:
+    """Stands between the phone and the server, which it can keep from answering."""
+
+    def __init__(self, server: TestServer) -> None:
+        self._server = server
+        self.is_failing = False
+        self.is_open = asyncio.Event()
+        self.is_open.set()
+
+    async def forward(self, request: web.Request) -> web.Response:
+        """Forward a request, once the network is open."""
+        await self.is_open.wait()
+        if self.is_failing and request.path == "/train":
+            return web.Response(status=502, text="<h1>Bad gateway</h1>", content_type="text/html")
+        url = self._server.make_url("/").join(URL(request.raw_path, encoded=True))
+        async with ClientSession() as http:
+            body = await request.read()
+            response = await http.request(
+                request.method, url, headers=request.headers, data=body, allow_redirects=False
+            )
+            dropped = ("Content-Length", "Content-Encoding", "Transfer-Encoding")
+            headers = CIMultiDict((name, value) for name, value in response.headers.items() if name not in dropped)
+            return web.Response(status=response.status, headers=headers, body=await response.read())
+
+
+@pytest.fixture
+async def network(public_server: TestServer) -> AsyncIterator[tuple[Network, TestServer]]:
+    """A network, and where the phone reaches the server through it."""
+    network = Network(public_server)
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", network.forward)
+    listening = TestServer(app, host="127.0.0.1")
+    await listening.start_server()
+    yield network, listening
+    network.is_open.set()
+    await listening.close()
+
+
+@pytest.fixture
+async def distant(
+    chromium: Browser, network: tuple[Network, TestServer], ana: Trainee, observed: Complaints
+) -> AsyncIterator[Page]:
+    """The page of today over the network, with the workout saved on the phone."""
+    observed.expected += ("502", "504", "ERR_ABORTED")
+    context = await chromium.new_context(base_url=str(network[1].make_url("/")), **PHONE)
+    observed.watch(context, network[1])
+    await ana.sign_in(context, network[1])
+    opened = await context.new_page()
+    await opened.goto("/train")
+    await saved(opened, ana.path)
+    yield opened
+    await context.close()
+
+
 async def test_a_failing_server_does_not_remove_what_is_saved(
-    home: Page, phone: BrowserContext, ana: Trainee, observed: Complaints
+    distant: Page, network: tuple[Network, TestServer]
 ) -> None:
     """Such as a proxy that answers for it."""
-    before = (await stored(home))["paths"]
-    answer = {"status": 502, "content_type": "text/html", "body": "<h1>Bad gateway</h1>"}
-    observed.expected += ("502",)
-    await phone.route("**/train", lambda route: route.fulfill(**answer))
-    await home.goto("/train")
-    assert (await stored(home))["paths"] == before
+    before = (await stored(distant))["paths"]
+    network[0].is_failing = True
+    await distant.goto("/train")
+    await expect(distant.get_by_role("heading", name="Bad gateway")).to_be_visible()
+    assert (await stored(distant))["paths"] == before
+
+
+@pytest.mark.usefixtures("usual_patience")
+async def test_saved_page_of_a_slow_network_goes_when_the_session_turns_out_to_have_ended(
+    distant: Page, network: tuple[Network, TestServer], ana: Trainee, coach: CoachClient
+) -> None:
+    ben = await superset_today(coach, await coach.create_customer("Ben"))
+    (await coach.patch(f"/coach/customers/{ben.customer['_id']}/wblocks/{ben.block['_id']}", {"name": "Bens day"})).ok()
+    await sign_client_in(distant.context, network[1], coach, ben.customer["_id"])
+    network[0].is_open.clear()
+    await distant.goto("/train")
+    await expect(distant.locator(SAVED_BAR)).to_contain_text("No connection. This page was saved at")
+    network[0].is_open.set()
+    await expect(distant.get_by_role("heading", name="Bens day")).to_be_visible()
+    assert "Upper body" not in await distant.content()
