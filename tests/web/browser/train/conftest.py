@@ -14,7 +14,6 @@ from tests.conftest import PASSWORD
 from tests.support.client import CoachClient
 from tests.web.browser.phone import PHONE, Complaints, Trainee, superset_today
 
-
 USUAL_PATIENCE = static_files.PATIENCE_MILLISECONDS
 
 
