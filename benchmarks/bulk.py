@@ -24,9 +24,8 @@ from coaching_service.core.database.connection import connect, database
 from coaching_service.core.database.context import Collection, Context
 from coaching_service.core.database.embedded import DatabaseUnavailable
 from coaching_service.core.ids import ObjectId
-from coaching_service.people import api_keys
+from coaching_service.people import api_keys, team
 from coaching_service.people.customers import bulk
-from coaching_service.people.team import service as team
 from coaching_service.seeding import seed_clients
 from coaching_service.settings import Settings
 

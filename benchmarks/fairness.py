@@ -23,8 +23,7 @@ from rich.table import Table
 from benchmarks.servers import running_service, temporary_settings
 from coaching_service import runtime
 from coaching_service.core.database.context import Context
-from coaching_service.people import api_keys
-from coaching_service.people.team import service as team
+from coaching_service.people import api_keys, team
 from coaching_service.seeding import seed_clients
 from coaching_service.settings import Settings
 

@@ -17,11 +17,10 @@ from coaching_service.core.database.context import Collection, Context, Services
 from coaching_service.core.database.documents import declared_collections, now
 from coaching_service.core.database.indexes import ensure_indexes
 from coaching_service.core.ids import ObjectId
-from coaching_service.people import api_keys
+from coaching_service.people import api_keys, team
 from coaching_service.people.customers import batch as creation
 from coaching_service.people.customers import counters
 from coaching_service.people.customers.store import customers
-from coaching_service.people.team import service as team
 from coaching_service.seeding import build_client
 
 assert features.ROUTES  # all collections are declared

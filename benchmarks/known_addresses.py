@@ -27,10 +27,10 @@ from benchmarks.servers import running_service, temporary_settings
 from coaching_service import runtime
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.ids import ObjectId
+from coaching_service.people import team
 from coaching_service.people.customers import batch
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
-from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 
 WARM_UP = 10

@@ -29,8 +29,8 @@ from coaching_service.core.database.embedded import DatabaseUnavailable
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises import shared
+from coaching_service.people import team
 from coaching_service.people.customers import batch
-from coaching_service.people.team import service as team
 from coaching_service.seeding import seed_clients
 from coaching_service.settings import Settings
 from coaching_service.training.workouts.blocks import batches

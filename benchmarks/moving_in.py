@@ -32,9 +32,8 @@ from coaching_service import runtime, seeding
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.library.exercises import shared
-from coaching_service.people import api_keys
+from coaching_service.people import api_keys, team
 from coaching_service.people.customers import batch
-from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 
 MOST_SECONDS, MOST_MB, MOST_RATIO = 120.0, 100.0, 2.0

@@ -23,8 +23,8 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import shared
 from coaching_service.lifecycle.search import find
+from coaching_service.people import team
 from coaching_service.people.customers import batch
-from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 
 TARGET_MS, _BATCH = 100, 1_000

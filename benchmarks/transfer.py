@@ -31,9 +31,8 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises import shared
-from coaching_service.people import api_keys
+from coaching_service.people import api_keys, team
 from coaching_service.people.customers import batch
-from coaching_service.people.team import service as team
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.settings import Settings

@@ -18,8 +18,7 @@ from coaching_service import runtime
 from coaching_service.core.auth import Vault, parse_master_key
 from coaching_service.core.database.context import Context, Services
 from coaching_service.library.exercises import shared
-from coaching_service.people import api_keys
-from coaching_service.people.team import service as team
+from coaching_service.people import api_keys, team
 from coaching_service.seeding import progress_bar, seed_clients
 from coaching_service.settings import Settings
 

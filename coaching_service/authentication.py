@@ -9,8 +9,7 @@ from aiohttp import web
 from coaching_service.core.auth import API_KEY_PREFIXES, APPLICATION_PREFIX, Principal
 from coaching_service.core.database.context import Services
 from coaching_service.core.errors import KeyMcpOnly, Unauthorized
-from coaching_service.people import api_keys
-from coaching_service.people.assistants import service as assistants
+from coaching_service.people import api_keys, assistants
 from coaching_service.people.sessions import service as sessions
 
 

@@ -11,42 +11,49 @@ from coaching_service.core.jobs import mail, worker
 from coaching_service.core.jobs.queue import Steps
 from coaching_service.core.jobs.worker import job_checks
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.integrations import background_jobs, calendar_feed, company_export, load_unit, own_import, sandbox
+from coaching_service.integrations import (
+    background_jobs,
+    calendar_feed,
+    company_export,
+    load_unit,
+    own_import,
+    program_sheets,
+    sandbox,
+)
 from coaching_service.integrations.company_import import checked_files
 from coaching_service.integrations.company_import import routes as company_import
 from coaching_service.integrations.company_import import service as company_import_service
 from coaching_service.integrations.history_import import importing as history_following
 from coaching_service.integrations.history_import import tools as history_import
-from coaching_service.integrations.history_import import tools as history_import_tools
 from coaching_service.integrations.history_import import undoing as history_undoing
-from coaching_service.integrations.program_sheets import routes as program_sheets
 from coaching_service.integrations.proposals import routes as proposals
-from coaching_service.integrations.proposals import service as proposals_notifications
 from coaching_service.integrations.proposals import service as proposals_service
 from coaching_service.integrations.proposals import tools as proposals_tools
 from coaching_service.library import forms, message_templates, metric_sets
 from coaching_service.library.exercises import routes as exercises
 from coaching_service.library.exercises import tools as exercises_tools
 from coaching_service.lifecycle import erasure, export, orphans, program_sync, reports, search
-from coaching_service.lifecycle import erasure as tombstones
 from coaching_service.lifecycle.consistency import document_checks, file_checks
 from coaching_service.lifecycle.consistency import secrets as secret_checks
 from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
 from coaching_service.lifecycle.customer_bulk import routes as customer_bulk
-from coaching_service.people import api_keys, audit_log, files, own_profile, own_user
-from coaching_service.people.account import routes as account
-from coaching_service.people.account import service
-from coaching_service.people.account import service as account_checks
-from coaching_service.people.account import service as account_service
+from coaching_service.people import (
+    account,
+    api_keys,
+    assistants,
+    audit_log,
+    customer_access,
+    files,
+    own_profile,
+    own_user,
+    team,
+)
 from coaching_service.people.activity import tools as activity
-from coaching_service.people.activity import tools as activity_tools
-from coaching_service.people.assistants import routes as assistants
 from coaching_service.people.availability import routes as availability
 from coaching_service.people.changes import routes as changes
 from coaching_service.people.changes import samples
 from coaching_service.people.changes import service as undo
 from coaching_service.people.changes import tools as changes_tools
-from coaching_service.people.customer_access import routes as customer_access
 from coaching_service.people.customers import batch, retention
 from coaching_service.people.customers import bulk as customers_checks
 from coaching_service.people.customers import derived_figures as customers_subscribers
@@ -58,17 +65,22 @@ from coaching_service.people.push import routes as push
 from coaching_service.people.push import sending as push_sending
 from coaching_service.people.sessions import passwords as sessions_passwords
 from coaching_service.people.sessions import routes as sessions
-from coaching_service.people.team import routes as team
 from coaching_service.people.webhooks import routes as webhooks
-from coaching_service.progress import nutrition_plans, own_today, progress_photos, volume
-from coaching_service.progress import nutrition_plans as nutrition_plans_checks
+from coaching_service.progress import (
+    customer_profile,
+    exercise_history,
+    form_requests,
+    form_responses,
+    nutrition_plans,
+    own_today,
+    progress_photos,
+    volume,
+    workload,
+)
 from coaching_service.progress import reminders as reminder_messages
-from coaching_service.progress.attention import renewal as attention_digest
-from coaching_service.progress.attention import renewal as figures_renewal
+from coaching_service.progress.attention import renewal as attention_renewal
 from coaching_service.progress.attention import tools as attention
-from coaching_service.progress.attention import tools as attention_tools
 from coaching_service.progress.check_ins import routes as check_ins
-from coaching_service.progress.check_ins import routes as check_ins_tools
 from coaching_service.progress.check_ins import scheduling as check_in_scheduling
 from coaching_service.progress.compliance import routes as compliance
 from coaching_service.progress.compliance import tools as compliance_tools
@@ -76,29 +88,17 @@ from coaching_service.progress.conversation import attachments as conversation_a
 from coaching_service.progress.conversation import checks as conversation_checks
 from coaching_service.progress.conversation import routes as conversation
 from coaching_service.progress.conversation import tools as conversation_tools
-from coaching_service.progress.conversation import waiting as conversation_notifications
 from coaching_service.progress.conversation import waiting as waiting_messages
-from coaching_service.progress.customer_profile import routes as customer_profile
-from coaching_service.progress.customer_profile import tools as customer_profile_tools
-from coaching_service.progress.exercise_history import routes as exercise_history
-from coaching_service.progress.exercise_history import routes as exercise_history_tools
 from coaching_service.progress.form_checks import routes as form_checks
 from coaching_service.progress.form_checks import service as form_checks_notifications
-from coaching_service.progress.form_requests import routes as form_requests
-from coaching_service.progress.form_requests import routes as form_requests_tools
-from coaching_service.progress.form_responses import routes as form_responses
 from coaching_service.progress.logs import routes as logs
 from coaching_service.progress.logs import tools as logs_tools
 from coaching_service.progress.metrics import routes as metrics
-from coaching_service.progress.metrics import routes as metrics_tools
 from coaching_service.progress.notes import routes as notes
 from coaching_service.progress.notes import tools as notes_tools
 from coaching_service.progress.personal_records import renewal as training_load_renewal
 from coaching_service.progress.personal_records import routes as personal_records
-from coaching_service.progress.workload import routes as workload
-from coaching_service.progress.workload import routes as workload_tools
-from coaching_service.training import group_programs, own_schedule, resuming
-from coaching_service.training import resuming as resuming_tools
+from coaching_service.training import group_programs, own_schedule, resuming, training_maxes, visibility
 from coaching_service.training.assignments import routes as assignments
 from coaching_service.training.assignments import schedule_tools
 from coaching_service.training.assignments import tools as assignments_tools
@@ -107,8 +107,6 @@ from coaching_service.training.programs import tools as programs_tools
 from coaching_service.training.schedule import program_tools
 from coaching_service.training.schedule import routes as schedule
 from coaching_service.training.templates import routes as templates
-from coaching_service.training.training_maxes import routes as training_maxes
-from coaching_service.training.visibility import routes as visibility
 from coaching_service.training.workout_text import finding as finding_tools
 from coaching_service.training.workout_text import tools as workouts_tools
 from coaching_service.training.workout_text import training_max_tools
@@ -213,28 +211,28 @@ ROUTES: tuple[Routes, ...] = (
 TOOLS: tuple[Tools, ...] = (
     customers_tools.tools,
     batch.tools,
-    customer_profile_tools.tools,
+    customer_profile.tools,
     workouts_tools.tools,
     finding_tools.tools,
     logs_tools.tools,
-    history_import_tools.tools,
+    history_import.tools,
     schedule_tools.tools,
-    resuming_tools.tools,
+    resuming.tools,
     training_max_tools.tools,
     exercises_tools.tools,
     programs_tools.tools,
     program_tools.tools,
     assignments_tools.tools,
-    metrics_tools.tools,
+    metrics.tools,
     compliance_tools.tools,
-    exercise_history_tools.tools,
-    workload_tools.tools,
-    activity_tools.tools,
-    form_requests_tools.tools,
-    check_ins_tools.tools,
+    exercise_history.tools,
+    workload.tools,
+    activity.tools,
+    form_requests.tools,
+    check_ins.tools,
     notes_tools.tools,
     conversation_tools.tools,
-    attention_tools.tools,
+    attention.tools,
     changes_tools.tools,
     proposals_tools.tools,
 )
@@ -296,22 +294,22 @@ TAGS = (
 )
 
 _STEPS: Steps = {
-    mail.SEND: service.holding(mail.send),
+    mail.SEND: account.holding(mail.send),
     sessions_passwords.RESET_REQUESTED: sessions_passwords.send_password_reset,
     erasure.ERASE_CUSTOMER: erasure.erase_customer,
     customers_subscribers.UNASSIGN: customers_subscribers.repeat_unassignment,
     customers_subscribers.COUNT_GROUPS: customers_subscribers.count_groups,
     retention.FIND: retention.queue_due,
     retention.ERASE: retention.run_step,
-    account_service.ERASE: erasure.erase_company,
-    tombstones.STORE: tombstones.store_step,
-    conversation_notifications.EARLIER_JOB: conversation_notifications.make_earlier_job_due,
+    account.ERASE: erasure.erase_company,
+    erasure.STORE: erasure.store_step,
+    waiting_messages.EARLIER_JOB: waiting_messages.make_earlier_job_due,
     waiting_messages.DELIVER: waiting_messages.deliver,
     conversation_attachments.DISCARD: conversation_attachments.discard_unsent,
-    figures_renewal.FIND_DUE: figures_renewal.queue_due,
-    figures_renewal.RENEW_CHANGED: figures_renewal.renew_changed,
-    figures_renewal.RENEW_DAILY: figures_renewal.renew_daily,
-    figures_renewal.MARK_ALL_DUE: figures_renewal.mark_all_due,
+    attention_renewal.FIND_DUE: attention_renewal.queue_due,
+    attention_renewal.RENEW_CHANGED: attention_renewal.renew_changed,
+    attention_renewal.RENEW_DAILY: attention_renewal.renew_daily,
+    attention_renewal.MARK_ALL_DUE: attention_renewal.mark_all_due,
     training_load_renewal.RENEW: training_load_renewal.renew_batch,
     search.INDEX: search.index_batch,
     check_in_scheduling.SCHEDULE: check_in_scheduling.schedule_batch,
@@ -329,18 +327,18 @@ _STEPS: Steps = {
     proposals_service.CLOSE_STALE: proposals_service.close_stale_step,
 }
 # Jobs of suspended companies pause, but for erasure: who has deleted data must not wait for it.
-ERASURES = (erasure.ERASE_CUSTOMER, account_service.ERASE)
+ERASURES = (erasure.ERASE_CUSTOMER, account.ERASE)
 # Figures of suspended companies are postponed by the jobs that renew them.
-_UNPAUSED = (*ERASURES, *figures_renewal.KINDS.values())
-STEPS = service.pausing(_STEPS, unpaused=_UNPAUSED, while_converting=(load_unit.CONVERT, mail.SEND))
+_UNPAUSED = (*ERASURES, *attention_renewal.KINDS.values())
+STEPS = account.pausing(_STEPS, unpaused=_UNPAUSED, while_converting=(load_unit.CONVERT, mail.SEND))
 # What writes the notifications of each kind when they are due.
 NOTIFICATIONS: Sources = {
     "messages": form_checks_notifications.write_message,
-    "proposals": proposals_notifications.write_message,
+    "proposals": proposals_service.write_message,
     "reminders": reminder_messages.write_reminder,
     "workouts": reminder_messages.write_workout,
     "checkIns": reminder_messages.write_check_ins,
-    "digest": attention_digest.write_digest,
+    "digest": attention_renewal.write_digest,
 }
 # What queues notifications on devices.
 queue_push: PushQueue = push_sending.enqueue
@@ -348,27 +346,27 @@ queue_push: PushQueue = push_sending.enqueue
 JOB_PLACES = {
     mail.SEND: mail.CONNECTIONS,
     push_sending.SEND: push_sending.CONNECTIONS,
-    figures_renewal.RENEW_CHANGED: 2,
+    attention_renewal.RENEW_CHANGED: 2,
 }
 # Jobs that are repeated indefinitely, of which the queue always has one, and the metric of how far they are behind.
 STANDING_JOBS = {
-    figures_renewal.FIND_DUE: "figures_oldest_due_seconds",
+    attention_renewal.FIND_DUE: "figures_oldest_due_seconds",
     check_in_scheduling.SCHEDULE: "check_ins_oldest_due_seconds",
     orphans.COLLECT: "jobs_oldest_pending_seconds",
     change_undo.REMOVE_OLD_PATCHES: "jobs_oldest_pending_seconds",
-    tombstones.STORE: "jobs_oldest_pending_seconds",
+    erasure.STORE: "jobs_oldest_pending_seconds",
     retention.FIND: "jobs_oldest_pending_seconds",
 }
 # What `coaching-service doctor` checks, in this order.
 CHECKS: tuple[Check, ...] = (
     *indexes.CHECKS,
     *document_checks.CHECKS,
-    *account_checks.CHECKS,
+    *account.CHECKS,
     *file_checks.CHECKS,
     *file_totals.CHECKS,
     *customers_checks.CHECKS,
     *workouts_checks.CHECKS,
-    *nutrition_plans_checks.CHECKS,
+    *nutrition_plans.CHECKS,
     *conversation_checks.CHECKS,
     *numbering_checks.CHECKS,
     *job_checks(STEPS),

@@ -12,20 +12,12 @@ from coaching_service.integrations.history_import import undoing as history_undo
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.library.exercises.models import LoadTypeChanged
 from coaching_service.lifecycle import erasure
-from coaching_service.lifecycle import erasure as tombstones
-from coaching_service.people import api_keys, audit_log
-from coaching_service.people.account.service import (
-    CompanyDeleted,
-    CompanyResumed,
-    FigureSettingsChanged,
-    LoadUnitChanged,
-)
-from coaching_service.people.assistants import service as assistants
-from coaching_service.people.assistants.service import ApplicationAllowed
+from coaching_service.people import api_keys, assistants, audit_log, customer_access, team
+from coaching_service.people.account import CompanyDeleted, CompanyResumed, FigureSettingsChanged, LoadUnitChanged
+from coaching_service.people.assistants import ApplicationAllowed
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import AvailabilityChanged
 from coaching_service.people.changes.service import ImportUndoRequested
-from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customers import derived_figures as customers
 from coaching_service.people.customers import retention
 from coaching_service.people.customers.models import CustomersCreated, CustomersDeleted, GroupsChanged
@@ -34,21 +26,18 @@ from coaching_service.people.push import service as push
 from coaching_service.people.sessions import own_second_factor, provider_accounts
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.models import SessionsEnded
-from coaching_service.people.team import service as team
-from coaching_service.people.team.service import CoachNotificationsChanged, CoachRemoved, SignInEmailChanged
+from coaching_service.people.team import CoachNotificationsChanged, CoachRemoved, SignInEmailChanged
 from coaching_service.people.webhooks import service as webhooks
+from coaching_service.progress import form_responses
 from coaching_service.progress.attention import renewal
 from coaching_service.progress.attention import service as attention
 from coaching_service.progress.check_ins import scheduling as check_in_scheduling
 from coaching_service.progress.check_ins import service as check_ins
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.progress.conversation import waiting as message_notifications
 from coaching_service.progress.conversation import waiting as waiting_messages
 from coaching_service.progress.conversation.models import MessageCreated, MessagesRead, MessagesRecalled
-from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.logs.service import ItemLogged
-from coaching_service.progress.metrics import service
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.personal_records import renewal as training_load_renewal
 from coaching_service.progress.personal_records import service as personal_records
@@ -79,13 +68,13 @@ def assemble() -> EventBus:
     events.subscribe(ProgramDeleted, group_programs.forget_program)
     events.subscribe(
         CustomersDeleted,
-        tombstones.record_clients,
+        erasure.record_clients,
         erasure.queue_erasure,
         conversation.delete_conversations,
         proposals.forget_responses,
         background_jobs.forget_clients,
     )
-    events.subscribe(CompanyDeleted, tombstones.record_company)
+    events.subscribe(CompanyDeleted, erasure.record_company)
     events.subscribe(
         CoachRemoved,
         sessions.end_sessions_of_coach,
@@ -128,7 +117,7 @@ def assemble() -> EventBus:
     events.subscribe(
         DocumentsRestored,
         update_restored_workouts,
-        service.copy_restored_body_weights,
+        metrics.copy_restored_body_weights,
         customers.count_restored_customers,
         attention.mark_restored_due,
         check_ins.unschedule_removed_check_ins,
@@ -137,7 +126,7 @@ def assemble() -> EventBus:
     )
     events.subscribe(ImportUndoRequested, history_undoing.begin_requested)
     events.subscribe(ItemLogged, compliance.mark_figures_due)
-    events.subscribe(MessageCreated, message_notifications.make_due)
-    events.subscribe(MessagesRead, message_notifications.withdraw)
+    events.subscribe(MessageCreated, waiting_messages.make_due)
+    events.subscribe(MessagesRead, waiting_messages.withdraw)
     events.subscribe(MessagesRecalled, proposals.mark_recalled)
     return events

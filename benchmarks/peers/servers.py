@@ -34,8 +34,7 @@ from benchmarks.servers import (
 )
 from coaching_service import runtime
 from coaching_service.core.database.context import Context
-from coaching_service.people import api_keys
-from coaching_service.people.team import service as team
+from coaching_service.people import api_keys, team
 from coaching_service.settings import Settings
 
 _EVENTS, _EVENTS_AFTER = 100, 1

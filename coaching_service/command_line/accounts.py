@@ -18,9 +18,8 @@ from coaching_service.core.validation import Email, Text, Timezone
 from coaching_service.demo.company import EMAIL
 from coaching_service.integrations import sample_proposal
 from coaching_service.library.exercises import shared
-from coaching_service.people import api_keys
+from coaching_service.people import api_keys, team
 from coaching_service.people.identities.passwords import NewPassword, hash_password
-from coaching_service.people.team import service as team
 
 
 @click.command("create-company")

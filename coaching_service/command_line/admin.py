@@ -27,7 +27,6 @@ from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.validation import Text
 from coaching_service.lifecycle import administration
-from coaching_service.lifecycle import administration as service
 from coaching_service.people.push import keys as push_keys
 
 # --- What the commands of the operator share: options, the operator's name, and what they print -----------------------
@@ -68,17 +67,17 @@ def operator_name() -> str:
         return f"uid {number}"
 
 
-def run_as_operator(data: Path | None, work: Callable[[service.Operator], Awaitable[T]]) -> T:
+def run_as_operator(data: Path | None, work: Callable[[administration.Operator], Awaitable[T]]) -> T:
     """Run `work` as the operator, on the database of the settings, also while a service runs."""
 
     async def run(services: Services) -> T:
-        return await work(service.Operator(services, operator_name()))
+        return await work(administration.Operator(services, operator_name()))
 
     return with_services(settings_with(data), run)
 
 
 def as_operator(
-    command: Callable[Concatenate[service.Operator, P], Awaitable[None]],
+    command: Callable[Concatenate[administration.Operator, P], Awaitable[None]],
 ) -> Callable[..., None]:
     """Return a command that runs as a whole as the operator: it takes the operator, and gets --json and --data."""
 
@@ -141,7 +140,7 @@ def format_time(time: datetime | None) -> str:
 
 
 _job_argument = click.argument("job", metavar="JOB")
-_JOBS: tuple[Column[service.JobSummary], ...] = (
+_JOBS: tuple[Column[administration.JobSummary], ...] = (
     Column("ID", 24, lambda row: row["id"]),
     Column("STATE", 8, lambda row: row["state"]),
     Column("KIND", 24, lambda row: row["kind"]),
@@ -149,7 +148,7 @@ _JOBS: tuple[Column[service.JobSummary], ...] = (
     Column("TRIES", 5, lambda row: row["attempts"], right=True),
     Column("COMPANY", 0, lambda row: row["companyId"]),
 )
-_MAIL: tuple[Column[service.MailSummary], ...] = (
+_MAIL: tuple[Column[administration.MailSummary], ...] = (
     Column("ID", 24, lambda row: row["id"]),
     Column("STATE", 8, lambda row: row["state"]),
     Column("TRIES", 5, lambda row: row["tries"], right=True),
@@ -178,32 +177,32 @@ def jobs() -> None:
 
 @jobs.command("list")
 @click.option("--kind", type=click.Choice(sorted(features.STEPS)), metavar="KIND", help="Only jobs of this kind.")
-@click.option("--state", type=click.Choice(get_args(service.JobState)), help="Only jobs in this state.")
+@click.option("--state", type=click.Choice(get_args(administration.JobState)), help="Only jobs in this state.")
 @as_operator
 async def list_jobs(
-    operator: service.Operator, kind: str | None, state: service.JobState | None, *, as_json: bool
+    operator: administration.Operator, kind: str | None, state: administration.JobState | None, *, as_json: bool
 ) -> None:
     """List jobs by kind, and when they are due."""
-    rows = service.iterate_jobs(operator, kind, state)
+    rows = administration.iterate_jobs(operator, kind, state)
     await print_list(rows, _JOBS, as_json=as_json, empty="There is no such job")
 
 
 @jobs.command()
 @_job_argument
 @as_operator
-async def retry(operator: service.Operator, job: str, *, as_json: bool) -> None:
+async def retry(operator: administration.Operator, job: str, *, as_json: bool) -> None:
     """Make JOB due now, instead of later; a running service takes it within seconds."""
-    await service.retry_job(operator, _identifier_of(job))
+    await administration.retry_job(operator, _identifier_of(job))
     report(f"{job} is due", {"id": job, "state": "due"}, as_json=as_json)
 
 
 @jobs.command()
 @_job_argument
 @as_operator
-async def cancel(operator: service.Operator, job: str, *, as_json: bool) -> None:
+async def cancel(operator: administration.Operator, job: str, *, as_json: bool) -> None:
     """Remove JOB: what it was to do is not done. Erasures, and jobs that repeat, cannot be cancelled."""
     kinds = (*features.ERASURES, *features.STANDING_JOBS)
-    await service.cancel_job(operator, _identifier_of(job), permanent_kinds=kinds)
+    await administration.cancel_job(operator, _identifier_of(job), permanent_kinds=kinds)
     report(f"{job} is cancelled", {"id": job, "state": "cancelled"}, as_json=as_json)
 
 
@@ -223,17 +222,17 @@ def mail() -> None:
 
 @mail.command("list")
 @as_operator
-async def list_mail(operator: service.Operator, *, as_json: bool) -> None:
+async def list_mail(operator: administration.Operator, *, as_json: bool) -> None:
     """List the mail that was not sent: to whom, how often it was tried, and why it failed."""
-    await print_list(service.iterate_unsent_mail(operator), _MAIL, as_json=as_json, empty="All mail was sent")
+    await print_list(administration.iterate_unsent_mail(operator), _MAIL, as_json=as_json, empty="All mail was sent")
 
 
 @mail.command()
 @click.argument("identifier", metavar="MAIL")
 @as_operator
-async def resend(operator: service.Operator, identifier: str, *, as_json: bool) -> None:
+async def resend(operator: administration.Operator, identifier: str, *, as_json: bool) -> None:
     """Send MAIL again, to the same address; a running service does it within seconds. Links in it may have expired."""
-    await service.send_again(operator, _identifier_of(identifier))
+    await administration.send_again(operator, _identifier_of(identifier))
     report(f"{identifier} is sent again", {"id": identifier, "state": "queued"}, as_json=as_json)
 
 
@@ -247,7 +246,7 @@ def _identifier_of(text: str) -> ObjectId:
 # --- Companies: list, show, suspend, resume, export and erase ---------------------------------------------------------
 
 
-_COLUMNS: tuple[Column[service.CompanyFigures], ...] = (
+_COLUMNS: tuple[Column[administration.CompanyFigures], ...] = (
     Column("ID", 24, lambda row: row["id"]),
     Column("STATE", 9, lambda row: row["state"]),
     Column("CREATED", 10, lambda row: f"{row['createdAt']:%Y-%m-%d}"),
@@ -274,7 +273,7 @@ def companies() -> None:
 @companies.command("list")
 @click.option("--state", type=click.Choice(["active", "suspended"]), help="Only companies in this state.")
 @as_operator
-async def list_companies(operator: service.Operator, state: str | None, *, as_json: bool) -> None:
+async def list_companies(operator: administration.Operator, state: str | None, *, as_json: bool) -> None:
     """List all companies, oldest first: owner, date of creation, clients, storage and state.
 
     They are printed as they are read. Sandboxes are left out.
@@ -286,7 +285,7 @@ async def list_companies(operator: service.Operator, state: str | None, *, as_js
 @companies.command()
 @company_argument
 @as_operator
-async def show(operator: service.Operator, company: str, *, as_json: bool) -> None:
+async def show(operator: administration.Operator, company: str, *, as_json: bool) -> None:
     """Show one company with its coaches."""
     row = await administration.get_company(operator, await administration.find_company_id(operator, company))
     if as_json:
@@ -309,7 +308,7 @@ async def show(operator: service.Operator, company: str, *, as_json: bool) -> No
     )
 
 
-def _describe(coach: service.CoachSummary) -> str:
+def _describe(coach: administration.CoachSummary) -> str:
     return f"{coach['name']} <{coach['email']}>, {coach['role'].lower()}"
 
 
@@ -317,7 +316,7 @@ def _describe(coach: service.CoachSummary) -> str:
 @company_argument
 @click.argument("reason", callback=validate_with(Text()))
 @as_operator
-async def suspend(operator: service.Operator, company: str, reason: str, *, as_json: bool) -> None:
+async def suspend(operator: administration.Operator, company: str, reason: str, *, as_json: bool) -> None:
     """Suspend a company at once; its data stays, and `resume` restores everything.
 
     Its API keys, the sessions of its coaches and clients, assistants, calendar links and links to files get 403 with
@@ -332,7 +331,7 @@ async def suspend(operator: service.Operator, company: str, reason: str, *, as_j
 @companies.command()
 @company_argument
 @as_operator
-async def resume(operator: service.Operator, company: str, *, as_json: bool) -> None:
+async def resume(operator: administration.Operator, company: str, *, as_json: bool) -> None:
     """End the suspension of a company: the same keys, sessions and links work again, webhooks and jobs continue."""
     company_id = await administration.find_company_id(operator, company)
     await administration.resume_company(operator, company_id)
@@ -343,7 +342,7 @@ async def resume(operator: service.Operator, company: str, *, as_json: bool) -> 
 @company_argument
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @as_operator
-async def export(operator: service.Operator, company: str, file: Path, *, as_json: bool) -> None:
+async def export(operator: administration.Operator, company: str, file: Path, *, as_json: bool) -> None:
     """Write everything of a company to FILE, a ZIP archive that `coaching-service import` reads.
 
     A suspended company can be exported too.
@@ -366,10 +365,10 @@ def erase(company: str, yes: bool, as_json: bool, data: Path | None) -> None:
     within minutes. Backups still have it.
     """
 
-    async def read_company(operator: service.Operator) -> service.CompanyFigures:
+    async def read_company(operator: administration.Operator) -> administration.CompanyFigures:
         return await administration.get_company(operator, await administration.find_company_id(operator, company))
 
-    async def work(operator: service.Operator) -> None:
+    async def work(operator: administration.Operator) -> None:
         await administration.erase_company(operator, company_id)
         message = f"{company_id} is deleted; a running service erases its data"
         report(message, {"id": company_id, "state": "erased"}, as_json=as_json)
@@ -396,7 +395,7 @@ def keys() -> None:
 
 @keys.command()
 @as_operator
-async def rotate(operator: service.Operator, *, as_json: bool) -> None:
+async def rotate(operator: administration.Operator, *, as_json: bool) -> None:
     """Encrypt every stored secret with the newest of SECRET_KEYS, as `coaching-service rotate-secrets` does.
 
     Its help says how to replace a master key while the service runs.
@@ -417,7 +416,7 @@ def push() -> None:
 
 @push.command("rotate-key")
 @as_operator
-async def rotate_key(operator: service.Operator, *, as_json: bool) -> None:
+async def rotate_key(operator: administration.Operator, *, as_json: bool) -> None:
     """Make a new key, and print its public part.
 
     A device that receives notifications uses the previous key until it opens a page: then it subscribes with the new
@@ -448,9 +447,9 @@ def people() -> None:
 @people.command()
 @email_argument
 @as_operator
-async def find(operator: service.Operator, email: str, *, as_json: bool) -> None:
+async def find(operator: administration.Operator, email: str, *, as_json: bool) -> None:
     """Show who signs in by EMAIL, in which company, and with how many sessions."""
-    person = await service.find(operator, email)
+    person = await administration.find(operator, email)
     if as_json:
         print_json(person)
         return
@@ -469,24 +468,24 @@ async def find(operator: service.Operator, email: str, *, as_json: bool) -> None
 @people.command("send-reset")
 @email_argument
 @as_operator
-async def send_reset(operator: service.Operator, email: str, *, as_json: bool) -> None:
+async def send_reset(operator: administration.Operator, email: str, *, as_json: bool) -> None:
     """Send a link to set a new password to EMAIL; it works once, within the hour.
 
     The password and the sessions stay until the link is used. A running service sends the mail.
     """
-    person_id = await service.send_reset(operator, email)
+    person_id = await administration.send_reset(operator, email)
     report(f"A link to set a password is sent to {email}", {"id": person_id}, as_json=as_json)
 
 
 @people.command("end-sessions")
 @email_argument
 @as_operator
-async def end_sessions(operator: service.Operator, email: str, *, as_json: bool) -> None:
+async def end_sessions(operator: administration.Operator, email: str, *, as_json: bool) -> None:
     """Sign out all devices of EMAIL, and disconnect the assistants of a coach, from their next request.
 
     API keys and the password stay: for a stolen account, `send-reset` first.
     """
-    person = await service.end_sessions(operator, email)
+    person = await administration.end_sessions(operator, email)
     facts = {"id": person["id"], "sessions": person["sessions"]}
     report(f"{person['sessions']} sessions ended", facts, as_json=as_json)
 
@@ -494,12 +493,12 @@ async def end_sessions(operator: service.Operator, email: str, *, as_json: bool)
 @click.command("reset-second-factor")
 @email_argument
 @as_operator
-async def reset_second_factor(operator: service.Operator, email: str, *, as_json: bool) -> None:
+async def reset_second_factor(operator: administration.Operator, email: str, *, as_json: bool) -> None:
     """Remove the second factor of EMAIL, and sign out all devices: for an owner who has lost it and the recovery codes.
 
     Make sure who asks: the password alone signs in then. The user gets a mail.
     """
-    person_id = await service.reset_second_factor(operator, email)
+    person_id = await administration.reset_second_factor(operator, email)
     report(f"The second factor of {email} is removed", {"id": person_id}, as_json=as_json)
 
 
@@ -524,13 +523,13 @@ for group in (companies, people, jobs, mail, push, keys, reset_second_factor):
     admin.add_command(group)
 
 
-def _used(row: service.CompanyUsage) -> str | None:
+def _used(row: administration.CompanyUsage) -> str | None:
     """Return how much of its quota a company uses: the greater of files and bytes; None without a quota."""
     shares = [used / most for used, most in ((row["files"], row["maxFiles"]), (row["bytes"], row["maxBytes"])) if most]
     return f"{max(shares):.0%}" if shares else None
 
 
-_USAGE: tuple[Column[service.CompanyUsage], ...] = (
+_USAGE: tuple[Column[administration.CompanyUsage], ...] = (
     Column("ID", 24, lambda row: row["id"]),
     Column("FILES", 8, lambda row: row["files"], right=True),
     Column("STORAGE", 9, lambda row: format_bytes(row["bytes"]), right=True),
@@ -541,7 +540,7 @@ _USAGE: tuple[Column[service.CompanyUsage], ...] = (
 
 @admin.command()
 @as_operator
-async def storage(operator: service.Operator, *, as_json: bool) -> None:
+async def storage(operator: administration.Operator, *, as_json: bool) -> None:
     """List the files of each company: how many, and their size; thumbnails count as files of their own.
 
     USED is the part of MAX_STORAGE_BYTES_PER_COMPANY or MAX_FILES_PER_COMPANY, the greater of both.
@@ -564,7 +563,7 @@ _ACTIONS: tuple[Column[OperatorAction], ...] = (
 @admin.command()
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Number of actions.")
 @as_operator
-async def actions(operator: service.Operator, limit: int, *, as_json: bool) -> None:
+async def actions(operator: administration.Operator, limit: int, *, as_json: bool) -> None:
     """List what operators have done with `admin`, newest first.
 
     The log has identifiers and reasons, and stays when a company is erased.

@@ -24,8 +24,8 @@ from coaching_service.core.http.openapi import describe
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.mcp.tools import tools_of
+from coaching_service.people import team
 from coaching_service.people.identities import service as identities
-from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 
 T = TypeVar("T")

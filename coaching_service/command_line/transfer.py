@@ -26,8 +26,8 @@ from coaching_service.integrations.company_import.schemas import find_wrong_colu
 from coaching_service.integrations.history_files.models import Format
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
 from coaching_service.integrations.history_import import models as history_import_models
-from coaching_service.library.imported_names.models import read_answers
-from coaching_service.people.account.service import LoadUnit
+from coaching_service.library.imported_names import read_answers
+from coaching_service.people.account import LoadUnit
 from coaching_service.people.customers.models import OnConflict
 from coaching_service.people.jobs import StoredJob
 

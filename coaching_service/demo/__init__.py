@@ -12,10 +12,9 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.demo.assets import create_assets
 from coaching_service.demo.company import EMAIL, fill
-from coaching_service.people import api_keys
+from coaching_service.people import api_keys, team
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
-from coaching_service.people.team import service as team
 
 _KEY_NAME = "Demo"
 Progress = Callable[[str], None]

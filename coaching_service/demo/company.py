@@ -17,23 +17,21 @@ from coaching_service.demo.assets import PLAN_VERSIONS, SIDES, Assets, photo_dat
 from coaching_service.demo.samples import Client
 from coaching_service.library import forms, metric_sets
 from coaching_service.library.exercises import muscles
-from coaching_service.library.exercises import service as customization
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.forms import Form
 from coaching_service.library.metric_sets import unit_id
+from coaching_service.people import team
 from coaching_service.people.activity import service as activity
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import NewAvailability
 from coaching_service.people.customers import batch, service
 from coaching_service.people.customers.models import CustomerDetails
-from coaching_service.people.team import service as team
-from coaching_service.progress import nutrition_plans, progress_photos
+from coaching_service.progress import form_responses, nutrition_plans, progress_photos
 from coaching_service.progress.check_ins import service as check_ins
 from coaching_service.progress.check_ins.service import NewCheckIn
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import SampleMessage
 from coaching_service.progress.form_checks import service as form_checks
-from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.models import NewMetricEntry
@@ -65,7 +63,7 @@ async def fill_company(
     """Add the content to the company of `owner`; the colleague signs in with the password of `password_hash`."""
     ctx = ctx.acting_as(owner)
     name, email = samples.COLLEAGUE
-    colleague = await team.create_employee(ctx, name, email, sorted(ALL_PERMISSIONS), "assigned", password_hash)
+    colleague = await team.create(ctx, name, email, sorted(ALL_PERMISSIONS), "assigned", password_hash)
     report("exercises, forms, metrics and programs")
     check_in, program_id = await _create_library(ctx, assets)
     report("clients, their training and their photos")
@@ -114,7 +112,7 @@ async def _create_exercise(
         "media": [],
     }
     created = await exercises.create(ctx, cast("Any", exercise))
-    await customization.add_media(ctx, created["_id"], await assets.attach(ctx, f"exercise/{pose}"))
+    await exercises.add_media(ctx, created["_id"], await assets.attach(ctx, f"exercise/{pose}"))
 
 
 async def _create_program(

@@ -30,7 +30,7 @@ from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.absences import Absences
 from coaching_service.people.availability.models import Availability, AvailabilityKind
 from coaching_service.people.customers import service as customers
-from coaching_service.training.visibility import service as visibility
+from coaching_service.training import visibility
 from coaching_service.training.workouts.reports import blocks as workouts
 from coaching_service.training.workouts.reports.models import BlockTitle
 
@@ -133,7 +133,7 @@ async def get(ctx: Context, token: str) -> Download:
     blocks, visible, periods_of = await gather_reads(
         ctx,
         workouts.find_titles(ctx, ctx.caller.id, first, last),
-        visibility.get_visibility(ctx, ctx.caller.id, first, last),
+        visibility.find_visibility(ctx, ctx.caller.id, first, last),
         availability.get_periods(ctx, [ctx.caller.id], first, last),
     )
     periods = periods_of[ctx.caller.id]

@@ -17,11 +17,11 @@ from coaching_service.core.fields import labels_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.library import metric_sets
 from coaching_service.library.exercises import service as exercises
+from coaching_service.people import team
 from coaching_service.people.activity.models import RECORD_NAMES
 from coaching_service.people.changes.models import DocumentValues
 from coaching_service.people.changes.service import name_kind
 from coaching_service.people.customers.models import Customer, CustomerRoleData
-from coaching_service.people.team import service as team
 from coaching_service.progress.notes.service import Note
 from coaching_service.training.workouts.blocks.models import StoredBlock
 from coaching_service.training.workouts.items.descriptions import (

@@ -20,12 +20,11 @@ from coaching_service.core.media import CSV, XLSX, ZIP, InvalidFile
 from coaching_service.integrations import company_export
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.history_import.models import ImportAnswers
-from coaching_service.people import jobs
-from coaching_service.people.account import service as companies
+from coaching_service.people import account as companies
+from coaching_service.people import jobs, team
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import OnConflict
 from coaching_service.people.jobs import StoredJob
-from coaching_service.people.team import service as team
 
 _POLL_SECONDS = 0.5
 _BATCH = 200

@@ -31,14 +31,12 @@ from coaching_service.integrations.history_files.rosters import join_groups
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
 from coaching_service.lifecycle.export import Archive
-from coaching_service.people import audit_log, notification_settings
-from coaching_service.people.account import service as account
-from coaching_service.people.account.service import AccountDetails
+from coaching_service.people import account, audit_log, notification_settings, team
+from coaching_service.people.account import AccountDetails
 from coaching_service.people.activity import service as activity
 from coaching_service.people.changes import service as changes
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer
-from coaching_service.people.team import service as team
 from coaching_service.training.workouts.blocks.models import StoredBlock, WorkoutSettings
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.reports import blocks as queries

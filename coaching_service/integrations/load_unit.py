@@ -24,15 +24,14 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.integrations import background_jobs
-from coaching_service.people import jobs
-from coaching_service.people.account import service as account
-from coaching_service.people.account.service import Conversion, LoadUnit, LoadUnitChanged, convert_stored_load
+from coaching_service.people import account, jobs
+from coaching_service.people.account import Conversion, LoadUnit, LoadUnitChanged, convert_stored_load
 from coaching_service.people.customers import service as customers
 from coaching_service.people.jobs import StoredJob
 from coaching_service.progress.personal_records import service as records
+from coaching_service.training import training_maxes
 from coaching_service.training.programs import service as programs
 from coaching_service.training.templates import service as templates
-from coaching_service.training.training_maxes import service as training_maxes
 from coaching_service.training.workouts.blocks import load_conversion as workouts
 
 # --- The conversion of a company's loads as it is sent ----------------------------------------------------------------

@@ -15,8 +15,7 @@ from coaching_service.integrations.company_import import service as company_impo
 from coaching_service.integrations.company_import.schemas import OWN_IMPORT_FIELDS, OwnImportOptions
 from coaching_service.integrations.history_import import undoing
 from coaching_service.integrations.history_import.models import ImportAnswers
-from coaching_service.people import jobs
-from coaching_service.people.account import service as account
+from coaching_service.people import account, jobs
 from coaching_service.people.jobs import StoredJob
 
 

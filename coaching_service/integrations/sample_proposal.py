@@ -8,9 +8,8 @@ from coaching_service.core.mcp.arguments import validate_arguments
 from coaching_service.demo.company import EMAIL
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.integrations.proposals import tool_calls
-from coaching_service.people import api_keys
+from coaching_service.people import api_keys, team
 from coaching_service.people.identities import service as identities
-from coaching_service.people.team import service as team
 from coaching_service.progress.conversation import tools
 
 _ASSISTANT = "Assistant"

@@ -15,9 +15,7 @@ from coaching_service.core.jobs.mail import SANDBOX_ORDER, SandboxMail, sandbox_
 from coaching_service.core.list_selection import CursorPage, ListPart, PartQuery
 from coaching_service.demo.assets import Assets, create_assets
 from coaching_service.demo.company import fill_company
-from coaching_service.people import api_keys
-from coaching_service.people.account import service as account
-from coaching_service.people.team import service as team
+from coaching_service.people import account, api_keys, team
 
 # --- Sandboxes as they are returned -----------------------------------------------------------------------------------
 

@@ -30,19 +30,15 @@ from coaching_service.core.jobs import mail, worker
 from coaching_service.core.jobs.mail import FailedMail, MailContent, failed_mails
 from coaching_service.core.jobs.queue import StoredJob, stored_jobs
 from coaching_service.core.metrics import reading_in_time
-from coaching_service.people.account import service
-from coaching_service.people.account import service as account
-from coaching_service.people.account import service as companies
-from coaching_service.people.account.service import Account
-from coaching_service.people.assistants import service as assistants
+from coaching_service.people import account, assistants, team
+from coaching_service.people.account import Account
 from coaching_service.people.customers import counters
 from coaching_service.people.customers import service as customers
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.service import Identity
 from coaching_service.people.sessions import own_second_factor, passwords
 from coaching_service.people.sessions import service as sessions
-from coaching_service.people.team import service as team
-from coaching_service.people.team.service import Coach
+from coaching_service.people.team import Coach
 
 # --- What the operator reads: the shape of `coaching-service admin ... --json` ----------------------------------------
 
@@ -180,7 +176,7 @@ async def find_company_id(operator: Operator, text: str) -> ObjectId:
 async def iterate_companies(operator: Operator) -> AsyncIterator[CompanyFigures]:
     """Yield all companies but sandboxes, oldest first."""
     await operator.record("companies.listed")
-    async for batch in companies.iterate(operator.services, batch=BATCH):
+    async for batch in account.iterate(operator.services, batch=BATCH):
         for figures in await _figures_of(operator.services, batch):
             yield figures
 
@@ -188,7 +184,7 @@ async def iterate_companies(operator: Operator) -> AsyncIterator[CompanyFigures]
 async def iterate_usage(operator: Operator) -> AsyncIterator[CompanyUsage]:
     """Yield the files of all companies but sandboxes, oldest company first, and what each may store."""
     await operator.record("storage.listed")
-    async for batch in companies.iterate(operator.services, batch=BATCH):
+    async for batch in account.iterate(operator.services, batch=BATCH):
         usage = await file_totals.read_usage(operator.services, [company["_id"] for company in batch])
         for company in batch:
             yield {"id": company["_id"], "name": company["companyName"], **usage[company["_id"]]}
@@ -210,14 +206,14 @@ async def suspend_company(operator: Operator, company_id: ObjectId, reason: str)
     if "suspension" in await _require_company(operator, company_id):
         raise Conflict("The company is suspended already")
     ctx = await operator.acting_in(company_id)
-    await _change(ctx, operator.name, "company.suspended", lambda tx: service.suspend(tx, reason), reason=reason)
+    await _change(ctx, operator.name, "company.suspended", lambda tx: account.suspend(tx, reason), reason=reason)
 
 
 async def resume_company(operator: Operator, company_id: ObjectId) -> None:
     """End the suspension of a company. Raises NotFound, Conflict if it is not suspended."""
     if "suspension" not in await _require_company(operator, company_id):
         raise Conflict("The company is not suspended")
-    await _change(await operator.acting_in(company_id), operator.name, "company.resumed", service.resume)
+    await _change(await operator.acting_in(company_id), operator.name, "company.resumed", account.resume)
 
 
 async def erase_company(operator: Operator, company_id: ObjectId) -> None:
@@ -235,7 +231,7 @@ async def _change(
 
 
 async def _require_company(operator: Operator, company_id: ObjectId) -> Account:
-    if (company := await companies.find(operator.services, company_id)) is None:
+    if (company := await account.find(operator.services, company_id)) is None:
         raise NotFound("company")
     return company
 
@@ -452,7 +448,7 @@ async def find(operator: Operator, email: str) -> Person:
     identity = await _require(operator, email)
     await operator.record("person.shown", identity.subject_id)
     ctx = await operator.acting_in(identity.company_id)
-    company = await companies.find(operator.services, identity.company_id)
+    company = await account.find(operator.services, identity.company_id)
     if company is None:
         raise NotFound("company")
     if identity.kind == "coach":

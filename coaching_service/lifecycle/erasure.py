@@ -28,8 +28,8 @@ from coaching_service.core.jobs.queue import Job, RunAgain, Steps
 from coaching_service.core.jobs.worker import for_each_alone
 from coaching_service.core.metrics import reading_in_time
 from coaching_service.lifecycle.administration import Operator
-from coaching_service.people.account import service as account
-from coaching_service.people.account.service import CompanyDeleted
+from coaching_service.people import account
+from coaching_service.people.account import CompanyDeleted
 from coaching_service.people.customers import bulk, retention
 from coaching_service.people.customers.models import CustomersDeleted
 

@@ -25,7 +25,7 @@ from coaching_service.core.media import file_extension
 from coaching_service.people import own_profile
 from coaching_service.people.customers import service as customers
 from coaching_service.people.own_profile import OwnProfile
-from coaching_service.training.visibility import service as visibility
+from coaching_service.training import visibility
 
 # --- A ZIP archive that is written while it is sent: JSON lines, files, and a manifest with checksums -----------------
 

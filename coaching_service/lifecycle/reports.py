@@ -24,13 +24,13 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import write_rows
 from coaching_service.core.validation import Date, Input, SearchedDate, invalid
+from coaching_service.people import team
 from coaching_service.people.availability import service as availability
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer, parse_trainers
-from coaching_service.people.team import service as team
+from coaching_service.progress import form_responses
 from coaching_service.progress.compliance.service import percentage
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.workouts.reports import blocks as workouts
 from coaching_service.training.workouts.reports.models import PeriodTotals

@@ -26,9 +26,9 @@ from coaching_service.core.query import QueryInteger
 from coaching_service.core.validation import Text
 from coaching_service.library.exercises import service as exercises
 from coaching_service.lifecycle.consistency.document_checks import iterate_batches, list_wrong
+from coaching_service.people import team
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import FoundCustomer, NamedCustomer
-from coaching_service.people.team import service as team
 
 # --- What is searched for and found -----------------------------------------------------------------------------------
 

@@ -19,9 +19,9 @@ from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.errors import Conflict, InvalidFields, NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.account.service import CompanyDeleted
-from coaching_service.people.assistants import service as assistants
-from coaching_service.people.assistants.service import SCOPES, Scope
+from coaching_service.people import assistants
+from coaching_service.people.account import CompanyDeleted
+from coaching_service.people.assistants import SCOPES, Scope
 from coaching_service.people.webhooks import service as webhooks
 
 # --- OAuth errors, in the shape of RFC 6749 ---------------------------------------------------------------------------

@@ -24,8 +24,8 @@ from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.server import interruptible
 from coaching_service.oauth import clients
 from coaching_service.oauth.client_documents import DocumentRejected, find_client
-from coaching_service.people.assistants import service as assistants
-from coaching_service.people.assistants.service import GrantRequest, Scope
+from coaching_service.people import assistants
+from coaching_service.people.assistants import GrantRequest, Scope
 
 # --- The discovery documents: protected resource (RFC 9728) and authorization server (RFC 8414) metadata --------------
 

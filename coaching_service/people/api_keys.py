@@ -29,11 +29,9 @@ from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Text
-from coaching_service.people.account import service as account
-from coaching_service.people.account.service import Account
-from coaching_service.people.team import service
-from coaching_service.people.team import service as team
-from coaching_service.people.team.service import PERMISSIONS, Coach, CoachRemoved, Permissions
+from coaching_service.people import account, team
+from coaching_service.people.account import Account
+from coaching_service.people.team import PERMISSIONS, Coach, CoachRemoved, Permissions
 
 # --- API keys as they are sent, stored and returned -------------------------------------------------------------------
 
@@ -389,12 +387,12 @@ async def _load(services: Services, hashes: list[str]) -> auth.KeyHolder:
         raise InvalidApiKey()
     _require_unexpired(key["restrictions"]["expiresAt"])
     principal = _to_principal(key)
-    await service.set_last_used(keys, services, key)
+    await team.set_last_used(keys, services, key)
     return auth.KeyHolder(principal, key["restrictions"]["expiresAt"])
 
 
 async def _find_with_coach(services: Services, where: Filter) -> ApiKeyWithCoach | None:
-    key: ApiKeyWithCoach | None = await service.find_with_coach(keys, services, where, without=("sealed", "hash"))
+    key: ApiKeyWithCoach | None = await team.find_with_coach(keys, services, where, without=("sealed", "hash"))
     return key
 
 

@@ -23,9 +23,8 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import ListPart, PartQuery
 from coaching_service.core.text import write_rows
-from coaching_service.people.account import service as account
+from coaching_service.people import account, team
 from coaching_service.people.customers import service as customers
-from coaching_service.people.team import service as team
 
 # --- Entries as they are asked for and returned -----------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import MEDIA_TYPES, PDF
-from coaching_service.people.account import service
+from coaching_service.people import account
 from coaching_service.people.customers import service as customers
 
 
@@ -40,7 +40,7 @@ async def get(ctx: Context, file_id: ObjectId, expires: str, signature: str, rea
     if file is None:
         raise NotFound("file")
     company_id, customer_id = file["companyId"], file["customerId"]
-    active = service.require_active(ctx.services, company_id)
+    active = account.require_active(ctx.services, company_id)
     if customer_id is None:
         await active
     else:

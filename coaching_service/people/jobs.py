@@ -42,11 +42,9 @@ from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain, Step
 from coaching_service.core.list_selection import CursorPage, ListPart, PartQuery
 from coaching_service.core.validation import Choice
-from coaching_service.people import api_keys
-from coaching_service.people.assistants import service as assistants
+from coaching_service.people import api_keys, assistants, team
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
-from coaching_service.people.team import service as team
 
 # --- Long-running work of a company as it is stored -------------------------------------------------------------------
 

@@ -32,12 +32,10 @@ from coaching_service.core.jobs.mail import MailBody, NewMail
 from coaching_service.core.jobs.worker import for_each_alone
 from coaching_service.core.metrics import Backlog, read_backlog
 from coaching_service.core.validation import Text
-from coaching_service.people import notification_settings
-from coaching_service.people.customers import service
+from coaching_service.people import notification_settings, team
 from coaching_service.people.customers import service as customers
 from coaching_service.people.identities import service as identities
 from coaching_service.people.notification_settings import Channel, Kind, NotificationSettings
-from coaching_service.people.team import service as team
 
 
 class Recipient(TypedDict):
@@ -340,7 +338,7 @@ async def turn_off(ctx: Context, token: str) -> None:
     if recipient["type"] == "coach":
         owner_ctx = ctx.acting_as(await team.get_owner(ctx.services, company_id))
         principal = await team.load_principal(owner_ctx, recipient["_id"])
-    elif (client := await service.load_author(ctx.services, company_id, recipient["_id"])) is None:
+    elif (client := await customers.load_author(ctx.services, company_id, recipient["_id"])) is None:
         raise NotFound("mail")
     else:
         principal = client

@@ -20,7 +20,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import patch_of
 from coaching_service.people import files as stored_files
-from coaching_service.people.customers import activity_dates, service
+from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers import service as customers
 from coaching_service.people.sessions import passwords
@@ -79,7 +79,7 @@ async def set_profile_photo(ctx: Context, file: StoredFile | None, version: int 
 
     Raises Conflict if the profile has changed since `version`, NotFound if the client has been deleted.
     """
-    await service.set_profile_photo(ctx, ctx.caller.id, file, version)
+    await customers.set_profile_photo(ctx, ctx.caller.id, file, version)
     if file is not None:
         await activity_dates.record_activity(ctx, ctx.caller.id)
     return await get(ctx)

@@ -15,11 +15,10 @@ from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import UNSET, Default, Description, Partial
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.people import own_profile
+from coaching_service.people import own_profile, team
 from coaching_service.people.customers import service as customers
 from coaching_service.people.identities import service as identities
 from coaching_service.people.notification_settings import SETTINGS_INPUT, NotificationSettings
-from coaching_service.people.team import service as team
 
 # --- The authenticated user as it is sent and returned ----------------------------------------------------------------
 

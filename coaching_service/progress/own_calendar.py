@@ -9,10 +9,9 @@ from typing import TypedDict
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.training.visibility import service as visibility
+from coaching_service.training import visibility
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.reports import blocks
-from coaching_service.training.workouts.reports import blocks as client_queries
 from coaching_service.training.workouts.reports.blocks import CalendarDay
 from coaching_service.training.workouts.reports.models import DoneWorkout
 
@@ -55,14 +54,14 @@ async def get_done_month(ctx: Context, month: str | None) -> DoneMonth:
     hidden = await visibility.find_days_hidden_from_caller(ctx, ctx.caller.id)
     if month is None:
         end = str(date.max)
-        latest, _ = await client_queries.find_done_dates_around(ctx, ctx.caller.id, end, end, without=hidden)
+        latest, _ = await blocks.find_done_dates_around(ctx, ctx.caller.id, end, end, without=hidden)
         month = (latest or str(ctx.caller.today()))[:7]
     year, number = int(month[:4]), int(month[5:])
     first, last = f"{month}-01", f"{month}-{monthrange(year, number)[1]:02}"
     workouts, (before, after) = await gather_reads(
         ctx,
-        client_queries.find_done_workouts(ctx, ctx.caller.id, first, last, without=hidden),
-        client_queries.find_done_dates_around(ctx, ctx.caller.id, first, last, without=hidden),
+        blocks.find_done_workouts(ctx, ctx.caller.id, first, last, without=hidden),
+        blocks.find_done_dates_around(ctx, ctx.caller.id, first, last, without=hidden),
     )
     return {
         "month": month,

@@ -21,7 +21,7 @@ from coaching_service.people.availability.models import Availability
 from coaching_service.people.customers import service as customers
 from coaching_service.progress import own_calendar
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.training.visibility import service as visibility
+from coaching_service.training import visibility
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block, WorkoutBlockQuery
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlock

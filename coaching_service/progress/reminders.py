@@ -22,7 +22,7 @@ from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
 from coaching_service.people.notification_settings import Kind
 from coaching_service.people.notifications import DueNotification, Message, Notification, Subject
-from coaching_service.training.visibility import service as visibility
+from coaching_service.training import visibility
 from coaching_service.training.workouts.items.service import time_of_day
 from coaching_service.training.workouts.reports.blocks import find_agenda, find_unanswered_forms
 from coaching_service.training.workouts.reports.models import AgendaBlock, UnansweredForm

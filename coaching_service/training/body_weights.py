@@ -15,7 +15,7 @@ from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.account.service import convert_stored_load
+from coaching_service.people.account import convert_stored_load
 
 # --- Body weights as they are stored ----------------------------------------------------------------------------------
 

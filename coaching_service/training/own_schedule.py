@@ -15,11 +15,11 @@ from coaching_service.core.fields import Change, Default, Description
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import CalendarDate, ListOf, Version, patch_of
-from coaching_service.people.account import service as account
-from coaching_service.people.account.service import ClientRights
+from coaching_service.people import account
+from coaching_service.people.account import ClientRights
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import activity_dates
-from coaching_service.training.visibility import service as visibility
+from coaching_service.training import visibility
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import service as workouts
@@ -187,7 +187,7 @@ async def list_days_to_move(ctx: Context, blocks: Sequence[Block]) -> dict[Objec
     if not dates:
         return {}
     known = [day for days in dates.values() for day in days]
-    visible = await visibility.get_visibility(ctx, ctx.caller.id, min(known), max(known))
+    visible = await visibility.find_visibility(ctx, ctx.caller.id, min(known), max(known))
     return {
         block["_id"]: [day for day in dates[block["_id"]] if day != block["date"] and visible.allows(day=day)]
         for block in movable
@@ -251,7 +251,7 @@ async def _require_visible(ctx: Context, day: str) -> None:
 
 
 async def _is_visible(ctx: Context, day: str) -> bool:
-    return (await visibility.get_visibility(ctx, ctx.caller.id, day, day)).allows(day=day)
+    return (await visibility.find_visibility(ctx, ctx.caller.id, day, day)).allows(day=day)
 
 
 def _feed_data(block: Block) -> dict[str, object]:

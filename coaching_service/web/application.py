@@ -31,7 +31,6 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.rate_limits import RateLimitExceeded
 from coaching_service.core.text import camel_case
 from coaching_service.integrations.proposals import service as proposals
-from coaching_service.people.changes import service
 from coaching_service.people.changes import service as changes
 from coaching_service.people.changes.models import ChangeSummary
 from coaching_service.progress.conversation import service as conversation
@@ -115,7 +114,7 @@ class PageRequest:
         principal = self.browser_session.principal
         if change_id is None or principal is None or CUSTOMERS.VIEW not in principal.permissions:
             return None
-        return change_id if await service.is_undoable(self.ctx, change_id) else None
+        return change_id if await changes.is_undoable(self.ctx, change_id) else None
 
     async def describe_newer_changes(self, version: int) -> str:
         """Describe who changed what this page or form is about since a version, and how."""

@@ -14,11 +14,10 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.errors import Forbidden
 from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.people import api_keys
+from coaching_service.people import api_keys, team
 from coaching_service.people.api_keys import NewRestrictions
 from coaching_service.people.identities.models import SubjectKind
 from coaching_service.people.sessions import service as sessions
-from coaching_service.people.team import service as team
 from tests.conftest import NewCompany
 from tests.contract.test_declared import fill_path
 from tests.support.client import UNKNOWN, CoachClient
@@ -69,9 +68,7 @@ async def customer_id(company: CoachClient) -> str:
 
 @pytest.fixture(scope="module")
 async def employee_without_permissions(company: CoachClient) -> ObjectId:
-    employee = await team.create_employee(
-        company.ctx, "Eli", f"eli-{company.ctx.company_id}@example.com", [], "all", "no hash"
-    )
+    employee = await team.create(company.ctx, "Eli", f"eli-{company.ctx.company_id}@example.com", [], "all", "no hash")
     employee_id: ObjectId = employee["_id"]
     return employee_id
 

@@ -16,9 +16,8 @@ from coaching_service.core.auth import ALL_PERMISSIONS
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.tools import tools_of
-from coaching_service.people import api_keys
+from coaching_service.people import api_keys, team
 from coaching_service.people.sessions import web_sessions
-from coaching_service.people.team import service as team
 from coaching_service.web import views
 from tests.conftest import NewCompany
 from tests.contract.test_declared import fill_path
@@ -204,7 +203,7 @@ async def test_a_coach_with_all_permissions_reads_every_area(studio: Studio, own
 async def test_nothing_of_an_area_is_anywhere_without_its_permission(studio: Studio, owner: Reader, area: str) -> None:
     permissions = sorted(each for each in ALL_PERMISSIONS if not each.startswith(f"{area}."))
     email = f"eli-{ObjectId()}@example.com"
-    hired = await team.create_employee(studio.coach.ctx, "Eli", email, permissions, "all", "no hash")
+    hired = await team.create(studio.coach.ctx, "Eli", email, permissions, "all", "no hash")
     reader = await make_reader(studio, hired["_id"])
     leaks = {
         (name, secret)

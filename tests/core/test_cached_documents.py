@@ -27,13 +27,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import override_store
 from coaching_service.lifecycle import administration
 from coaching_service.lifecycle.administration import Operator
-from coaching_service.people import api_keys
-from coaching_service.people.account import service as account
-from coaching_service.people.account import service as account_store
+from coaching_service.people import account, api_keys, team
 from coaching_service.people.api_keys import ApiKey, keys
-from coaching_service.people.team import service
-from coaching_service.people.team import service as team
-from coaching_service.people.team import service as team_store
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.people.test_second_factor import address, answer, challenged, code_of, employee_of, set_up, sign_in
@@ -124,7 +119,7 @@ def test_few_functions_write_without_waiting() -> None:
     }
     functions = {
         (module.__name__.removeprefix("coaching_service."), function.name)
-        for module in (team, team_store, account, account_store, api_keys, service, sealed)
+        for module in (team, account, api_keys, sealed)
         for function in ast.walk(parse(inspect.getsource(module)))
         if isinstance(function, ast.AsyncFunctionDef)
         for each in ast.walk(function)
@@ -199,7 +194,7 @@ class World:
 @pytest.fixture
 async def world(coach: CoachClient, interactive: CoachClient, password_hash: str) -> World:
     email = f"eli@{coach.ctx.company_id}.test"
-    employee = await team.create_employee(coach.ctx, "Eli", email, ["exercises.view"], "all", password_hash)
+    employee = await team.create(coach.ctx, "Eli", email, ["exercises.view"], "all", password_hash)
     principal = await team.get_principal(coach.ctx.services, employee["_id"])
     assert principal is not None
     key = (await api_keys.create(coach.ctx.acting_as(principal), "Eli's"))["key"]

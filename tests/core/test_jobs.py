@@ -20,9 +20,9 @@ from coaching_service.core.jobs import worker
 from coaching_service.core.jobs.queue import Job, RunAgain, Steps, enqueue
 from coaching_service.core.jobs.worker import ensure_standing_jobs, run_due
 from coaching_service.lifecycle import erasure
+from coaching_service.people import team
 from coaching_service.people.customers import batch as creation
 from coaching_service.people.customers import service as customers
-from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.support.client import MONDAY, CoachClient
 from tests.support.databases import new_database

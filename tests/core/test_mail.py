@@ -20,8 +20,8 @@ from coaching_service.core.jobs import mail, queue, worker
 from coaching_service.core.jobs.mail import FolderMailSender, SmtpMailSender
 from coaching_service.core.jobs.queue import RunAgain, enqueue
 from coaching_service.core.metrics import MailOutcome
-from coaching_service.people.customer_access import service as customer_access
-from coaching_service.people.customers import batch, service
+from coaching_service.people import customer_access
+from coaching_service.people.customers import batch
 from coaching_service.people.customers import service as customers
 from coaching_service.people.sessions import passwords
 from coaching_service.people.sessions import service as sessions
@@ -116,7 +116,7 @@ async def test_second_invitation_invalidates_the_first_token(
     [message] = mailbox[0].mails
     text = part_of(message, "plain")
     assert created["firstAccessToken"] not in text
-    assert await service.find_by_first_access_token(mailing, created["firstAccessToken"]) is None
+    assert await customers.find_by_first_access_token(mailing, created["firstAccessToken"]) is None
 
 
 async def test_invitation_requires_an_address(coach: CoachClient) -> None:

@@ -15,11 +15,11 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail, queue, worker
+from coaching_service.people import team
 from coaching_service.people.customers import batch
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.sessions import passwords
-from coaching_service.people.team import service as team
 from tests.conftest import PASSWORD
 from tests.support.mail_servers import Mailbox
 from tests.support.mails import check_headers, part_of, read_mail
@@ -171,7 +171,7 @@ async def test_new_employee_is_led_to_the_application_of_coaches(
     mailing: Services, mailbox: tuple[Mailbox, int]
 ) -> None:
     ctx, _ = await company_of(mailing, "Strong Gym", "Olga Owner")
-    await team.create_employee(ctx, "Emil", f"emil-{ObjectId()}@example.com", [], "all")
+    await team.create(ctx, "Emil", f"emil-{ObjectId()}@example.com", [], "all")
     [message] = await sent_by(mailing, mailbox)
     parts = read_mail(message, mailing.base_url)
     link, _ = parts.links

@@ -24,10 +24,10 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import RunAgain
+from coaching_service.people import team
 from coaching_service.people.changes import service as history
 from coaching_service.people.customers import batch as creation
 from coaching_service.people.customers import service as customers
-from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.support.databases import INDEX_STATE, own_database, remove_documents
 from tests.support.fail_points import fail_point, wait_for_fail_point

@@ -21,8 +21,7 @@ from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.slots import RequestSlots
-from coaching_service.people import api_keys
-from coaching_service.people.team import service as team
+from coaching_service.people import api_keys, team
 from tests.support.client import CoachClient, Reply
 from tests.support.service_process import until
 
@@ -55,7 +54,7 @@ async def test_a_held_request_of_a_deleted_key_is_refused_when_its_time_is_up(co
 async def test_a_held_request_of_an_employee_has_the_permissions_of_now(
     coach: CoachClient, permission: str, status: int
 ) -> None:
-    hired = await team.create_employee(
+    hired = await team.create(
         coach.ctx, "Eli", f"eli-{ObjectId()}@example.com", sorted(ALL_PERMISSIONS), "all", "no hash"
     )
     principal = await team.get_principal(coach.ctx.services, hired["_id"])

@@ -19,8 +19,7 @@ from coaching_service.__main__ import main
 from coaching_service.app import create_app
 from coaching_service.core.auth import SecretUnreadable, Vault, new_master_key, parse_master_key
 from coaching_service.core.database.context import Context
-from coaching_service.people import api_keys
-from coaching_service.people.team import service as team
+from coaching_service.people import api_keys, team
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 

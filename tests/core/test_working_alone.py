@@ -21,7 +21,7 @@ from coaching_service.core.jobs.queue import Job
 from coaching_service.core.jobs.worker import for_each_alone
 from coaching_service.lifecycle import erasure
 from coaching_service.people import notifications as sending
-from coaching_service.people.team import service as team
+from coaching_service.people import team
 from coaching_service.progress.attention import renewal
 from coaching_service.progress.check_ins import scheduling
 from coaching_service.progress.personal_records import renewal as training_load
@@ -118,7 +118,7 @@ async def test_figures_of_the_neighbour_of_a_client_who_is_damaged(coach: CoachC
 
 
 async def test_digest_of_the_colleague_of_a_coach_whose_settings_are_damaged(coach: CoachClient) -> None:
-    colleague = (await team.create_employee(coach.ctx, "Eva", f"{ObjectId()}@example.com", [], "all", "no hash"))["_id"]
+    colleague = (await team.create(coach.ctx, "Eva", f"{ObjectId()}@example.com", [], "all", "no hash"))["_id"]
     damage = {"$set": {"notifications.digestHour": 99}}
     await coach.ctx.db["coaches"].update_one({"_id": colleague}, damage)
     await renewal.plan(coach.ctx)

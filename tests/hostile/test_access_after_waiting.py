@@ -15,10 +15,9 @@ from coaching_service.core.database import context
 from coaching_service.core.database.context import schedule_key
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
-from coaching_service.people import api_keys
+from coaching_service.people import api_keys, team
 from coaching_service.people.customers import bulk
 from coaching_service.people.sessions import web_sessions
-from coaching_service.people.team import service as team
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, tool_error
 from tests.support.pdf_files import make_pdf
@@ -33,7 +32,7 @@ BULK = "/app/customers/bulk"
 async def hire(coach: CoachClient) -> tuple[ObjectId, str]:
     """A new employee with all permissions: the identifier and the secret of a key."""
     email = f"eli-{ObjectId()}@example.com"
-    hired = await team.create_employee(coach.ctx, "Eli", email, sorted(ALL_PERMISSIONS), "all", "no hash")
+    hired = await team.create(coach.ctx, "Eli", email, sorted(ALL_PERMISSIONS), "all", "no hash")
     principal = await team.get_principal(coach.ctx.services, hired["_id"])
     assert principal is not None
     return hired["_id"], (await api_keys.create(coach.ctx.acting_as(principal), "Eli's"))["key"]
@@ -75,9 +74,9 @@ async def test_requests_that_waited_are_authenticated_again(
 
     async def revoke() -> None:
         if status == 401:
-            await team.delete_employee(coach.ctx, employee)
+            await team.delete(coach.ctx, employee)
         else:
-            await team.update_employee(coach.ctx, employee, {"permissions": ["customers.view"]})
+            await team.update(coach.ctx, employee, {"permissions": ["customers.view"]})
 
     async with McpHttpClient(public_server, {"X-API-Key": key}) as mcp:
         requests: list[Awaitable[Any]] = [
@@ -110,7 +109,7 @@ async def test_a_bulk_operation_ends_when_the_access_does(
     async def archive_and_remove(ctx: Any, ids: list[ObjectId], *, archived: bool) -> None:
         await set_archived(ctx, ids, archived=archived)
         monkeypatch.setattr(bulk, "set_archived", set_archived)
-        await team.update_employee(coach.ctx, employee, {"permissions": []})
+        await team.update(coach.ctx, employee, {"permissions": []})
 
     monkeypatch.setattr(bulk, "set_archived", archive_and_remove)
     page = await browser.submit(confirmation, BULK)

@@ -9,8 +9,8 @@ from aiohttp.test_utils import TestServer
 
 from coaching_service.core.auth import ALL_PERMISSIONS
 from coaching_service.core.ids import ObjectId
+from coaching_service.people import team
 from coaching_service.people.sessions import web_sessions
-from coaching_service.people.team import service as team
 from tests.contract.test_declared import request_options
 from tests.hostile.cases import (
     ROUTES,
@@ -178,7 +178,7 @@ async def test_a_client_outside_the_scope_is_unknown_to_tools(
 async def test_a_client_outside_the_scope_is_refused_by_pages(stranger: Caller, server: TestServer) -> None:
     """Each page and form with the client in its path."""
     ctx = stranger.key.ctx
-    hired = await team.create_employee(
+    hired = await team.create(
         ctx, "Eli", f"eli-{ObjectId()}@example.com", sorted(ALL_PERMISSIONS), "assigned", "no hash"
     )
     visitor = Visitor(server)

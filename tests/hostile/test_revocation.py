@@ -8,9 +8,8 @@ from collections.abc import Awaitable, Callable
 from coaching_service.core.auth import ALL_PERMISSIONS, new_token
 from coaching_service.core.database.context import Services
 from coaching_service.core.http.routes import Route
-from coaching_service.people import api_keys
+from coaching_service.people import api_keys, team
 from coaching_service.people.sessions import service as sessions
-from coaching_service.people.team import service as team
 from tests.contract.test_declared import fill_path, request_options
 from tests.hostile.cases import OF_CLIENTS, OF_COACHES, WITH_PERMISSION
 from tests.hostile.conftest import Caller
@@ -34,7 +33,7 @@ async def employee_of(caller: Caller) -> tuple[str, CoachClient, CoachClient]:
     """A new employee with all permissions: the identifier, a key and a session that were used."""
     ctx = caller.key.ctx
     email = f"eli-{new_token()[:12].lower()}@example.com"
-    employee = await team.create_employee(ctx, "Eli", email, sorted(ALL_PERMISSIONS), "all", "no hash")
+    employee = await team.create(ctx, "Eli", email, sorted(ALL_PERMISSIONS), "all", "no hash")
     principal = await team.get_principal(ctx.services, employee["_id"])
     assert principal is not None
     key = caller.key.with_key((await api_keys.create(ctx.acting_as(principal), "Test"))["key"])

@@ -10,7 +10,7 @@ from aiohttp.test_utils import TestServer
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.ids import ObjectId
 from coaching_service.demo import ensure_demo
-from coaching_service.people.team import service as team
+from coaching_service.people import team
 from tests.support.client import CoachClient
 
 

@@ -11,9 +11,8 @@ from coaching_service.core.auth import READ_PERMISSIONS
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.integrations.history_import import undoing
-from coaching_service.people import api_keys
+from coaching_service.people import api_keys, team
 from coaching_service.people.jobs import JobKind
-from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.integrations import test_own_import
 from tests.lifecycle.test_bulk_jobs import ASYNC
@@ -178,7 +177,7 @@ async def test_an_undo_that_may_no_longer_go_on_makes_room(coach: CoachClient, s
         if lost == "the client":
             await assign(coach, ana, None)
         else:
-            await team.update_employee(coach.ctx, eli_id, {"permissions": ["customers.view"]})
+            await team.update(coach.ctx, eli_id, {"permissions": ["customers.view"]})
 
     step = partial(worker.run_due, coach.ctx.services, {undoing.UNDO: undoing.run_step})
     ended = await ended_job(coach, begun["_id"], step)

@@ -23,7 +23,7 @@ from coaching_service.integrations.company_import import _archive_reader, servic
 from coaching_service.integrations.history_import.importing import Outcome, Progress
 from coaching_service.integrations.history_import.models import ImportWork
 from coaching_service.people import jobs as jobs_service
-from coaching_service.people.account.service import AccountDetails
+from coaching_service.people.account import AccountDetails
 from coaching_service.people.customers import batch
 from coaching_service.people.jobs import Superseded
 from tests.conftest import NewCompany

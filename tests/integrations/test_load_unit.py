@@ -17,8 +17,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.core.jobs.queue import Job
 from coaching_service.integrations import load_unit
-from coaching_service.people.account import service as account
-from coaching_service.people.account.service import LoadConversion
+from coaching_service.people import account
+from coaching_service.people.account import LoadConversion
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule import service as schedule
 from coaching_service.training.templates import service as templates

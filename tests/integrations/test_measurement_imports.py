@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from coaching_service.integrations.company_import import service as company_import
-from coaching_service.people.team import service as team
+from coaching_service.people import team
 from tests.support.client import CoachClient
 from tests.support.imported_history import events
 from tests.support.training import employee_key
@@ -222,7 +222,7 @@ async def test_who_may_import_measurements(coach: CoachClient, other_company: Co
         for each in await team.list_coaches(coach.ctx)
         if each["role"] != "OWNER" and "metrics.edit" in each["permissions"]
     ]
-    await team.update_employee(coach.ctx, eli["_id"], {"permissions": list(rights)})
+    await team.update(coach.ctx, eli["_id"], {"permissions": list(rights)})
     assert "metrics.edit" in str((await recorder.post(f"/coach/jobs/{job['_id']}/undo")).refused(403))
     assert await values(coach, ana, body, "Waist") == {"2025-11-17": 86}
 

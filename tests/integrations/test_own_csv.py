@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from coaching_service.core.text import write_rows
-from coaching_service.people.team import service as team
+from coaching_service.people import team
 from tests.conftest import NewCompany
 from tests.support.client import CoachClient
 from tests.support.training import Json
@@ -57,9 +57,7 @@ def some_clients(chance: random.Random, coaches: list[str]) -> list[Json]:
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_clients_out_and_in_again_are_the_same(coach: CoachClient, seed: int) -> None:
     chance = random.Random(seed)
-    hired = await team.create_employee(
-        coach.ctx, "Eli", f"eli-{coach.ctx.company_id}@example.com", [], "all", "no hash"
-    )
+    hired = await team.create(coach.ctx, "Eli", f"eli-{coach.ctx.company_id}@example.com", [], "all", "no hash")
     batch = {"customers": some_clients(chance, [str(hired["_id"]), str(coach.ctx.caller.id)])}
     created = (await coach.post("/coach/customers/batch", batch)).ok()
     ids = [each["_id"] for each in created["results"]]

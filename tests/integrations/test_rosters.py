@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from coaching_service.people.team import service as team
+from coaching_service.people import team
 from tests.integrations.test_customer_csv import counts, import_csv
 from tests.integrations.test_roster_files import GYM, TRAINERIZE, TRUECOACH
 from tests.support.client import UNKNOWN, CoachClient
@@ -75,7 +75,7 @@ async def test_an_order_of_dates_that_the_file_leaves_open_is_asked_for(coach: C
 
 
 async def test_trainers_by_address_or_name_and_columns_by_answer(coach: CoachClient) -> None:
-    eli = await team.create_employee(coach.ctx, "Eli Roth", "eli-r@example.com", [], "all", "no hash")
+    eli = await team.create(coach.ctx, "Eli Roth", "eli-r@example.com", [], "all", "no hash")
     sheet = (
         "Athlete,Coach Email,ID,Box,Mood\nAna Ruiz,eli-r@example.com,17,Blue|Red,x\nBo,eli roth,18,,\nCy,Nobody,,,\n"
     )
@@ -152,7 +152,7 @@ async def test_columns_of_a_roster_by_answer(coach: CoachClient) -> None:
 
 
 async def test_every_field_of_clients_is_an_answer_about_columns(coach: CoachClient) -> None:
-    eli = await team.create_employee(coach.ctx, "Eli Roth", "eli-f@example.com", [], "all", "no hash")
+    eli = await team.create(coach.ctx, "Eli Roth", "eli-f@example.com", [], "all", "no hash")
     client = {
         "name": "Ana",
         "surname": "Ruiz",

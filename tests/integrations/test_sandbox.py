@@ -11,8 +11,7 @@ import pytest
 from coaching_service import features
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
-from coaching_service.people.account import service as account
-from coaching_service.people.team import service as team
+from coaching_service.people import account, team
 from tests.conftest import PASSWORD, NewCompany
 from tests.support.client import CoachClient
 

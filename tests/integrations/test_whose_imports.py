@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.people import api_keys
+from coaching_service.people import api_keys, team
 from coaching_service.people.api_keys import NewRestrictions
-from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.integrations import test_own_import
 from tests.support.client import CoachClient
@@ -59,9 +58,9 @@ async def test_the_import_of_a_coach_who_may_no_longer_fails(coach: CoachClient,
     async with no_job_begins(coach, settings):
         job = (await send(helper, SETS, name="sets.csv", customerId=ana["_id"])).ok(202)
         if lost == "the company":
-            await team.delete_employee(coach.ctx, eli["_id"])
+            await team.delete(coach.ctx, eli["_id"])
         elif lost == "the permission":
-            await team.update_employee(coach.ctx, eli["_id"], {"permissions": ["customers.view"]})
+            await team.update(coach.ctx, eli["_id"], {"permissions": ["customers.view"]})
         else:
             await revoke_keys(coach, eli["_id"])
 

@@ -12,8 +12,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library import imported_names
 from coaching_service.library.exercises.muscles import NAME_OF
 from coaching_service.library.exercises.named_muscles import muscles_in_name
-from coaching_service.library.imported_names.models import read_answers
-from coaching_service.library.imported_names.service import create_missing, resolve_names
+from coaching_service.library.imported_names import create_missing, read_answers, resolve_names
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.training import Json
 

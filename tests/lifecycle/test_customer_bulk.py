@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from coaching_service.core.ids import ObjectId
+from coaching_service.people import team
 from coaching_service.people.sessions import service as sessions
-from coaching_service.people.team import service as team
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.service_process import until
 
@@ -267,7 +267,7 @@ async def test_deleted_clients_and_their_data_are_removed(coach: CoachClient) ->
 async def test_employee_cannot_change_clients_of_colleagues(coach: CoachClient, password_hash: str) -> None:
     """Contract 1: client of one's own company outside an employee's scope: `failed` in bulk."""
     email = f"eli@{coach.ctx.company_id}.test"
-    eli = await team.create_employee(coach.ctx, "Eli", email, ["customers.edit"], "assigned", password_hash)
+    eli = await team.create(coach.ctx, "Eli", email, ["customers.edit"], "assigned", password_hash)
     [mine] = await ids(coach, "Mine", assignedTo=str(eli["_id"]))
     [theirs] = await ids(coach, "Theirs")
     as_eli = coach.with_bearer((await sessions.create_session(coach.ctx, eli["_id"], "coach"))["accessToken"])

@@ -16,8 +16,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue, worker
 from coaching_service.lifecycle import administration
 from coaching_service.lifecycle.administration import Operator
-from coaching_service.people.account import service as suspension
-from coaching_service.people.assistants import service as assistants
+from coaching_service.people import account as suspension
+from coaching_service.people import assistants
 from coaching_service.people.customers import batch
 from coaching_service.people.sessions import web_sessions
 from tests.conftest import PASSWORD

@@ -16,7 +16,7 @@ from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.lifecycle import erasure
 from coaching_service.lifecycle.administration import Operator
 from coaching_service.lifecycle.erasure import Repetition, Tombstone, repeat_erasures
-from coaching_service.people.account import service as account
+from coaching_service.people import account
 from tests.support.client import CoachClient
 
 JOB = Job(ObjectId(), {}, 1)

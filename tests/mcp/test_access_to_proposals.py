@@ -11,9 +11,8 @@ from aiohttp.test_utils import TestServer
 
 from coaching_service.core.auth import CUSTOMERS, EXERCISES, METRICS
 from coaching_service.core.ids import ObjectId
-from coaching_service.people import api_keys
+from coaching_service.people import api_keys, team
 from coaching_service.people.sessions import service as sessions
-from coaching_service.people.team import service as team
 from tests.support.client import CoachClient
 from tests.support.mcp_client import TODAY, McpHttpClient, invitation, tool_error, tool_proposal, tool_result
 from tests.support.training import client_path, metric_set
@@ -32,7 +31,7 @@ async def hire(coach: CoachClient, name: str, *more: str, scope: Literal["all", 
     """A new employee who may change clients, all or the assigned ones, and has `more` permissions."""
     email = f"{name.lower()}-{coach.ctx.company_id}@example.com"
     permissions = [CUSTOMERS.VIEW, CUSTOMERS.EDIT, *more]
-    hired = await team.create_employee(coach.ctx, name, email, permissions, scope, "no hash")
+    hired = await team.create(coach.ctx, name, email, permissions, scope, "no hash")
     principal = await team.get_principal(coach.ctx.services, hired["_id"])
     assert principal is not None
     key = await api_keys.create(coach.ctx.acting_as(principal), f"Key of {name}", {"outreach": True})

@@ -8,7 +8,7 @@ from datetime import timedelta
 from aiohttp.test_utils import TestServer
 
 from coaching_service.core.auth import CUSTOMERS, FORMS
-from coaching_service.people.team import service as team
+from coaching_service.people import team
 from tests.support.assistants import authorize_assistant
 from tests.support.attention import renew
 from tests.support.client import CoachClient
@@ -205,7 +205,7 @@ async def test_employee_reads_only_assigned_clients(
 ) -> None:
     email = f"eli-{coach.ctx.company_id}@example.com"
     permissions = [CUSTOMERS.VIEW, CUSTOMERS.EDIT, FORMS.VIEW, FORMS.EDIT]
-    hired = await team.create_employee(coach.ctx, "Eli", email, permissions, "assigned", "no hash")
+    hired = await team.create(coach.ctx, "Eli", email, permissions, "assigned", "no hash")
     yesterday = str(coach.ctx.caller.today() - timedelta(days=1))
     for name, fields in (("Mine", {"assignedTo": str(hired["_id"])}), ("Theirs", {})):
         client = await coach.create_customer(name, **fields)

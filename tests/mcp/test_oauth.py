@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 
 from coaching_service.core.database.documents import now
-from coaching_service.people.assistants import service
+from coaching_service.people import assistants
 from coaching_service.people.identities import service as identities
 from coaching_service.people.sessions import passwords
 from tests.support.client import CoachClient
@@ -139,8 +139,8 @@ async def test_reuse_of_a_spent_refresh_token_revokes_the_grant(
 ) -> None:
     first = await approve(browser, application)
     second = (await application.renew(first["refresh_token"])).ok()
-    long_ago = now() - service.REFRESH_GRACE - timedelta(seconds=1)
-    grants = coach.ctx.db[service.grants.name]
+    long_ago = now() - assistants.REFRESH_GRACE - timedelta(seconds=1)
+    grants = coach.ctx.db[assistants.grants.name]
     await grants.update_one(
         {"companyId": coach.ctx.company_id, "refresh.spentAt": {"$type": "date"}},
         {"$set": {"refresh.$.spentAt": long_ago}},
@@ -154,7 +154,7 @@ async def test_use_within_the_grace_period_does_not_extend_it(
     browser: Visitor, application: OAuthApplication, coach: CoachClient
 ) -> None:
     token = (await approve(browser, application))["refresh_token"]
-    grants = coach.ctx.db[service.grants.name]
+    grants = coach.ctx.db[assistants.grants.name]
     spent = {"companyId": coach.ctx.company_id, "refresh.spentAt": {"$type": "date"}}
 
     async def pass_time(grace: timedelta) -> None:
@@ -166,9 +166,9 @@ async def test_use_within_the_grace_period_does_not_extend_it(
         assert (await grants.update_one(spent, {"$set": {"refresh.0.spentAt": at}})).modified_count == 1
 
     (await application.renew(token)).ok()
-    await pass_time(service.REFRESH_GRACE * 0.6)
+    await pass_time(assistants.REFRESH_GRACE * 0.6)
     (await application.renew(token)).ok()
-    await pass_time(service.REFRESH_GRACE * 0.6)
+    await pass_time(assistants.REFRESH_GRACE * 0.6)
     assert (await application.renew(token)).json["error"] == "invalid_grant"
 
 
@@ -190,7 +190,7 @@ async def test_second_use_of_a_code_revokes_its_tokens(
 async def test_code_and_access_token_expire(
     browser: Visitor, application: OAuthApplication, unauthenticated: McpHttpClient, coach: CoachClient
 ) -> None:
-    grants = coach.ctx.db[service.grants.name]
+    grants = coach.ctx.db[assistants.grants.name]
     mine = {"companyId": coach.ctx.company_id}
     code = redirect_query(await decide(browser, application))["code"]
     grant = await stored_document(grants, mine)
@@ -238,7 +238,7 @@ async def test_no_token_or_code_is_stored_in_clear_text(
     application = await register(unauthenticated, token_endpoint_auth_method="client_secret_post")
     code = redirect_query(await decide(browser, application))["code"]
     tokens = (await application.exchange(code)).ok()
-    stored = str([each async for each in coach.ctx.db[service.grants.name].find({})])
+    stored = str([each async for each in coach.ctx.db[assistants.grants.name].find({})])
     stored += str([each async for each in coach.ctx.db["oauthClients"].find({})])
     secrets = (code, tokens["access_token"], tokens["refresh_token"], application.registered["client_secret"])
     assert not any(part in stored for secret in secrets for part in secret.split("."))
@@ -302,7 +302,7 @@ async def test_official_client_completes_the_oauth_flow(
             result = await client.call_tool("list_customers", {})
             assert [each["line"] for each in result.structured_content["docs"]] == ["«Ana»"]
             assert len(sent_to) == 1
-            await coach.ctx.db[service.grants.name].update_many(
+            await coach.ctx.db[assistants.grants.name].update_many(
                 {"companyId": coach.ctx.company_id}, {"$set": {"access.0.until": now() - timedelta(seconds=1)}}
             )
             provider.context.token_expiry_time = 1

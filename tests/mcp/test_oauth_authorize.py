@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from coaching_service.people.assistants import service
+from coaching_service.people import assistants
 from coaching_service.people.sessions import service as sessions
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient
@@ -178,7 +178,7 @@ async def test_resubmitted_consent_form_issues_no_second_code(
 
     for again in (second, third):
         again.ok(409).says("This request has already been answered.", "Connect Claude?")
-    assert await coach.ctx.db[service.grants.name].count_documents({"companyId": coach.ctx.company_id}) == 1
+    assert await coach.ctx.db[assistants.grants.name].count_documents({"companyId": coach.ctx.company_id}) == 1
     assert (await application.exchange(redirect_query(first)["code"])).status == 200
     once_more = await browser.submit_only(third, "/oauth/authorize", decision="deny")
     assert redirect_query(once_more)["error"] == "access_denied"
@@ -199,4 +199,4 @@ async def test_consent_after_sign_out_returns_to_the_consent_page(
 
     back.ok().says("Connect Claude?")
     assert parse_qsl(urlsplit(back.path).query) == parse_qsl(urlsplit(url).query)
-    assert await coach.ctx.db[service.grants.name].count_documents({"companyId": coach.ctx.company_id}) == 0
+    assert await coach.ctx.db[assistants.grants.name].count_documents({"companyId": coach.ctx.company_id}) == 0

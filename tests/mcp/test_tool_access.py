@@ -12,9 +12,8 @@ from coaching_service import features
 from coaching_service.core.auth import CUSTOMERS, EXERCISES
 from coaching_service.core.errors import NotFound
 from coaching_service.core.mcp.tools import Tool, tools_of
-from coaching_service.people.assistants import service as assistants
-from coaching_service.people.assistants.service import GrantRejected, Scope
-from coaching_service.people.team import service as team
+from coaching_service.people import assistants, team
+from coaching_service.people.assistants import GrantRejected, Scope
 from tests.conftest import PASSWORD, NewCompany
 from tests.support.assistants import authorize_assistant
 from tests.support.client import MONDAY, UNKNOWN, CoachClient
@@ -147,7 +146,7 @@ async def test_records_of_another_company_are_not_found(mcp: McpHttpClient, worl
 
 async def test_employee_is_limited_to_assigned_clients(public_server: TestServer, coach: CoachClient) -> None:
     email = f"eli-{coach.ctx.company_id}@example.com"
-    hired = await team.create_employee(coach.ctx, "Eli", email, [CUSTOMERS.VIEW], "assigned", "no hash")
+    hired = await team.create(coach.ctx, "Eli", email, [CUSTOMERS.VIEW], "assigned", "no hash")
     mine = await coach.create_customer(name="Mine", assignedTo=str(hired["_id"]))
     colleagues = await coach.create_customer(name="Colleague's")
     eli = await team.get_principal(coach.ctx.services, hired["_id"])
@@ -210,7 +209,7 @@ async def test_assistant_of_a_removed_employee_loses_access_at_once(
     public_server: TestServer, coach: CoachClient
 ) -> None:
     email = f"eli-{coach.ctx.company_id}@example.com"
-    hired = await team.create_employee(coach.ctx, "Eli", email, [CUSTOMERS.VIEW], "all", "no hash")
+    hired = await team.create(coach.ctx, "Eli", email, [CUSTOMERS.VIEW], "all", "no hash")
     eli = await team.get_principal(coach.ctx.services, hired["_id"])
     assert eli is not None
     theirs = await authorize_assistant(coach.ctx.acting_as(eli), "Eli's")
@@ -253,7 +252,7 @@ async def test_coach_lists_and_revokes_their_own_assistants(public_server: TestS
 
 async def test_employee_manages_own_assistants_and_owner_all_of_them(coach: CoachClient) -> None:
     email = f"eli-{coach.ctx.company_id}@example.com"
-    employee = await team.create_employee(coach.ctx, "Eli", email, [CUSTOMERS.VIEW], "all", "no hash")
+    employee = await team.create(coach.ctx, "Eli", email, [CUSTOMERS.VIEW], "all", "no hash")
     principal = await team.get_principal(coach.ctx.services, employee["_id"])
     assert principal is not None
     employee_ctx = coach.ctx.acting_as(principal)
@@ -262,12 +261,12 @@ async def test_employee_manages_own_assistants_and_owner_all_of_them(coach: Coac
         await authorize_assistant(employee_ctx, "Eli's"),
     )
 
-    assert [each["clientName"] for each in await assistants.list_assistants(employee_ctx)] == ["Eli's"]
+    assert [each["clientName"] for each in await assistants.list_tool_grants(employee_ctx)] == ["Eli's"]
     with pytest.raises(NotFound):
         await assistants.revoke(employee_ctx, owners.grant["_id"])
-    assert {each["clientName"] for each in await assistants.list_assistants(coach.ctx)} == {"Owner's", "Eli's"}
+    assert {each["clientName"] for each in await assistants.list_tool_grants(coach.ctx)} == {"Owner's", "Eli's"}
     await assistants.revoke(coach.ctx, employees.grant["_id"])
-    assert await assistants.list_assistants(employee_ctx) == []
+    assert await assistants.list_tool_grants(employee_ctx) == []
 
 
 async def test_new_keys_may_not_contact_people_over_mcp_unless_set(

@@ -28,9 +28,9 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.embedded import running_mongod
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
+from coaching_service.people import team
 from coaching_service.people.availability import service as availability
 from coaching_service.people.customers import batch
-from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks.batches import Batch

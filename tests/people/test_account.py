@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from coaching_service.core.database.context import Context
-from coaching_service.people.account import service
-from coaching_service.people.account.service import Account
+from coaching_service.people import account
+from coaching_service.people.account import Account
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient
 from tests.support.service_process import until
@@ -94,7 +94,7 @@ async def test_unit_that_changes_meanwhile_is_not_changed_back(
 ) -> None:
     """A change to the unit that the company had at first: since then loads are stored in another one."""
     ana, squat = await coach.create_customer(), await coach.create_exercise()
-    find_own, is_first = service.find_own, True
+    find_own, is_first = account.find_own, True
 
     async def find_then_change(ctx: Context) -> Account | None:
         nonlocal is_first
@@ -105,6 +105,6 @@ async def test_unit_that_changes_meanwhile_is_not_changed_back(
             await block_with(coach, ana, exercise_of(squat))
         return account
 
-    monkeypatch.setattr(service, "find_own", find_then_change)
+    monkeypatch.setattr(account, "find_own", find_then_change)
     assert (await coach.patch("/coach/account", {"loadUnit": "kg"})).refused(409)["code"] == "LOAD_UNIT_LOCKED"
     assert (await coach.get("/coach/account")).ok()["loadUnit"] == "lb"

@@ -13,9 +13,8 @@ from coaching_service.core import audit
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import Forbidden, InvalidApiKey
 from coaching_service.core.ids import ObjectId
-from coaching_service.people import api_keys
+from coaching_service.people import api_keys, team
 from coaching_service.people.api_keys import NewRestrictions
-from coaching_service.people.team import service as team
 from tests.support.client import CoachClient, Reply
 from tests.support.mcp_client import McpHttpClient
 from tests.support.service_process import until
@@ -216,7 +215,7 @@ async def test_key_that_acts_as_the_company_survives_its_maker_and_acts_in_its_o
     as_employee = replace(coach.ctx, principal=await team.load_principal(coach.ctx, eli))
     with pytest.raises(Forbidden):
         await api_keys.create(as_employee, "Mine", acts_as="company", permissions=["customers.view"])
-    await team.delete_employee(coach.ctx, eli)
+    await team.delete(coach.ctx, eli)
     (await sync.get("/me")).ok()
     for wrong, field in (
         ({"actsAs": "company"}, "permissions"),

@@ -12,7 +12,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service.core.auth import CUSTOMERS, REST_SCOPES
-from coaching_service.people.team import service as team
+from coaching_service.people import team
 from tests.conftest import PASSWORD, NewCompany
 from tests.support.application_program import allowed_program
 from tests.support.client import CoachClient
@@ -101,7 +101,7 @@ async def test_application_has_no_permission_that_its_coach_has_not(
     email = f"eli-{coach.ctx.company_id}@example.com"
     owner = await coach.ctx.db["identities"].find_one({"companyId": coach.ctx.company_id})
     assert owner is not None
-    await team.create_employee(coach.ctx, "Eli", email, [CUSTOMERS.VIEW], "all", owner["passwordHash"])
+    await team.create(coach.ctx, "Eli", email, [CUSTOMERS.VIEW], "all", owner["passwordHash"])
     browser = Visitor(public_server)
     (await browser.sign_in(email, PASSWORD)).ok()
     tokens = await allow(browser, await register(http), "customers:read", "customers:write")

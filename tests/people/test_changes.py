@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from coaching_service.people.changes import service
-from coaching_service.people.team.service import CustomersScope
+from coaching_service.people.team import CustomersScope
 from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient, Reply
 from tests.support.training import (
     block_with,

@@ -20,9 +20,9 @@ from coaching_service.core.database.indexes import ensure_indexes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import Page
 from coaching_service.core.text import normalize
+from coaching_service.people import team
 from coaching_service.people.customers import batch, service
 from coaching_service.people.customers.models import CustomerDetails, CustomerProfile, NewCustomerDocument
-from coaching_service.people.team import service as team
 from coaching_service.seeding import seed_clients
 from tests.support.databases import profile_of
 

@@ -15,7 +15,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.ids import ObjectId
 from coaching_service.demo import ensure_demo, samples, training
 from coaching_service.integrations import sample_proposal
-from coaching_service.people.team import service as team
+from coaching_service.people import team
 from tests.support.client import CoachClient
 from tests.support.figures import renew_figures
 

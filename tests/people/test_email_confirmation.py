@@ -14,8 +14,7 @@ import time_machine
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
-from coaching_service.people import invitations
-from coaching_service.people.team import service as team
+from coaching_service.people import invitations, team
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.people.test_sessions import mailed_token
@@ -311,7 +310,7 @@ async def test_an_employee_can_change_to_an_address_that_another_uses_unconfirme
 ) -> None:
     wanted = unique(coach, "wanted")
     squatter = await owner_of(anonymous, wanted)
-    eli = await team.create_employee(interactive.ctx, "Eli", unique(coach, "eli"), [], "all", password_hash)
+    eli = await team.create(interactive.ctx, "Eli", unique(coach, "eli"), [], "all", password_hash)
 
     (await interactive.patch(f"/coach/employees/{eli['_id']}", {"email": wanted})).ok()
 

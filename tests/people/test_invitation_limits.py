@@ -14,8 +14,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import TooManyRequests
 from coaching_service.core.ids import ObjectId
-from coaching_service.people import invitations
-from coaching_service.people.customer_access import service
+from coaching_service.people import customer_access, invitations
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 
@@ -126,7 +125,7 @@ async def test_a_person_who_declined_receives_no_invitation_of_that_company(
     email = unique(coach)
     ana = await coach.create_customer("Ana", email=email)
     token = invitations.decline_link(coach.ctx, email).partition("token=")[2]
-    await service.decline(anonymous_context(coach), token)
+    await customer_access.decline(anonymous_context(coach), token)
 
     refused = (await coach.post(f"/coach/customers/{ana['_id']}/invitation")).refused(409)
     assert refused["code"] == "INVITATION_DECLINED"
@@ -145,7 +144,9 @@ def anonymous_context(coach: CoachClient) -> Context:
 
 async def test_a_declined_address_is_known_after_a_rotation_of_keys(coach: CoachClient, settings: Settings) -> None:
     email = unique(coach)
-    await service.decline(anonymous_context(coach), invitations.decline_link(coach.ctx, email).partition("token=")[2])
+    await customer_access.decline(
+        anonymous_context(coach), invitations.decline_link(coach.ctx, email).partition("token=")[2]
+    )
     assert await invitations.reserve(with_new_key(coach, settings), [email]) == [None]
 
 
@@ -161,7 +162,9 @@ async def test_invitations_before_a_rotation_of_keys_count_after_it(coach: Coach
 async def test_invitations_that_are_not_sent_do_not_count(coach: CoachClient) -> None:
     ctx = replace(coach.ctx, services=replace(coach.ctx.services, invitations_per_day=2))
     declined = unique(coach)
-    await service.decline(anonymous_context(coach), invitations.decline_link(ctx, declined).partition("token=")[2])
+    await customer_access.decline(
+        anonymous_context(coach), invitations.decline_link(ctx, declined).partition("token=")[2]
+    )
     assert await invitations.reserve(ctx, [declined] * 3) == [None] * 3
     assert await invitations.reserve(ctx, [declined, unique(coach), unique(coach)]) == [
         None,

@@ -11,9 +11,9 @@ from aiohttp.test_utils import TestServer
 from coaching_service import features
 from coaching_service.core.auth import ALL_PERMISSIONS, AREAS, CUSTOMERS, FORMS, Area
 from coaching_service.core.ids import ObjectId
+from coaching_service.people import team
 from coaching_service.people.notification_settings import Kind
 from coaching_service.people.notifications import Message
-from coaching_service.people.team import service as team
 from tests.support.attention import FORM, days_ago, renew
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, propose_invitation
@@ -51,7 +51,7 @@ async def test_texts_to_a_colleague_without_an_area_tell_nothing_of_it(coach: Co
     for area in AREAS:
         granted = [each for each in ALL_PERMISSIONS if not each.startswith(f"{area.name}.")]
         email = f"without-{area.name}-{ObjectId()}@example.com"
-        readers[area] = (await team.create_employee(coach.ctx, "Eli", email, granted, "all", "no hash"))["_id"]
+        readers[area] = (await team.create(coach.ctx, "Eli", email, granted, "all", "no hash"))["_id"]
     stored: list[Any] = await coach.ctx.db["notifications"].find({"companyId": coach.ctx.company_id}).to_list(None)
     due = {each["kind"]: each for each in stored if each["recipient"]["_id"] == coach.ctx.caller.id}
     assert set(due) == set(OF_COACHES)

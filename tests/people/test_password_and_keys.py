@@ -9,11 +9,9 @@ import pytest
 
 from coaching_service.core.auth import REST_SCOPES
 from coaching_service.core.ids import ObjectId
-from coaching_service.people import api_keys
-from coaching_service.people.assistants import service as assistants
+from coaching_service.people import api_keys, assistants, team
 from coaching_service.people.identities import service as identities
 from coaching_service.people.sessions import passwords
-from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.support.assistants import authorize_assistant
@@ -154,7 +152,7 @@ async def test_first_password_of_a_colleague_is_no_change(
     coach: CoachClient, anonymous: CoachClient, settings: Settings
 ) -> None:
     email = f"emil-{ObjectId()}@example.com"
-    emil = await team.create_employee(coach.ctx, "Emil", email, [], "all")
+    emil = await team.create(coach.ctx, "Emil", email, [], "all")
     for password in (SECOND, THIRD):
         token = await identities.create_reset_token(coach.ctx, emil["_id"], "coach")
         (await anonymous.post("/auth/password/reset", {"token": token, "password": password})).ok()

@@ -26,7 +26,7 @@ from coaching_service.core.jobs import worker
 from coaching_service.core.jobs.queue import Job
 from coaching_service.core.metrics import Metrics
 from coaching_service.lifecycle.administration import Operator
-from coaching_service.people.account import service as account
+from coaching_service.people import account
 from coaching_service.people.customers import batch, bulk, retention, service
 from coaching_service.settings import Settings
 from coaching_service.web.views.history import describe_operation

@@ -18,9 +18,9 @@ from coaching_service.core.errors import NotFound
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle import administration
+from coaching_service.people import team
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
-from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from coaching_service.web import views
 from tests.conftest import PASSWORD
@@ -264,9 +264,7 @@ async def test_clients_have_one_too(coach: CoachClient, anonymous: CoachClient) 
 async def employee_of(coach: CoachClient, anonymous: CoachClient) -> tuple[str, str]:
     """The identifier and the address of an employee with the usual password."""
     email = f"eli@{coach.ctx.company_id}.test"
-    employee = await team.create_employee(
-        coach.ctx, "Eli", email, ["customers.view"], "all", await hash_password(PASSWORD)
-    )
+    employee = await team.create(coach.ctx, "Eli", email, ["customers.view"], "all", await hash_password(PASSWORD))
     return str(employee["_id"]), email
 
 
@@ -385,7 +383,7 @@ async def test_the_operator_resets_that_of_an_owner(coach: CoachClient, anonymou
 async def test_a_removed_employee_leaves_none(coach: CoachClient, anonymous: CoachClient) -> None:
     employee_id, email = await employee_of(coach, anonymous)
     await set_up(anonymous.with_bearer((await sign_in(anonymous, email)).ok()["accessToken"]))
-    await team.delete_employee(coach.ctx, ObjectId(employee_id))
+    await team.delete(coach.ctx, ObjectId(employee_id))
     assert await coach.ctx.db["secondFactors"].count_documents({"companyId": coach.ctx.company_id}) == 0
 
 

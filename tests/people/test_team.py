@@ -16,12 +16,11 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.worker import run_due
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.lifecycle.customer_bulk.service import Selection
-from coaching_service.people import api_keys
+from coaching_service.people import api_keys, team
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.identities import service as identities
 from coaching_service.people.sessions import service as sessions
-from coaching_service.people.team import service as team
-from coaching_service.people.team.service import Coach
+from coaching_service.people.team import Coach
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.people.test_sessions import mailed_token
@@ -34,7 +33,7 @@ ALL_AREAS = ["customers.view", "customers.create", "customers.edit", "customers.
 async def eli(coach: CoachClient, password_hash: str) -> Coach:
     """An employee who sees only their own clients."""
     email = f"eli@{coach.ctx.company_id}.test"
-    return await team.create_employee(coach.ctx, "Eli", email, ALL_AREAS, "assigned", password_hash)
+    return await team.create(coach.ctx, "Eli", email, ALL_AREAS, "assigned", password_hash)
 
 
 @pytest.fixture
@@ -234,7 +233,7 @@ async def test_coach_removed_during_a_bulk_change_gets_no_more_clients(coach: Co
         return await customer_bulk.run_operation(coach.ctx, selection, operation, customer_bulk.Run())
 
     assert (await change(clients[0]))["ok"] == 1
-    await team.delete_employee(coach.ctx, eli["_id"])
+    await team.delete(coach.ctx, eli["_id"])
     failure = {"customerId": clients[1], "code": "NOT_FOUND", "message": "Coach not found"}
     assert await change(clients[1]) == {"requested": 1, "ok": 0, "failed": [failure]}
     assert await coach.names(assignedTo="none") == ["Ana", "Bo"]

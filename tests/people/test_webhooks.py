@@ -13,7 +13,6 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.events import EVENT_TYPES
 from coaching_service.people import api_keys
 from coaching_service.people.api_keys import NewRestrictions
-from coaching_service.people.webhooks import service
 from coaching_service.people.webhooks import service as webhooks
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.training import employee_key
@@ -203,7 +202,7 @@ async def test_previous_secret_is_kept_for_a_day(coach: CoachClient) -> None:
     stored = await coach.ctx.db["webhooks"].find_one({"companyId": coach.ctx.company_id})
     assert stored is not None
     opened = [
-        service.open_secret(coach.ctx.services.vault, stored["_id"], each["sealed"]) for each in stored["secrets"]
+        webhooks.open_secret(coach.ctx.services.vault, stored["_id"], each["sealed"]) for each in stored["secrets"]
     ]
     assert opened == [again["secret"], rotated["secret"]]
     assert [each["expiresAt"] is None for each in stored["secrets"]] == [True, False]
@@ -232,16 +231,16 @@ async def test_secrets_are_encrypted_again_with_a_new_master_key(coach: CoachCli
     (await coach.post(f"/coach/webhooks/{created['_id']}/rotate-secret")).ok()
     stored = await services.db["webhooks"].find_one({"companyId": coach.ctx.company_id})
     assert stored is not None
-    before = [service.open_secret(services.vault, stored["_id"], each["sealed"]) for each in stored["secrets"]]
+    before = [webhooks.open_secret(services.vault, stored["_id"], each["sealed"]) for each in stored["secrets"]]
     old, new = parse_master_key(new_master_key()), parse_master_key(new_master_key())
     old_vault = Vault([old])
     sealed = [
-        {**each, "sealed": service.seal_secret(old_vault, stored["_id"], secret)}
+        {**each, "sealed": webhooks.seal_secret(old_vault, stored["_id"], secret)}
         for each, secret in zip(stored["secrets"], before, strict=True)
     ]
     own = await _rotate(services, Vault([new, old]), {**stored, "secrets": sealed})
     assert own is not None
-    assert [service.open_secret(Vault([new]), own["_id"], each["sealed"]) for each in own["secrets"]] == before
+    assert [webhooks.open_secret(Vault([new]), own["_id"], each["sealed"]) for each in own["secrets"]] == before
 
 
 async def _rotate(services: Services, vault: Vault, webhook: Json) -> Json | None:

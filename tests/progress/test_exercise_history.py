@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from coaching_service.people import team
 from coaching_service.people.sessions import service as sessions
-from coaching_service.people.team import service as team
 from tests.conftest import NewCompany
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, UNKNOWN, CoachClient
 from tests.support.results import (
@@ -264,7 +264,7 @@ async def test_history_of_clients_outside_the_scope_is_rejected(
     """Contract 1: another company's client is not found; a colleague's client, of one's own company, is 403."""
     ana = await coach.create_customer()
     permissions = ["customers.view", "forms.view"]
-    eli = await team.create_employee(coach.ctx, "Eli", f"eli{ana['_id']}@x.test", permissions, "assigned", "no hash")
+    eli = await team.create(coach.ctx, "Eli", f"eli{ana['_id']}@x.test", permissions, "assigned", "no hash")
     employee = coach.with_bearer((await sessions.create_session(coach.ctx, eli["_id"], "coach"))["accessToken"])
 
     (await read_progress(employee, ana, path, **query)).refused(403)

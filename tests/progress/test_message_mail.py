@@ -13,9 +13,8 @@ import pytest
 
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
-from coaching_service.people import notifications
+from coaching_service.people import notifications, team
 from coaching_service.people.notifications import Message, Recipient
-from coaching_service.people.team import service as team
 from coaching_service.progress.conversation.waiting import write_message
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
@@ -124,7 +123,7 @@ async def test_one_click_turns_these_mails_off_without_a_session(
 
 async def test_one_click_of_a_coach_changes_no_colleague(coach: CoachClient, anonymous: CoachClient) -> None:
     """In a suspended company too."""
-    emil = await team.create_employee(coach.ctx, "Emil", f"emil-{ObjectId()}@example.com", [], "all", "no hash")
+    emil = await team.create(coach.ctx, "Emil", f"emil-{ObjectId()}@example.com", [], "all", "no hash")
     page, emils = "/app/settings/notifications", {"type": "coach", "_id": emil["_id"]}
     path = notifications.make_link(coach.ctx, cast("Recipient", emils), "digest", page)
     path = path.removeprefix(coach.ctx.services.base_url)

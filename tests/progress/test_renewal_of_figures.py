@@ -21,8 +21,8 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.core.jobs.queue import Job, RunAgain, Step, Steps
+from coaching_service.people import team
 from coaching_service.people.customers import batch, derived_figures
-from coaching_service.people.team import service as team
 from coaching_service.progress.attention import renewal
 from coaching_service.progress.attention.renewal import FIND_DUE, RENEW_CHANGED, RENEW_DAILY
 from coaching_service.settings import Settings

@@ -15,8 +15,7 @@ from coaching_service.app import create_app
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import shared
-from coaching_service.people import api_keys
-from coaching_service.people.team import service as team
+from coaching_service.people import api_keys, team
 from coaching_service.settings import Settings
 from tests.reliability.replica_set import ReplicaSet, running_replica_set
 from tests.support.client import CoachClient

@@ -18,8 +18,7 @@ import aiohttp
 from coaching_service import runtime
 from coaching_service.core.auth import new_master_key
 from coaching_service.core.database.context import Context, Services
-from coaching_service.people import api_keys
-from coaching_service.people.team import service as team
+from coaching_service.people import api_keys, team
 from coaching_service.settings import Settings
 from tests.reliability.replica_set import NAME, free_port, initiate, running_member
 from tests.support.drill import database_of, require_whole

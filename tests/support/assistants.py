@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from coaching_service.core.database.context import Context
-from coaching_service.people.assistants import service as assistants
-from coaching_service.people.assistants.service import SCOPES, ApplicationGrant, Grant, GrantRequest, Scope, TokenPair
+from coaching_service.people import assistants
+from coaching_service.people.assistants import SCOPES, ApplicationGrant, Grant, GrantRequest, Scope, TokenPair
 
 
 @dataclass
@@ -30,7 +30,7 @@ def pkce() -> tuple[str, str]:
 
 
 async def _list(ctx: Context) -> list[Grant | ApplicationGrant]:
-    return [*await assistants.list_assistants(ctx), *await assistants.list_applications(ctx)]
+    return [*await assistants.list_tool_grants(ctx), *await assistants.list_rest_grants(ctx)]
 
 
 async def authorize_assistant(

@@ -14,8 +14,7 @@ from coaching_service.core.auth import Principal, new_api_key
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
-from coaching_service.people import api_keys
-from coaching_service.people.team import service as team
+from coaching_service.people import api_keys, team
 
 AT_ONCE = 25
 _numbers = count(1)

@@ -19,9 +19,9 @@ from coaching_service.core.jobs.worker import ensure_standing_jobs
 from coaching_service.demo import ensure_demo
 from coaching_service.demo.company import EMAIL
 from coaching_service.library.exercises import shared
+from coaching_service.people import team
 from coaching_service.people.customers import batch
 from coaching_service.people.identities import service as identities
-from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.support.databases import new_database
 from tests.support.service_process import until

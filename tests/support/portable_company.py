@@ -10,9 +10,9 @@ import io
 import aiohttp
 from PIL import Image
 
-from coaching_service.library.imported_names import service as imported_names
-from coaching_service.library.imported_names.models import read_answers
-from coaching_service.people.team import service as team
+from coaching_service.library import imported_names
+from coaching_service.library.imported_names import read_answers
+from coaching_service.people import team
 from tests.support.client import MONDAY, TUESDAY, CoachClient
 from tests.support.media_files import animation, mp4
 from tests.support.pdf_files import make_pdf
@@ -57,7 +57,7 @@ async def upload(coach: CoachClient, path: str, field: str, file: bytes, method:
 async def hire_colleagues(coach: CoachClient) -> list[str]:
     """Two employees; returns their identifiers."""
     hired = [
-        await team.create_employee(coach.ctx, name, f"{name}-{coach.ctx.company_id}@example.com", [], "all", "no hash")
+        await team.create(coach.ctx, name, f"{name}-{coach.ctx.company_id}@example.com", [], "all", "no hash")
         for name in COLLEAGUES
     ]
     return [str(each["_id"]) for each in hired]

@@ -15,7 +15,7 @@ from coaching_service.library.exercises import store as library
 from coaching_service.people.activity import service as activity
 from coaching_service.people.activity.models import ImportedEvent
 from coaching_service.people.customers import activity_dates
-from coaching_service.progress.form_responses import service as responses
+from coaching_service.progress import form_responses as responses
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.models import BlockContent, CompletedWorkChanged, StoredBlock

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.people import api_keys
-from coaching_service.people.team import service as team
-from coaching_service.people.team.service import CustomersScope
+from coaching_service.people import api_keys, team
+from coaching_service.people.team import CustomersScope
 from tests.support.client import MONDAY, CoachClient, Reply
 
 Json = dict[str, Any]
@@ -168,7 +167,7 @@ async def feed_types(coach: CoachClient, customer: Json) -> list[str]:
 async def employee_key(coach: CoachClient, *permissions: str, scope: CustomersScope = "assigned") -> str:
     """The API key of a new employee, who by default sees only clients assigned to them."""
     email = f"eli-{ObjectId()}@example.com"
-    hired = await team.create_employee(coach.ctx, "Eli", email, list(permissions), scope, "no hash")
+    hired = await team.create(coach.ctx, "Eli", email, list(permissions), scope, "no hash")
     principal = await team.get_principal(coach.ctx.services, hired["_id"])
     assert principal is not None
     return str((await api_keys.create(coach.ctx.acting_as(principal), "Eli's", {"outreach": True}))["key"])

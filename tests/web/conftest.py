@@ -10,9 +10,9 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service.core.ids import ObjectId
+from coaching_service.people import team
 from coaching_service.people.sessions import web_sessions
-from coaching_service.people.team import service as team
-from coaching_service.people.team.service import CustomersScope
+from coaching_service.people.team import CustomersScope
 from coaching_service.training.workouts import usual_loads
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient
@@ -64,7 +64,7 @@ async def colleague(coach: CoachClient, new_visitor: NewVisitor, password_hash: 
 
     async def sign_in(*permissions: str, scope: CustomersScope = "all") -> Visitor:
         email = f"eli-{secrets.token_hex(6)}@example.com"
-        await team.create_employee(coach.ctx, "Eli", email, list(permissions), scope, password_hash)
+        await team.create(coach.ctx, "Eli", email, list(permissions), scope, password_hash)
         visitor = new_visitor()
         (await visitor.sign_in(email, PASSWORD)).ok()
         return visitor

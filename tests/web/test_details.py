@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.team import service as team
+from coaching_service.people import team
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient
 from tests.support.training import block_with, task
@@ -109,11 +109,9 @@ async def test_trainer_who_left_the_team_is_rejected_and_input_is_preserved(
     coach: CoachClient, owner_page: Visitor, password_hash: str
 ) -> None:
     ana = await coach.create_customer("Ana")
-    eli = await team.create_employee(
-        coach.ctx, "Eli", f"e-{secrets.token_hex(6)}@example.com", [], "all", password_hash
-    )
+    eli = await team.create(coach.ctx, "Eli", f"e-{secrets.token_hex(6)}@example.com", [], "all", password_hash)
     page = (await owner_page.get(details_of(ana))).says("Eli")
-    await team.delete_employee(coach.ctx, eli["_id"])
+    await team.delete(coach.ctx, eli["_id"])
 
     rejected = await owner_page.submit(page, details_of(ana), phone="777", assignedTo=str(eli["_id"]))
 
@@ -125,9 +123,7 @@ async def test_employee_who_reassigns_a_client_returns_to_the_client_list(
     coach: CoachClient, new_visitor: NewVisitor, password_hash: str
 ) -> None:
     email = f"eli-{secrets.token_hex(6)}@example.com"
-    eli = await team.create_employee(
-        coach.ctx, "Eli", email, ["customers.view", "customers.edit"], "assigned", password_hash
-    )
+    eli = await team.create(coach.ctx, "Eli", email, ["customers.view", "customers.edit"], "assigned", password_hash)
     ana = await coach.create_customer("Ana", assignedTo=str(eli["_id"]))
     browser = new_visitor()
     (await browser.sign_in(email, PASSWORD)).ok()

@@ -15,7 +15,7 @@ from aiohttp.test_utils import TestServer
 
 from coaching_service.app import create_app
 from coaching_service.core.database.context import Services
-from coaching_service.people.team import service as team
+from coaching_service.people import team
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.core.test_uploads import PDF, fetch, picture, stored
@@ -245,7 +245,7 @@ async def test_upload_forms_are_hidden_without_permission(
     (await upload(owner_page, ana, PHOTO)).ok()
     await owner_page.submit(await owner_page.get(f"{ana}/plans"), f"{ana}/plans", file=("plan.pdf", PDF))
     email = f"eli-{secrets.token_hex(6)}@example.com"
-    await team.create_employee(coach.ctx, "Eli", email, ["customers.view", "nutrition.view"], "all", password_hash)
+    await team.create(coach.ctx, "Eli", email, ["customers.view", "nutrition.view"], "all", password_hash)
     eli = new_visitor()
     (await eli.sign_in(email, PASSWORD)).ok()
 

@@ -6,9 +6,8 @@ import secrets
 
 import pytest
 
-from coaching_service.people.assistants import service as assistants
+from coaching_service.people import assistants, team
 from coaching_service.people.identities import service as identities
-from coaching_service.people.team import service as team
 from tests.conftest import PASSWORD
 from tests.support.assistants import authorize_assistant
 from tests.support.client import CoachClient
@@ -39,7 +38,7 @@ async def test_password_change_ends_all_other_sessions(
     assert (await owner_page.get("/app/customers")).path == "/app/customers", "this session continues"
     assert (await elsewhere.get("/app/customers")).ok().path.startswith("/app/sign-in")
     (await interactive.get("/me")).refused(401)
-    assert await assistants.list_assistants(coach.ctx) == []
+    assert await assistants.list_tool_grants(coach.ctx) == []
     (await coach.get("/me")).ok(), "API keys go on"
     (await elsewhere.sign_in(email, PASSWORD)).ok(401)
     assert (await elsewhere.sign_in(email, FRESH)).ok().path == "/app/attention"
@@ -89,7 +88,7 @@ async def test_every_coach_has_the_account_page(
     coach: CoachClient, new_visitor: NewVisitor, password_hash: str
 ) -> None:
     email = f"eli-{secrets.token_hex(6)}@example.com"
-    await team.create_employee(coach.ctx, "Eli", email, [], "all", password_hash)
+    await team.create(coach.ctx, "Eli", email, [], "all", password_hash)
     eli = new_visitor()
     arrived = (await eli.sign_in(email, PASSWORD)).ok()
     page = (await eli.get(YOU)).ok().says("Eli", email, "The owner of your company can change your name and email.")

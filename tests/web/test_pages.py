@@ -6,8 +6,8 @@ import secrets
 
 import pytest
 
+from coaching_service.people import team
 from coaching_service.people.sessions import web_sessions
-from coaching_service.people.team import service as team
 from coaching_service.web import formatting, views
 from coaching_service.web.pages import Page
 from tests.conftest import PASSWORD
@@ -90,7 +90,7 @@ async def test_other_companies_data_is_not_found(owner_page: Visitor, world: Wor
 @pytest.fixture
 async def powerless(company: CoachClient, new_visitor: NewVisitor, password_hash: str) -> Visitor:
     email = f"eli-{secrets.token_hex(6)}@example.com"
-    await team.create_employee(company.ctx, "Eli", email, [], "all", password_hash)
+    await team.create(company.ctx, "Eli", email, [], "all", password_hash)
     visitor = new_visitor()
     (await visitor.sign_in(email, PASSWORD)).ok()
     return visitor

@@ -16,7 +16,7 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.jobs import worker
 from coaching_service.core.media import StorageQuota
 from coaching_service.integrations import load_unit
-from coaching_service.people.team import service as team
+from coaching_service.people import team
 from coaching_service.settings import Settings
 from coaching_service.web.formatting import format_date
 from tests.conftest import PASSWORD
@@ -203,9 +203,7 @@ async def test_company_name_and_time_zone_are_required(coach: CoachClient, owner
 async def test_conflicting_permission_change_shows_the_saved_value(
     coach: CoachClient, owner_page: Visitor, password_hash: str
 ) -> None:
-    hired = await team.create_employee(
-        coach.ctx, "Eli", f"{secrets.token_hex(6)}@example.com", [], "all", password_hash
-    )
+    hired = await team.create(coach.ctx, "Eli", f"{secrets.token_hex(6)}@example.com", [], "all", password_hash)
     here = f"{TEAM}/{hired['_id']}"
     page = await owner_page.get(here)
     (await owner_page.submit(await owner_page.get(here), here, permissions=["forms.view"])).says(
@@ -233,9 +231,7 @@ async def test_team_is_listed_with_the_owner_first_then_by_time_added(
 ) -> None:
     coaches = coach.ctx.db["coaches"]
     for name, added_at in (("Zoe", "2026-01-02"), ("Ben", "2026-01-03"), ("Max", "2026-01-01")):
-        employee = await team.create_employee(
-            coach.ctx, name, f"{secrets.token_hex(6)}@example.com", [], "all", password_hash
-        )
+        employee = await team.create(coach.ctx, name, f"{secrets.token_hex(6)}@example.com", [], "all", password_hash)
         await coaches.update_one({"_id": employee["_id"]}, {"$set": {"createdAt": datetime.fromisoformat(added_at)}})
 
     page = await owner_page.get(TEAM)

@@ -12,10 +12,9 @@ import pytest
 from coaching_service.app import SERVICES
 from coaching_service.core import rate_limits
 from coaching_service.core.ids import ObjectId
-from coaching_service.people import invitations
+from coaching_service.people import invitations, team
 from coaching_service.people.identities import service as identities
 from coaching_service.people.sessions import web_sessions
-from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD, AsServed
 from tests.people.test_sessions import mailed_token
@@ -225,11 +224,11 @@ async def test_removed_employee_is_signed_out_immediately(
     coach: CoachClient, new_visitor: NewVisitor, password_hash: str
 ) -> None:
     email = f"eli-{secrets.token_hex(6)}@example.com"
-    hired = await team.create_employee(coach.ctx, "Eli", email, [], "all", password_hash)
+    hired = await team.create(coach.ctx, "Eli", email, [], "all", password_hash)
     eli = new_visitor()
     (await eli.sign_in(email, PASSWORD)).ok()
 
-    await team.delete_employee(coach.ctx, hired["_id"])
+    await team.delete(coach.ctx, hired["_id"])
 
     assert (await eli.get("/app")).path == "/app/sign-in"
 

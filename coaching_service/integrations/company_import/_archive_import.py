@@ -36,12 +36,11 @@ from coaching_service.integrations.history_import.importing import Outcome, Prog
 from coaching_service.library.exercises import muscles
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.metric_sets import UNITS
-from coaching_service.people.account import service as account
-from coaching_service.people.account.service import AccountDetails, AccountNotifications, AttentionSettings, LoadUnit
+from coaching_service.people import account, team
+from coaching_service.people.account import AccountDetails, AccountNotifications, AttentionSettings, LoadUnit
 from coaching_service.people.customers import service as customers
 from coaching_service.people.identities import models
 from coaching_service.people.jobs import JobError
-from coaching_service.people.team import service as team
 
 # --- Storing the records of an export in batches, each in one transaction with the progress of the import -------------
 

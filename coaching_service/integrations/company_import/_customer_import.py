@@ -22,7 +22,8 @@ from coaching_service.integrations.history_files.rosters import Column, Roster, 
 from coaching_service.integrations.history_import import answers as stored_answers
 from coaching_service.integrations.history_import.importing import HistoryRefused, Progress
 from coaching_service.integrations.history_import.models import HistoryPlan, HistoryResult, ImportWork, empty_result
-from coaching_service.library.imported_names.models import CREATE, SKIP, NameAnswer
+from coaching_service.library.imported_names import CREATE, SKIP, NameAnswer
+from coaching_service.people import team
 from coaching_service.people.customers import batch
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers import service as customers
@@ -30,8 +31,7 @@ from coaching_service.people.customers.schemas import CustomerFields as Customer
 from coaching_service.people.customers.service import full_name_key
 from coaching_service.people.identities.models import account_key
 from coaching_service.people.jobs import JobError
-from coaching_service.people.team import service as team
-from coaching_service.people.team.service import Coach
+from coaching_service.people.team import Coach
 from coaching_service.progress.notes import service as notes
 
 # --- Customer rows ----------------------------------------------------------------------------------------------------

@@ -12,9 +12,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, company_of
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.history_import.models import HistoryResult, ImportAnswers, ImportWork
-from coaching_service.people import jobs
+from coaching_service.people import jobs, team
 from coaching_service.people.jobs import StoredJob
-from coaching_service.people.team import service as team
 
 
 @transactional

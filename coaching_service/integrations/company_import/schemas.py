@@ -16,7 +16,7 @@ from coaching_service.core.validation import Choice, Input
 from coaching_service.integrations.history_files.columns import FIELDS
 from coaching_service.integrations.history_files.rosters import COLUMNS, JOINED
 from coaching_service.integrations.history_import.models import NO_ANSWERS, OWN_FORMATS, ImportAnswers
-from coaching_service.library.imported_names.models import read_answers
+from coaching_service.library.imported_names import read_answers
 from coaching_service.people.customers.models import OnConflict
 
 

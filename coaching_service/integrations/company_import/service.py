@@ -39,11 +39,10 @@ from coaching_service.integrations.history_import.answers import new_work, readi
 from coaching_service.integrations.history_import.importing import HistoryImport, HistoryRefused, Progress
 from coaching_service.integrations.history_import.measurement_import import MeasurementImport
 from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers, StoredAnswers
-from coaching_service.people import jobs
+from coaching_service.people import jobs, team
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import OnConflict
 from coaching_service.people.jobs import JobError, StoredJob
-from coaching_service.people.team import service as team
 
 IMPORT = "import_company"
 OPERATION = "importCompany"

@@ -28,10 +28,9 @@ from coaching_service.integrations.history_files.survey import FileClient, Surve
 from coaching_service.integrations.history_import import answers as stored_answers
 from coaching_service.integrations.history_import._reading import problem
 from coaching_service.integrations.history_import.models import StoredAnswers
+from coaching_service.library import imported_names
 from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
-from coaching_service.library.imported_names import models as imported_name_models
-from coaching_service.library.imported_names import service as imported_names
-from coaching_service.people.account.service import convert_entered_load
+from coaching_service.people.account import convert_entered_load
 from coaching_service.people.customers import batch
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerIdentity, CustomerUpsert
@@ -52,8 +51,8 @@ class Decisions:
     """
 
     survey: Survey
-    names: imported_name_models.ResolvedNames
-    customers: Mapping[str, imported_name_models.NameAnswer | None]
+    names: imported_names.ResolvedNames
+    customers: Mapping[str, imported_names.NameAnswer | None]
     questions: list[Question]
 
     @property
@@ -67,7 +66,7 @@ class Decisions:
         return [
             self.survey.clients[label]
             for label, decision in self.customers.items()
-            if decision == imported_name_models.CREATE
+            if decision == imported_names.CREATE
         ]
 
 
@@ -83,7 +82,7 @@ async def decide(ctx: Context, found: Survey, answers: StoredAnswers, *, is_own:
 
 async def decide_customers(
     ctx: Context, found: Survey, answers: StoredAnswers, *, is_own: bool
-) -> tuple[Mapping[str, imported_name_models.NameAnswer | None], list[Question]]:
+) -> tuple[Mapping[str, imported_names.NameAnswer | None], list[Question]]:
     """Return what the clients in a file stand for, by label, and the questions about them. Raises as `decide`."""
     named = [client for client in found.clients.values() if client.name]
     sent = {normalize(name): answer for name, answer in stored_answers.by_name(answers["customers"]).items()}
@@ -109,7 +108,7 @@ async def decide_customers(
         return {"": None}, [_ASK_FOR_CLIENT]
     known, decisions, unknown = (
         await _load_clients(ctx),
-        dict[str, imported_name_models.NameAnswer | None](),
+        dict[str, imported_names.NameAnswer | None](),
         list[Question](),
     )
     for client in named:
@@ -167,7 +166,7 @@ class _KnownClients:
         return {
             "code": "CUSTOMER",
             "message": f"Which client is {client.label}?",
-            "options": [*map(str, near), imported_name_models.CREATE, imported_name_models.SKIP],
+            "options": [*map(str, near), imported_names.CREATE, imported_names.SKIP],
             "name": client.label,
             "labels": [*near.values(), "Create a new client", "Leave out"],
         }
@@ -231,7 +230,7 @@ class Target:
 
     def exercise_of(self, name: str) -> ObjectId | None:
         """Return the exercise that a name in the file stands for."""
-        return self.exercises.get(imported_name_models.key_of(name))
+        return self.exercises.get(imported_names.key_of(name))
 
     def is_left_out(self, row: SetRow) -> bool:
         """Return whether the load of a set is help, but its exercise has none."""

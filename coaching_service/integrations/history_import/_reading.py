@@ -20,7 +20,7 @@ from coaching_service.integrations.history_files.sessions import Session, group_
 from coaching_service.integrations.history_files.set_rows import Answers, SetFile, SetRow
 from coaching_service.integrations.history_files.survey import MAX_PROBLEMS, FileClient
 from coaching_service.integrations.history_files.tables import place_of
-from coaching_service.library.imported_names.models import SKIP, NameAnswer, key_of
+from coaching_service.library.imported_names import SKIP, NameAnswer, key_of
 
 Reason: TypeAlias = tuple[str | None, str, str]  # field, code, message
 ALREADY_THERE: Reason = (None, "ALREADY_THERE", "is of a session that is there already")

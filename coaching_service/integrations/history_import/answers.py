@@ -12,7 +12,7 @@ from coaching_service.integrations.history_files.models import Format
 from coaching_service.integrations.history_files.set_rows import Answers
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
 from coaching_service.integrations.history_import import models as history_import_models
-from coaching_service.library.imported_names.models import NameAnswer
+from coaching_service.library.imported_names import NameAnswer
 
 
 def new_work(

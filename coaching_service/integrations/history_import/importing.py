@@ -24,13 +24,12 @@ from coaching_service.integrations.history_files.values import DateOrder, Decima
 from coaching_service.integrations.history_import import _planning, _reading
 from coaching_service.integrations.history_import import answers as stored_answers
 from coaching_service.integrations.history_import import models as history_import_models
+from coaching_service.library import imported_names
 from coaching_service.library.exercises import service as exercises
-from coaching_service.library.imported_names import service as imported_names
-from coaching_service.library.imported_names.models import CREATE, NameAnswer
-from coaching_service.people import jobs
+from coaching_service.library.imported_names import CREATE, NameAnswer
+from coaching_service.people import jobs, team
 from coaching_service.people.customers import service as customers
 from coaching_service.people.jobs import JobError, JobStatus, StoredJob
-from coaching_service.people.team import service as team
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.models import BlockSource

@@ -25,9 +25,9 @@ from coaching_service.integrations.history_import._reading import CLIENT_GONE, I
 from coaching_service.integrations.history_import.importing import HistoryRefused, Progress, write_nothing
 from coaching_service.integrations.history_import.models import HistoryPlan, HistoryResult, ImportWork, empty_result
 from coaching_service.library import metric_sets
-from coaching_service.library.imported_names.models import CREATE, SKIP, NameAnswer
+from coaching_service.library.imported_names import CREATE, SKIP, NameAnswer
 from coaching_service.library.metric_sets import Metric
-from coaching_service.people.account.service import convert_entered_load
+from coaching_service.people.account import convert_entered_load
 from coaching_service.people.customers import service as customers
 from coaching_service.people.jobs import JobError
 from coaching_service.progress.metrics import service as metrics

@@ -16,8 +16,8 @@ from coaching_service.core.validation import Choice, Date
 from coaching_service.integrations.history_files.models import LAST_CODES, Format, ProblemKind, Question
 from coaching_service.integrations.history_files.rosters import Column
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
-from coaching_service.library.imported_names.models import NameAnswer, NameInFile
-from coaching_service.people.account.service import LoadUnit
+from coaching_service.library.imported_names import NameAnswer, NameInFile
+from coaching_service.people.account import LoadUnit
 from coaching_service.people.customers.models import OnConflict
 from coaching_service.people.jobs import JobError
 

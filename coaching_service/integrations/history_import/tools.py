@@ -20,8 +20,8 @@ from coaching_service.integrations import background_jobs
 from coaching_service.integrations.history_import import _rows as imported_rows
 from coaching_service.integrations.history_import import undoing
 from coaching_service.integrations.history_import.models import NO_ANSWERS, HistoryResult, ImportAnswers
-from coaching_service.library.imported_names.models import CREATE
-from coaching_service.people.account.service import LoadUnit
+from coaching_service.library.imported_names import CREATE
+from coaching_service.people.account import LoadUnit
 from coaching_service.people.customers import service as customers
 from coaching_service.people.jobs import JobError, StoredJob
 

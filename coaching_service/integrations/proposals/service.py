@@ -27,12 +27,10 @@ from coaching_service.core.list_selection import CursorPage, ListPart
 from coaching_service.core.mcp.arguments import InvalidArguments, validate_arguments
 from coaching_service.core.mcp.results import typed
 from coaching_service.integrations.proposals import models, tool_calls
-from coaching_service.people import api_keys, notifications
-from coaching_service.people.assistants import service as assistants
+from coaching_service.people import api_keys, assistants, notifications, team
 from coaching_service.people.changes.models import area_of, load_visibility
 from coaching_service.people.customers.models import CustomersDeleted
 from coaching_service.people.notifications import DueNotification, Message, Notification
-from coaching_service.people.team import service as team
 from coaching_service.progress.conversation.models import MessagesRecalled
 from coaching_service.training.workouts.blocks import batches
 

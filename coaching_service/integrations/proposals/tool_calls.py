@@ -33,7 +33,7 @@ from coaching_service.core.mcp import results
 from coaching_service.core.mcp.tools import Tool
 from coaching_service.integrations.proposals import models
 from coaching_service.integrations.proposals import versions as proposal_versions
-from coaching_service.people.account.service import convert_stored_load
+from coaching_service.people.account import convert_stored_load
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.service import ClientCalendar, regular_blocks

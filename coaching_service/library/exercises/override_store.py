@@ -16,7 +16,7 @@ from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.validation import TEXT_LENGTH, Text
 from coaching_service.library.exercises.models import MEDIA_CHECKS, Override, OverrideFields
-from coaching_service.people.account import service as account
+from coaching_service.people import account
 
 
 def _event(action: Action, known: Mapping[str, Any], paths: Collection[str]) -> EventData:

@@ -13,7 +13,7 @@ from functools import partial
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import store
-from coaching_service.people.account import service as companies
+from coaching_service.people import account as companies
 
 
 def count(ctx: Context, exercise_ids: Iterable[ObjectId]) -> None:

@@ -20,7 +20,7 @@ from coaching_service.core.fields import declarations_of, plain_type
 from coaching_service.core.ids import NameOrId, ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.lifecycle.erasure import ERASE_CUSTOMER
-from coaching_service.people.account.service import ERASE
+from coaching_service.people.account import ERASE
 
 # --- Documents of all companies in batches, and those of a batch that are wrong and not being erased ------------------
 

@@ -20,9 +20,9 @@ from coaching_service.core.idempotency import Claim, IdempotencyKeyReused
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.library import forms, message_templates, metric_sets
 from coaching_service.library.message_templates import MAX_TEXT_LENGTH
+from coaching_service.people import team
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers.models import CustomerFilter
-from coaching_service.people.team import service as team
 from coaching_service.progress import reminders
 from coaching_service.progress.check_ins import service as check_ins
 from coaching_service.progress.check_ins.service import NewCheckIn

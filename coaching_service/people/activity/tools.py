@@ -23,12 +23,11 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import arguments
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.people import api_keys
-from coaching_service.people.account.service import LOAD_UNITS, convert_stored_load
+from coaching_service.people import api_keys, assistants
+from coaching_service.people.account import LOAD_UNITS, convert_stored_load
 from coaching_service.people.activity import models, service
 from coaching_service.people.activity.models import ActivityType, ChangedEvent
 from coaching_service.people.activity.service import ActivityEventPage, CompanyEventList
-from coaching_service.people.assistants import service as assistants
 from coaching_service.people.changes import service as changes
 from coaching_service.people.changes.models import PLACES, ChangeList, ChangeSummary, DocumentValues
 from coaching_service.people.customers import service as customers
@@ -254,7 +253,7 @@ async def _name_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> dic
         ctx,
         changes.get_credentials(ctx, change_ids),
         api_keys.list_keys(ctx),
-        assistants.list_assistants(ctx),
+        assistants.list_tool_grants(ctx),
     )
     names = {key["_id"]: key["name"] for key in keys} | {each["_id"]: each["clientName"] for each in connected}
     return {change_id: names[credential] for change_id, credential in made_with.items() if credential in names}

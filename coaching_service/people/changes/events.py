@@ -24,7 +24,7 @@ from coaching_service.core.field_schemas import Variant, output_of
 from coaching_service.core.fields import Description, Optional
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Output
-from coaching_service.people.account import service
+from coaching_service.people import account
 from coaching_service.people.activity.models import RecordType
 from coaching_service.people.availability.models import AvailabilityDates, AvailabilityKind
 from coaching_service.people.changes import models as change_models
@@ -75,7 +75,7 @@ async def list_events(
             async with ctx.turn():
                 page, position = await _read_events(ctx, position, limit, types, read)
                 # Meanwhile the company may have been suspended
-                await listener.share("active", partial(service.require_active, ctx.services, ctx.company_id))
+                await listener.share("active", partial(account.require_active, ctx.services, ctx.company_id))
         return page
 
 

@@ -26,8 +26,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import ListPart
 from coaching_service.core.mcp.arguments import typed_line
 from coaching_service.core.mcp.results import typed
-from coaching_service.people import jobs
-from coaching_service.people.account import service
+from coaching_service.people import account, jobs
 from coaching_service.people.changes import models as change_models
 from coaching_service.people.changes.events import RETENTION, wait_for_changes
 from coaching_service.people.customers import bulk as customer_bulk
@@ -344,7 +343,7 @@ async def wait_for_event(
                 key = (None, position, _CHANGES_A_STEP)
                 read = partial(history.list_numbered, ctx, position, _CHANGES_A_STEP, since=now() - RETENTION)
                 page = await listener.share(key, read)
-                await listener.share("active", partial(service.require_active, ctx.services, ctx.company_id))
+                await listener.share("active", partial(account.require_active, ctx.services, ctx.company_id))
             events = (each for change in page.changes for each in change["events"])
             position = page.until
             if any(each["type"] in types and is_shown(each["customerId"]) for each in events):

@@ -16,7 +16,6 @@ from coaching_service.core.mcp.arguments import Arguments
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Identifier
 from coaching_service.people import jobs
-from coaching_service.people.changes import service
 from coaching_service.people.changes import service as undoing
 from coaching_service.people.changes.models import UndoFailure
 from coaching_service.people.customers import service as customers
@@ -37,7 +36,7 @@ class Undo(Arguments):
 async def _wait(ctx: Context, change_id: ObjectId) -> None:
     """Wait until the change has its number: the transaction could not see it; or for the job that undoes the batch."""
     if not await history.list_batch(ctx, change_id):
-        await service.find_visible(ctx, change_id)
+        await undoing.find_visible(ctx, change_id)
     else:
         await _wait_for_end(ctx, change_id)
 
@@ -64,7 +63,7 @@ async def _wait_for_end(ctx: Context, change_id: ObjectId) -> None:
 async def undo(ctx: Context, change_id: ObjectId) -> results.Written:
     """Undo a change that you have made, within 30 days, unless something of it has changed since. An undo can be
     undone. Very many clients are restored by a job: call again for its progress."""
-    changes = await service.list_visible(ctx, change_id)
+    changes = await undoing.list_visible(ctx, change_id)
     if len(changes) == 1 and (import_id := undoing.find_import(changes[0])) is not None:
         job_id = await undoing.begin_undo_of_import(ctx, changes[0], import_id)
         about = await _describe_clients(ctx, _list_clients(changes))
@@ -77,7 +76,7 @@ async def undo(ctx: Context, change_id: ObjectId) -> results.Written:
         count = f"{len(created)} new client{'s' if len(created) > 1 else ''}{about.replace(' of ', ' ', 1)}"
         return results.Written(f"Removed {count} for good. This cannot be undone.", leads_back=True)
     if jobs.is_job(ctx, len(changes)):
-        about = f"{service.describe_undo(changes)}{await _describe_clients(ctx, _list_clients(changes))}"
+        about = f"{undoing.describe_undo(changes)}{await _describe_clients(ctx, _list_clients(changes))}"
         return await _begin_or_describe(ctx, change_id, changes, about)
     failed = await undoing.undo_completely(ctx, change_id, changes)
     restored = list(ctx.changes.documents.values())
@@ -85,7 +84,7 @@ async def undo(ctx: Context, change_id: ObjectId) -> results.Written:
     about = f"{await _describe_clients(ctx, clients)}{_describe_dates(restored)}"
     undone = [change for change in changes if change["_id"] not in failed]
     return results.Written(
-        f"Undid: {service.describe_undo(undone)}{about}.{await _describe_failed(ctx, changes, failed)}",
+        f"Undid: {undoing.describe_undo(undone)}{about}.{await _describe_failed(ctx, changes, failed)}",
         reasons=results.find_reasons(days=_count_days(restored)),
         leads_back=all(change["via"] == "assistant" for change in changes),
     )

@@ -26,12 +26,12 @@ from coaching_service.core.mcp import results as mcp_results
 from coaching_service.core.mcp.arguments import Arguments, optional
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import normalize
+from coaching_service.people import team
 from coaching_service.people.customers import counters, list_store, service, store
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers.service import full_name, full_name_key
 from coaching_service.people.customers.store import search_fields
 from coaching_service.people.identities.models import account_key
-from coaching_service.people.team import service as team
 
 # --- Clients who may be the same person as one that is to be created: with the same e-mail address or full name -------
 

@@ -21,12 +21,12 @@ from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.list_selection import CursorPage, ListPart
 from coaching_service.core.metrics import Backlog, read_backlog
-from coaching_service.people.account.service import LoadUnitChanged
+from coaching_service.people import team
+from coaching_service.people.account import LoadUnitChanged
 from coaching_service.people.customers import _group_totals, attention_events, counters, figures_store, service, store
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers.store import customers
-from coaching_service.people.team import service as team
-from coaching_service.people.team.service import CoachRemoved
+from coaching_service.people.team import CoachRemoved
 
 RateOrder = Literal["percentage", "name"]
 RateDays = Literal[7, 30, 90]

@@ -10,7 +10,7 @@ from typing import Any
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Filter, PipelineStage, now
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.account import service as account
+from coaching_service.people import account
 from coaching_service.people.customers import attention_events, store
 from coaching_service.people.customers.attention_events import WEIGHTS
 from coaching_service.people.customers.models import Customer, ReasonType

@@ -20,10 +20,10 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail, queue
 from coaching_service.core.jobs.mail import MailBody, MailRejected, NewMail
 from coaching_service.core.jobs.queue import Job, RunAgain
-from coaching_service.people.account.service import CompanyResumed
+from coaching_service.people import team
+from coaching_service.people.account import CompanyResumed
 from coaching_service.people.customers import bulk, service, store
 from coaching_service.people.customers.models import Customer
-from coaching_service.people.team import service as team
 
 FIND = "find_archived_to_erase"
 ERASE = "erase_archived"

@@ -23,14 +23,12 @@ from coaching_service.core.external_identity import find_differences, present_id
 from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import apostrophe_spellings, normalize
-from coaching_service.people import notification_settings
-from coaching_service.people.account import service as account
-from coaching_service.people.account.service import Account
+from coaching_service.people import account, notification_settings, team
+from coaching_service.people.account import Account
 from coaching_service.people.customers import counters, figures_store, list_store, store
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers.store import customers, search_fields
 from coaching_service.people.notification_settings import NotificationSettings
-from coaching_service.people.team import service as team
 
 SCOPE_FIELDS = (store.TRAINER, store.CONSENT)
 ARCHIVED = store.ARCHIVED

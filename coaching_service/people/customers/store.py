@@ -21,7 +21,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import BY_UPDATE, ListPart
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import Date, Text
-from coaching_service.people.account import service as account
+from coaching_service.people import account
 from coaching_service.people.customers import counters
 from coaching_service.people.customers.models import Customer, CustomerRoleData, NewCustomerDocument
 from coaching_service.people.notification_settings import NotificationSettings

@@ -16,10 +16,10 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import arguments
 from coaching_service.core.mcp.results import Answer, Reason, Written, typed
 from coaching_service.core.mcp.tools import Tools
+from coaching_service.people import team
 from coaching_service.people.customers import batch, service, similar_names
 from coaching_service.people.customers.models import CustomerDetails, CustomerProfile
 from coaching_service.people.customers.service import full_name
-from coaching_service.people.team import service as team
 
 tools = Tools()
 

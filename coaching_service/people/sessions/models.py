@@ -12,11 +12,11 @@ from coaching_service.core.events import DomainEvent
 from coaching_service.core.fields import Default, Description, Part
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Email, Text
-from coaching_service.people.account.service import Account
+from coaching_service.people.account import Account
 from coaching_service.people.customers.models import Customer
 from coaching_service.people.identities import passwords
 from coaching_service.people.identities.models import SubjectKind
-from coaching_service.people.team.service import Coach
+from coaching_service.people.team import Coach
 
 
 class StoredAccessToken(TypedDict):

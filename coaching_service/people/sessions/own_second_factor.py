@@ -10,13 +10,13 @@ from coaching_service.core.errors import Forbidden, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.mail import MailBody, NewMail
+from coaching_service.people import team
 from coaching_service.people.identities import models as identity_models
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.service import Attempt
 from coaching_service.people.second_factor import models, passkeys, service
 from coaching_service.people.sessions.service import end_sessions, mark_second_factor, require_recent_sign_in
-from coaching_service.people.team import service as team
-from coaching_service.people.team.service import CoachRemoved
+from coaching_service.people.team import CoachRemoved
 
 
 async def is_recent(ctx: Context) -> bool:
@@ -110,7 +110,7 @@ async def remove(ctx: Context) -> None:
 
 async def reset_of_employee(ctx: Context, employee_id: ObjectId) -> None:
     """Remove every second factor of an employee, and end the employee's sessions. Raises NotFound for no employee."""
-    employee = await team.get_employee(ctx, employee_id)
+    employee = await team.get(ctx, employee_id)
     await reset(ctx, team.to_principal(employee, ctx.caller.company, "session", employee_id))
 
 

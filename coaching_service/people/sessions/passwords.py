@@ -13,8 +13,7 @@ from coaching_service.core.errors import CompanySuspended, Forbidden, SignInReje
 from coaching_service.core.jobs import mail, queue
 from coaching_service.core.jobs.mail import MailBody, NewMail, subject_with
 from coaching_service.core.jobs.queue import Job
-from coaching_service.people import api_keys
-from coaching_service.people.assistants import service as assistants
+from coaching_service.people import api_keys, assistants
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.identities.service import Identity

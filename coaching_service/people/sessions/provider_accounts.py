@@ -23,14 +23,14 @@ from coaching_service.core.errors import NotFound
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.open_id import ProviderUser
+from coaching_service.people import team
 from coaching_service.people.identities import models as identity_models
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.service import Identity
 from coaching_service.people.second_factor import challenges
 from coaching_service.people.sessions import own_second_factor, service, web_sessions
 from coaching_service.people.sessions.web_sessions import StartedSession
-from coaching_service.people.team import service as team
-from coaching_service.people.team.service import CoachRemoved, SignInEmailChanged
+from coaching_service.people.team import CoachRemoved, SignInEmailChanged
 
 _LINK = "provider account to link"
 _EMPLOYEE = input_of(team.CoachName)()
@@ -99,9 +99,7 @@ async def _create_employee(ctx: Context, user: ProviderUser) -> Identity | None:
     @transactional
     async def create(ctx: Context) -> ObjectId:
         rights = ["customers.view"]
-        employee = await team.create_employee(
-            ctx, **fields, permissions=rights, customers_scope="assigned", is_confirmed=True
-        )
+        employee = await team.create(ctx, **fields, permissions=rights, customers_scope="assigned", is_confirmed=True)
         await _accounts.insert(ctx, {"subjectId": employee["_id"], "issuer": user.issuer, "subject": user.subject})
         return employee["_id"]
 

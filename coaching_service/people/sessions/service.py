@@ -23,10 +23,8 @@ from coaching_service.core.errors import Forbidden, SignInRejected, Unauthorized
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.mail import MailBody, NewMail
-from coaching_service.people.account import service as account
-from coaching_service.people.customers import service
+from coaching_service.people import account, team
 from coaching_service.people.customers import service as customers
-from coaching_service.people.identities import service as failures
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.models import IdentityDisplaced, SubjectKind
 from coaching_service.people.identities.passwords import hash_password
@@ -35,8 +33,7 @@ from coaching_service.people.second_factor import challenges
 from coaching_service.people.second_factor import service as second_factor
 from coaching_service.people.second_factor.models import ChallengeAnswer
 from coaching_service.people.sessions import models as session_models
-from coaching_service.people.team import service as team
-from coaching_service.people.team.service import CoachRemoved, SignInEmailChanged
+from coaching_service.people.team import CoachRemoved, SignInEmailChanged
 
 # --- Sign-in sessions in the database: tokens are stored as hashes ----------------------------------------------------
 # Each session is a family of refresh tokens; only the latest is valid.
@@ -275,7 +272,7 @@ async def _begin_session(
     user_ctx = ctx.acting_as(principal)
     tokens = await create_session(user_ctx, identity.subject_id, identity.kind, has_second_factor=has_second_factor)
     if identity.kind == "customer":
-        await service.record_sign_in(user_ctx, identity.subject_id)
+        await customers.record_sign_in(user_ctx, identity.subject_id)
     return tokens
 
 
@@ -286,7 +283,7 @@ async def verify_credentials(
     verified = await identities.verify_sign_in(ctx, email, password, device_tokens)
     principal = await _require_principal(ctx, verified.identity)
     await second_factor.require_none(ctx.acting_as(principal), verified)
-    await failures.clear(ctx, verified.attempt)
+    await identities.clear(ctx, verified.attempt)
     audit.record_sign_in(ctx.acting_as(principal))
     return verified.identity, principal
 
@@ -303,17 +300,17 @@ async def verify_answer(ctx: Context, answer: ChallengeAnswer) -> tuple[Identity
         challenged = await second_factor.find_challenged(ctx, answer)
         verified = challenged.verified
         principal = await _require_principal(ctx, verified.identity)
-        await failures.require_few(ctx, verified.attempt)
+        await identities.require_few(ctx, verified.attempt)
         if not await second_factor.verify(ctx.acting_as(principal), answer, challenged):
             ctx.services.metrics.sign_in_failures.labels("wrong_code").inc()
             audit.record_failed_sign_in(ctx, principal.company.id, principal.id, is_coach=principal.is_coach)
-            await failures.count(ctx, verified.attempt)
+            await identities.count(ctx, verified.attempt)
             if answer.get("assertion"):
                 raise second_factor.passkey_rejected()
             raise SignInRejected("The code is wrong, or has been used", code="SECOND_FACTOR_REJECTED")
         if not await challenges.use(ctx, challenged.challenge):
             raise second_factor.challenge_rejected()
-    await failures.clear(ctx, verified.attempt)
+    await identities.clear(ctx, verified.attempt)
     audit.record_sign_in(ctx.acting_as(principal))
     return verified.identity, principal
 
@@ -329,7 +326,7 @@ async def get_principal(services: Services, identity: Identity) -> Principal | N
     """Return the coach or client of an identity; None if the user may not sign in. Raises CompanySuspended."""
     if identity.kind == "coach":
         return await team.get_principal(services, identity.subject_id)
-    return await service.load_principal(services, identity.company_id, identity.subject_id)
+    return await customers.load_principal(services, identity.company_id, identity.subject_id)
 
 
 async def create_session(
@@ -507,7 +504,7 @@ def to_principal(session: session_models.SessionWithSubject) -> Principal | None
         return replace(coach, has_second_factor=session.get("hasSecondFactor", False))
     if not session["customer"] or session["customer"][0]["customerRoleData"]["isArchived"]:
         return None
-    client = service.to_principal(session["customer"][0], company, session["_id"], session["impersonatedBy"])
+    client = customers.to_principal(session["customer"][0], company, session["_id"], session["impersonatedBy"])
     is_own = session["impersonatedBy"] is None
     return client if is_own else replace(client, has_second_factor=session.get("hasSecondFactor", False))
 

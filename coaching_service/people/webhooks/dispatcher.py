@@ -34,13 +34,11 @@ from coaching_service.core.jobs.mail import MailBody, NewMail
 from coaching_service.core.metrics import read_backlog
 from coaching_service.core.outbound import OutboundError
 from coaching_service.core.slots import RequestSlots
-from coaching_service.people.account import service
+from coaching_service.people import account, team
 from coaching_service.people.changes import events, samples
 from coaching_service.people.changes.models import Event
 from coaching_service.people.customers import service as customers
-from coaching_service.people.team import service as team
 from coaching_service.people.webhooks import models
-from coaching_service.people.webhooks import service as _signatures
 from coaching_service.people.webhooks import service as store
 
 # --- How many attempts run at the same time: limits for each webhook and in total, lower for slow receivers -----------
@@ -250,8 +248,8 @@ async def _post(ctx: Context, message: Message) -> Response:
     webhook = message.webhook
     vault = ctx.services.vault
     try:
-        in_use = _signatures.open_secrets(vault, store.public_id(webhook), webhook["secrets"], now())
-        headers = _signatures.headers_of(f"msg_{message.delivery['_id']}", int(time.time()), message.body, in_use)
+        in_use = store.open_secrets(vault, store.public_id(webhook), webhook["secrets"], now())
+        headers = store.headers_of(f"msg_{message.delivery['_id']}", int(time.time()), message.body, in_use)
         response = await ctx.services.outbound.post(webhook["url"], message.body, headers)
     except SecretUnreadable as unreadable:
         log.warning("the secret of a webhook cannot be read", webhook=str(webhook["_id"]), reason=str(unreadable))
@@ -466,7 +464,10 @@ async def _store_deliveries(
 def _delivery(webhook_id: ObjectId, event: Event) -> dict[str, object]:
     # What belongs to a client is erased with the client; that a client was deleted is still reported.
     client_id = None if event["type"] == "customer.deleted" else event["customerId"]
-    return {**store.new_delivery(webhook_id, event["id"], event["seq"], event["type"], client_id), "isQueued": True}
+    return {
+        **store.new_delivery(webhook_id, event["id"], event["seq"], event["type"], client_id),
+        "isQueued": True,
+    }
 
 
 _LEASE_NAME = "webhooks"
@@ -549,7 +550,7 @@ class Dispatcher:
 
         Webhooks of suspended companies pause: deliveries and the position in the change log stay as they are.
         """
-        suspended = await service.list_suspended(self._services)
+        suspended = await account.list_suspended(self._services)
         active = {
             webhook["_id"]: webhook
             for webhook in await store.list_active(self._services)

@@ -37,9 +37,9 @@ from coaching_service.core.list_selection import CursorPage, ListPart
 from coaching_service.core.metrics import Backlog
 from coaching_service.core.outbound import OutboundError
 from coaching_service.core.validation import Message
-from coaching_service.people.account.service import CompanyResumed
-from coaching_service.people.assistants import service as assistants
-from coaching_service.people.assistants.service import ApplicationAllowed
+from coaching_service.people import assistants
+from coaching_service.people.account import CompanyResumed
+from coaching_service.people.assistants import ApplicationAllowed
 from coaching_service.people.changes import models as change_models
 from coaching_service.people.changes.models import Event
 from coaching_service.people.webhooks import models

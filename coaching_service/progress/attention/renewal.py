@@ -23,16 +23,15 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.jobs.worker import for_each_alone
-from coaching_service.people import notification_settings, notifications
-from coaching_service.people.account.service import CompanyResumed, FigureSettingsChanged
+from coaching_service.people import notification_settings, notifications, team
+from coaching_service.people.account import CompanyResumed, FigureSettingsChanged
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.attention_events import RENEWAL
 from coaching_service.people.customers.models import Customer, FigureLane, Reason, ReasonType
 from coaching_service.people.notification_settings import NotificationSettings
 from coaching_service.people.notifications import DueNotification, Message, Notification
-from coaching_service.people.team import service as team
-from coaching_service.people.team.service import CoachNotificationsChanged
+from coaching_service.people.team import CoachNotificationsChanged
 from coaching_service.progress.attention import service as attention
 
 # --- The digest of a coach: which clients need attention, at a local hour of weekdays, nothing if none does -----------

@@ -23,8 +23,8 @@ from coaching_service.core.errors import Conflict
 from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import CursorPage
-from coaching_service.people.account import service as account
-from coaching_service.people.account.service import AttentionSettings
+from coaching_service.people import account
+from coaching_service.people.account import AttentionSettings
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.absences import NO_ABSENCES, Absences
 from coaching_service.people.availability.models import Availability
@@ -32,13 +32,11 @@ from coaching_service.people.customers import attention_events, derived_figures
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.attention_events import RENEWAL, WEIGHTS
-from coaching_service.progress import reminders
+from coaching_service.progress import form_requests, form_responses, reminders
 from coaching_service.progress.attention import models as attention_models
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.compliance.models import ClientFigures, DayCompliance
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.progress.form_requests import service as form_requests
-from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.notes import service as notes
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.progress.reminders import ClientDay

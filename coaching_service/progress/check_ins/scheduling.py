@@ -12,8 +12,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.jobs.worker import for_each_alone
 from coaching_service.core.metrics import read_backlog
-from coaching_service.people.account.service import CompanyResumed
-from coaching_service.people.team import service as team
+from coaching_service.people import team
+from coaching_service.people.account import CompanyResumed
 from coaching_service.progress.check_ins import service
 from coaching_service.progress.check_ins.service import DueCheckIn
 

@@ -14,7 +14,7 @@ from coaching_service.progress.compliance.models import (
     Compliance,
     ComplianceListQuery,
 )
-from coaching_service.progress.form_responses.service import OPEN_RANGE, OpenRange
+from coaching_service.progress.form_responses import OPEN_RANGE, OpenRange
 
 routes = Routes("/coach/customers/{customerId}/compliance", tag="Compliance")
 company_routes = Routes("/coach/compliance", tag="Compliance")

@@ -19,8 +19,8 @@ from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job
 from coaching_service.core.media import IMAGE_TYPES, PDF, VIDEO_TYPES
 from coaching_service.people import files as stored_files
+from coaching_service.people import team
 from coaching_service.people.customers import service as customers
-from coaching_service.people.team import service as team
 from coaching_service.progress.conversation import store
 from coaching_service.progress.conversation.models import AttachedFile, AttachmentKind, MessageAttachment
 

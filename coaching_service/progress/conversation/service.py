@@ -24,7 +24,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomersDeleted
 from coaching_service.progress.conversation import _delivery, attachments, store, waiting
 from coaching_service.progress.conversation import models as conversation_models
-from coaching_service.training.visibility import service as visibility
+from coaching_service.training import visibility
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.service import ClientCalendar, block_not_found
 from coaching_service.training.workouts.items import service as items
@@ -338,7 +338,7 @@ async def _resolve_about(
         return None
     block = await workouts.get(ctx, ClientCalendar(customer_id), about["wblockId"])
     date = str(block["date"])
-    if not (await visibility.get_visibility(ctx, customer_id, date, date)).allows(day=date):
+    if not (await visibility.find_visibility(ctx, customer_id, date, date)).allows(day=date):
         raise block_not_found()
     if (item_id := about.get("witemId")) is not None:
         items.find_index(block["items"], item_id)

@@ -26,10 +26,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.mail import subject_with
 from coaching_service.core.jobs.queue import Job, RunAgain
-from coaching_service.people import api_keys, jobs, notifications
-from coaching_service.people.account import service as account
+from coaching_service.people import account, api_keys, jobs, notifications, team
 from coaching_service.people.customers import service as customers
-from coaching_service.people.team import service as team
 from coaching_service.progress.conversation import _delivery, attachments, store
 from coaching_service.progress.conversation import models as conversation_models
 from coaching_service.progress.conversation.store import MESSAGE_ORDER, waiting_messages

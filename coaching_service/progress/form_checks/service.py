@@ -29,13 +29,12 @@ from coaching_service.people import files as stored_files
 from coaching_service.people import notifications
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
+from coaching_service.progress import form_responses
 from coaching_service.progress.conversation import waiting
 from coaching_service.progress.conversation.models import Side
 from coaching_service.progress.form_checks import models as media_models
-from coaching_service.progress.form_responses import service as form_responses
-from coaching_service.training import set_media
+from coaching_service.training import set_media, visibility
 from coaching_service.training.set_media import StoredComment, StoredMedia
-from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.blocks.service import ClientCalendar, block_not_found
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import ExerciseItem, WorkItem
@@ -211,7 +210,7 @@ async def _get_item(ctx: Context, customer_id: ObjectId, block_id: ObjectId, ite
 
 
 async def _may_see_day(ctx: Context, customer_id: ObjectId, day: str) -> bool:
-    return (await visibility.get_visibility(ctx, customer_id, day, day)).allows(day=day)
+    return (await visibility.find_visibility(ctx, customer_id, day, day)).allows(day=day)
 
 
 # --- of all clients --------------------------------------------------------------------------------------------------

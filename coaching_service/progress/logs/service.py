@@ -33,14 +33,14 @@ from coaching_service.people.activity.service import WorkoutEventData
 from coaching_service.people.changes import service as changes
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.form_responses import service as form_responses
+from coaching_service.progress import form_responses
 from coaching_service.progress.logs import _client_sets, _client_texts
 from coaching_service.progress.logs.own_changes import LogFields, LogUpsert, merge_change, stored_log
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.notes import service as notes
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.progress.personal_records.models import PersonalRecord
-from coaching_service.training.visibility import service as visibility
+from coaching_service.training import visibility
 from coaching_service.training.workout_text.writing import name_of
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import models as block_models
@@ -152,7 +152,7 @@ async def _was_removed(ctx: Context, customer_id: ObjectId, block_id: ObjectId, 
     if removed is None:
         return False
     day = str(date or removed.get("date"))
-    return (await visibility.get_visibility(ctx, customer_id, day, day)).allows(day=day)
+    return (await visibility.find_visibility(ctx, customer_id, day, day)).allows(day=day)
 
 
 @on_worker_thread
@@ -382,7 +382,7 @@ async def get_client_texts(ctx: Context, customer_id: ObjectId, block_id: Object
 
 async def list_own_blocks(ctx: Context, start_date: str, end_date: str) -> list[block_models.Block]:
     """Return the blocks of the caller, a client, between two dates on the days that are visible to them."""
-    visible = await visibility.get_visibility(ctx, ctx.caller.id, start_date, end_date)
+    visible = await visibility.find_visibility(ctx, ctx.caller.id, start_date, end_date)
     blocks = await workouts.list_blocks(ctx, ClientCalendar(ctx.caller.id), start_date, end_date)
     return [block for block in blocks if visible.allows(day=block["date"])]
 
@@ -391,7 +391,7 @@ async def get_own_block(ctx: Context, block_id: ObjectId) -> block_models.Block:
     """Return a block of the caller, a client. Raises NotFound, also if its day is hidden from the client."""
     block = await workouts.get(ctx, ClientCalendar(ctx.caller.id), block_id)
     date = str(block["date"])
-    if not (await visibility.get_visibility(ctx, ctx.caller.id, date, date)).allows(day=date):
+    if not (await visibility.find_visibility(ctx, ctx.caller.id, date, date)).allows(day=date):
         raise block_not_found()
     return block
 
@@ -400,7 +400,7 @@ async def _require_shown_day(ctx: Context, customer_id: ObjectId, date: str | No
     """Raise NotFound if the caller is a client, and the day of the block is hidden."""
     if ctx.caller.is_coach:
         return
-    if not (await visibility.get_visibility(ctx, customer_id, str(date), str(date))).allows(day=str(date)):
+    if not (await visibility.find_visibility(ctx, customer_id, str(date), str(date))).allows(day=str(date)):
         raise block_not_found()
 
 
@@ -418,7 +418,7 @@ async def read_own_workout(ctx: Context, block_id: ObjectId) -> block_models.Blo
     client_id = ctx.caller.id
     visible, block = await gather_reads(
         ctx,
-        visibility.get_visibility(ctx, client_id),
+        visibility.find_visibility(ctx, client_id),
         workouts.get(ctx, ClientCalendar(client_id), block_id),
     )
     if not visible.allows(day=block["date"]):

@@ -17,8 +17,7 @@ from coaching_service.people.activity.models import ESTIMATED_ONE_REP_MAX, HEAVI
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.personal_records.models import StoredRecord
 from coaching_service.progress.personal_records.store import records
-from coaching_service.training import body_weights
-from coaching_service.training.training_maxes import service as training_maxes
+from coaching_service.training import body_weights, training_maxes
 from coaching_service.training.workouts.sets import estimate_one_rep_max
 
 

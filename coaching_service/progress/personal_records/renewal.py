@@ -12,8 +12,8 @@ from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.jobs.worker import for_each_alone
 from coaching_service.library.exercises import shared
 from coaching_service.library.exercises.models import LoadTypeChanged
+from coaching_service.people import team
 from coaching_service.people.customers import service as customers
-from coaching_service.people.team import service as team
 from coaching_service.progress.metrics import service as body_weights
 from coaching_service.progress.personal_records import _estimates, service
 from coaching_service.training.body_weights import BodyWeightsChanged

@@ -13,8 +13,8 @@ from coaching_service.core.errors import Conflict, invalid_field, require_found
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
-from coaching_service.people.account import service as account
-from coaching_service.people.account.service import Conversion, LoadCount
+from coaching_service.people import account
+from coaching_service.people.account import Conversion, LoadCount
 from coaching_service.people.activity import service as activity
 from coaching_service.people.activity.models import ESTIMATED_ONE_REP_MAX, FASTEST, MOST_REPS, RecordType
 from coaching_service.people.activity.service import RecordEventData
@@ -22,7 +22,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.progress.personal_records import _estimates, store
 from coaching_service.progress.personal_records import models as personal_record_models
 from coaching_service.progress.personal_records.store import IS_LOAD, records
-from coaching_service.training.visibility import service as visibility
+from coaching_service.training import visibility
 from coaching_service.training.workouts import sets
 from coaching_service.training.workouts.blocks.models import CompletedWorkChanged
 from coaching_service.training.workouts.items.models import DatedItem
@@ -41,7 +41,7 @@ async def list_records(ctx: Context, customer_id: ObjectId) -> list[personal_rec
     _, visible, stored = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
-        visibility.get_visibility(ctx, customer_id),
+        visibility.find_visibility(ctx, customer_id),
         records.find(ctx, {"customerId": customer_id}, sort=("exerciseId", "type", "-date", "_id")),
     )
     shown = [each for each in stored if each["source"] != "log" or visible.allows(day=each["date"])]

@@ -21,7 +21,7 @@ from coaching_service.core.mcp import results as mcp_results
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import ASSISTANCE
-from coaching_service.people.account.service import convert_stored_load
+from coaching_service.people.account import convert_stored_load
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import NamedCustomer
@@ -48,7 +48,6 @@ from coaching_service.training.workout_text.argument_checks import check_names
 from coaching_service.training.workout_text.finding import describe_readings, resolve_exercises
 from coaching_service.training.workout_text.tools import identify_workouts
 from coaching_service.training.workouts.blocks import batches
-from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.service import ClientCalendar
 from coaching_service.training.workouts.items.service import is_recorded
@@ -441,7 +440,7 @@ def _count_changed(
 async def _name_planned(ctx: Context, customer_id: ObjectId, first: str, last: str | None) -> str:
     """Return a sentence about the exercises that days have, with nothing done, and a space before it."""
     calendar = ClientCalendar(customer_id)
-    blocks = await block_batches.read_between(ctx, calendar, first, last or _LAST_DATE, service.MAX_BLOCKS)
+    blocks = await batches.read_between(ctx, calendar, first, last or _LAST_DATE, service.MAX_BLOCKS)
     open_items = [item for block in blocks for item in block["items"] if not is_recorded(item)]
     ids = list(dict.fromkeys(each for item in open_items for each in planned_exercise_ids(item)))
     names = await exercises.get_names(ctx, ids)

@@ -12,7 +12,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import LOAD
-from coaching_service.people.account.service import convert_entered_load, convert_stored_load
+from coaching_service.people.account import convert_entered_load, convert_stored_load
 from coaching_service.training.schedule import models as schedule_models
 from coaching_service.training.workouts import sets as workout_sets
 from coaching_service.training.workouts.items.models import ItemChange, ItemInput, WorkItem

@@ -30,7 +30,6 @@ from coaching_service.training.workout_text.finding import read_texts
 from coaching_service.training.workout_text.lines import Problem, Problems, error_in_line, require_name
 from coaching_service.training.workout_text.tool_schemas import BlockArguments, workout_text
 from coaching_service.training.workouts.blocks import batches
-from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks.batches import Batch
 from coaching_service.training.workouts.items.service import resolve_items
@@ -122,7 +121,7 @@ async def save_program(
         today = await customers.resolve_today(ctx, customer_id)
         if description is not None:
             await programs.update(ctx, program["_id"], {"description": description})
-        blocks = await block_batches.read_days(ctx, ProgramPlan(program["_id"]), {"$gte": 1})
+        blocks = await batches.read_days(ctx, ProgramPlan(program["_id"]), {"$gte": 1})
         named = join_some([f"day {block['day']} {typed(block['name'])}" for block in blocks], _MAX_LISTED)
         return Written(
             f"Created the program {typed(program['name'])} from {name_period(start_date, end_date, today)}, "
@@ -181,10 +180,10 @@ async def _replace_days(ctx: Context, owner: ProgramPlan, days: Sequence[_Day]) 
         {**block_models.plan_of(day, resolved), "day": day["day"]}
         for day, resolved in zip(days, await resolve_items(ctx, items), strict=True)
     ]
-    existing = await block_batches.read_days(ctx, owner, {"$in": sorted({day["day"] for day in days})})
+    existing = await batches.read_days(ctx, owner, {"$in": sorted({day["day"] for day in days})})
     removed = [block["_id"] for block in existing]
     if plans:
-        await block_batches.write(ctx, owner, Batch(created=plans, removed=removed), existing)
+        await batches.write(ctx, owner, Batch(created=plans, removed=removed), existing)
     return _Replaced(len(plans), existing, read.remarks)
 
 

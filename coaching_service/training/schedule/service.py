@@ -20,7 +20,6 @@ from coaching_service.core.dates import name_days
 from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import typed
-from coaching_service.library.exercises import service
 from coaching_service.library.exercises import service as exercises
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import LAST_DAY, Program
@@ -319,7 +318,7 @@ def require_another(exercise_id: ObjectId, with_exercise_id: ObjectId) -> None:
 
 async def choose_load(ctx: Context, exercise_id: ObjectId, with_exercise_id: ObjectId) -> schedule_models.ReplacedLoad:
     """Return what becomes of loads by default: kept only if both exercises have the same movement and equipment."""
-    kinds = {await service.find_movement(ctx, each) for each in (exercise_id, with_exercise_id)}
+    kinds = {await exercises.find_movement(ctx, each) for each in (exercise_id, with_exercise_id)}
     return "keep" if len(kinds) == 1 and None not in kinds else "clear"
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from coaching_service.core.text import without_separators
-from coaching_service.people.account.service import convert_load
+from coaching_service.people.account import convert_load
 from coaching_service.training.workouts import sets
 
 _SPACE = re.compile(r"\s*")

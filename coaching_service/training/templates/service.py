@@ -22,7 +22,7 @@ from coaching_service.core.errors import Conflict, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
 from coaching_service.core.validation import CalendarDate, ListOf, StringList, Text
-from coaching_service.people.account.service import Conversion, LoadCount
+from coaching_service.people.account import Conversion, LoadCount
 from coaching_service.training.schedule.models import OnConflict, on_conflict
 from coaching_service.training.schedule.service import find_conflicts, resolve_conflicts
 from coaching_service.training.workouts.blocks import batches as block_batches

@@ -10,10 +10,10 @@ from coaching_service.core.mcp.results import RaisedLoad, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Number, Text
 from coaching_service.library.exercises import service as exercises
-from coaching_service.people.account.service import convert_entered_load, convert_stored_load
+from coaching_service.people.account import convert_entered_load, convert_stored_load
 from coaching_service.people.customers import service as customers
-from coaching_service.training.training_maxes import service
-from coaching_service.training.training_maxes.service import ReferenceLoads, load_of
+from coaching_service.training import training_maxes
+from coaching_service.training.training_maxes import ReferenceLoads, load_of
 from coaching_service.training.workout_text.argument_checks import check_names
 from coaching_service.training.workout_text.finding import describe_readings, resolve_exercises
 from coaching_service.training.workouts.items.service import load_percent_bases
@@ -46,12 +46,12 @@ async def set_training_max(ctx: Context, customer_id: ObjectId, exercise: str, v
     refer to the estimated 1RM."""
     [exercise_id] = await resolve_exercises(ctx, {"exercise": exercise}, customer_id)
     unit, stored_unit = ctx.caller.load_unit, ctx.caller.company.load_unit
-    before = (await service.load_reference_loads(ctx, customer_id, [exercise_id])).get(exercise_id)
+    before = (await training_maxes.load_reference_loads(ctx, customer_id, [exercise_id])).get(exercise_id)
     base = (await load_percent_bases(ctx, customer_id, [exercise_id])).get(exercise_id)
     stored = convert_entered_load(value, unit, stored_unit)
     is_set = before is not None and before["trainingMax"] == stored
     if not is_set:
-        await service.set_training_max(ctx, customer_id, exercise_id, stored)
+        await training_maxes.set_by_coach(ctx, customer_id, exercise_id, stored)
     customer = await customers.get_visible_reference(ctx, customer_id)
     name = (await exercises.get_names(ctx, [exercise_id]))[exercise_id]["name"]
     raised = [] if base is None else [RaisedLoad(customer_id, exercise_id, base.load_of(100), stored, unit="maximum")]

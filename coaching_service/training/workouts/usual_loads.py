@@ -13,8 +13,8 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import typed
 from coaching_service.library.exercises import service as exercises
-from coaching_service.people.account.service import convert_stored_load
-from coaching_service.training.training_maxes import service as training_maxes
+from coaching_service.people.account import convert_stored_load
+from coaching_service.training import training_maxes
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.items.service import PercentBase, load_percent_bases
 from coaching_service.training.workouts.items.totals import planned_sets

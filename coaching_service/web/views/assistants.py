@@ -30,10 +30,9 @@ from coaching_service.core.validation import Choice, Identifier, ListOf, Text
 from coaching_service.integrations.proposals import service
 from coaching_service.integrations.proposals.models import Proposal, ProposedChange, Rejection, Status
 from coaching_service.oauth import clients, endpoints
-from coaching_service.people.assistants import service as assistants
-from coaching_service.people.assistants.service import Grant, Scope
+from coaching_service.people import assistants, team
+from coaching_service.people.assistants import Grant, Scope
 from coaching_service.people.changes.service import name_kind
-from coaching_service.people.team import service as team
 from coaching_service.web import pages as web_pages
 from coaching_service.web.browser_sessions import local_path
 from coaching_service.web.formatting import quantity
@@ -48,7 +47,7 @@ _SCOPE_NAMES: dict[Scope, str] = {"read": "Read", "change": "Change", "outreach"
 @_assistants.get("", access=session_only(), template="settings/assistants.html")
 async def assistants_page(ctx: Context) -> dict[str, Any]:
     """The assistants that the coach connected; for the owner, all of the company."""
-    connected, coaches = await gather_reads(ctx, assistants.list_assistants(ctx), team.list_coaches(ctx))
+    connected, coaches = await gather_reads(ctx, assistants.list_tool_grants(ctx), team.list_coaches(ctx))
     return {
         "assistants": connected,
         "coach_names": {coach["_id"]: coach["name"] for coach in coaches},
@@ -81,7 +80,7 @@ async def disconnect_assistant(ctx: Context, assistant_id: ObjectId) -> web_page
 
 
 async def _get_assistant(ctx: Context, assistant_id: ObjectId) -> Grant:
-    return errors.require_by_id(await assistants.list_assistants(ctx), assistant_id, "assistant")
+    return errors.require_by_id(await assistants.list_tool_grants(ctx), assistant_id, "assistant")
 
 
 # --- Applications over REST: those a coach has allowed, and those the owner has registered ----------------------------
@@ -119,7 +118,7 @@ class _NewApplication(TypedDict):
 @_applications.get("", access=session_only(), template="settings/applications.html")
 async def applications_page(ctx: Context) -> dict[str, Any]:
     """The applications that the coach has allowed, of all coaches for the owner, and those the owner has registered."""
-    allowed, coaches = await gather_reads(ctx, assistants.list_applications(ctx), team.list_coaches(ctx))
+    allowed, coaches = await gather_reads(ctx, assistants.list_rest_grants(ctx), team.list_coaches(ctx))
     return {
         "allowed": allowed,
         "registered": await clients.list_registered(ctx) if ctx.caller.role == "OWNER" else [],
@@ -168,9 +167,9 @@ async def delete_application(ctx: Context, application_id: ObjectId) -> web_page
 @_applications.confirm("/allowed/{grantId}/revoke", access=session_only(), template="settings/revoke_application.html")
 async def revoke_application(ctx: Context, grant_id: ObjectId) -> web_pages.ConfirmedAction:
     """Revoke what an application was allowed: its next request is rejected."""
-    allowed = errors.require_by_id(await assistants.list_applications(ctx), grant_id, "application")
+    allowed = errors.require_by_id(await assistants.list_rest_grants(ctx), grant_id, "application")
     done = web_pages.Redirect(_applications.prefix, f"Access of {allowed['clientName']} revoked.")
-    revoke = partial(assistants.revoke_application, ctx, grant_id)
+    revoke = partial(assistants.revoke_rest_grant, ctx, grant_id)
     return web_pages.ConfirmedAction({"application": allowed}, revoke, done)
 
 

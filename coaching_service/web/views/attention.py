@@ -17,29 +17,27 @@ from coaching_service.core.fields import Default, take
 from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, ListOf
+from coaching_service.people import team
 from coaching_service.people.activity import service as activity
-from coaching_service.people.customers import derived_figures, service
+from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.attention_events import WEIGHTS
-from coaching_service.people.team import service as team
-from coaching_service.people.team.service import Coach
+from coaching_service.people.team import Coach
+from coaching_service.progress import form_requests, form_responses
 from coaching_service.progress.attention import service as attention
 from coaching_service.progress.attention.models import AttentionEntry
 from coaching_service.progress.attention.service import DATED_BY_NEWEST, ENDING_DAYS, MISSED_DAYS, RECORD_DAYS
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import Message, MessageText
 from coaching_service.progress.form_checks import service as form_checks
-from coaching_service.progress.form_requests import service as form_requests
-from coaching_service.progress.form_requests.service import FormRequest
-from coaching_service.progress.form_responses import service as form_responses
-from coaching_service.progress.form_responses.service import ReceivedResponse
+from coaching_service.progress.form_requests import FormRequest
+from coaching_service.progress.form_responses import ReceivedResponse
 from coaching_service.progress.notes import service as notes
 from coaching_service.progress.notes.service import Note
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.training.workouts.reports import blocks
-from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.training.workouts.reports.blocks import CalendarBlock
 from coaching_service.web import pages as web_pages
 from coaching_service.web.formatting import format_date, quantity
@@ -394,7 +392,7 @@ def _is_filtered(query: _AttentionFilter) -> bool:
 
 
 async def _has_clients(ctx: Context) -> bool:
-    return (await service.list_customers(ctx, archived=False, page=1, size=1))["totalDocs"] > 0
+    return (await customers.list_customers(ctx, archived=False, page=1, size=1))["totalDocs"] > 0
 
 
 @pages.get("/{customerId}", access=coach(CUSTOMERS.VIEW), template="attention.html")
@@ -517,7 +515,7 @@ async def list_done_sessions(ctx: Context) -> list[DoneSession]:
     """
     since = now() - timedelta(days=_DAYS)
     part = await activity.list_company_events(ctx, limit=_EVENTS, since=since, types=["workout_completed"])
-    trained = await queries.find_trained_ids(ctx, {event["data"]["wblockId"] for event in part["docs"]})
+    trained = await blocks.find_trained_ids(ctx, {event["data"]["wblockId"] for event in part["docs"]})
     sessions: dict[ObjectId, DoneSession] = {}
     for event in part["docs"]:
         block_id, client = event["data"]["wblockId"], event["customer"]

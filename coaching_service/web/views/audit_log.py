@@ -14,10 +14,9 @@ from coaching_service.core.fields import Default
 from coaching_service.core.http.responses import Download
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import SearchedDate
-from coaching_service.people import audit_log, own_profile
+from coaching_service.people import audit_log, own_profile, team
 from coaching_service.people.customers import service as customers
 from coaching_service.people.sessions import service as sessions
-from coaching_service.people.team import service as team
 from coaching_service.web.formatting import describe_device
 from coaching_service.web.pages import Pages, Redirect, list_url
 

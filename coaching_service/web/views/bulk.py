@@ -21,13 +21,12 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import Period
 from coaching_service.library import metric_sets
 from coaching_service.library.exercises import service as exercises
-from coaching_service.lifecycle.customer_bulk import service
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.lifecycle.customer_bulk.service import Selection
+from coaching_service.people import team
 from coaching_service.people.customers import bulk as customers_by_id
 from coaching_service.people.customers import models
 from coaching_service.people.customers import service as listing
-from coaching_service.people.team import service as team
 from coaching_service.progress.conversation.models import MessageField
 from coaching_service.training.programs import service as programs
 from coaching_service.training.schedule import service as schedule
@@ -258,7 +257,7 @@ class ClientPreview(TypedDict):
 async def _list_ids(ctx: Context, query: _Query) -> list[ObjectId]:
     """Return the selected clients. Raises NotFound for the program."""
     if query["plannedExerciseId"] is not None:
-        return await service.list_planned_for(ctx, query["plannedExerciseId"])
+        return await customer_bulk.list_planned_for(ctx, query["plannedExerciseId"])
     if query["assignedProgramId"] is not None:
         return await customer_bulk.list_selected(
             ctx, {"assignedProgramId": query["assignedProgramId"], "dryRun": False}
@@ -310,7 +309,7 @@ async def _render_preview(
     ctx: Context,
     operation: Operation,
     ids: list[ObjectId],
-    result: service.Preview,
+    result: customer_bulk.Preview,
     done: str,
     *,
     asks: bool,
@@ -404,7 +403,7 @@ def _operation(
         async def preview(ctx: Context, query: _Query, form: ConfirmedClients) -> web_pages.Render:
             ids = (await _list_ids(ctx, query))[:_MAX_PREVIEWED]
             fields = await read(ctx, form)
-            result = await service.preview(ctx, ids, operation, fields)
+            result = await customer_bulk.preview(ctx, ids, operation, fields)
             notes = await _describe_replacement(ctx, fields, form) if operation == "replace-exercise" else []
             asks = _is_large(form)
             return await _render_preview(ctx, operation, ids, result, done, asks=asks, notes=notes)

@@ -20,12 +20,12 @@ from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.list_selection import page_document, skip_of
 from coaching_service.library import forms, metric_sets
 from coaching_service.library.forms import QuestionType
+from coaching_service.progress import form_responses
 from coaching_service.progress.check_ins import service as check_ins
 from coaching_service.progress.check_ins.service import NewCheckIn, Recurrence
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.form_checks import service as form_checks
-from coaching_service.progress.form_responses import service as form_responses
-from coaching_service.progress.form_responses.service import FormResponse
+from coaching_service.progress.form_responses import FormResponse
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.schemas import TaskItemLog
 from coaching_service.training.workouts.blocks.models import Block

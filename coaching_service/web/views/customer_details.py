@@ -25,17 +25,14 @@ from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES, PDF
 from coaching_service.integrations import calendar_feed
-from coaching_service.people import audit_log
+from coaching_service.people import audit_log, customer_access, team
 from coaching_service.people.activity import service as activity
 from coaching_service.people.activity.models import ActivityEvent
-from coaching_service.people.customer_access import service as customer_access
-from coaching_service.people.customers import retention, service
+from coaching_service.people.customers import retention
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerChange, WrittenDetails
 from coaching_service.people.sessions import web_sessions
-from coaching_service.people.team import service as team
-from coaching_service.progress import nutrition_plans, progress_photos
-from coaching_service.progress.customer_profile import tools as customer_profile
+from coaching_service.progress import customer_profile, nutrition_plans, progress_photos
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.models import MetricHistoryEntry
 from coaching_service.progress.notes import service as notes
@@ -217,7 +214,7 @@ async def details_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
         ctx,
         load_header(ctx, customer_id),
         customer_profile.get(ctx, customer_id),
-        service.list_groups(ctx),
+        customers.list_groups(ctx),
         team.list_coaches(ctx),
         web_sessions.find_last_use(ctx, customer_id),
         audit_log.list_access(ctx, customer_id),
@@ -399,7 +396,7 @@ async def delete_plan(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) ->
 )
 async def set_profile_photo(ctx: Context, customer_id: ObjectId, file: StoredFile) -> Redirect:
     """Set or replace the client's profile photo."""
-    await service.set_profile_photo(ctx, customer_id, file)
+    await customers.set_profile_photo(ctx, customer_id, file)
     return Redirect(customer_path(customer_id, "/details"), "Photo saved.")
 
 

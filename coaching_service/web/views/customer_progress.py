@@ -22,21 +22,18 @@ from coaching_service.library import metric_sets
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.metric_sets import Metric, MetricSet
 from coaching_service.people.activity import models as activity_models
-from coaching_service.progress import progress_photos, volume
+from coaching_service.progress import exercise_history, progress_photos, volume, workload
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.compliance.models import Compliance
-from coaching_service.progress.exercise_history import service
-from coaching_service.progress.exercise_history import service as exercise_history
-from coaching_service.progress.exercise_history.service import SESSION, ProgressPoint, read_progress
+from coaching_service.progress.exercise_history import SESSION, ProgressPoint, read_progress
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.models import MetricHistoryEntry, MetricsSetReference, NewMetricEntry
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.progress.volume import MuscleGroupVolume, MuscleVolume
-from coaching_service.progress.workload import service as workload
-from coaching_service.progress.workload.service import Workload, WorkloadPeriod
-from coaching_service.training.training_maxes import service as training_maxes
-from coaching_service.training.training_maxes.service import TrainingMax
+from coaching_service.progress.workload import Workload, WorkloadPeriod
+from coaching_service.training import training_maxes
+from coaching_service.training.training_maxes import TrainingMax
 from coaching_service.training.workouts.reports import blocks
 from coaching_service.training.workouts.reports.blocks import CalendarDay
 from coaching_service.training.workouts.reports.models import LiftResult
@@ -221,7 +218,7 @@ async def records_page(ctx: Context, customer_id: ObjectId, query: _RecordsQuery
         ctx,
         load_header(ctx, customer_id),
         personal_records.list_records(ctx, customer_id),
-        training_maxes.list_training_maxes(ctx, customer_id),
+        training_maxes.list_all(ctx, customer_id),
     )
     names = await _load_names(ctx, records, maxes, query["exerciseId"])
     named: list[_NamedMax] = [
@@ -232,7 +229,7 @@ async def records_page(ctx: Context, customer_id: ObjectId, query: _RecordsQuery
     first = skip_of(query["page"], _LIFTS_PER_PAGE)
     shown = matching[first : first + _LIFTS_PER_PAGE]
     today = ctx.caller.today(customer["timezone"])
-    results = await service.list_results(
+    results = await exercise_history.list_results(
         ctx, customer_id, [lift[0]["exerciseId"] for lift in shown], str(today - _TREND), str(today)
     )
     lifts = [_describe_lift(lift, results[lift[0]["exerciseId"]], ctx.caller.company.load_unit) for lift in shown]
@@ -300,7 +297,7 @@ async def _load_names(
 @pages.post("/records", access=coach(CUSTOMERS.EDIT), on=records_page)
 async def set_training_max(ctx: Context, customer_id: ObjectId, form: _TrainingMaxForm) -> web_pages.Redirect:
     """Set or remove the training maximum of an exercise."""
-    await training_maxes.set_training_max(ctx, customer_id, form["exerciseId"], form["value"])
+    await training_maxes.set_by_coach(ctx, customer_id, form["exerciseId"], form["value"])
     return web_pages.Redirect(customer_path(customer_id, "/records"), "Changes saved.")
 
 
@@ -387,13 +384,13 @@ async def progress_page(ctx: Context, customer_id: ObjectId, query: PeriodQuery)
     sunday = monday + timedelta(days=7 * weeks - 1)
     load, muscles, completed_days, outline, assigned_sets, all_sets, lifts, photos, weights = await gather_reads(
         ctx,
-        workload.get_workload(ctx, customer_id, *period, "week"),
+        workload.read(ctx, customer_id, *period, "week"),
         volume.get_volume(ctx, customer_id, *period),
         compliance.get_compliance(ctx, customer_id, str(monday), str(sunday)),
         blocks.list_days(ctx, customer_id, monday, sunday, today=today),
         _load_assigned_sets(ctx, customer_id, (str(first_day(today, weeks)), str(today))),
         _load_metric_sets(ctx),
-        exercise_history.list_done_exercises(ctx, customer_id, page=1, size=_MAX_LIFTS),
+        exercise_history.list_done(ctx, customer_id, page=1, size=_MAX_LIFTS),
         progress_photos.list_photos(ctx, customer_id, page=1, size=_MAX_PHOTO_DATES),
         load_weights(ctx, customer_id),
     )

@@ -18,9 +18,9 @@ from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.list_selection import Page
 from coaching_service.core.validation import CalendarDate, Choice, Text
+from coaching_service.people import team
 from coaching_service.people.customers import batch, retention, service
 from coaching_service.people.customers import models as customer_models
-from coaching_service.people.team import service as team
 from coaching_service.progress.check_ins import service as check_ins
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.conversation import service as conversation

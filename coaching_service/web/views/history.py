@@ -22,9 +22,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.integrations import background_jobs
 from coaching_service.integrations.change_descriptions import describe_documents
 from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
-from coaching_service.people import api_keys, jobs
-from coaching_service.people.assistants import service as assistants
-from coaching_service.people.changes import service
+from coaching_service.people import api_keys, assistants, jobs
 from coaching_service.people.changes import service as changes
 from coaching_service.people.changes.models import PLACES, ChangeDetails, ChangeSummary, UndoResult
 from coaching_service.people.customers import bulk as customers_by_id
@@ -322,7 +320,7 @@ async def cancel_bulk_job(ctx: Context, bulk_job_id: ObjectId) -> web_pages.Redi
 async def undo_bulk_job(ctx: Context, bulk_job_id: ObjectId, form: web_pages.ReturnTo) -> web_pages.Redirect:
     """Undo what a job has changed."""
     job = await jobs.get_complete(ctx, bulk_job_id, batch=True)
-    result = await service.undo_or_begin_job(ctx, job["batchId"] if job["result"] else bulk_job_id)
+    result = await changes.undo_or_begin_job(ctx, job["batchId"] if job["result"] else bulk_job_id)
     return redirect_after_undo(result, local_path(form["next"], f"{_PATH}/{bulk_job_id}"))
 
 
@@ -421,17 +419,17 @@ async def _undo(
 ) -> web_pages.Redirect:
     """Undo a change. Raises Conflict with the reason in words if it cannot be undone."""
     location = local_path(form["next"], history_path)
-    if customer_id is None and await service.is_batch(ctx, change_id):  # the notice of an operation on several clients
-        return redirect_after_undo(await service.undo_or_begin_job(ctx, change_id), location)
+    if customer_id is None and await changes.is_batch(ctx, change_id):  # the notice of an operation on several clients
+        return redirect_after_undo(await changes.undo_or_begin_job(ctx, change_id), location)
     change = await changes.find_visible(ctx, change_id)
     if customer_id not in (None, change["customerId"]):
         raise NotFound("change")
     if form["all"] and "batchId" in change:
-        return redirect_after_undo(await service.undo_or_begin_job(ctx, change["batchId"]), location)
+        return redirect_after_undo(await changes.undo_or_begin_job(ctx, change["batchId"]), location)
     if change["undoneBy"] is not None:
         return web_pages.Redirect(location, _UNDONE_ALREADY)
     try:
-        await service.undo_change(ctx, change_id)
+        await changes.undo_change(ctx, change_id)
     except Conflict as error:
         raise Conflict(_REASONS.get(error.code or "", str(error)), code=error.code) from None
     return web_pages.Redirect(location, "Undone. Undo again to redo.")
@@ -457,7 +455,7 @@ async def _read_change(ctx: Context, change_id: ObjectId) -> dict[str, Any]:
     return {
         "change": described,
         "documents": await describe_documents(ctx, change["documents"], await _load_present(ctx, change)),
-        "is_undoable": await service.is_undoable(ctx, change_id),
+        "is_undoable": await changes.is_undoable(ctx, change_id),
     }
 
 
@@ -474,7 +472,7 @@ async def _load_credential_names(ctx: Context, listed: Sequence[ChangeSummary]) 
         ctx,
         changes.get_credentials(ctx, [change["_id"] for change in listed]),
         api_keys.list_keys(ctx),
-        assistants.list_assistants(ctx),
+        assistants.list_tool_grants(ctx),
     )
     names = {key["_id"]: key["name"] for key in keys} | {each["_id"]: each["clientName"] for each in connected}
     return {change_id: names[credential] for change_id, credential in made_with.items() if credential in names}

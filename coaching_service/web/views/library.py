@@ -19,8 +19,6 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.library import forms, message_templates, metric_sets
 from coaching_service.library.exercises import models as exercise_models
-from coaching_service.library.exercises import service as customization
-from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises import service as listing
 from coaching_service.library.metric_sets import MetricSet, MetricSetDetails, NewMetric
 from coaching_service.lifecycle.customer_bulk import service
@@ -35,7 +33,7 @@ from coaching_service.web.views.workout.cards import ItemsText, add_text
 
 pages = web_pages.Pages("/app")
 
-_exercises = Records(pages, "/exercises", "exerciseId", "exercise", auth.EXERCISES, exercises.get, folder="library")
+_exercises = Records(pages, "/exercises", "exerciseId", "exercise", auth.EXERCISES, listing.get, folder="library")
 _PAGE_SIZE = 24
 _LOAD_TYPES = (
     (exercise_models.LOAD, "Weight: more is better"),
@@ -70,7 +68,7 @@ def _form_options() -> Document:
         "types": exercise_models.TYPES,
         "levels": exercise_models.LEVELS,
         "load_types": _LOAD_TYPES,
-        "muscles": exercises.list_muscle_groups(),
+        "muscles": listing.list_muscle_groups(),
     }
 
 
@@ -114,16 +112,16 @@ async def new_exercise_page(_: Context) -> dict[str, Any]:
 )
 async def create_exercise(ctx: Context, form: _Exercise, file: StoredFile | None) -> web_pages.Redirect:
     """Create an exercise of the company, with a picture or video if there is one."""
-    exercise = await exercises.create(ctx, cast("exercise_models.NewExercise", _to_input(form) | {"media": []}))
+    exercise = await listing.create(ctx, cast("exercise_models.NewExercise", _to_input(form) | {"media": []}))
     if file is not None:
-        await customization.add_media(ctx, exercise["_id"], file)
+        await listing.add_media(ctx, exercise["_id"], file)
     return web_pages.Redirect(_exercises.path(exercise["_id"]), f"{exercise['name']} added to your library.")
 
 
 @_exercises.each.get("", access=auth.coach(auth.EXERCISES.VIEW), template="library/exercise.html")
 async def exercise_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
     """One exercise."""
-    exercise = await exercises.get(ctx, exercise_id)
+    exercise = await listing.get(ctx, exercise_id)
     may_change = auth.CUSTOMERS.EDIT in ctx.caller.permissions
     planned_for = await service.list_planned_for(ctx, exercise_id) if may_change else []
     return {"exercise": exercise, "is_own": exercise["companyId"] is not None, "planned_count": len(planned_for)}
@@ -131,7 +129,7 @@ async def exercise_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
 
 async def _update_exercise(ctx: Context, exercise_id: ObjectId, form: _ExerciseChange) -> None:
     """Change an exercise of the company; workouts that contain it show the change."""
-    await exercises.update(ctx, exercise_id, cast("exercise_models.ExerciseChange", _to_input(form)))
+    await listing.update(ctx, exercise_id, cast("exercise_models.ExerciseChange", _to_input(form)))
 
 
 _exercises.change(_ExerciseChange, _update_exercise, on=_exercises.page(lambda _: _form_options(), path="/edit"))
@@ -140,7 +138,7 @@ _exercises.change(_ExerciseChange, _update_exercise, on=_exercises.page(lambda _
 @_exercises.each.post("/delete", access=auth.coach(auth.EXERCISES.DELETE), on=exercise_page, deletes=True)
 async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> web_pages.Redirect:
     """Delete an exercise of the company; workouts that contain it keep it."""
-    await exercises.delete(ctx, exercise_id)
+    await listing.delete(ctx, exercise_id)
     return web_pages.Redirect(_exercises.prefix, "Exercise deleted.")
 
 
@@ -152,21 +150,21 @@ async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> web_pages.Redi
 )
 async def add_media(ctx: Context, exercise_id: ObjectId, file: StoredFile) -> web_pages.Redirect:
     """Add a picture or video."""
-    await customization.add_media(ctx, exercise_id, file)
+    await listing.add_media(ctx, exercise_id, file)
     return web_pages.Redirect(_exercises.path(exercise_id), "File added.")
 
 
 @_exercises.each.post("/media/{mediaId}/delete", access=auth.coach(auth.EXERCISES.EDIT), on=exercise_page, deletes=True)
 async def delete_media(ctx: Context, exercise_id: ObjectId, media_id: ObjectId) -> web_pages.Redirect:
     """Delete a picture, video or link."""
-    await customization.remove_media(ctx, exercise_id, media_id)
+    await listing.remove_media(ctx, exercise_id, media_id)
     return web_pages.Redirect(_exercises.path(exercise_id), "Deleted.")
 
 
 @_exercises.each.get("/override", access=auth.coach(auth.EXERCISES.EDIT), template="library/exercise_override.html")
 async def override_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
     """The form for the company's own texts of a shared exercise."""
-    exercise, override = await customization.read_with_override(ctx, exercise_id)
+    exercise, override = await listing.read_with_override(ctx, exercise_id)
     return {"exercise": exercise, "override": override, "version": exercise["version"]}
 
 
@@ -175,14 +173,14 @@ async def save_override(
     ctx: Context, exercise_id: ObjectId, form: exercise_models.ExerciseOverride
 ) -> web_pages.Redirect:
     """Save the company's own texts of a shared exercise."""
-    await customization.set_override(ctx, exercise_id, form)
+    await listing.set_override(ctx, exercise_id, form)
     return web_pages.Redirect(_exercises.path(exercise_id), "Changes saved.")
 
 
 @_exercises.each.post("/override/delete", access=auth.coach(auth.EXERCISES.EDIT), on=override_page, deletes=True)
 async def delete_override(ctx: Context, exercise_id: ObjectId) -> web_pages.Redirect:
     """Remove all that the company has added to a shared exercise."""
-    await customization.remove_override(ctx, exercise_id)
+    await listing.remove_override(ctx, exercise_id)
     return web_pages.Redirect(_exercises.path(exercise_id), "Your changes are removed.")
 
 

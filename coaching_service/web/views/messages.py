@@ -27,13 +27,12 @@ from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.people.changes import service
 from coaching_service.people.customers import bulk as customers_by_id
 from coaching_service.people.customers import service as customers
+from coaching_service.progress import form_requests, form_responses
 from coaching_service.progress.conversation import attachments
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import Message, MessageText, NewCoachMessage, find_wrong_time
 from coaching_service.progress.form_checks import service as form_checks
-from coaching_service.progress.form_requests import service as form_requests
-from coaching_service.progress.form_requests.service import FormRequest
-from coaching_service.progress.form_responses import service as form_responses
+from coaching_service.progress.form_requests import FormRequest
 from coaching_service.web.pages import Pages, PartQuery, QueuedTask, Redirect, list_url
 from coaching_service.web.views.customer_layout import customer_path, load_header
 from coaching_service.web.views.history import start_operation

@@ -13,7 +13,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Integer, Number, Text, read_clock
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import Exercise
-from coaching_service.people.account.service import convert_entered_load
+from coaching_service.people.account import convert_entered_load
 from coaching_service.progress import own_calendar
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.blocks.models import Block

@@ -20,6 +20,7 @@ from coaching_service.core.fields import Default, take
 from coaching_service.core.http.routes import MultipartBody, ReceivedFile
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV, XLSX
+from coaching_service.integrations import program_sheets
 from coaching_service.integrations.history_files.plan_cells import PlanField
 from coaching_service.integrations.history_files.programs import (
     Corrections,
@@ -27,13 +28,11 @@ from coaching_service.integrations.history_files.programs import (
     read_program,
     write_table,
 )
-from coaching_service.integrations.program_sheets import service
-from coaching_service.integrations.program_sheets.models import ProgramImportOptions
-from coaching_service.integrations.program_sheets.service import ReadProgram
+from coaching_service.integrations.program_sheets import ProgramImportOptions, ReadProgram
 from coaching_service.library.exercises import service as exercises
-from coaching_service.library.imported_names.models import CREATE
+from coaching_service.library.imported_names import CREATE
 from coaching_service.lifecycle import program_sync
-from coaching_service.people.account.service import LoadUnit
+from coaching_service.people.account import LoadUnit
 from coaching_service.people.customers import service as listing
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.assignments import sync
@@ -424,7 +423,7 @@ async def preview_sheet(ctx: Context, form: _Sheet, file: ReceivedFile | None) -
         raise invalid_field("file", "must be chosen, or the table pasted below", code="REQUIRED")
     options: ProgramImportOptions = {"name": form["name"] or None, "names": {}, "loadUnit": form["loadUnit"]}
     content, name = (_content_of(form["table"]), "") if file is None else (file.content, file.name)
-    read = await service.read_sheet(ctx, content, name, options)
+    read = await program_sheets.read_sheet(ctx, content, name, options)
     rows = [row for day in read.sheet.days for each in day.exercises for row in each.rows]
     cells = {(row.row.place, name) for row in rows for name in row.left_out}
     others = [each for each in read.sheet.problems if (each["entry"], each["field"]) not in cells]
@@ -437,7 +436,7 @@ async def change_sheet(ctx: Context, form: _ProgramForm) -> web_pages.Render:
     """Show the program of a preview with other texts in cells that could not be read."""
     options, corrections = await _changes_of(ctx, form)
     return await _show(
-        await service.read_sheet(ctx, _content_of(form["table"]), "", options, corrections), form["unread"]
+        await program_sheets.read_sheet(ctx, _content_of(form["table"]), "", options, corrections), form["unread"]
     )
 
 
@@ -445,7 +444,7 @@ async def change_sheet(ctx: Context, form: _ProgramForm) -> web_pages.Render:
 async def import_sheet(ctx: Context, form: _ProgramForm) -> web_pages.Redirect:
     """Create the program of a preview."""
     options, corrections = await _changes_of(ctx, form)
-    program = await service.import_program(ctx, _content_of(form["table"]), "", options, corrections)
+    program = await program_sheets.create_program(ctx, _content_of(form["table"]), "", options, corrections)
     days = quantity(program["numberOfDaysWithWorkouts"], "workout day")
     return web_pages.Redirect(pages.path(program["_id"]), f"{program['name']} created with {days}.")
 
@@ -460,7 +459,7 @@ async def _changes_of(ctx: Context, form: _ProgramForm) -> tuple[ProgramImportOp
     for cell in form["cells"]:
         corrections.setdefault(cell["line"], {})[cell["column"]] = cell["text"]
     options: ProgramImportOptions = {"name": form["name"], "names": {}, "loadUnit": form["loadUnit"]}
-    proposed = await service.read_sheet(ctx, _content_of(form["table"]), "", options, corrections)
+    proposed = await program_sheets.read_sheet(ctx, _content_of(form["table"]), "", options, corrections)
     return {**options, "names": changed_answers(proposed.names.names, form["names"])}, corrections
 
 

@@ -14,7 +14,7 @@ from coaching_service.core.fields import Default
 from coaching_service.core.http.responses import Download
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle import reports
-from coaching_service.people.team import service as team
+from coaching_service.people import team
 from coaching_service.web import charts
 from coaching_service.web.formatting import format_number, quantity
 from coaching_service.web.pages import Pages

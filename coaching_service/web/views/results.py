@@ -13,7 +13,7 @@ from coaching_service.core.errors import InvalidFields, invalid_field
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import CalendarDate, Number, SearchedDate
-from coaching_service.people.account.service import LOAD_UNITS, convert_stored_load
+from coaching_service.people.account import LOAD_UNITS, convert_stored_load
 from coaching_service.people.activity import models
 from coaching_service.progress.metrics.service import find_far_values
 from coaching_service.progress.personal_records.models import PersonalRecord

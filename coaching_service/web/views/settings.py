@@ -32,10 +32,9 @@ from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Version, patch_of
 from coaching_service.integrations import load_unit
-from coaching_service.people import api_keys, jobs, own_user
+from coaching_service.people import account, api_keys, jobs, own_user, team
 from coaching_service.people import notifications as unsubscribing
-from coaching_service.people.account import service as account
-from coaching_service.people.account.service import AccountChange, AccountDetails, AccountErasure, LoadUnit
+from coaching_service.people.account import AccountChange, AccountDetails, AccountErasure, LoadUnit
 from coaching_service.people.api_keys import ApiKey, ApiKeyRestrictions
 from coaching_service.people.customers import service
 from coaching_service.people.notification_settings import SETTINGS_INPUT, NotificationSettings, SomeSettings
@@ -47,8 +46,6 @@ from coaching_service.people.push.models import NewPushSubscription
 from coaching_service.people.second_factor import service as second_factor
 from coaching_service.people.sessions import own_second_factor, passwords
 from coaching_service.people.sessions.models import PasswordChange
-from coaching_service.people.team import service as team
-from coaching_service.people.webhooks import service as deliveries
 from coaching_service.people.webhooks import service as webhooks
 from coaching_service.people.webhooks.models import DeliveryQuery, NewWebhook, WebhookFields
 from coaching_service.web.formatting import describe_device
@@ -169,7 +166,7 @@ async def convert_loads(ctx: Context, form: _UnitForm) -> Redirect:
 # --- Settings: the team and the permissions of its employees ----------------------------------------------------------
 
 
-_team = Records(pages, "/app/settings/team", "employeeId", "employee", owner_session(), team.get_employee)
+_team = Records(pages, "/app/settings/team", "employeeId", "employee", owner_session(), team.get)
 _PERMISSION_GRID = {"areas": [area.name for area in AREAS], "actions": ACTIONS}
 _DEFAULT_PERMISSIONS = (
     "customers.view",
@@ -206,7 +203,7 @@ async def new_employee_page(_: Context) -> dict[str, Any]:
 @_team.create("/new", on=new_employee_page)
 async def create_employee(ctx: Context, form: team.NewEmployee) -> Redirect:
     """Add an employee, who receives an e-mail to set a password."""
-    await team.create_employee(ctx, form["name"], form["email"], form["permissions"], form["customersScope"])
+    await team.create(ctx, form["name"], form["email"], form["permissions"], form["customersScope"])
     return Redirect("/app/settings/team", f"{form['name']} added. We sent an email with a link to set a password.")
 
 
@@ -216,7 +213,7 @@ _employee_page = _team.page(lambda _: _PERMISSION_GRID)
 @_team.each.post("", access=owner_session(), form=_EmployeeForm, on=_employee_page)
 async def update_employee(ctx: Context, employee_id: ObjectId, form: team.EmployeeChange) -> Redirect:
     """Change an employee; permissions apply from their next request."""
-    await team.update_employee(ctx, employee_id, form)
+    await team.update(ctx, employee_id, form)
     return Redirect("/app/settings/team", f"Changes to {form['name']} saved.")
 
 
@@ -230,13 +227,13 @@ async def _count_clients(ctx: Context, employee_id: ObjectId) -> dict[str, int]:
 )
 async def reset_second_factor(ctx: Context, employee_id: ObjectId) -> ConfirmedAction:
     """Remove the second factor of an employee who has lost it."""
-    employee = await team.get_employee(ctx, employee_id)
+    employee = await team.get(ctx, employee_id)
     done = Redirect(_team.prefix, f"{employee['name']} can sign in with the password alone.")
     act = partial(own_second_factor.reset_of_employee, ctx, employee_id)
     return ConfirmedAction({"employee": employee}, act, done)
 
 
-_team.delete(team.delete_employee, variables=_count_clients, done="{} removed.")
+_team.delete(team.delete, variables=_count_clients, done="{} removed.")
 
 
 # --- Settings: API keys -----------------------------------------------------------------------------------------------
@@ -385,7 +382,7 @@ async def webhook_page(ctx: Context, webhook_id: ObjectId, query: DeliveryQuery)
     webhook, page = await gather_reads(
         ctx,
         webhooks.get(ctx, webhook_id),
-        deliveries.list_deliveries(
+        webhooks.list_deliveries(
             ctx, webhook_id, limit=_PAGE_SIZE, after=query.get("after"), status=query.get("status")
         ),
     )
@@ -413,7 +410,7 @@ _webhooks.delete(webhooks.delete, done="Webhook deleted. Nothing is sent to it a
 @_webhooks.each.post("/test", access=coach(WEBHOOKS), on=webhook_page)
 async def send_webhook_test(ctx: Context, webhook_id: ObjectId) -> Redirect:
     """Send a test event."""
-    await deliveries.send_test(ctx, webhook_id)
+    await webhooks.send_test(ctx, webhook_id)
     return Redirect(_webhooks.path(webhook_id), "The test event is being sent. Reload the page to see the result.")
 
 
@@ -427,7 +424,7 @@ async def rotate_webhook_secret(ctx: Context, webhook_id: ObjectId) -> Render:
 @_webhooks.each.post("/deliveries/{deliveryId}/redeliver", access=coach(WEBHOOKS), on=webhook_page)
 async def redeliver_webhook_event(ctx: Context, webhook_id: ObjectId, delivery_id: ObjectId) -> Redirect:
     """Send a delivery again."""
-    await deliveries.redeliver(ctx, webhook_id, delivery_id)
+    await webhooks.redeliver(ctx, webhook_id, delivery_id)
     return Redirect(_webhooks.path(webhook_id), "The event is being sent again. Reload the page to see the result.")
 
 

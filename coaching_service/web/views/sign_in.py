@@ -16,13 +16,12 @@ from coaching_service.core.errors import SecondFactorRequired, SignInRejected
 from coaching_service.core.fields import Default
 from coaching_service.core.http.responses import Download
 from coaching_service.core.validation import Text, Timezone
-from coaching_service.people import own_profile
-from coaching_service.people.customer_access import service as customer_access
-from coaching_service.people.customer_access.service import DeclineLink, DeclinePage, FirstAccess
+from coaching_service.people import customer_access, own_profile
+from coaching_service.people.customer_access import DeclineLink, DeclinePage, FirstAccess
 from coaching_service.people.notifications import COMPANY
 from coaching_service.people.second_factor import passkeys
 from coaching_service.people.sessions import models as session_models
-from coaching_service.people.sessions import passwords, provider_accounts, service, web_sessions
+from coaching_service.people.sessions import passwords, provider_accounts, web_sessions
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.web_sessions import StartedSession
 from coaching_service.web import browser_sessions, static_files
@@ -155,7 +154,7 @@ async def confirm_email(ctx: Context, form: session_models.EmailConfirmation) ->
 @_coach.post("/confirm-email/resend", access=auth.session_only(), on=None)
 async def resend_confirmation(ctx: Context) -> Redirect:
     """Send another link to confirm the e-mail address."""
-    is_sent = await service.send_again(ctx)
+    is_sent = await sessions.send_again(ctx)
     return Redirect("/app", "We sent you a new link." if is_sent else "Your email address is confirmed.")
 
 

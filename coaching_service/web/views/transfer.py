@@ -30,10 +30,9 @@ from coaching_service.integrations.history_files.values import DateOrder, Decima
 from coaching_service.integrations.history_import import models as history_import_models
 from coaching_service.integrations.history_import import undoing
 from coaching_service.integrations.history_import.answers import by_name
-from coaching_service.library.imported_names.models import CREATE, SKIP, NameInFile, read_answers
-from coaching_service.people import jobs
-from coaching_service.people.account import service as account
-from coaching_service.people.account.service import LoadUnit
+from coaching_service.library.imported_names import CREATE, SKIP, NameInFile, read_answers
+from coaching_service.people import account, jobs
+from coaching_service.people.account import LoadUnit
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import NamedCustomer
 from coaching_service.people.customers.service import distinct_names

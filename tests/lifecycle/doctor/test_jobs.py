@@ -18,7 +18,7 @@ from coaching_service.core.media import CSV
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.lifecycle.erasure import ERASE_CUSTOMER
 from coaching_service.people import jobs as jobs_service
-from coaching_service.people.account.service import ERASE as ERASE_COMPANY
+from coaching_service.people.account import ERASE as ERASE_COMPANY
 from coaching_service.people.jobs import StoredJob
 from tests.support.doctor import (
     LONG_AGO,

@@ -13,7 +13,7 @@ from coaching_service.app import create_app
 from coaching_service.core.auth import CUSTOMERS, WEBHOOKS, Principal
 from coaching_service.core.database.context import Services
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.team import service as team
+from coaching_service.people import team
 from tests.support.application_program import allowed_program
 from tests.support.assistants import authorize_assistant
 from tests.support.client import CoachClient
@@ -127,9 +127,7 @@ async def test_application_receives_what_its_scopes_and_the_coach_may_see(
     assert (refused["code"], refused["scope"]) == ("SCOPE_MISSING", "webhooks")
     refused = (await reader.patch("/me", {"notifications": {"messages": False}})).refused(403)
     assert (refused["code"], refused["scope"]) == ("SCOPE_MISSING", "customers:write")
-    eli = await team.create_employee(
-        coach.ctx, "Eli", f"{ObjectId()}@example.com", [CUSTOMERS.VIEW, WEBHOOKS], "assigned"
-    )
+    eli = await team.create(coach.ctx, "Eli", f"{ObjectId()}@example.com", [CUSTOMERS.VIEW, WEBHOOKS], "assigned")
     planner = await allow(coach, client_id, by=await team.load_principal(coach.ctx, eli["_id"]))
     (await planner.post("/coach/webhooks", {"url": receiver.url, "types": ["key.created"]})).refused(403)
     webhook = await subscribe(planner, receiver)

@@ -17,9 +17,8 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle import erasure
-from coaching_service.people import api_keys
+from coaching_service.people import api_keys, team
 from coaching_service.people.customers import batch
-from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.core.test_jobs import naming
 from tests.support.client_data import insert_in_every_collection, list_client_collections

@@ -8,8 +8,8 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
+from coaching_service.people import team
 from coaching_service.people.customers import batch
-from coaching_service.people.team import service as team
 from coaching_service.progress.notes import service as notes
 from tests.reliability.deployment import deployed
 from tests.support.database_proxy import Moment

@@ -13,8 +13,7 @@ import pytest
 from coaching_service.core.database.context import Context, Services
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.history_files.tables import MAX_ROWS
-from coaching_service.people import api_keys
-from coaching_service.people.team import service as team
+from coaching_service.people import api_keys, team
 from tests.integrations.test_fair_imports import years
 from tests.reliability.deployment import Deployment, Node, deployed
 from tests.support.service_process import until

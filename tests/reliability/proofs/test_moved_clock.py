@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from coaching_service.core.database.context import Context
-from coaching_service.people import api_keys
-from coaching_service.people.team import service as team
+from coaching_service.people import api_keys, team
 from coaching_service.settings import Settings
 from tests.notifications import moved_clock
 from tests.support.databases import new_database

@@ -30,8 +30,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from coaching_service import __version__, runtime
 from coaching_service.core.auth import new_master_key
 from coaching_service.core.database.context import Context, Services
-from coaching_service.people import api_keys
-from coaching_service.people.team import service as team
+from coaching_service.people import api_keys, team
 from coaching_service.settings import Settings
 from tests.reliability.deployment import Node
 from tests.reliability.torture.backups import Backups

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Filter, now
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.account import service as account
+from coaching_service.people import account
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.service import summarize_copy
 from coaching_service.training.workouts.items.models import WorkItem

@@ -21,12 +21,11 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import ADDED, ASSISTANCE, ExerciseName
 from coaching_service.library.forms import Form
 from coaching_service.library.metric_sets import MetricSet
-from coaching_service.people.account import service as account
+from coaching_service.people import account
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
-from coaching_service.training import body_weights, set_media
-from coaching_service.training.training_maxes import service as training_maxes
-from coaching_service.training.training_maxes.service import ReferenceLoads, load_of
+from coaching_service.training import body_weights, set_media, training_maxes
+from coaching_service.training.training_maxes import ReferenceLoads, load_of
 from coaching_service.training.workouts.items import models as item_models
 from coaching_service.training.workouts.items.totals import (
     DERIVED_FIELDS,

@@ -23,10 +23,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity import models
 from coaching_service.people.activity.models import RECORD_NAMES
-from coaching_service.progress import progress_photos
-from coaching_service.progress.exercise_history import service
-from coaching_service.progress.exercise_history import service as exercise_history
-from coaching_service.progress.exercise_history.service import DoneExercise, ExerciseSession
+from coaching_service.progress import exercise_history, progress_photos
+from coaching_service.progress.exercise_history import DoneExercise, ExerciseSession
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.models import MetricHistoryEntry
 from coaching_service.progress.personal_records import service as personal_records
@@ -99,7 +97,7 @@ async def own_exercise_page(ctx: Context, exercise_id: ObjectId, query: _Exercis
         ctx,
         exercises.get_for_client(ctx, exercise_id),
         exercise_history.list_sessions(ctx, client_id, exercise_id, page=query["page"], size=_SESSIONS_PER_PAGE),
-        service.list_results(ctx, client_id, [exercise_id], str(first), str(today)),
+        exercise_history.list_results(ctx, client_id, [exercise_id], str(first), str(today)),
         personal_records.list_records(ctx, client_id),
     )
     unit = ctx.caller.load_unit
@@ -360,7 +358,7 @@ async def progress_page(ctx: Context, query: web_pages.PageQuery) -> dict[str, A
     client_id, today = ctx.caller.id, ctx.caller.today()
     done, records, metric_sets, photos = await gather_reads(
         ctx,
-        exercise_history.list_done_exercises(ctx, client_id, page=query["page"], size=_LIFTS_PER_PAGE),
+        exercise_history.list_done(ctx, client_id, page=query["page"], size=_LIFTS_PER_PAGE),
         personal_records.list_records(ctx, client_id),
         metrics.list_measurements(ctx, client_id, str(today)),
         progress_photos.list_photos(ctx, client_id, page=1, size=1),
@@ -368,7 +366,7 @@ async def progress_page(ctx: Context, query: web_pages.PageQuery) -> dict[str, A
     ids = [each["exercise"]["_id"] for each in done["docs"]]
     results, usable = await gather_reads(
         ctx,
-        service.list_results(ctx, client_id, ids, str(today - _TREND), str(today)),
+        exercise_history.list_results(ctx, client_id, ids, str(today - _TREND), str(today)),
         exercises.get_usable_names(ctx, ids),
     )
     shown = view_results.show_records(ctx, records)

@@ -21,11 +21,10 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import LoggedTime
 from coaching_service.core.validation import TEXT_LENGTH, Input, Text
 from coaching_service.library.exercises import service as listing
-from coaching_service.people.account.service import convert_entered_load, convert_stored_load
+from coaching_service.people.account import convert_entered_load, convert_stored_load
 from coaching_service.people.push import keys as push_keys
 from coaching_service.people.push import service as push
 from coaching_service.progress.form_checks import service as form_checks
-from coaching_service.progress.logs import service
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.own_changes import LogFields
 from coaching_service.progress.logs.schemas import PAIN_LENGTH, NewSkip, NewSwap, WorkoutBlockLog
@@ -499,7 +498,7 @@ _SET_FORM = input_of(_SetForm, _Time)(exclude=("isWarmup", "setKind"))
 async def workout_page(ctx: Context, wblock_id: ObjectId, request: web.Request) -> dict[str, Any]:
     """A workout: its sets and other items, and what was done of them."""
     unit = ctx.caller.load_unit
-    block = show_loads(await service.read_own_workout(ctx, wblock_id), ctx, unit)
+    block = show_loads(await logs.read_own_workout(ctx, wblock_id), ctx, unit)
     days_to_move = await own_schedule.list_days_to_move(ctx, [block])
     groups = group_items(block, unit)
     heaviest = await usual_loads.find_heaviest(ctx, ctx.caller.id, {row.exercise_id for row in rows_of(groups)})
@@ -540,7 +539,7 @@ async def log_set(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: _
             await _require_confirmed(ctx, wblock_id, witem_id, form, unit)
     if done["load"] is not None:
         done["load"] = convert_entered_load(done["load"], unit, ctx.caller.company.load_unit)
-    block, records = await service.log_set(ctx, wblock_id, witem_id, done)
+    block, records = await logs.log_set(ctx, wblock_id, witem_id, done)
     stored = show_loads(_find_set(block, witem_id, done), ctx, unit)
     texts = describe_records(view_results.show_records(ctx, records))
     notice = " ".join(f"New record: {each['exercise']}, {each['text']}." for each in texts)
@@ -557,7 +556,7 @@ async def _require_confirmed(ctx: Context, wblock_id: ObjectId, witem_id: Object
     """Raise InvalidFields if the load, repetitions or time of a set are unusual and not confirmed."""
     if form["confirmed"]:
         return
-    block = await service.read_own_workout(ctx, wblock_id)
+    block = await logs.read_own_workout(ctx, wblock_id)
     groups = group_items(block, unit)
     place = (witem_id, form["exerciseId"], form["round"], form["index"])
     rows = [each for each in rows_of(groups) if (each.item_id, each.exercise_id, each.round, each.index) == place]
@@ -629,7 +628,7 @@ async def finish_workout(ctx: Context, wblock_id: ObjectId, form: BlockLog) -> R
 async def summary_page(ctx: Context, wblock_id: ObjectId) -> dict[str, Any]:
     """What was done in a workout, and the records set in it."""
     unit = ctx.caller.load_unit
-    stored = await service.read_own_workout(ctx, wblock_id)
+    stored = await logs.read_own_workout(ctx, wblock_id)
     block = show_loads(stored, ctx, unit)
     groups = group_items(block, unit)
     done, planned = count_sets(rows_of(groups))
@@ -637,7 +636,7 @@ async def summary_page(ctx: Context, wblock_id: ObjectId) -> dict[str, Any]:
         "block": block,
         "unit": unit,
         "records": describe_records(
-            view_results.show_records(ctx, await service.list_records_of(ctx, ctx.caller.id, stored))
+            view_results.show_records(ctx, await logs.list_records_of(ctx, ctx.caller.id, stored))
         ),
         "done_sets": done,
         "planned_sets": planned,

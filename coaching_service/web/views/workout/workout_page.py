@@ -17,15 +17,14 @@ from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Integer, Text, patch_of
 from coaching_service.library import forms, metric_sets
-from coaching_service.library.exercises import service
 from coaching_service.library.exercises import service as exercises
 from coaching_service.progress.personal_records import service as personal_records
+from coaching_service.training import training_maxes
 from coaching_service.training.programs.models import LAST_DAY
 from coaching_service.training.schedule.models import Day
 from coaching_service.training.templates import service as templates
 from coaching_service.training.templates.service import TemplateDetails
-from coaching_service.training.training_maxes import service as training_maxes
-from coaching_service.training.training_maxes.service import ReferenceLoads
+from coaching_service.training.training_maxes import ReferenceLoads
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import service as workouts
@@ -73,7 +72,7 @@ async def load_choices(ctx: Context, query: Search) -> dict[str, Any]:
     permissions = ctx.caller.permissions
     exercise_page: dict[str, Any] | None = None
     if EXERCISES.VIEW in permissions:
-        page = await service.list_exercises(
+        page = await exercises.list_exercises(
             ctx, page=query["page"], size=_EXERCISES_PER_PAGE, keywords=query["keywords"]
         )
         exercise_page = {**page, "docs": editing.with_proposed_ranges(page["docs"])}

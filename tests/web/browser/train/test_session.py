@@ -18,8 +18,7 @@ from playwright.async_api import Browser, BrowserContext, Page, Route, expect
 from coaching_service import runtime
 from coaching_service.app import create_app
 from coaching_service.core.database.context import Context
-from coaching_service.people import api_keys
-from coaching_service.people.team import service as team
+from coaching_service.people import api_keys, team
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient

@@ -10,22 +10,23 @@ from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import local_date
-from coaching_service.core.external_identity import IdentityResult
+from coaching_service.core.external_identity import ExternalId, IdentityResult
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Description
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument, format_figure, typed_line
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice
-from coaching_service.people.account.service import LOAD_UNITS, convert_stored_load
+from coaching_service.people import team
+from coaching_service.people.account import LOAD_UNITS, convert_stored_load
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import Availability
 from coaching_service.people.availability.service import write_period
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Consent, CustomerProfile
 from coaching_service.people.customers.tools import CustomerText, answer_customer, describe_customer, get_today
-from coaching_service.people.team import service as team
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.tools import describe_message
@@ -148,3 +149,32 @@ def _describe_record(ctx: Context, record: PersonalRecord) -> str:
         value, unit = convert_stored_load(value, unit, ctx.caller.load_unit), ctx.caller.load_unit
     shown = f"{format_figure(value)} {'' if unit == 'count' else unit}".rstrip()
     return f"{record['date']} {typed(record['exerciseName'])} {record['type']} {shown}"
+
+
+# --- REST -------------------------------------------------------------------------------------------------------------
+
+
+routes = Routes("/coach/customers", tag="Customers")
+
+
+@routes.get(
+    "/{customerId}", access=coach(CUSTOMERS.VIEW), returns=CUSTOMER_NOW, selects_fields=True, operation_id="getCustomer"
+)
+async def read_customer(ctx: Context, customer_id: ObjectId) -> CustomerNow:
+    """Read a client.
+
+    The compliance rates are computed as of the client's today; the list has stored ones, at most 10 seconds older.
+    """
+    return await get(ctx, customer_id)
+
+
+@routes.get(
+    "/by-external-id/{externalId}",
+    access=coach(CUSTOMERS.VIEW),
+    path_fields={"externalId": ExternalId()},
+    returns=CUSTOMER_NOW,
+    selects_fields=True,
+)
+async def get_customer_by_external_id(ctx: Context, external_id: str) -> CustomerNow:
+    """Read the client with an external identifier."""
+    return await get(ctx, await customers.get_id_by_external_id(ctx, external_id))

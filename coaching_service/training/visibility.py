@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 from typing import Annotated, TypedDict
 
-from coaching_service.core.auth import Visibility, areas_of
+from coaching_service.core.auth import CUSTOMERS, Visibility, areas_of, coach
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
@@ -15,9 +15,11 @@ from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import invalid_field
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.query import Period
-from coaching_service.core.validation import CalendarDate
+from coaching_service.core.query import DateRange, Period, SearchedRange
+from coaching_service.core.validation import CalendarDate, DryRun
 from coaching_service.people.customers import service as customers
 
 # --- Visibility of calendar days as it is sent, stored and read -------------------------------------------------------
@@ -77,7 +79,7 @@ async def list_days(ctx: Context, customer_id: ObjectId, first: str, last: str) 
     return [{"date": day, "isVisible": day not in hidden} for day in days]
 
 
-async def get_visibility(
+async def find_visibility(
     ctx: Context, customer_id: ObjectId, first: str = _FIRST_DATE, last: str = _LAST_DATE
 ) -> Visibility:
     """Return what the caller may see of a client whose access has been checked: no day is hidden from coaches.
@@ -90,13 +92,11 @@ async def get_visibility(
 
 async def find_days_hidden_from_caller(ctx: Context, customer_id: ObjectId) -> frozenset[str]:
     """Return every day that is hidden from the caller of a client's calendar, for queries that leave them out."""
-    return (await get_visibility(ctx, customer_id)).hidden_days
+    return (await find_visibility(ctx, customer_id)).hidden_days
 
 
 @transactional
-async def set_visibility(
-    ctx: Context, customer_id: ObjectId, first: str, last: str, *, visible: bool
-) -> list[DayVisibility]:
+async def set_days(ctx: Context, customer_id: ObjectId, first: str, last: str, *, visible: bool) -> list[DayVisibility]:
     """Show or hide every day from `first` to `last`, and return them.
 
     Raises NotFound, Forbidden, and InvalidFields for more than three years.
@@ -118,3 +118,30 @@ def _list_dates(first: str, last: str) -> list[str]:
         message = f"must not be more than {MAX_DAYS - 1} days after startDate"
         raise invalid_field("endDate", message, code="RANGE_TOO_LONG")
     return [str(start + timedelta(days=number)) for number in range(count)]
+
+
+# --- REST -------------------------------------------------------------------------------------------------------------
+
+
+routes = Routes("/coach/customers/{customerId}/visibility", tag="Visibility", locks="customer")
+
+
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=SearchedRange())
+async def get_visibility(ctx: Context, customer_id: ObjectId, query: Period) -> list[DayVisibility]:
+    """List which days a client sees.
+
+    Every day of the range, at most three years; shown unless hidden.
+    """
+    return await list_days(ctx, customer_id, query["startDate"], query["endDate"])
+
+
+@routes.put(
+    "",
+    access=coach(CUSTOMERS.EDIT),
+    body=input_of(VisibilityChange, DateRange, DryRun)(),
+    rolls_back=True,
+    example={"startDate": "2026-03-02", "endDate": "2026-03-08", "isVisible": False},
+)
+async def set_visibility(ctx: Context, customer_id: ObjectId, body: VisibilityChange) -> list[DayVisibility]:
+    """Show or hide days of a client's calendar."""
+    return await set_days(ctx, customer_id, body["startDate"], body["endDate"], visible=body["isVisible"])

@@ -7,25 +7,82 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import IO
+from typing import IO, Annotated, TypedDict
 
+from coaching_service.core.auth import PROGRAMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import InvalidFields, invalid_field
+from coaching_service.core.field_schemas import output_of
+from coaching_service.core.fields import Default, Description
+from coaching_service.core.http.routes import MultipartBody, ReceivedFile, Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import NAME_LENGTH
+from coaching_service.core.media import CSV, XLSX
+from coaching_service.core.query import FormBoolean, FormObject
+from coaching_service.core.validation import NAME_LENGTH, Text
 from coaching_service.integrations.history_files import programs as history_file_programs
+from coaching_service.integrations.history_files.models import Problem, Question
 from coaching_service.integrations.history_files.tables import UnreadableTable
-from coaching_service.integrations.program_sheets.models import ImportedProgram, ProgramImportOptions
-from coaching_service.library.imported_names import service as imported_names
-from coaching_service.library.imported_names.models import ResolvedNames, key_of, read_answers
-from coaching_service.people.account.service import convert_entered_load
+from coaching_service.library import imported_names
+from coaching_service.library.imported_names import NameInFile, ResolvedNames, key_of, read_answers
+from coaching_service.people.account import LoadUnit, convert_entered_load
+from coaching_service.training.programs import schemas
 from coaching_service.training.programs import service as programs
+from coaching_service.training.programs.models import Program
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks.models import BlockPlan, plan_of
 from coaching_service.training.workouts.items.models import ItemInput
 from coaching_service.training.workouts.sets import PlannedSet
+
+
+class ProgramImportOptions(TypedDict):
+    """How a sheet becomes a program."""
+
+    name: Annotated[str | None, Text(), Description("The name of the program. Default: the name of the file.")]
+    names: Annotated[
+        Mapping[str, str],
+        FormObject(),
+        Default(dict),
+        Description(
+            "A JSON object: for a name of an exercise in the file, the identifier of an exercise, `create` (a new "
+            "exercise) or `skip`. Names without an answer mean what the response to a dry run says."
+        ),
+    ]
+    loadUnit: Annotated[
+        LoadUnit | None, Description("The unit of loads for which the sheet has none. Default: the company's.")
+    ]
+
+
+class ProgramImportFields(ProgramImportOptions):
+    """How to import a program."""
+
+    dryRun: Annotated[
+        bool,
+        FormBoolean(),
+        Default(False),
+        Description("`true`: return the program and the names, and store nothing."),
+    ]
+
+
+class ImportedProgram(Program):
+    """A program that was made of a sheet, or with `dryRun` would be."""
+
+    questions: Annotated[list[Question], Description("What the file does not decide; empty if nothing is open.")]
+    names: Annotated[
+        list[NameInFile], Description("The names of exercises in the file and what they mean, the most frequent first.")
+    ]
+    errors: Annotated[
+        list[Problem],
+        Description(
+            "Cells that could not be read, by line, what they have is in the instructions of the exercise; columns "
+            "(`UNKNOWN_COLUMN`) and sheets that are not read."
+        ),
+    ]
+
+
+IMPORTED_PROGRAM = output_of(ImportedProgram, schemas.Program)
+
 
 _INSTRUCTIONS_LENGTH = 5_000
 
@@ -64,7 +121,7 @@ async def read_sheet(
     return ReadProgram(name, sheet, names, unit)
 
 
-async def import_program(
+async def create_program(
     ctx: Context,
     file: IO[bytes] | None,
     file_name: str,
@@ -128,3 +185,41 @@ def _stored_set(planned: PlannedSet, unit: str, stored_unit: str) -> PlannedSet:
 def _unreadable(error: UnreadableTable) -> InvalidFields:
     message = error.message if error.line is None else f"{error.message} (line {error.line})"
     return invalid_field("file", message, code="INVALID_FILE")
+
+
+# --- REST -------------------------------------------------------------------------------------------------------------
+
+
+routes = Routes("/coach/programs", tag="Programs")
+
+
+@routes.post(
+    "/import",
+    access=coach(PROGRAMS.CREATE),
+    multipart=MultipartBody(
+        "file",
+        (CSV, XLSX),
+        ProgramImportFields,
+        size_limit="plan",
+        file_required=True,
+        text_bytes=200_000,
+        is_stored=False,
+    ),
+    returns=IMPORTED_PROGRAM,
+    rolls_back=True,
+    request_class="bulk",
+    example={"name": "Strength block", "loadUnit": "kg"},
+)
+async def import_program(ctx: Context, body: ProgramImportFields, file: ReceivedFile | None) -> ImportedProgram:
+    """Create a program from a sheet (CSV or XLSX).
+
+    The columns are Week, Day, Exercise, Sets, Reps, Load, %, RPE, RIR, Rest, Tempo, Superset and Notes, in any order,
+    in English or Spanish; only Exercise is required. Empty cells of Week and Day mean the same as above. Day is a
+    number, `Day 1`, a weekday or a name; an exercise `REST` is a day of rest. Each sheet of a workbook may be a week.
+    `Set` numbers the sets and `Sets` counts them; weeks may be side by side, and blocks have headings of their own.
+    Names that mean no exercise become exercises of the company. What cells have that cannot be read is in the
+    instructions, and they are in `errors`, as are the columns that are not read.
+    With `dryRun` the response is 200 and nothing is stored.
+    """
+    content, name = (None, "") if file is None else (file.content, file.name)
+    return await create_program(ctx, content, name, body)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypedDict, cast
 
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents, Filter, now
@@ -13,12 +14,14 @@ from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.database.transactions import gather_reads, transactional
+from coaching_service.core.errors import NotFound
 from coaching_service.core.fields import Description
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Number
 from coaching_service.library.exercises import service as exercises
-from coaching_service.people.account import service as account
-from coaching_service.people.account.service import Conversion, LoadCount
+from coaching_service.people import account
+from coaching_service.people.account import Conversion, LoadCount
 from coaching_service.people.customers import service as customers
 
 # --- Training maximums and estimated one-repetition maximums as they are stored and returned --------------------------
@@ -109,7 +112,7 @@ def key(customer_id: ObjectId, exercise_id: ObjectId, source: MaxSource) -> Filt
     return {"customerId": customer_id, "exerciseId": exercise_id, "source": source}
 
 
-async def list_training_maxes(ctx: Context, customer_id: ObjectId) -> list[TrainingMax]:
+async def list_all(ctx: Context, customer_id: ObjectId) -> list[TrainingMax]:
     """Return the training maximums of a client, by exercise.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
@@ -121,9 +124,7 @@ async def list_training_maxes(ctx: Context, customer_id: ObjectId) -> list[Train
 
 
 @transactional
-async def set_training_max(
-    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, value: float | None
-) -> TrainingMax:
+async def set_by_coach(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, value: float | None) -> TrainingMax:
     """Set a client's training maximum of an exercise, in the company's unit of load; None removes it.
 
     Raises NotFound if the company has no such client or exercise, Forbidden if the client is outside the caller's
@@ -204,3 +205,29 @@ async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> tuple[Obj
     where: Filter = {"value": {"$type": "number"}, "customerId": {"$nin": list(without)}}
     found = await training_maxes.find_one(ctx, where, ("customerId",))
     return None if found is None else (found["customerId"],)
+
+
+# --- REST -------------------------------------------------------------------------------------------------------------
+
+
+routes = Routes("/coach/customers/{customerId}/training-maxes", tag="Training maximums", locks="customer")
+
+
+@routes.get("", access=coach(CUSTOMERS.VIEW))
+async def list_training_maxes(ctx: Context, customer_id: ObjectId) -> list[TrainingMax]:
+    """List a client's training maximums.
+
+    Planned sets with `loadPercent` refer to them; for other exercises they refer to the estimated 1RM.
+    """
+    return await list_all(ctx, customer_id)
+
+
+@routes.put("/{exerciseId}", access=coach(CUSTOMERS.EDIT), errors=(NotFound,), example={"value": 140})
+async def set_training_max(
+    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, body: NewTrainingMax
+) -> TrainingMax:
+    """Set a client's training maximum for an exercise.
+
+    Loads that are planned in percent follow on the next read. null removes the training maximum.
+    """
+    return await set_by_coach(ctx, customer_id, exercise_id, body["value"])

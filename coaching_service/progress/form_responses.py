@@ -9,6 +9,7 @@ from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from marshmallow import ValidationError, validates_schema
 
+from coaching_service.core.auth import FORMS, coach, customer
 from coaching_service.core.database.collections import Searched, SearchedText
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
@@ -18,16 +19,17 @@ from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import History, LoggedEvent
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import FieldError, InvalidFields, NotFound, require_found
-from coaching_service.core.field_schemas import query_of
+from coaching_service.core.field_schemas import output_of, query_of
 from coaching_service.core.fields import Description, names_of
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import CursorPage, ListPart, PartQuery
+from coaching_service.core.list_selection import CursorPage, ListPart, PartQuery, cursor_page_of
 from coaching_service.core.validation import CalendarDate, Input, SearchedDate, Text
 from coaching_service.library.forms import AnswerValue, Question, QuestionType
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import DatedCount, NamedCustomer
-from coaching_service.training.visibility import service as visibility
+from coaching_service.training import visibility
 from coaching_service.training.workouts.blocks.models import RecordedItemsRescheduled
 from coaching_service.training.workouts.items.models import FormAnswer, ItemForm
 from coaching_service.training.workouts.reports import blocks as client_queries
@@ -269,7 +271,7 @@ async def list_between(
     _, visible, listed = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
-        visibility.get_visibility(ctx, customer_id),
+        visibility.find_visibility(ctx, customer_id),
         responses.find(ctx, where, sort=INBOX_ORDER, fields=_RETURNED),
     )
     return [_present(response) for response in listed if visible.allows(day=response["date"])]
@@ -447,3 +449,72 @@ _VALIDATORS: dict[QuestionType, Callable[[Question, Any], str | None]] = {
     "multi": _find_multi_error,
     "photo": _find_photo_error,
 }
+
+
+# --- REST -------------------------------------------------------------------------------------------------------------
+
+
+routes = Routes("/coach/customers/{customerId}/form-responses", tag="Form responses")
+own_routes = Routes("/customer/form-responses", tag="The client's own")
+inbox_routes = Routes(
+    "/coach/form-responses", tag="Form responses", path_descriptions={"responseId": "The response to a form."}
+)
+# With the fields of a response first.
+_RECEIVED = output_of(ReceivedResponse, output_of(FormResponse))
+
+
+@routes.get("", access=coach(FORMS.VIEW), query=OPEN_RANGE())
+async def list_form_responses(ctx: Context, customer_id: ObjectId, query: OpenRange) -> list[FormResponse]:
+    """List a client's responses to forms, newest first.
+
+    `date` is the date of the session; each answer has the text of its question at the time.
+    """
+    return await list_between(ctx, customer_id, query.get("from"), query.get("to"))
+
+
+@inbox_routes.get("", access=coach(FORMS.VIEW), query=INBOX_QUERY(), returns=cursor_page_of(_RECEIVED))
+async def list_received_form_responses(ctx: Context, query: InboxQuery) -> CursorPage[ReceivedResponse]:
+    """List the responses of all clients to forms, the one with the latest date first.
+
+    Responses of clients whom the caller may not see are left out.
+    """
+    return await list_received(
+        ctx,
+        limit=query["limit"],
+        after=query["after"],
+        reviewed=query.get("reviewed"),
+        form_id=query.get("formId"),
+        customer_id=query.get("customerId"),
+        start_date=query.get("from"),
+        end_date=query.get("to"),
+    )
+
+
+@inbox_routes.get("/{responseId}", access=coach(FORMS.VIEW), returns=_RECEIVED, errors=(NotFound,))
+async def get_form_response(ctx: Context, response_id: ObjectId) -> ReceivedResponse:
+    """Read a response of a client to a form."""
+    return await get_received(ctx, response_id)
+
+
+@inbox_routes.put(
+    "/{responseId}/reviewed",
+    access=coach(FORMS.EDIT),
+    returns=_RECEIVED,
+    errors=(NotFound,),
+    example={"reviewed": True},
+)
+async def set_form_response_reviewed(ctx: Context, response_id: ObjectId, body: Review) -> ReceivedResponse:
+    """Mark a response as reviewed, or remove the mark.
+
+    Repeating is harmless. New answers of the client also remove the mark.
+    """
+    return await set_reviewed(ctx, response_id, reviewed=body["reviewed"])
+
+
+@own_routes.get("", access=customer(), query=OPEN_RANGE())
+async def list_own_form_responses(ctx: Context, query: OpenRange) -> list[FormResponse]:
+    """List my responses to forms, newest first.
+
+    `date` is the date of the session; responses of days that are hidden from the client are left out.
+    """
+    return await list_between(ctx, ctx.caller.id, query.get("from"), query.get("to"))

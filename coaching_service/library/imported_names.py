@@ -4,26 +4,129 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias, TypedDict
 
 from coaching_service.core.auth import EXERCISES
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.database.portable import TEMPLATES, Portable
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import PermissionMissing, invalid_field
+from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
-from coaching_service.core.validation import NAME_LENGTH
+from coaching_service.core.validation import NAME_LENGTH, Text
 from coaching_service.library.exercises import name_resolution
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import LOAD, ExerciseName, LoadType, NewExercise
-from coaching_service.library.exercises.name_models import ResolvedExerciseName
+from coaching_service.library.exercises.name_models import ExerciseMatch, ResolvedExerciseName
 from coaching_service.library.exercises.named_muscles import muscles_in_name
-from coaching_service.library.imported_names import models as imported_name_models
+
+NewOrSkipped = Literal["create", "skip"]
+CREATE: NewOrSkipped = "create"
+SKIP: NewOrSkipped = "skip"
+# What becomes of a name: an exercise, a new exercise with this name, or nothing.
+NameAnswer: TypeAlias = ObjectId | NewOrSkipped
+
+
+class ImportedName(Stored):
+    """What a company has answered about a name in files; `exerciseId` is None if its sets are left out.
+
+    `name` is normalized.
+    """
+
+    name: Annotated[str, Text(max_length=NAME_LENGTH)]
+    exerciseId: ObjectId | None
+
+
+class NameInFile(TypedDict):
+    """A name of an exercise in a file, and what it means."""
+
+    name: Annotated[str, Description("The name as the file has it.")]
+    sets: Annotated[int, Description("How many sets, or rows of a plan, have this name.")]
+    match: Annotated[
+        ExerciseMatch | None,
+        Description(
+            "The exercise that the name means: the one answered for it now or in an earlier import, else the one that "
+            "is meant for sure; null without one."
+        ),
+    ]
+    alternatives: Annotated[list[ExerciseMatch], Description("Up to three other exercises, the best first.")]
+    answer: Annotated[
+        NewOrSkipped | None,
+        Description(
+            "`create` if an exercise with this name is created, `skip` if what has this name is left out; null with a "
+            "match, and without the permission to create exercises."
+        ),
+    ]
+
+
+@dataclass(frozen=True)
+class ResolvedNames:
+    """What the names of a file mean.
+
+    `names`: for the result of the import, the most frequent first. `decisions` are by the normalized name, and so are
+    `spellings`, the names as the file first has them; None: an exercise that the caller may not create. `answered` are
+    the decisions that the caller has sent now.
+    """
+
+    names: list[NameInFile]
+    decisions: Mapping[str, NameAnswer | None]
+    spellings: Mapping[str, str]
+    answered: frozenset[str]
+
+    @property
+    def new_names(self) -> list[str]:
+        """The names for which exercises have to be created, as the file has them."""
+        return [self.spellings[key] for key, decision in self.decisions.items() if decision == CREATE]
+
+    def without_new(self) -> ResolvedNames:
+        """Return what the names mean for a caller who may not create exercises: some mean nothing."""
+        new = {key for key, decision in self.decisions.items() if decision == CREATE}
+        return self._with_answer(new, None)
+
+    def for_use(self, keys: Container[str]) -> ResolvedNames:
+        """Return what the names mean if only some, by the normalized name, are used: no exercise for another one."""
+        unused = {key for key, decision in self.decisions.items() if decision == CREATE and key not in keys}
+        return self._with_answer(unused, SKIP)
+
+    def _with_answer(self, keys: Set[str], answer: NewOrSkipped | None) -> ResolvedNames:
+        names = list[NameInFile]()
+        for each in self.names:
+            names.append({**each, "answer": answer} if key_of(each["name"]) in keys else each)
+        decisions = {key: answer if key in keys else decision for key, decision in self.decisions.items()}
+        return replace(self, names=names, decisions=decisions, answered=self.answered - keys)
+
+    def decide(self, name: str) -> NameAnswer | None:
+        """Return the exercise that a name of the file means, or what becomes of what has it."""
+        return self.decisions[key_of(name)]
+
+
+def key_of(name: str) -> str:
+    """Return a name as names are compared and stored."""
+    return normalize(name)[:NAME_LENGTH]
+
+
+def read_answers(sent: Mapping[str, Any], field: Literal["names", "customers"] = "names") -> dict[str, NameAnswer]:
+    """Return answers about names as a request sends them: identifiers, `create` or `skip`. Raises InvalidFields."""
+    kind = "an exercise" if field == "names" else "a client"
+    answers: dict[str, NameAnswer] = {}
+    for name, answer in sent.items():
+        if answer in (CREATE, SKIP):
+            answers[name] = CREATE if answer == CREATE else SKIP
+        elif isinstance(answer, str) and ObjectId.is_valid(answer) and len(answer) == 24:
+            answers[name] = ObjectId(answer)
+        else:
+            message = f"{name[:50]}: must be the identifier of {kind}, create or skip"
+            raise invalid_field(field, message, code="INVALID_ANSWER")
+    return answers
+
 
 MAX_NAMES = 2_000
 IMPORTED = "imported"
@@ -33,11 +136,11 @@ ASK = "ask"
 _STOCK_NAMES = Path(__file__).with_name("stock_names.txt")
 
 # What companies have answered about names: one document for a company and name.
-imported_names = Documents[imported_name_models.ImportedName](
+imported_names = Documents[ImportedName](
     "importedNames",
     (Index(("name",), unique=True),),
     no_history_reason="answers to questions of imports, which change no record",
-    transfer=Portable(imported_name_models.ImportedName, TEMPLATES, references={"exerciseId": "exercises"}),
+    transfer=Portable(ImportedName, TEMPLATES, references={"exerciseId": "exercises"}),
 )
 BY_NAME = imported_names.index_name("name")
 
@@ -60,8 +163,8 @@ def describe_missing(names: Sequence[str]) -> str:
 
 
 async def resolve_names(
-    ctx: Context, counts: Mapping[str, int], answers: Mapping[str, imported_name_models.NameAnswer] | None = None
-) -> imported_name_models.ResolvedNames:
+    ctx: Context, counts: Mapping[str, int], answers: Mapping[str, NameAnswer] | None = None
+) -> ResolvedNames:
     """Return what the names of a file mean; `counts` are their numbers of sets, by name.
 
     An answer of the caller counts first, then one to an earlier import of the company, then the exercise that the name
@@ -71,9 +174,7 @@ async def resolve_names(
     sets, spellings = _count(counts)
     if len(sets) > MAX_NAMES:
         raise invalid_field("file", f"has more than {MAX_NAMES:,} names of exercises", code="TOO_MANY")
-    sent = {
-        key: answer for name, answer in (answers or {}).items() if (key := imported_name_models.key_of(name)) in sets
-    }
+    sent = {key: answer for name, answer in (answers or {}).items() if (key := key_of(name)) in sets}
     await exercises.require(ctx, _exercises_in(sent.values()))
     remembered = await _find_remembered(ctx, sets.keys() - sent.keys())
     answered = {**remembered, **sent}
@@ -86,17 +187,17 @@ async def resolve_names(
         _describe(each, sets[key], answered.get(key), names) for key, each in zip(spellings, resolved, strict=True)
     ]
     decisions = {
-        key: each["match"]["_id"] if each["match"] is not None else each["answer"] or imported_name_models.CREATE
+        key: each["match"]["_id"] if each["match"] is not None else each["answer"] or CREATE
         for key, each in zip(spellings, described, strict=True)
     }
     described.sort(key=lambda each: (-each["sets"], each["name"]))
-    return imported_name_models.ResolvedNames(described, decisions, spellings, frozenset(sent))
+    return ResolvedNames(described, decisions, spellings, frozenset(sent))
 
 
 @transactional
 async def create_missing(
     ctx: Context,
-    resolved: imported_name_models.ResolvedNames,
+    resolved: ResolvedNames,
     *,
     assistance: Iterable[str] = (),
     remember: bool = True,
@@ -109,10 +210,10 @@ async def create_missing(
     """
     if remember and resolved.new_names and EXERCISES.CREATE not in ctx.caller.permissions:
         raise ExercisesMissing(resolved.new_names)
-    helped = {imported_name_models.key_of(name) for name in assistance}
+    helped = {key_of(name) for name in assistance}
     ids: dict[str, ObjectId | None] = {}
     for key, decision in resolved.decisions.items():
-        if decision == imported_name_models.CREATE:
+        if decision == CREATE:
             new = _new_exercise(resolved.spellings[key], "assistance" if key in helped else LOAD)
             ids[key] = (await exercises.create(ctx, new))["_id"]
         else:
@@ -167,35 +268,31 @@ def _count(counts: Mapping[str, int]) -> tuple[dict[str, int], dict[str, str]]:
     sets: dict[str, int] = {}
     spellings: dict[str, str] = {}
     for name, count in counts.items():
-        key = imported_name_models.key_of(name)
+        key = key_of(name)
         sets[key] = sets.get(key, 0) + count
         spellings.setdefault(key, " ".join(name.split())[:NAME_LENGTH])
     return sets, spellings
 
 
-async def _find_remembered(ctx: Context, keys: Iterable[str]) -> dict[str, imported_name_models.NameAnswer]:
+async def _find_remembered(ctx: Context, keys: Iterable[str]) -> dict[str, NameAnswer]:
     """Return the answers to earlier imports about names, but for exercises that were deleted since."""
     where = {"name": {"$in": list(keys)}}
     remembered = await imported_names.find(ctx, where, fields=("name", "exerciseId"), hint=BY_NAME)
     stored = {each["name"]: each["exerciseId"] for each in remembered}
     usable = await exercises.get_usable_names(ctx, [each for each in stored.values() if each is not None])
-    return {
-        key: imported_name_models.SKIP if each is None else each
-        for key, each in stored.items()
-        if each is None or each in usable
-    }
+    return {key: SKIP if each is None else each for key, each in stored.items() if each is None or each in usable}
 
 
-def _exercises_in(answers: Iterable[imported_name_models.NameAnswer]) -> list[ObjectId]:
+def _exercises_in(answers: Iterable[NameAnswer]) -> list[ObjectId]:
     return [each for each in answers if isinstance(each, ObjectId)]
 
 
 def _describe(
     resolved: ResolvedExerciseName,
     sets: int,
-    answer: imported_name_models.NameAnswer | None,
+    answer: NameAnswer | None,
     names: Mapping[ObjectId, ExerciseName],
-) -> imported_name_models.NameInFile:
+) -> NameInFile:
     match, alternatives, decision = resolved["match"], resolved["alternatives"], None
     candidates = [each for each in (match, *alternatives) if each is not None]
     others = sorted(candidates, key=lambda each: -each["score"])
@@ -204,7 +301,7 @@ def _describe(
         match = known or {"_id": answer, "name": names[answer]["name"], "score": _SCORE_OF_ANSWER}
         alternatives = [each for each in others if each["_id"] != answer]
     elif answer is not None or match is None:
-        decision = answer or imported_name_models.CREATE
+        decision = answer or CREATE
         match, alternatives = None, others
     else:
         alternatives = [each for each in others if each is not match]

@@ -11,7 +11,7 @@ from marshmallow import fields
 
 from coaching_service.core import audit, validation
 from coaching_service.core import fields as core_fields
-from coaching_service.core.auth import ALL_PERMISSIONS, Company, Principal, Via
+from coaching_service.core.auth import ALL_PERMISSIONS, Company, Principal, Via, owner_session
 from coaching_service.core.database import outcome
 from coaching_service.core.database.collections import Unsharded
 from coaching_service.core.database.connection import Index
@@ -22,14 +22,16 @@ from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.recording import LoggedEvent
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.database.worker_thread import aggregate_all
-from coaching_service.core.errors import NotFound
+from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.events import DomainEvent, EventType, EventValue
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.mail import MailBody, NewMail, subject_with
-from coaching_service.people import invitations, notification_settings
-from coaching_service.people.account import service as account
-from coaching_service.people.account.service import Account
+from coaching_service.core.validation import patch_of
+from coaching_service.people import account, invitations, notification_settings
+from coaching_service.people.account import Account
 from coaching_service.people.identities import models
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.models import EmailConfirmed
@@ -320,12 +322,12 @@ async def list_coaches(ctx: Context) -> list[Coach]:
     return await coaches.find(ctx, _ALL, sort=("-role", "createdAt"))
 
 
-async def list_employees(ctx: Context) -> list[Coach]:
+async def list_all(ctx: Context) -> list[Coach]:
     """Return the employees by date of creation."""
     return await coaches.find(ctx, {"role": "EMPLOYEE"}, sort=("createdAt",))
 
 
-async def get_employee(ctx: Context, employee_id: ObjectId) -> Coach:
+async def get(ctx: Context, employee_id: ObjectId) -> Coach:
     """Return an employee. Raises NotFound if there is no such employee."""
     if (employee := await coaches.find_one(ctx, _employee(employee_id))) is None:
         raise NotFound("employee")
@@ -337,7 +339,7 @@ def _employee(employee_id: ObjectId) -> Filter:
 
 
 @transactional
-async def create_employee(
+async def create(
     ctx: Context,
     name: str,
     email: str,
@@ -378,7 +380,7 @@ async def release_mail_of_confirmed_owner(ctx: Context, event: EmailConfirmed) -
     if ctx.caller.role != "OWNER" or event.subject_id != ctx.caller.id or not await account.release_mail(ctx):
         return
     confirmed = ctx.acting_as(replace(ctx.caller, company=replace(ctx.caller.company, holds_mail=False)))
-    for employee in await list_employees(ctx):
+    for employee in await list_all(ctx):
         if not await identities.has_password(ctx, employee["_id"]):
             await _queue_invitation(confirmed, employee["_id"], employee["name"], employee["email"])
 
@@ -416,7 +418,7 @@ async def _queue_invitation(ctx: Context, employee_id: ObjectId, name: str, emai
 
 
 @transactional
-async def update_employee(ctx: Context, employee_id: ObjectId, change: EmployeeChange) -> Coach:
+async def update(ctx: Context, employee_id: ObjectId, change: EmployeeChange) -> Coach:
     """Change an employee and return it; permissions and scope apply from the next request.
 
     With another e-mail address the employee's sign-in sessions end and tokens to set a password become invalid; an
@@ -447,7 +449,7 @@ async def update_employee(ctx: Context, employee_id: ObjectId, change: EmployeeC
 
 
 @transactional
-async def delete_employee(ctx: Context, employee_id: ObjectId) -> None:
+async def delete(ctx: Context, employee_id: ObjectId) -> None:
     """Remove an employee: sign-in, sessions and keys end at once, the employee's clients have no trainer.
 
     Raises NotFound if there is no such employee.
@@ -500,3 +502,81 @@ async def set_last_used(credentials: Documents[Any], services: Services, credent
         unchanged = {"_id": credential["_id"], "lastUsedAt": last}
         with outcome.incidental():
             await credentials.across_companies(services).update_one(unchanged, {"$set": {"lastUsedAt": at}})
+
+
+# --- REST -------------------------------------------------------------------------------------------------------------
+
+
+routes = Routes("/coach/employees", tag="Team", path_descriptions={"employeeId": "The identifier of the employee."})
+
+
+@routes.get("", access=owner_session(), returns=list_of(Employee))
+async def list_employees(ctx: Context) -> list[Coach]:
+    """List the employees."""
+    return await list_all(ctx)
+
+
+@routes.post(
+    "",
+    access=owner_session(),
+    returns=Employee,
+    errors=(Conflict,),
+    example={
+        "name": "Eli",
+        "email": "eli@example.com",
+        "permissions": ["customers.view"],
+        "customersScope": "assigned",
+    },
+)
+async def create_employee(ctx: Context, body: NewEmployee) -> Coach:
+    """Add an employee.
+
+    The employee is sent a mail with a token to set a password.
+    """
+    return await create(ctx, body["name"], body["email"], body["permissions"], body["customersScope"])
+
+
+@routes.get("/{employeeId}", access=owner_session(), returns=Employee)
+async def get_employee(ctx: Context, employee_id: ObjectId) -> Coach:
+    """Read an employee."""
+    return await get(ctx, employee_id)
+
+
+@routes.patch(
+    "/{employeeId}",
+    access=owner_session(),
+    body=patch_of(input_of(NewEmployee), name="EmployeeChange"),
+    returns=Employee,
+    example={"name": "Eli Coach"},
+)
+async def update_employee(ctx: Context, employee_id: ObjectId, body: EmployeeChange) -> Coach:
+    """Change an employee.
+
+    With another `email` the employee signs in by that one: sign-in sessions end and mailed tokens become invalid. An
+    employee who has not set a password yet is sent a new token.
+    """
+    return await update(ctx, employee_id, body)
+
+
+@routes.put(
+    "/{employeeId}/permissions",
+    access=owner_session(),
+    body=EmployeePermissions,
+    returns=Employee,
+    example={"permissions": ["customers.view", "customers.edit"], "customersScope": "assigned"},
+)
+async def set_employee_permissions(ctx: Context, employee_id: ObjectId, body: EmployeeChange) -> Coach:
+    """Set what an employee may do.
+
+    They apply from the next request, for sessions and keys.
+    """
+    return await update(ctx, employee_id, body)
+
+
+@routes.delete("/{employeeId}", access=owner_session())
+async def delete_employee(ctx: Context, employee_id: ObjectId) -> None:
+    """Remove an employee.
+
+    The employee's sessions and keys end at once; the employee's clients have no trainer.
+    """
+    await delete(ctx, employee_id)

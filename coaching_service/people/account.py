@@ -13,7 +13,7 @@ from marshmallow import fields
 
 from coaching_service.core import audit
 from coaching_service.core import fields as core_fields
-from coaching_service.core.auth import Company
+from coaching_service.core.auth import Company, coach, owner, owner_session
 from coaching_service.core.database import file_totals
 from coaching_service.core.database.checks import check_of
 from coaching_service.core.database.collections import Unsharded
@@ -24,13 +24,14 @@ from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.database.file_totals import StorageUsage
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import reading_snapshot, transactional, version_conflict
-from coaching_service.core.errors import CompanySuspended, Conflict, Forbidden, NotFound
+from coaching_service.core.errors import CompanySuspended, Conflict, Forbidden, NotFound, TooManyRequests
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.field_schemas import input_of
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain, Step, Steps
-from coaching_service.core.validation import Integer, Text, Timezone
+from coaching_service.core.validation import Integer, Text, Timezone, patch_of
 from coaching_service.people.identities import service as identities
 from coaching_service.people.second_factor import service as second_factor
 
@@ -641,3 +642,45 @@ CHECKS = (
         "Erase each with admin companies erase and its identifier, if its company is not missing by mistake",
     ),
 )
+
+
+# --- REST -------------------------------------------------------------------------------------------------------------
+
+
+routes = Routes("", tag="Account")
+
+
+@routes.get("/coach/account", access=coach())
+async def get_account(ctx: Context) -> Account:
+    """Read the company."""
+    return await get(ctx)
+
+
+@routes.patch(
+    "/coach/account",
+    access=owner(),
+    body=patch_of(input_of(AccountDetails), name="AccountChange"),
+    example={"timezone": "Europe/Madrid"},
+)
+async def update_account(ctx: Context, body: AccountChange) -> Account:
+    """Change the company.
+
+    `loadUnit` is 409 while any load is stored; POST /coach/account/load-unit converts them. `requireSecondFactor` is
+    409 `SECOND_FACTOR_MISSING` for an owner without one.
+    """
+    return await update(ctx, body)
+
+
+@routes.delete(
+    "/coach/account",
+    request_class="unlimited",
+    access=owner_session(),
+    errors=(TooManyRequests,),
+    example={"password": "correct horse battery staple"},
+)
+async def delete_account(ctx: Context, body: AccountErasure) -> None:
+    """Erase the company.
+
+    All its keys, sign-in sessions and passwords stop working at once; its data is then erased in the background.
+    """
+    await erase(ctx, body["password"])

@@ -8,16 +8,18 @@ from datetime import timedelta
 from typing import Annotated, NotRequired, TypedDict
 
 from coaching_service.core import audit, errors
-from coaching_service.core.auth import Principal
+from coaching_service.core.auth import CUSTOMERS, Principal, coach, public, session_only
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.transactions import transactional
+from coaching_service.core.errors import CompanySuspended, Conflict, SignInRejected
 from coaching_service.core.fields import Default
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.mail import MailBody, NewMail, subject_with
 from coaching_service.core.validation import Email, Text
-from coaching_service.people import invitations
-from coaching_service.people.customers import service
+from coaching_service.people import invitations, team
+from coaching_service.people.customers import schemas
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer, CustomerProfile, CustomersCreated
 from coaching_service.people.identities import models
@@ -26,8 +28,7 @@ from coaching_service.people.identities.passwords import NewPassword, hash_passw
 from coaching_service.people.second_factor import service as second_factor
 from coaching_service.people.sessions import own_second_factor, passwords
 from coaching_service.people.sessions import service as sessions
-from coaching_service.people.sessions.models import AccessToken, SignedIn
-from coaching_service.people.team import service as team
+from coaching_service.people.sessions.models import AccessToken, Confirmation, SignedIn
 
 # --- Requests about a client's access ---------------------------------------------------------------------------------
 
@@ -85,7 +86,7 @@ async def invite(ctx: Context, customer_id: ObjectId) -> None:
     if await identities.get_email(ctx, customer_id) is not None:
         raise errors.Conflict("This client can already sign in", code="ALREADY_SIGNS_IN")
     await invitations.require_possible(ctx, customer["email"])
-    await _queue_invitations(ctx, [(customer, await service.create_first_access_token(ctx, customer_id))])
+    await _queue_invitations(ctx, [(customer, await customers.create_first_access_token(ctx, customer_id))])
 
 
 async def _queue_invitations(ctx: Context, invited: Sequence[tuple[Customer, str]]) -> None:
@@ -141,8 +142,8 @@ def _email_missing(message: str) -> errors.InvalidFields:
 async def find_invited(ctx: Context, token: str) -> Principal | None:
     """Return the client of a first-access token, returned or mailed; None if it is no longer valid."""
     token, _ = _split(token)
-    customer = await service.find_by_first_access_token(ctx.services, token) if token else None
-    return customer and await service.load_principal(ctx.services, customer["companyId"], customer["_id"])
+    customer = await customers.find_by_first_access_token(ctx.services, token) if token else None
+    return customer and await customers.load_principal(ctx.services, customer["companyId"], customer["_id"])
 
 
 async def complete_first_access(ctx: Context, token: str, password: str, email: str | None) -> SignedIn:
@@ -159,10 +160,10 @@ async def complete_first_access(ctx: Context, token: str, password: str, email: 
 async def choose_password(ctx: Context, token: str, password: str, email: str | None) -> Context:
     """Do the same without a session; returns a context with the client as the caller."""
     token, signature = _split(token)
-    customer = await service.find_by_first_access_token(ctx.services, token)
+    customer = await customers.find_by_first_access_token(ctx.services, token)
     if customer is None:
         raise _token_rejected()
-    principal = await service.load_principal(ctx.services, customer["companyId"], customer["_id"])
+    principal = await customers.load_principal(ctx.services, customer["companyId"], customer["_id"])
     if principal is None:
         raise _token_rejected()
     sign_in_email = email or customer["email"]
@@ -180,10 +181,10 @@ async def choose_password(ctx: Context, token: str, password: str, email: str | 
 @transactional
 async def _use_token(ctx: Context, token: str, email: str, password_hash: str, *, is_confirmed: bool) -> None:
     customer_id = ctx.caller.id
-    if not await service.use_first_access_token(ctx, customer_id, token, email):
+    if not await customers.use_first_access_token(ctx, customer_id, token, email):
         raise _token_rejected()
     await identities.create(ctx, customer_id, "customer", email, password_hash, is_confirmed=is_confirmed)
-    await service.record_sign_in(ctx, customer_id)
+    await customers.record_sign_in(ctx, customer_id)
 
 
 def _split(token: str) -> tuple[str, str]:
@@ -276,3 +277,87 @@ async def _read(services: Services, token: str) -> tuple[Principal, str]:
         raise errors.NotFound("invitation")
     company_id, address_hash = target
     return await team.get_owner(services, company_id), address_hash
+
+
+# --- REST -------------------------------------------------------------------------------------------------------------
+
+
+routes = Routes("", tag="Client access")
+
+
+@routes.post(
+    "/auth/first-access",
+    request_class="unlimited",
+    access=public(),
+    status=200,
+    errors=(CompanySuspended, SignInRejected, Conflict),
+    example={"token": "1f0c0ffe-0000-4000-8000-00000000abcd", "password": "correct horse battery staple"},
+)
+async def use_first_access(ctx: Context, body: FirstAccess) -> SignedIn:
+    """Set a client's first password and sign in.
+
+    The token is the `firstAccessToken` that creating the client returned, or the one in an invitation. `email` is
+    needed if the client has none, or another user signs in by it. A token from an invitation confirms the e-mail
+    address; an address that is not confirmed can be claimed by a user who confirms it.
+    """
+    return await complete_first_access(ctx, body["token"], body["password"], body.get("email"))
+
+
+@routes.post(
+    "/coach/customers/{customerId}/invitation",
+    access=coach(CUSTOMERS.EDIT),
+    locks="customer",
+    status=200,
+    refuses_key=True,
+    errors=(Conflict,),
+)
+async def invite_customer(ctx: Context, customer_id: ObjectId) -> Confirmation:
+    """Invite a client again.
+
+    The mail contains a new token; the previous one becomes invalid.
+    """
+    await invite(ctx, customer_id)
+    return {"message": "The invitation has been queued"}
+
+
+@routes.post(
+    "/coach/customers/{customerId}/impersonate",
+    access=session_only(CUSTOMERS.EDIT),
+    locks="customer",
+    status=200,
+    refuses_key=False,
+    errors=(Conflict,),
+)
+async def impersonate_customer(ctx: Context, customer_id: ObjectId) -> AccessToken:
+    """Act as a client.
+
+    A session of 15 minutes that cannot be renewed. It is recorded in the audit log.
+    """
+    return await impersonate(ctx, customer_id)
+
+
+@routes.put(
+    "/coach/customers/{customerId}/password",
+    request_class="unlimited",
+    access=session_only(CUSTOMERS.EDIT),
+    locks="customer",
+    returns=schemas.Customer,
+    errors=(Conflict,),
+    example={"password": "correct horse battery staple"},
+)
+async def set_customer_password(ctx: Context, customer_id: ObjectId, body: CustomerPassword) -> CustomerProfile:
+    """Set a client's password.
+
+    All of the client's sessions end.
+    """
+    return await set_password(ctx, customer_id, body["password"])
+
+
+@routes.delete("/coach/customers/{customerId}/second-factor", access=session_only(CUSTOMERS.EDIT), locks="customer")
+async def reset_customer_second_factor(ctx: Context, customer_id: ObjectId) -> None:
+    """Remove a client's second factor.
+
+    For a client who has lost the device and the recovery codes. The client's sessions end, and the client gets a
+    mail.
+    """
+    await reset_second_factor(ctx, customer_id)

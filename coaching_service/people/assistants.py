@@ -24,6 +24,7 @@ from coaching_service.core.auth import (
     Via,
     new_token,
     permissions_of,
+    session_only,
     token_hash,
 )
 from coaching_service.core.database.collections import Unsharded
@@ -35,13 +36,13 @@ from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound, Unauthorized
 from coaching_service.core.events import DomainEvent
+from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Description, Private, private_of
+from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.account import service as account
-from coaching_service.people.account.service import Account
-from coaching_service.people.team import service
-from coaching_service.people.team import service as team
-from coaching_service.people.team.service import Coach, CoachRemoved
+from coaching_service.people import account, team
+from coaching_service.people.account import Account
+from coaching_service.people.team import Coach, CoachRemoved
 
 
 @dataclass(frozen=True)
@@ -288,7 +289,7 @@ async def find_with_coach(services: Services, where: Filter) -> GrantWithCoach |
 
     None if there is none, or the coach or the company is deleted.
     """
-    grant: GrantWithCoach | None = await service.find_with_coach(
+    grant: GrantWithCoach | None = await team.find_with_coach(
         grants, services, where, without=("code", "access", "refresh", "familyHash")
     )
     return grant
@@ -511,7 +512,7 @@ async def _authenticate(services: Services, access_token: str, kind: Filter) -> 
     if grant is None:
         raise Unauthorized()
     principal = _to_principal(grant)
-    await service.set_last_used(grants, services, grant)
+    await team.set_last_used(grants, services, grant)
     return principal
 
 
@@ -582,12 +583,12 @@ def _consents(client_id: str, scope: str) -> Filter:
 # --- Managing grants -------------------------------------------------------------------------------------------------
 
 
-async def list_assistants(ctx: Context) -> list[Grant]:
+async def list_tool_grants(ctx: Context) -> list[Grant]:
     """Return the assistants that the caller has connected, or all of the company for its owner."""
     return await list_in_use(ctx, _manageable(ctx))
 
 
-async def list_applications(ctx: Context) -> list[ApplicationGrant]:
+async def list_rest_grants(ctx: Context) -> list[ApplicationGrant]:
     """Return the applications that the caller has allowed over REST, or all of the company for its owner."""
     used = _manageable(ctx) | _OF_APPLICATIONS | {"code.usedAt": {"$ne": None}}
     found = await grants.find(ctx, used, sort=("createdAt", "_id"), including=("restScopes",))
@@ -610,7 +611,7 @@ async def revoke(ctx: Context, grant_id: ObjectId) -> None:
 
 
 @transactional
-async def revoke_application(ctx: Context, grant_id: ObjectId) -> None:
+async def revoke_rest_grant(ctx: Context, grant_id: ObjectId) -> None:
     """Delete the grant of an application over REST: its tokens fail from the next request. Raises NotFound."""
     if (grant := await grants.delete(ctx, _manageable(ctx) | _OF_APPLICATIONS | {"_id": grant_id})) is None:
         raise NotFound("application")
@@ -640,3 +641,59 @@ async def revoke_grants_of_coach(ctx: Context, event: CoachRemoved) -> None:
 
 def _manageable(ctx: Context) -> Filter:
     return {} if ctx.caller.role == "OWNER" else {"coachId": ctx.caller.id}
+
+
+# --- REST -------------------------------------------------------------------------------------------------------------
+
+
+routes = Routes(
+    "/coach/assistants",
+    tag="Assistants",
+    path_descriptions={"assistantId": "The identifier of the connected assistant."},
+)
+
+
+@routes.get("", access=session_only(), returns=list_of(output_of(Grant, name="Assistant")))
+async def list_assistants(ctx: Context) -> list[Grant]:
+    """List the connected assistants.
+
+    Those that the caller has connected; for the owner, all of the company.
+    """
+    return await list_tool_grants(ctx)
+
+
+@routes.delete("/{assistantId}", access=session_only())
+async def disconnect_assistant(ctx: Context, assistant_id: ObjectId) -> None:
+    """Disconnect an assistant.
+
+    Its tokens fail from the next request.
+    """
+    await revoke(ctx, assistant_id)
+
+
+# --- Applications over REST -------------------------------------------------------------------------------------------
+
+
+application_routes = Routes(
+    "/coach/applications",
+    tag="Applications",
+    path_descriptions={"grantId": "The identifier of the application's access."},
+)
+
+
+@application_routes.get("", access=session_only(), returns=list_of(output_of(ApplicationGrant, name="Application")))
+async def list_applications(ctx: Context) -> list[ApplicationGrant]:
+    """List the applications that may use REST.
+
+    Those that the caller has allowed; for the owner, all of the company.
+    """
+    return await list_rest_grants(ctx)
+
+
+@application_routes.delete("/{grantId}", access=session_only())
+async def revoke_application(ctx: Context, grant_id: ObjectId) -> None:
+    """Revoke the access of an application.
+
+    Its tokens fail from the next request.
+    """
+    await revoke_rest_grant(ctx, grant_id)

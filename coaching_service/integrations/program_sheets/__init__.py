@@ -1,1 +1,0 @@
-"""Importing programs from sheets."""

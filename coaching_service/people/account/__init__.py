@@ -1,1 +1,0 @@
-"""The company account: name, time zone and load unit."""

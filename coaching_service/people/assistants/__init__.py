@@ -1,1 +1,0 @@
-"""Access that coaches granted to assistants: grants with their codes and tokens."""

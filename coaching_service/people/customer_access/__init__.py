@@ -1,1 +1,0 @@
-"""Access of clients: invitation, first access, impersonation, and passwords set by a coach."""

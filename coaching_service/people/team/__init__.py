@@ -1,1 +1,0 @@
-"""Coaches of a company: the owner and the employees."""

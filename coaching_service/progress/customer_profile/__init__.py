@@ -1,1 +1,0 @@
-"""A client with figures computed as of today."""

@@ -1,1 +1,0 @@
-"""A client's training sessions with one exercise."""

@@ -1,1 +1,0 @@
-"""Scheduled forms that clients have not answered."""

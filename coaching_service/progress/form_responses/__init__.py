@@ -1,1 +1,0 @@
-"""Clients' responses to forms."""

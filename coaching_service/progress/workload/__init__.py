@@ -1,1 +1,0 @@
-"""Training workload of a client by period."""
