@@ -39,7 +39,7 @@ from coaching_service.people.changes import events, samples
 from coaching_service.people.changes.models import Event
 from coaching_service.people.customers import service as customers
 from coaching_service.people.webhooks import models
-from coaching_service.people.webhooks import service as store
+from coaching_service.people.webhooks import service as webhooks
 
 # --- How many attempts run at the same time: limits for each webhook and in total, lower for slow receivers -----------
 
@@ -167,19 +167,19 @@ async def prepare(ctx: Context, delivery: models.DueDelivery) -> Message | None:
     """
     webhook, event, is_client_there = await gather_reads(
         ctx,
-        store.find_with_secrets(ctx, delivery["webhookId"]),
+        webhooks.find_with_secrets(ctx, delivery["webhookId"]),
         _load_event(ctx, delivery),
         _is_client_there(ctx, delivery),
     )
     if webhook is None or not webhook["isActive"]:
         raise NotFound("webhook")
     if event is not None:
-        sent = await store.list_sent(ctx, webhook, [cast("Event", event)])
-        event = event if sent or store.is_test(delivery) else None
+        sent = await webhooks.list_sent(ctx, webhook, [cast("Event", event)])
+        event = event if sent or webhooks.is_test(delivery) else None
     if event is not None and delivery["type"] == models.TEST_EVENT:
-        event = {**event, "data": {"webhookId": store.public_id(webhook)}}
+        event = {**event, "data": {"webhookId": webhooks.public_id(webhook)}}
     if event is None or not is_client_there:
-        await store.deliveries.delete(ctx, {"_id": delivery["_id"]})
+        await webhooks.deliveries.delete(ctx, {"_id": delivery["_id"]})
         return None
     return Message(delivery, webhook, to_json(event))
 
@@ -200,13 +200,13 @@ async def record(ctx: Context, message: Message, response: Response) -> datetime
     delivery, webhook = message.delivery, message.webhook
     result = _result(ctx, delivery, response)
     ctx.services.metrics.webhook_attempts.labels(response.outcome).inc()
-    if not await store.record_attempt(ctx, delivery, result):
+    if not await webhooks.record_attempt(ctx, delivery, result):
         result["nextAttemptAt"] = now()
     if response.status == GONE:
         await _disable(ctx, webhook, None)
-    elif not response.is_success and not store.is_test(delivery):
+    elif not response.is_success and not webhooks.is_test(delivery):
         if webhook["failingSince"] is None:
-            await store.record_outcome(ctx, webhook, is_success=False)
+            await webhooks.record_outcome(ctx, webhook, is_success=False)
         elif webhook["failingSince"] <= now() - DISABLE_AFTER:
             await _disable(ctx, webhook, now() - DISABLE_AFTER)
     return result["nextAttemptAt"]
@@ -214,7 +214,7 @@ async def record(ctx: Context, message: Message, response: Response) -> datetime
 
 async def _load_event(ctx: Context, delivery: models.DueDelivery) -> Mapping[str, object] | None:
     """Return the event as `GET /coach/events` returns it; None if it is gone."""
-    if not store.is_test(delivery):
+    if not webhooks.is_test(delivery):
         return await events.find_event(ctx, delivery["eventId"])
     if delivery["type"] == models.TEST_EVENT:
         return _test_event(ctx, delivery)
@@ -248,8 +248,8 @@ async def _post(ctx: Context, message: Message) -> Response:
     webhook = message.webhook
     vault = ctx.services.vault
     try:
-        in_use = store.open_secrets(vault, store.public_id(webhook), webhook["secrets"], now())
-        headers = store.headers_of(f"msg_{message.delivery['_id']}", int(time.time()), message.body, in_use)
+        in_use = webhooks.open_secrets(vault, webhooks.public_id(webhook), webhook["secrets"], now())
+        headers = webhooks.headers_of(f"msg_{message.delivery['_id']}", int(time.time()), message.body, in_use)
         response = await ctx.services.outbound.post(webhook["url"], message.body, headers)
     except SecretUnreadable as unreadable:
         log.warning("the secret of a webhook cannot be read", webhook=str(webhook["_id"]), reason=str(unreadable))
@@ -261,7 +261,7 @@ async def _post(ctx: Context, message: Message) -> Response:
 
 
 def _result(ctx: Context, delivery: models.DueDelivery, response: Response) -> models.AttemptResult:
-    may_repeat = not store.is_test(delivery) and response.status != GONE
+    may_repeat = not webhooks.is_test(delivery) and response.status != GONE
     delays = ctx.services.webhook_retry_seconds if may_repeat else ()
     retries = delivery["retries"]
     result: models.AttemptResult = {
@@ -286,7 +286,7 @@ async def _disable(ctx: Context, failing: models.WebhookSecrets, failing_since: 
 
     `failing_since`: unless a delivery has succeeded since that time; None: its receiver says that it is gone.
     """
-    webhook = await store.disable(ctx, failing, failing_since)
+    webhook = await webhooks.disable(ctx, failing, failing_since)
     if webhook is None or ctx.caller.email is None or "clientId" in failing:
         return
     name = f"{webhook['description']} ({webhook['url']})" if webhook["description"] else webhook["url"]
@@ -360,7 +360,7 @@ class Endpoint:
         while True:
             listener.event.clear()
             ctx = await self._load_context()
-            queued = await store.list_queued(ctx, self._webhook_id, after, _BATCH)
+            queued = await webhooks.list_queued(ctx, self._webhook_id, after, _BATCH)
             for delivery in queued:
                 after = delivery["seq"]
                 await self._start(tasks, self._first, delivery)
@@ -375,13 +375,13 @@ class Endpoint:
             self._due_changed.clear()
             self._next_due = None
             ctx, at = await self._load_context(), now()
-            due = await store.list_due(ctx, self._webhook_id, at, _BATCH, without=self._running_further)
+            due = await webhooks.list_due(ctx, self._webhook_id, at, _BATCH, without=self._running_further)
             for delivery in due:
                 self._running_further.add(delivery["_id"])
                 await self._start(tasks, self._further, delivery)
             if not due:
                 check_at = at + timedelta(seconds=_CHECK_SECONDS)
-                self._next_due = min(await store.find_next_due(ctx, self._webhook_id, at) or check_at, check_at)
+                self._next_due = min(await webhooks.find_next_due(ctx, self._webhook_id, at) or check_at, check_at)
                 with suppress(TimeoutError):
                     async with asyncio.timeout((self._next_due - now()).total_seconds()):
                         await self._due_changed.wait()
@@ -422,7 +422,7 @@ class Endpoint:
             self._may_be_failing = True
         elif self._may_be_failing or "sharedId" in webhook:
             self._may_be_failing = False
-            await store.record_outcome(ctx, webhook, is_success=True)
+            await webhooks.record_outcome(ctx, webhook, is_success=True)
 
     def _leave(self, lane: Lane, delivery: models.DueDelivery) -> None:
         lane.leave()
@@ -435,19 +435,19 @@ async def _plan_deliveries(ctx: Context, webhook_id: ObjectId) -> bool:
     There is one for each event of a type that it wants, in the order of the numbers. Events that are older than 30 days
     are left out. A position ahead of the log, or one that is missing, becomes its end.
     """
-    webhook = await store.find_with_position(ctx, webhook_id)
+    webhook = await webhooks.find_with_position(ctx, webhook_id)
     if webhook is None or not webhook["isActive"]:
         return False
     if (position := webhook.get("position")) is None:
-        await store.move_position(ctx, webhook_id, None, await batches.find_last_number(ctx))
+        await webhooks.move_position(ctx, webhook_id, None, await batches.find_last_number(ctx))
         return True
     try:
         page, new_position = await events.read_events(ctx, position, _BATCH, webhook["types"])
     except CursorExpired:
-        await store.move_position(ctx, webhook_id, position, await events.find_available(ctx, position))
+        await webhooks.move_position(ctx, webhook_id, position, await events.find_available(ctx, position))
         return True
     if new_position > position:
-        sent = await store.list_sent(ctx, webhook, page["docs"])
+        sent = await webhooks.list_sent(ctx, webhook, page["docs"])
         await _store_deliveries(ctx, webhook_id, position, new_position, sent)
     return page["hasMore"] or bool(page["docs"])
 
@@ -457,15 +457,15 @@ async def _store_deliveries(
     ctx: Context, webhook_id: ObjectId, position: int, new_position: int, new: Sequence[Event]
 ) -> None:
     """Store deliveries and the position after them, unless another process has done so."""
-    if await store.move_position(ctx, webhook_id, position, new_position):
-        await store.deliveries.insert_many(ctx, [_delivery(webhook_id, event) for event in new])
+    if await webhooks.move_position(ctx, webhook_id, position, new_position):
+        await webhooks.deliveries.insert_many(ctx, [_delivery(webhook_id, event) for event in new])
 
 
 def _delivery(webhook_id: ObjectId, event: Event) -> dict[str, object]:
     # What belongs to a client is erased with the client; that a client was deleted is still reported.
     client_id = None if event["type"] == "customer.deleted" else event["customerId"]
     return {
-        **store.new_delivery(webhook_id, event["id"], event["seq"], event["type"], client_id),
+        **webhooks.new_delivery(webhook_id, event["id"], event["seq"], event["type"], client_id),
         "isQueued": True,
     }
 
@@ -528,7 +528,7 @@ class Dispatcher:
             tasks.create_task(self._renew_lease())
             for number in itertools.count():
                 if number % _LISTS_A_CHECK == 0:
-                    await store.join_all(self._services)
+                    await webhooks.join_all(self._services)
                 await self._update_lanes(tasks)
                 self._is_failing = False
                 await asyncio.sleep(_LIST_SECONDS)
@@ -553,7 +553,7 @@ class Dispatcher:
         suspended = await account.list_suspended(self._services)
         active = {
             webhook["_id"]: webhook
-            for webhook in await store.list_active(self._services)
+            for webhook in await webhooks.list_active(self._services)
             if webhook["companyId"] not in suspended
         }
         for webhook_id, (endpoint, task) in list(self._endpoints.items()):
@@ -597,5 +597,5 @@ async def read_metrics(services: Services) -> None:
 
     They are not a number while the database does not respond.
     """
-    metrics, pending = services.metrics, store.find_pending(services, _MAX_COUNT)
+    metrics, pending = services.metrics, webhooks.find_pending(services, _MAX_COUNT)
     await read_backlog(pending, metrics.deliveries_pending, metrics.oldest_delivery_seconds, "webhook deliveries")

@@ -19,7 +19,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.library import forms, message_templates, metric_sets
 from coaching_service.library.exercises import models as exercise_models
-from coaching_service.library.exercises import service as listing
+from coaching_service.library.exercises import service as exercises
 from coaching_service.library.metric_sets import MetricSet, MetricSetDetails, NewMetric
 from coaching_service.lifecycle.customer_bulk import service
 from coaching_service.training.templates import service as templates
@@ -33,7 +33,7 @@ from coaching_service.web.views.workout.cards import ItemsText, add_text
 
 pages = web_pages.Pages("/app")
 
-_exercises = Records(pages, "/exercises", "exerciseId", "exercise", auth.EXERCISES, listing.get, folder="library")
+_exercises = Records(pages, "/exercises", "exerciseId", "exercise", auth.EXERCISES, exercises.get, folder="library")
 _PAGE_SIZE = 24
 _LOAD_TYPES = (
     (exercise_models.LOAD, "Weight: more is better"),
@@ -68,7 +68,7 @@ def _form_options() -> Document:
         "types": exercise_models.TYPES,
         "levels": exercise_models.LEVELS,
         "load_types": _LOAD_TYPES,
-        "muscles": listing.list_muscle_groups(),
+        "muscles": exercises.list_muscle_groups(),
     }
 
 
@@ -86,7 +86,7 @@ def _to_input(form: _Exercise) -> Document:
 @_exercises.list
 async def exercises_page(ctx: Context, query: _Search) -> dict[str, Any]:
     """The exercises available to the company."""
-    page = await listing.list_exercises(
+    page = await exercises.list_exercises(
         ctx, page=query["page"], size=_PAGE_SIZE, keywords=query["keywords"], kind=query["type"] or None
     )
     return {
@@ -112,16 +112,16 @@ async def new_exercise_page(_: Context) -> dict[str, Any]:
 )
 async def create_exercise(ctx: Context, form: _Exercise, file: StoredFile | None) -> web_pages.Redirect:
     """Create an exercise of the company, with a picture or video if there is one."""
-    exercise = await listing.create(ctx, cast("exercise_models.NewExercise", _to_input(form) | {"media": []}))
+    exercise = await exercises.create(ctx, cast("exercise_models.NewExercise", _to_input(form) | {"media": []}))
     if file is not None:
-        await listing.add_media(ctx, exercise["_id"], file)
+        await exercises.add_media(ctx, exercise["_id"], file)
     return web_pages.Redirect(_exercises.path(exercise["_id"]), f"{exercise['name']} added to your library.")
 
 
 @_exercises.each.get("", access=auth.coach(auth.EXERCISES.VIEW), template="library/exercise.html")
 async def exercise_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
     """One exercise."""
-    exercise = await listing.get(ctx, exercise_id)
+    exercise = await exercises.get(ctx, exercise_id)
     may_change = auth.CUSTOMERS.EDIT in ctx.caller.permissions
     planned_for = await service.list_planned_for(ctx, exercise_id) if may_change else []
     return {"exercise": exercise, "is_own": exercise["companyId"] is not None, "planned_count": len(planned_for)}
@@ -129,7 +129,7 @@ async def exercise_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
 
 async def _update_exercise(ctx: Context, exercise_id: ObjectId, form: _ExerciseChange) -> None:
     """Change an exercise of the company; workouts that contain it show the change."""
-    await listing.update(ctx, exercise_id, cast("exercise_models.ExerciseChange", _to_input(form)))
+    await exercises.update(ctx, exercise_id, cast("exercise_models.ExerciseChange", _to_input(form)))
 
 
 _exercises.change(_ExerciseChange, _update_exercise, on=_exercises.page(lambda _: _form_options(), path="/edit"))
@@ -138,7 +138,7 @@ _exercises.change(_ExerciseChange, _update_exercise, on=_exercises.page(lambda _
 @_exercises.each.post("/delete", access=auth.coach(auth.EXERCISES.DELETE), on=exercise_page, deletes=True)
 async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> web_pages.Redirect:
     """Delete an exercise of the company; workouts that contain it keep it."""
-    await listing.delete(ctx, exercise_id)
+    await exercises.delete(ctx, exercise_id)
     return web_pages.Redirect(_exercises.prefix, "Exercise deleted.")
 
 
@@ -150,21 +150,21 @@ async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> web_pages.Redi
 )
 async def add_media(ctx: Context, exercise_id: ObjectId, file: StoredFile) -> web_pages.Redirect:
     """Add a picture or video."""
-    await listing.add_media(ctx, exercise_id, file)
+    await exercises.add_media(ctx, exercise_id, file)
     return web_pages.Redirect(_exercises.path(exercise_id), "File added.")
 
 
 @_exercises.each.post("/media/{mediaId}/delete", access=auth.coach(auth.EXERCISES.EDIT), on=exercise_page, deletes=True)
 async def delete_media(ctx: Context, exercise_id: ObjectId, media_id: ObjectId) -> web_pages.Redirect:
     """Delete a picture, video or link."""
-    await listing.remove_media(ctx, exercise_id, media_id)
+    await exercises.remove_media(ctx, exercise_id, media_id)
     return web_pages.Redirect(_exercises.path(exercise_id), "Deleted.")
 
 
 @_exercises.each.get("/override", access=auth.coach(auth.EXERCISES.EDIT), template="library/exercise_override.html")
 async def override_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
     """The form for the company's own texts of a shared exercise."""
-    exercise, override = await listing.read_with_override(ctx, exercise_id)
+    exercise, override = await exercises.read_with_override(ctx, exercise_id)
     return {"exercise": exercise, "override": override, "version": exercise["version"]}
 
 
@@ -173,14 +173,14 @@ async def save_override(
     ctx: Context, exercise_id: ObjectId, form: exercise_models.ExerciseOverride
 ) -> web_pages.Redirect:
     """Save the company's own texts of a shared exercise."""
-    await listing.set_override(ctx, exercise_id, form)
+    await exercises.set_override(ctx, exercise_id, form)
     return web_pages.Redirect(_exercises.path(exercise_id), "Changes saved.")
 
 
 @_exercises.each.post("/override/delete", access=auth.coach(auth.EXERCISES.EDIT), on=override_page, deletes=True)
 async def delete_override(ctx: Context, exercise_id: ObjectId) -> web_pages.Redirect:
     """Remove all that the company has added to a shared exercise."""
-    await listing.remove_override(ctx, exercise_id)
+    await exercises.remove_override(ctx, exercise_id)
     return web_pages.Redirect(_exercises.path(exercise_id), "Your changes are removed.")
 
 
