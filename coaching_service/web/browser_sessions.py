@@ -32,6 +32,8 @@ from coaching_service.web.forms import SUBMISSION_FIELD, FormData, load_form
 from coaching_service.web.pages import Redirect
 
 LIVE_HEADER = "X-Live"  # of requests that live.js sends by itself
+# What a request of the service worker has that reads a page to save it: it must not use up the notice of the next page.
+SAVES_PAGE = "X-Saves-Page"
 _LOCAL_PATH = re.compile(r"/(app|oauth|train)([/?][!-\[\]-~]*)?", re.ASCII)
 _SESSION_ENDED = "Your session has ended, so nothing was changed. Sign in and try again."
 _NOTICE_SECONDS = 60
@@ -71,7 +73,8 @@ class BrowserSession:
     session token or, before sign-in, the `visitor` cookie. `is_suspended`: the session is one of a suspended company,
     and continues when that is resumed. `device_tokens`: of the accounts that signed in on this browser.
     `known_company`: the name of the company of the last client who was signed in, until the client signs out, or of the
-    one whose mail has led here.
+    one whose mail has led here. `is_automatic`: a script sent the request by itself. Its response sets no cookie, since
+    another session may have begun while it was on its way.
     """
 
     services: Services
@@ -82,6 +85,7 @@ class BrowserSession:
     is_suspended: bool = False
     device_tokens: tuple[str, ...] = ()
     known_company: str = ""
+    is_automatic: bool = False
 
     @classmethod
     async def from_request(cls, services: Services, request: web.Request) -> BrowserSession:
@@ -91,9 +95,9 @@ class BrowserSession:
         """
         token = request.cookies.get(cookie_name(services, "session"))
         principal, is_suspended = None, False
+        is_automatic = LIVE_HEADER in request.headers or SAVES_PAGE in request.headers
         try:
-            extends = LIVE_HEADER not in request.headers
-            principal = await web_sessions.find_principal(services, token, extends=extends) if token else None
+            principal = await web_sessions.find_principal(services, token, extends=not is_automatic) if token else None
         except CompanySuspended:
             is_suspended = True
         visitor_id = request.cookies.get(cookie_name(services, "visitor"))
@@ -108,6 +112,7 @@ class BrowserSession:
             known_company=_read_signed(services, request, COMPANY)
             or services.vault.open_value(COMPANY, request.query.get(COMPANY, ""))
             or "",
+            is_automatic=is_automatic,
         )
 
     @classmethod
@@ -169,6 +174,8 @@ class BrowserSession:
         The cookie of a client lasts as long as the session, which each request extends. `device_token`: a new one of
         this browser, if no session starts.
         """
+        if self.is_automatic:
+            return
         if added := session.device_token if session is not None else device_token:
             tokens = (added, *self.device_tokens)[:_DEVICE_TOKENS]
             lifetime = int(models.LIFETIME.total_seconds())

@@ -19,7 +19,7 @@ from coaching_service.people.notifications import COMPANY
 from coaching_service.progress.conversation import attachments
 from coaching_service.training.workouts.blocks.models import WorkoutSettings
 from coaching_service.web import static_files
-from coaching_service.web.browser_sessions import BrowserSession, home_of, is_client_path, is_secure
+from coaching_service.web.browser_sessions import SAVES_PAGE, BrowserSession, home_of, is_client_path, is_secure
 from coaching_service.web.formatting import EMBEDDED_SITES, FILTERS
 from coaching_service.web.forms import FormState, accepted_files
 
@@ -28,8 +28,6 @@ _CONTENT_SECURITY_POLICY = (
     "font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
     f"frame-src {' '.join(EMBEDDED_SITES)}"
 )
-# What a request of the service worker has that reads a page to save it: it must not use up the notice of the next page.
-SAVES_PAGE = "X-Saves-Page"
 CLIENT_LAYOUT = "train/layout.html"
 _HEADERS = {
     "Referrer-Policy": "same-origin",

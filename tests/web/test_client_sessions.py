@@ -9,6 +9,8 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
+import pytest
+
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.sessions import web_sessions
@@ -21,6 +23,17 @@ DAYS_90 = 90 * 24 * 60 * 60
 
 async def stored_session(coach: CoachClient) -> Any:
     return await coach.ctx.db["sessions"].find_one({"companyId": coach.ctx.company_id, "kind": "customer"})
+
+
+@pytest.mark.parametrize("header", ["X-Live", "X-Saves-Page"])
+async def test_what_a_script_reads_by_itself_sets_no_cookie(
+    coach: CoachClient, client_page: ClientPage, header: str
+) -> None:
+    """Another session may have begun since, which its cookies would replace or end."""
+    ana = await client_page(coach, await coach.create_customer("Ana"))
+    assert (await ana.get("/train", headers={header: "1"})).ok().cookies == []
+    await coach.ctx.db["sessions"].delete_one({"_id": (await stored_session(coach))["_id"]})
+    assert [c for c in (await ana.get("/train", headers={header: "1"})).cookies if c.startswith("coach_session")] == []
 
 
 async def test_session_lasts_90_days_from_the_last_request(coach: CoachClient, client_page: ClientPage) -> None:

@@ -109,12 +109,13 @@ train.queue = (() => {
       train.tell("sent", { entry, answer });
       return true;
     }
-    if ((status === 401 && answer) || isStale(outcome)) {
+    const isOthers = isStale(outcome) && answer.user !== entry.user;
+    if ((status === 401 && answer) || isOthers) {
       problem = status === 401 ? "signIn" : "otherUser";
       await keep(entry);
       return false;
     }
-    if (isRejection(outcome, entry)) {
+    if (!isStale(outcome) && isRejection(outcome, entry)) {
       const isFinal = status === 404 || answer?.code === "ITEM_GONE"; // sending it again cannot help
       const rejection = { message: explain(outcome, entry), isFinal };
       await train.store.changeEntry(entry, (stored) => ({ ...stored, rejection }));

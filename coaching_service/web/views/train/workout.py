@@ -44,8 +44,8 @@ from coaching_service.training.workouts.items.descriptions import (
     write_seconds,
 )
 from coaching_service.training.workouts.sets import CustomerSet, PlannedSet, SetType
+from coaching_service.web.browser_sessions import SAVES_PAGE
 from coaching_service.web.pages import KeywordQuery, Pages, Redirect
-from coaching_service.web.rendering import SAVES_PAGE
 from coaching_service.web.views import own_rows
 from coaching_service.web.views import results as view_results
 from coaching_service.web.views.customer_layout import is_session, item_path, label_day, workout_path

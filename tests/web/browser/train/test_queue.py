@@ -57,6 +57,17 @@ async def test_page_of_an_older_session_sends_with_the_new_token(
     assert await ana.sets(0) == [(1, 8, 60, True)]
 
 
+async def test_set_is_sent_again_when_the_session_changes_while_it_is_sent(
+    page: Page, ana: Trainee, observed: Complaints
+) -> None:
+    observed.expected += ("403",)
+    stale = await page.evaluate("({code: 'STALE_FORM', user: train.user, csrf: document.body.dataset.csrf})")
+    await page.route("**/sets", lambda route: route.fulfill(status=403, json=stale), times=2)
+    await ana.done(page, 0, 1).tap()
+    await expect(ana.state(page, 0, 1)).to_have_text("Done")
+    assert await ana.sets(0) == [(1, 8, 60, True)]
+
+
 async def test_set_of_a_removed_item_is_shown_until_it_is_discarded(
     page: Page, phone: BrowserContext, ana: Trainee, observed: Complaints
 ) -> None:
