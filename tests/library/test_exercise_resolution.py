@@ -44,6 +44,7 @@ MEANT = [
     ("Seated Leg Curl (machine)", "Seated Leg Curl"),
     ("OHP", "Barbell Overhead Press"),
     ("KB swing", "Kettlebell Swing"),
+    ("Gemelos", "Bodyweight Calf Raise"),
 ]
 # The same with numbers, in several spellings.
 MEANT_WITH_NUMBERS = [
@@ -63,6 +64,7 @@ UNSURE = [
     ("30° back extension", "Back Extension"),
     ("45 kg leg press", "Leg Press"),
     ("400 m row", "500-Meter Row Sprint"),
+    ("calves", "Bodyweight Calf Raise"),  # in Spanish its alias is Gemelos
     ("zzzz", None),
     ("???", None),
 ]

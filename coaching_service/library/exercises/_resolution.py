@@ -248,6 +248,8 @@ def _fit(
     added.subtract(written.words)
     _remove_joined(missing, added, written.words)
     _remove_joined(added, missing, name.words)
+    if name.typed != written.typed and name.words and all(map(_name_words.is_part_of_body, name.words)):
+        return Fit.UNSURE if {*name.words} <= {*written.words} else Fit.OTHER  # biceps is no biceps curl
     if name.words == written.words:
         return Fit.TYPED
     unlike = [word for word in (+added).elements() if word not in _name_words.FILLERS]
