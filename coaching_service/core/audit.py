@@ -6,7 +6,7 @@ Actions are stored in the transaction of the change; reads are collected in memo
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
@@ -407,10 +407,28 @@ async def count_reads_by_day(ctx: Context, customer_id: ObjectId, since: datetim
 
 async def find_application_names(ctx: Context, credential_ids: Iterable[ObjectId | None]) -> dict[ObjectId, str]:
     """Return the names of assistants and applications by what a coach has allowed them, ended or not."""
-    where = {
-        "action": {"$in": ["assistant.allowed", "application.allowed"]},
-        "target._id": {"$in": [each for each in set(credential_ids) if each is not None]},
+    return await _find_target_names(ctx, ["assistant.allowed", "application.allowed"], credential_ids)
+
+
+async def find_credential_names(
+    ctx: Context, credential_ids: Iterable[ObjectId | None], made_by: ObjectId | None
+) -> dict[ObjectId, str]:
+    """Return the names of keys, assistants and applications, ended or not: of one coach, or of the whole company."""
+    actions: list[AuditAction] = ["key.created", "assistant.allowed", "application.allowed"]
+    return await _find_target_names(ctx, actions, credential_ids, made_by)
+
+
+async def _find_target_names(
+    ctx: Context,
+    actions: Sequence[AuditAction],
+    target_ids: Iterable[ObjectId | None],
+    made_by: ObjectId | None = None,
+) -> dict[ObjectId, str]:
+    where: Filter = {
+        "action": {"$in": list(actions)},
+        "target._id": {"$in": [each for each in set(target_ids) if each is not None]},
+        **({"actor._id": made_by} if made_by is not None else {}),
     }
     hint = _entries.index_name("action", "createdAt", "_id")
-    allowed = await _entries.find(ctx, where, fields=("target",), hint=hint)
-    return {each["target"]["_id"]: each["target"]["name"] or "" for each in allowed if each["target"]["_id"]}
+    found = await _entries.find(ctx, where, fields=("target",), hint=hint)
+    return {each["target"]["_id"]: each["target"]["name"] or "" for each in found if each["target"]["_id"]}

@@ -27,20 +27,21 @@ from coaching_service.core.auth import (
     session_only,
     token_hash,
 )
+from coaching_service.core.changes import history
 from coaching_service.core.database.collections import Unsharded
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import NotFound, Unauthorized
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Description, Private, private_of
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.people import account, team
+from coaching_service.people import account, api_keys, team
 from coaching_service.people.account import Account
 from coaching_service.people.team import Coach, CoachRemoved
 
@@ -586,6 +587,21 @@ def _consents(client_id: str, scope: str) -> Filter:
 async def list_tool_grants(ctx: Context) -> list[Grant]:
     """Return the assistants that the caller has connected, or all of the company for its owner."""
     return await list_in_use(ctx, _manageable(ctx))
+
+
+async def name_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
+    """Return the names of the assistants and keys that made changes, by change, as far as the caller may see them.
+
+    Those that have been revoked since keep their name as long as the audit log knows it.
+    """
+    made_with, keys, connected = await gather_reads(
+        ctx, history.load_credentials(ctx, change_ids), api_keys.list_keys(ctx), list_tool_grants(ctx)
+    )
+    names = {key["_id"]: key["name"] for key in keys} | {each["_id"]: each["clientName"] for each in connected}
+    if ended := {*made_with.values()} - names.keys():
+        made_by = _manageable(ctx).get("coachId")
+        names |= await audit.find_credential_names(ctx, ended, made_by)
+    return {change_id: names[credential] for change_id, credential in made_with.items() if credential in names}
 
 
 async def list_rest_grants(ctx: Context) -> list[ApplicationGrant]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from aiohttp.test_utils import TestServer
+
+from tests.mcp.test_access_to_proposals import hire
 from tests.support.attention import renew
 from tests.support.client import CoachClient
 from tests.support.mcp_client import (
@@ -208,6 +211,26 @@ async def test_own_acts_are_not_hidden_by_proposals_and_a_call_is_one_line(
     await approve(coach, proposal)
     for client in (ana, bo, cy):
         assert await coach.calendar(client, TODAY, TODAY)
+
+
+async def test_who_acted_is_named_after_its_key_is_deleted(
+    public_server: TestServer, mcp: McpHttpClient, coach: CoachClient
+) -> None:
+    """For the coach whose key it was, and the owner; to another coach it has no name."""
+    session, ana = await coach.interactive(), await coach.create_customer("Ana")
+    eli = await hire(coach, "Eli")
+    keys = {name: (await session.post("/coach/api-keys", {"name": name})).ok(201) for name in ("Robot", "Other")}
+    for key in keys.values():
+        async with McpHttpClient(public_server, {"X-API-Key": key["key"]}) as acting:
+            note = tool_change(await acting.call("add_note", customerId=ana["_id"], text="Knee"))
+    await coach.wait_until_numbered(note["changeId"])
+    (await session.delete(f"/coach/api-keys/{keys['Robot']['_id']}")).ok(204)
+
+    text = await text_of(mcp, "get_activity", types=["note_added"])
+    assert all(f"by assistant «{name}» of «Olga Owner»" in text for name in keys), text
+    async with McpHttpClient(public_server, {"X-API-Key": str(eli.key.key)}) as foreign:
+        text = await text_of(foreign, "get_activity", types=["note_added"])
+        assert text.count("by assistant «Olga Owner»") == 2 and "Robot" not in text
 
 
 async def test_workouts_are_found_over_all_clients(mcp: McpHttpClient, coach: CoachClient) -> None:

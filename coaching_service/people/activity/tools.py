@@ -23,7 +23,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import arguments
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.people import api_keys, assistants
+from coaching_service.people import assistants
 from coaching_service.people.account import LOAD_UNITS, convert_stored_load
 from coaching_service.people.activity import models, service
 from coaching_service.people.activity.models import ActivityType, ChangedEvent
@@ -165,7 +165,7 @@ async def _describe_calls(ctx: Context, calls: Mapping[ObjectId, _Call], custome
         _read_documents(ctx, firsts),
         _name_clients(ctx, firsts),
         changes.get_summaries(ctx, ids),
-        _name_credentials(ctx, ids),
+        assistants.name_credentials(ctx, ids),
         changes.count_clients(ctx, list(calls), await customers.select_ids_in_scope(ctx, None)),
     )
     labels, lines = _ClientLabels(), []
@@ -245,18 +245,6 @@ def _show_load(event: ChangedEvent, load_unit: str) -> ChangedEvent:
         return event
     value = convert_stored_load(data["value"], data["unit"], load_unit)
     return {**event, "data": {**data, "value": value, "unit": load_unit}}
-
-
-async def _name_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
-    """Return the names of the assistants and keys that made changes, by change, as far as the caller may see them."""
-    made_with, keys, connected = await gather_reads(
-        ctx,
-        changes.get_credentials(ctx, change_ids),
-        api_keys.list_keys(ctx),
-        assistants.list_tool_grants(ctx),
-    )
-    names = {key["_id"]: key["name"] for key in keys} | {each["_id"]: each["clientName"] for each in connected}
-    return {change_id: names[credential] for change_id, credential in made_with.items() if credential in names}
 
 
 def _describe_actor(actor: Actor | None, credential: str | None = None) -> str:

@@ -138,7 +138,6 @@ async def list_newer(
     return [_summary(ctx, change) for change in limited if change is not None]
 
 
-get_credentials = history.load_credentials
 count_clients = history.count_clients
 
 

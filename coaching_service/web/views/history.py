@@ -13,7 +13,6 @@ from typing import Annotated, Any, cast
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import Interface
-from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.events import Accepted
 from coaching_service.core.fields import Default
@@ -22,7 +21,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.integrations import background_jobs
 from coaching_service.integrations.change_descriptions import describe_documents
 from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
-from coaching_service.people import api_keys, assistants, jobs
+from coaching_service.people import assistants, jobs
 from coaching_service.people.changes import service as changes
 from coaching_service.people.changes.models import PLACES, ChangeDetails, ChangeSummary, UndoResult
 from coaching_service.people.customers import bulk as customers_by_id
@@ -460,22 +459,10 @@ async def _read_change(ctx: Context, change_id: ObjectId) -> dict[str, Any]:
 
 
 async def _describe_all(ctx: Context, listed: Sequence[ChangeSummary]) -> list[dict[str, Any]]:
-    credentials = await _load_credential_names(ctx, listed)
+    credentials = await assistants.name_credentials(ctx, [change["_id"] for change in listed])
     client_ids = {change["customerId"] for change in listed if change["customerId"] is not None}
     clients = await customers.find_references(ctx, list(client_ids))
     return [_describe(change, credentials, clients) for change in listed]
-
-
-async def _load_credential_names(ctx: Context, listed: Sequence[ChangeSummary]) -> dict[ObjectId, str]:
-    """Return the names of the keys and assistants of changes, by change, if the caller may see them."""
-    made_with, keys, connected = await gather_reads(
-        ctx,
-        changes.get_credentials(ctx, [change["_id"] for change in listed]),
-        api_keys.list_keys(ctx),
-        assistants.list_tool_grants(ctx),
-    )
-    names = {key["_id"]: key["name"] for key in keys} | {each["_id"]: each["clientName"] for each in connected}
-    return {change_id: names[credential] for change_id, credential in made_with.items() if credential in names}
 
 
 def _describe(change: ChangeSummary, credentials: dict[ObjectId, str], clients: dict[ObjectId, Any]) -> dict[str, Any]:
