@@ -246,3 +246,31 @@ async def test_values_of_metrics_far_from_the_last(mcp: McpHttpClient, coach: Co
         else:
             tool_change(result)
     tool_error(await mcp.call("record_metric", **known, date=str(TODAY), value=-64), "must not be negative")
+
+
+async def test_values_of_metrics_are_compared_with_those_of_people_and_with_the_next(
+    mcp: McpHttpClient, coach: CoachClient
+) -> None:
+    """An assistant does not come to any value in small steps, nor by an earlier date; what is approved counts."""
+    ana, body = await coach.create_customer("Ana"), await metric_set(coach)
+    (await coach.post(client_path(ana, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)
+    metric = {"metricId": body["metrics"][0]["_id"]}
+    known = {"customerId": ana["_id"], "metricsSetId": body["_id"], **metric}
+    entries = client_path(ana, "metrics-sets", body["_id"], "entries")
+    days = [str(TODAY - timedelta(days=ago)) for ago in range(40)]
+    (await coach.post(entries, {**metric, "date": days[5], "value": 64.8})).ok(201)
+
+    for ago, value in ((6, 300), (35, 300), (6, 0)):
+        earlier = await mcp.call("record_metric", **known, date=days[ago], value=value)
+        summary = tool_proposal(earlier, "FAR_VALUE")["summary"]
+        assert summary.endswith(f"The next value, of {days[5]}, is 64.8."), summary
+    tool_change(await mcp.call("record_metric", **known, date=days[36], value=300))  # more than 30 days before
+
+    tool_change(await mcp.call("record_metric", **known, date=days[1], value=77))
+    tool_change(await mcp.call("record_metric", **known, date=days[0], value=70))
+    for date in (days[1], days[0]):
+        step = tool_proposal(await mcp.call("record_metric", **known, date=date, value=80), "FAR_VALUE")
+        assert step["summary"].endswith(f"The last value, of {days[5]}, is 64.8."), step["summary"]
+    await approve(coach, step)
+    tool_change(await mcp.call("record_metric", **known, date=days[0], value=95))
+    tool_proposal(await mcp.call("record_metric", **known, date=days[0], value=99), "FAR_VALUE")

@@ -279,7 +279,10 @@ async def record_metric(
         ctx, customers.get_visible_reference(ctx, customer_id), service.find_metric(ctx, metrics_set_id, metric_id)
     )
     before = "" if previous_value is None else f"{_write(previous_value)} → "
-    last = f" The last value, of {entry['date']}, is {_write(entry['value'])}." if (entry := far.get(metric_id)) else ""
+    last = ""
+    if (entry := far.get(metric_id)) is not None:
+        which = "last" if entry["date"] <= date else "next"
+        last = f" The {which} value, of {entry['date']}, is {_write(entry['value'])}."
     unit = metric["metricUnit"]["shortName"]
     after = f"{_write(value)} {unit}"
     about = f"for {results.typed(customer['name'])}"

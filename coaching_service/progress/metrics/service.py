@@ -8,12 +8,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, cast
 
 from coaching_service.core import errors
+from coaching_service.core.changes import history
 from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter, now
 from coaching_service.core.database.portable import RECORDS, Portable
-from coaching_service.core.database.recording import Action, EventData, History
+from coaching_service.core.database.recording import Action, EventData, History, interface_of
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
@@ -94,17 +95,6 @@ async def assign_many(ctx: Context, customer_ids: Sequence[ObjectId], set_id: Ob
 async def _insert(ctx: Context, new_entries: Sequence[metric_models.NewEntry]) -> list[metric_models.StoredEntry]:
     """Store values of metrics, each another metric or date, replacing existing ones; returns them in the same order."""
     return await _entries.upsert_many(ctx, ("customerId", "metricId", "date"), new_entries)
-
-
-async def find_last_until(
-    ctx: Context, customer_id: ObjectId, metric_ids: Sequence[ObjectId], date: str
-) -> dict[ObjectId, metric_models.MetricHistoryEntry]:
-    """Return the latest value until a date of each metric that has one."""
-    where: Filter = {"customerId": customer_id, "metricId": {"$in": list(metric_ids)}, "date": {"$lte": date}}
-    latest = {"date": {"$last": "$date"}, "value": {"$last": "$value"}}
-    stages = ({"$sort": {"metricId": 1, "date": 1}}, {"$group": {"_id": "$metricId", **latest}})
-    latest_entries = await _entries.aggregate(ctx, where, *stages)
-    return {each["_id"]: {"date": each["date"], "value": each["value"]} for each in latest_entries}
 
 
 async def _list_history(
@@ -219,6 +209,7 @@ def _copy(entries: Sequence[metric_models.StoredEntry], units: dict[ObjectId, st
 FAR_FACTOR: Final = 5
 FAR_SHARE: Final = 0.2  # of a value of the last 30 days
 _RECENT = datetime.timedelta(days=30)
+_REMEMBERED = datetime.timedelta(days=365)  # what assistants have recorded
 # The units that know values below zero: temperatures, balances and differences.
 _SIGNED: Final = frozenset({"%", "count", "score", "kcal", "°C"})
 
@@ -247,19 +238,41 @@ def require_possible(metric: Metric, value: float, field: str) -> None:
 async def find_far_values(
     ctx: Context, customer_id: ObjectId, date: str, values: Mapping[ObjectId, float]
 ) -> dict[ObjectId, metric_models.MetricHistoryEntry]:
-    """Return the last values until a date, by metric, where the new value is far from it.
+    """Return values that were recorded before, by metric, from which the new value of a date is far.
 
-    Far: of another sign, zero, or 20 % more or less than a value of the last 30 days; more than five times as much
-    as an older one, or less than a fifth. Raises what `metrics.service.list_assigned` raises.
+    Compared are the last one until that date, the next one within 30 days and, for an assistant, the last one that it
+    could not record alone: else it would come to any value in small steps. Far: of another sign, zero, or 20 % more or
+    less than a value of 30 days; more than five times as much as an older one, or less than a fifth. Raises what
+    `metrics.service.list_assigned` raises.
     """
     await customers.get_visible(ctx, customer_id)
-    last = await find_last_until(ctx, customer_id, list(values), date)
-    recent = str(datetime.date.fromisoformat(date) - _RECENT)
-    return {
-        metric_id: entry
-        for metric_id, entry in last.items()
-        if _is_far(values[metric_id], entry["value"], is_recent=entry["date"] >= recent)
-    }
+    where: Filter = {"customerId": customer_id, "metricId": {"$in": list(values)}}
+    stored = await _entries.find(ctx, where, sort=("metricId", "date"), fields=("metricId", "date", "value", "version"))
+    alone: Collection[tuple[ObjectId, int]] = ()
+    if interface_of(ctx) == "assistant":
+        alone = await _list_recorded_alone(ctx, customer_id, [each["_id"] for each in stored])
+    far: dict[ObjectId, metric_models.MetricHistoryEntry] = {}
+    for metric_id, value in values.items():
+        entries = [each for each in stored if each["metricId"] == metric_id]
+        until = [each for each in entries if each["date"] <= date]
+        by_people = [each for each in until if (each["_id"], each["version"]) not in alone]
+        later = [each for each in entries if date < each["date"] <= _days_from(date, _RECENT)]
+        for entry in (*until[-1:], *by_people[-1:], *later[:1]):
+            if _is_far(value, entry["value"], is_recent=entry["date"] >= _days_from(date, -_RECENT)):
+                far.setdefault(metric_id, {"date": entry["date"], "value": entry["value"]})
+    return far
+
+
+async def _list_recorded_alone(
+    ctx: Context, customer_id: ObjectId, entry_ids: Sequence[ObjectId]
+) -> Collection[tuple[ObjectId, int]]:
+    """Return the versions of stored values that assistants have recorded without an approval."""
+    changes = await history.list_unapproved(ctx, customer_id, entry_ids, _REMEMBERED)
+    return {(each["_id"], each["toVersion"]) for change in changes for each in change["documents"]}
+
+
+def _days_from(date: str, period: datetime.timedelta) -> str:
+    return str(datetime.date.fromisoformat(date) + period)
 
 
 def _is_far(value: float, last: float, *, is_recent: bool) -> bool:

@@ -466,8 +466,8 @@ async def require_confirmed_values(
     errors = [
         (
             field,
-            f"is far from the last value: {formatting.format_number(last['value'])} "
-            f"on {formatting.format_date(last['date'])}",
+            f"is far from the {'last' if last['date'] <= date else 'next'} value: "
+            f"{formatting.format_number(last['value'])} on {formatting.format_date(last['date'])}",
         )
         for field, (metric_id, _) in values.items()
         if (last := far.get(metric_id))
