@@ -202,7 +202,7 @@ class Email(Text):
 
 
 class Number(fields.Float):
-    """A finite JSON number from `minimum` to `maximum`, both included."""
+    """A finite JSON number from `minimum` to `maximum`, both included; a negative zero is read as zero."""
 
     default_error_messages = {"invalid": Message("must be a number", "NOT_A_NUMBER")}
 
@@ -216,7 +216,7 @@ class Number(fields.Float):
         # marshmallow's Float also accepts numeric strings and has no strict mode.
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise self.make_error("invalid")
-        return value
+        return abs(value) if value == 0 else value  # no negative zero, which texts would show as -0
 
 
 class Seconds(Number):

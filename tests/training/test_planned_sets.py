@@ -347,3 +347,12 @@ async def test_carries_are_planned_with_a_distance_and_a_load(coach: CoachClient
     (await coach.post(client_path(ana, "schedule", "adjust"), change)).ok()
     (changed,) = (await coach.calendar(ana, MONDAY, MONDAY))[0]["items"]
     assert changed["exerciseSets"][0]["load"] in (29, 30), "29, or to the nearest 2.5 kg"
+
+
+async def test_negative_zero_is_zero(coach: CoachClient) -> None:
+    """As some programs send it; it would be shown as -0."""
+    client, exercise = await coach.create_customer(), await coach.create_exercise()
+    block = await block_with(coach, client, exercise_of(exercise, {**percent(None), "load": -0.0, "rir": -0.0}))
+    [stored] = block["items"][0]["exerciseSets"]
+    maximum = await set_max(coach, client, exercise, -0.0)
+    assert str([stored["load"], stored["rir"], maximum["value"]]) == "[0.0, 0.0, 0.0]"
