@@ -358,6 +358,26 @@ async def test_a_rejected_call_is_refused_for_a_day_with_the_note_of_the_coach(
     tool_proposal(await mcp.call("create_customer", **ana), "CONTACT")
 
 
+async def test_a_rejected_call_is_refused_in_other_words(
+    mcp: McpHttpClient, coach: CoachClient, session: CoachClient
+) -> None:
+    """Other arguments that do the same, such as a space after a text; not what does something else."""
+    ana = await coach.create_customer("Ana", groups=["Team"])
+    about = {"customerId": ana["_id"]}
+    texts = {"send_message": "Buy now", "schedule_check_in": "Weigh in"}
+    for tool, text in texts.items():
+        more = {"everyDays": 1, "until": TODAY, "task": text} if tool == "schedule_check_in" else {"text": text}
+        made = tool_proposal(await mcp.call(tool, **about, **more), "CONTACT")
+        (await session.post(f"/coach/proposals/{made['proposalId']}/reject", {"note": "No"})).ok()
+        spaced = {name: f" {text}\n" if value == text else value for name, value in more.items()}
+        tool_error(await mcp.call(tool, **about, **spaced), "REJECTED", "«No»")
+    for others in ({"customerIds": [ana["_id"]]}, {"groups": ["Team"]}):
+        tool_error(await mcp.call("send_message", **others, text="Buy now"), "REJECTED", "«No»")
+    tool_proposal(await mcp.call("send_message", **about, text="Buy tomorrow"), "CONTACT")
+    both = {"ids": [made["proposalId"]], "assistantId": made["proposalId"]}
+    (await session.post("/coach/proposals/reject", both)).refused(400, "assistantId")
+
+
 async def test_an_assistant_has_fifty_proposals_at_most_which_are_rejected_together(
     mcp: McpHttpClient, coach: CoachClient, session: CoachClient
 ) -> None:

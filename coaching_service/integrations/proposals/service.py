@@ -17,7 +17,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Filter, declared_collections, now
 from coaching_service.core.database.recording import Approver, DecidedIn
 from coaching_service.core.database.transactions import AlreadyClaimed, transactional
-from coaching_service.core.errors import BadRequest, Conflict, Forbidden, NotFound
+from coaching_service.core.errors import BadRequest, Conflict, Forbidden, NotFound, invalid_field
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.idempotency import Claim, IdempotencyKeyReused, RequestInProgress
 from coaching_service.core.ids import ObjectId
@@ -119,7 +119,7 @@ async def _propose(
         if pending["shown"] == unconfirmed.shown and pending["expiresAt"] > now():
             return pending
         await _decide(ctx, pending, models.Decision("expired"))
-    await _require_welcome(ctx, call, identity)
+    await _require_welcome(ctx, unconfirmed, identity)
     new: models.NewProposal = {
         "tool": call.tool.name,
         "summary": unconfirmed.line,
@@ -154,10 +154,10 @@ def _list_watched(unconfirmed: tool_calls.Unconfirmed) -> list[ObjectId]:
     return [each for each in watched if each is not None]
 
 
-async def _require_welcome(ctx: Context, call: tool_calls.Call, identity: str) -> None:
+async def _require_welcome(ctx: Context, unconfirmed: tool_calls.Unconfirmed, identity: str) -> None:
     """Raise what `propose` raises for a new proposal."""
-    rejected = {"call": identity, "status": "rejected", "decidedAt": {"$gt": now() - models.LIFETIME}}
-    if (refused := await models.find_one(ctx, rejected)) is not None:
+    call = unconfirmed.call
+    if (refused := await _find_rejected(ctx, unconfirmed, identity)) is not None:
         note = refused.get("note")
         raise tool_calls.ProposalRejected(
             f"REJECTED: the coach has rejected this call{f': {typed(note)}' if note else ''}"
@@ -169,6 +169,25 @@ async def _require_welcome(ctx: Context, call: tool_calls.Call, identity: str) -
     if key is not None and await models.find_one(ctx, {**own, "idempotencyKey": key}) is not None:
         message = "This idempotencyKey was used with another call or other arguments"
         raise Conflict(message, code=IdempotencyKeyReused.default_code)
+
+
+async def _find_rejected(
+    ctx: Context, unconfirmed: tool_calls.Unconfirmed, identity: str
+) -> models.Proposal | None:
+    """Return what the coach has rejected within a day: the same call, or one of other arguments that does the same."""
+    since = now() - models.LIFETIME
+    rejected: Filter = {"status": "rejected", "decidedAt": {"$gt": since}}
+    if (same := await models.find_one(ctx, {**rejected, "call": identity})) is not None:
+        return same
+    of_tool: Filter = {
+        **rejected,
+        "createdAt": {"$gt": since - models.LIFETIME},
+        "assistant._id": ctx.caller.credential_id,
+        "tool": unconfirmed.call.tool.name,
+        "summary": unconfirmed.line,
+    }
+    alike = await models.find(ctx, of_tool)
+    return next((each for each in alike if each["changes"] == list(unconfirmed.changes)), None)
 
 
 async def _identify_assistant(ctx: Context) -> models.ProposingAssistant:
@@ -335,8 +354,10 @@ async def reject_many(
 ) -> int:
     """Reject proposals on which the caller decides, or all that wait of an assistant; returns how many were rejected.
 
-    Those that are decided, or not there, are left out.
+    Those that are decided, or not there, are left out. Raises InvalidFields for both.
     """
+    if assistant_id is not None and ids:
+        raise invalid_field("assistantId", "must not be sent beside ids")
     if assistant_id is not None:
         where = _own(ctx) | models.has_status("pending") | await _in_scope(ctx) | {"assistant._id": assistant_id}
         ids = [each["_id"] for each in await models.find(ctx, where, sort=models.NEWEST_FIRST)]
