@@ -554,3 +554,64 @@ def test_a_workbook_of_two_tabs() -> None:
         (4, "Thu", ["Bench press: 5x5 @60kg"]),
     ]
     assert pick(sheet.problems, "field", "code") == [("Coach", "UNKNOWN_COLUMN"), ("Maxes", "UNKNOWN_SHEET")]
+
+
+# --- Sheets of coaches who move in ------------------------------------------------------------------------------------
+
+
+def test_the_decimal_sign_of_loads_is_decided_for_the_whole_sheet() -> None:
+    rows = "1;Squat;5;102,5\n1;Leg press;10;1.050\n1;Row;8;{}\n"
+    sheet = read(f"Day;Exercise;Reps;Load (kg)\n{rows.format('60')}")
+    assert texts(sheet)[0][2] == ["Squat: 1x5 @102.5kg", "Leg press: 1x10 @1050kg", "Row: 1x8 @60kg"]
+    assert sheet.problems == []
+    sheet = read(f"Day;Exercise;Reps;Load (kg)\n{rows.format('70.5').replace('102,5', '100.5')}")
+    assert texts(sheet)[0][2] == ["Squat: 1x5 @100.5kg", "Leg press: 1x10 @1.05kg", "Row: 1x8 @70.5kg"]
+
+
+@pytest.mark.parametrize("load", ["1.050", "1,050", "2.000 kg"])
+def test_a_load_that_may_have_thousands_or_decimals_is_left_out_and_reported(load: str) -> None:
+    sheet = read(f"Day;Exercise;Reps;Load (kg)\n1;Squat;5;100\n1;Leg press;10;{load}\n")
+    assert texts(sheet)[0][2] == ["Squat: 1x5 @100kg", "Leg press: 1x10"]
+    assert [(each["line"], each["field"]) for each in sheet.problems] == [(3, "load")]
+    assert sheet.days[0].exercises[1].notes == [f"Load: {load if 'kg' in load else load + ' kg'}"]
+    corrected = read_program(io.BytesIO(write_table(sheet, "kg").encode()), "kg", {3: {"load": "1050"}})
+    assert texts(corrected)[0][2] == ["Squat: 1x5 @100kg", "Leg press: 1x10 @1050kg"]
+
+
+@pytest.mark.parametrize("is_short", [False, True])
+def test_weeks_in_merged_cells_above_the_headings(is_short: bool) -> None:
+    first: list[Row] = [
+        ("Day", "Exercise", "Week 1", None, None, "Week 2"),
+        (None, None, *("Sets", "Reps", "Load") * 2),
+    ]
+    rows: list[Row] = [("A", "Squat", 3, 5, 100, 3, 5, 105), ("B", "Row", 3, 10, 50, 4, 10, 52.5)]
+    if is_short:
+        first = [("Day", "Exercise", "Week 1", None, "Week 2"), (None, None, *("Sets", "Reps") * 2)]
+        rows = [(*row[:4], *row[5:7]) for row in rows]
+    sheet = read_workbook(Block=[*first, *rows])
+    of = ("", "", "", "") if is_short else (" @100kg", " @50kg", " @105kg", " @52.5kg")
+    assert texts(sheet) == [
+        (1, "A", [f"Squat: 3x5{of[0]}"]),
+        (2, "B", [f"Row: 3x10{of[1]}"]),
+        (8, "A", [f"Squat: 3x5{of[2]}"]),
+        (9, "B", [f"Row: 4x10{of[3]}"]),
+    ]
+    assert sheet.problems == []
+
+
+def test_a_row_of_totals_is_no_exercise_and_is_reported() -> None:
+    sheet = read("Day,Exercise,Sets,Reps,Load\n1,Squat,3,5,100 kg\n1,Total,3,15,1500 kg\n2,Row,3,8,60 kg\n,TOTAL:,,,\n")
+    assert texts(sheet) == [(1, "Day 1", ["Squat: 3x5 @100kg"]), (2, "Day 2", ["Row: 3x8 @60kg"])]
+    assert [(each["line"], each["field"]) for each in sheet.problems] == [(3, "exercise"), (5, "exercise")]
+
+
+def test_weeks_and_days_in_german_and_french() -> None:
+    rows = "1;Tag 1;Kniebeuge;3;5;100;90\n1;Ruhetag;;;;;\n2;Tag 1;Kniebeuge;4;5;102,5;90\n"
+    sheet = read(f"Woche;Tag;Übung;Sätze;Wdh;Gewicht;Pause\n{rows}")
+    assert texts(sheet) == [
+        (1, "Tag 1", ["Kniebeuge: 3x5 @100kg rest 90s"]),
+        (2, "Rest day", []),
+        (8, "Tag 1", ["Kniebeuge: 4x5 @102.5kg rest 90s"]),
+    ]
+    sheet = read("Semaine;Jour;Exercice;Séries;Répétitions\nSemaine 2;Jour 2;Squat;3;5\n")
+    assert texts(sheet) == [(9, "Jour 2", ["Squat: 3x5"])]

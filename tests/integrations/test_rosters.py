@@ -202,3 +202,12 @@ async def test_names_next_to_their_parts_and_ruined_numbers(coach: CoachClient) 
         "Mara": ("Quill", "mara@example.com", None),
         "Ivo": ("Brandt", "ivo@example.com", None),
     }
+
+
+async def test_a_row_of_totals_is_no_client_and_a_telephone_number_has_no_decimals(coach: CoachClient) -> None:
+    sheet = "Client Name,Email,Phone\nMara Quill,mara@q.example,491701234567.0\nTotal,1,\nSubtotal:,,\n"
+    job = await import_file(coach, sheet.encode(), name="c.csv")
+    assert [job["result"][name] for name in ("rows", "imported", "reported")] == [3, 1, 2]
+    assert [(each["line"], each["code"]) for each in job["errors"]] == [(3, "NOT_A_CLIENT"), (4, "NOT_A_CLIENT")]
+    [client] = (await coach.get("/coach/customers", archived=False, pageSize=5, pageNum=1)).ok()["docs"]
+    assert (client["name"], client["phone"]) == ("Mara", "491701234567")

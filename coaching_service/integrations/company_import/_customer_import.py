@@ -116,6 +116,9 @@ def _validate(source: RosterRow, answers: Mapping[str, NameAnswer], trainers: Ma
     if source.surplus:
         row.reject(None, "TOO_MANY_CELLS", f"has {source.surplus} more cells than there are columns")
         return row
+    if source.is_sum:
+        row.reject("name", "NOT_A_CLIENT", "is a sum, not a client")
+        return row
     if row.answer == SKIP:
         row.reject("name", "SKIPPED", "is a client who is left out")
         return row

@@ -8,7 +8,8 @@ from contextlib import suppress
 from datetime import time
 from functools import lru_cache
 
-from coaching_service.integrations.history_files import values
+from coaching_service.core.text import normalize
+from coaching_service.integrations.history_files import _vocabulary, values
 from coaching_service.integrations.history_files._headings import Unit, unit_of
 from coaching_service.integrations.history_files._vocabulary import Field
 from coaching_service.integrations.history_files.tables import Cell
@@ -27,6 +28,13 @@ _SECONDS: Mapping[Unit, int] = {"min": 60, "m": 60, "h": 3600}  # no time is in 
 _METERS: tuple[Unit, ...] = ("km", "mi", "m", "yd")
 # Words behind an amount that say of what it is, such as `10 each`.
 _NO_UNITS = {"a", "cada", "ea", "each", "por", "per", "x"}
+# Words behind a number of repetitions.
+_REPETITIONS = {
+    *("rep", "reps", "repetition", "repetitions", "wdh", "wiederholungen", "repeticiones", "repes", "ripetizioni"),
+    *("repeticoes", "e", "s", "l", "r", "left", "right", "side", "sides", "leg", "legs", "arm", "arms", "hand", "pro"),
+    *("je", "seite", "bein", "arm", "lado", "pierna", "brazo", "par", "cote", "jambe", "bras", "lato", "gamba"),
+    *("amrap", "max", *_NO_UNITS),
+}
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -101,13 +109,16 @@ def read_amount(
 
 
 def read_repetitions(cell: Cell, sign: DecimalSign | None) -> float | None:
-    """Return a number of repetitions. Raises InvalidValue for a time, distance, load and date."""
+    """Return a number of repetitions, 0 of a failed attempt. Raises InvalidValue for a number of something else."""
     if isinstance(cell, str) and values.is_made_date(cell):
         raise InvalidValue(values.MADE_DATE)
+    if isinstance(cell, str) and normalize(cell) in _vocabulary.FAILED:
+        return 0.0
     quantity = values.read_quantity(cell, sign)
     if quantity is None:
         return None
-    if quantity.unit and (_column_of(cell) != "reps" or quantity.unit == "%" or unit_of(quantity.unit) is not None):
+    is_other = _column_of(cell) != "reps" or quantity.unit == "%"
+    if quantity.unit and (is_other or not _REPETITIONS.issuperset(_WORD.findall(quantity.unit))):
         raise InvalidValue("must be a number of repetitions")
     return quantity.amount
 

@@ -145,7 +145,7 @@ DIALECTS: tuple[Dialect, ...] = (
     Dialect(
         "gravl",
         marks=(("set duration",), ("effort",), ("start date",)),
-        columns={"start date": "time", "set": "set", "source": None, "energy": None, "incline": None, "steps": None},
+        columns={"start date": "time", "set": "set"},
     ),
     Dialect(
         "fitnotes",
@@ -157,7 +157,7 @@ DIALECTS: tuple[Dialect, ...] = (
     Dialect(
         "strong",
         marks=(_SET_ORDER, _EXERCISE, _DATE),
-        columns={"duration": "duration", "workout number": None},
+        columns={"duration": "duration", **dict.fromkeys(("workout number", "workout nr"))},
         is_general=True,
     ),
     Dialect("sets", marks=(_DATE, _EXERCISE, _QUANTITY), is_mixed=True, is_general=True),

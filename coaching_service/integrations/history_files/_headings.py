@@ -32,11 +32,12 @@ _UNITS_OF_HEADINGS: Mapping[str, Unit] = {
 }
 _UNITS_IN_BRACKETS: Mapping[str, Unit] = {
     **_UNITS_OF_HEADINGS,
-    **dict.fromkeys(("s", "sec", "secs", "seconds"), "s"),
+    **dict.fromkeys(("s", "sec", "secs", "seconds", "sek", "seg"), "s"),
     **dict.fromkeys(("minutos", "minuten", "minuti"), "min"),
 }
 _SIGNS = re.compile(r"[^a-z0-9%]+")
 _IN_BRACKETS = re.compile(r"^(.*)[(\[](.*)[)\]]\s*$")
+_KG_OR_LB = re.compile(r"(.+?) (?:kgs?|lbs?)(?: (?:or|o|ou|oder))? (?:kgs?|lbs?)")
 _HOURS_AND_MINUTES = re.compile(r"(?:h{1,2} m{1,2}|(?:12|24) ?h)(?: (?:a|am pm|tt))?")
 _TIME_PATTERN = re.compile(r"h{1,2} m{1,2} s{1,2}(?: (?:a|am pm|tt))?|m{1,2} s{1,2}")
 _DATE_PATTERN = re.compile(r"([a-z]+) ([a-z]+) ([a-z]+)(?: h{1,2} m{1,2}(?: s{1,2})?)?")
@@ -67,8 +68,10 @@ class Heading:
 def read_heading(text: str) -> Heading:
     """Return the words and the hint of a heading: `Weight (lbs)` and `weight_lbs` are `weight` in lb.
 
-    What is in brackets and neither a unit nor a pattern of dates or times belongs to the words.
+    What is in brackets and neither a unit nor a pattern of dates or times belongs to the words; `kg/lb` is no unit.
     """
+    if (either := _KG_OR_LB.fullmatch(_words(text))) is not None:
+        return Heading(either[1])
     found = _IN_BRACKETS.match(normalize(text))
     if found is not None:
         words, hint = _words(found[1]), _words(found[2])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeVar
+
+from coaching_service.core.text import normalize
 
 Name = TypeVar("Name", bound=str)
 Field = (
@@ -165,14 +168,41 @@ VOCABULARY: Mapping[Field, tuple[str, ...]] = {
 
 KINDS: Mapping[str, SetKind] = by_words(
     {
-        "normal": ("", "normal", "working", "work"),
-        "warmup": ("w", "warmup", "warm up", "warm-up", "calentamiento", "aufwarmen"),
-        "drop": ("d", "drop", "dropset", "drop set"),
-        "failure": ("f", "failure", "fallo"),
+        "normal": (
+            "",
+            *_words("normal, normale, regular, working, working set, work, work set, top set, back off set"),
+        ),
+        "warmup": _words("""
+            w, warmup, warm up, warmup set, warm up set
+            calentamiento, aufwarmen, aufwarmsatz, echauffement, riscaldamento, aquecimento
+        """),
+        "drop": _words("d, drop, dropset, drop set, dropsatz, serie descendente, degressive, serie degressive"),
+        "failure": _words("f, failure, to failure, fallo, al fallo, echec, cedimento, falha, versagen, muskelversagen"),
     }
 )
 # Rows between sets, and those with a comment on the exercise.
-NOT_SETS = ("rest timer", "rest", "descanso", "ruhetimer", "timer")
-COMMENTS = ("note", "nota", "notiz", "remarque")
-YES = ("true", "yes", "y", "1", "x", "si", "ja", "oui", "sim", "verdadero", "wahr", "vrai", "vero", "verdadeiro")
-NO = ("false", "no", "n", "0", "none", "-", "n/a", "nein", "non", "nao", "falso", "falsch", "faux", "keine", "ninguno")
+NOT_SETS = _words("""
+    rest timer, rest, rest time, timer
+    descanso, temporizador de descanso
+    pause, pausentimer, ruhe, ruhe timer, ruhetimer
+    repos, minuteur de repos, recupero, timer di recupero
+""")
+COMMENTS = _words("note, notes, nota, notiz, notizen, remarque, commentaire")
+YES = _words("""
+    true, yes, y, 1, x, \u2713, \u2714, \u2705, \u2611, \u221a, done, completed, complete
+    si, ja, oui, sim, verdadero, wahr, vrai, vero, verdadeiro, hecho, erledigt, fait, fatto, feito
+""")
+NO = _words("""
+    false, no, n, 0, none, -, n/a, \u2717, \u2718, \u274c, \u2610, not done, incomplete, skipped, missed
+    nein, non, nao, falso, falsch, faux, keine, ninguno
+""")
+# Words in place of the repetitions of an attempt that did not succeed.
+FAILED = _words("fail, failed, miss, missed, no lift")
+_TOTAL = re.compile(
+    r"(?:sub|grand )?totals?(?: (?:volume|reps|sets|load|weight|tonnage))?|totale|totaux|sum|suma|summe|somme|gesamt"
+)
+
+
+def is_total(text: str) -> bool:
+    """Return whether a cell of names says that its row has the sum of others."""
+    return _TOTAL.fullmatch(normalize(text).strip(": ")) is not None

@@ -127,7 +127,8 @@ def is_near(headings: Sequence[str]) -> bool:
 def find_unused(dialect: Dialect, headings: Sequence[str], read: Sequence[str], columns: Columns) -> dict[int, str]:
     """Return the columns that are not read, unless the caller said so, or have what an earlier one has, with the codes.
 
-    The same loads in another unit are no repetition. `read` are the headings as the dialect reads them.
+    Those without a heading are not read. The same loads in another unit are no repetition. `read` are the headings as
+    the dialect reads them.
     """
     if dialect.reads is not None:
         return {
@@ -137,7 +138,7 @@ def find_unused(dialect: Dialect, headings: Sequence[str], read: Sequence[str], 
             if dialect.field_of(name) not in CLIENT_FIELDS
         }
     first_of: dict[Field, tuple[int, Unit | None]] = {}
-    unused: dict[int, str] = {}
+    unused = {number: "UNKNOWN_COLUMN" for number, heading in enumerate(headings) if not heading}
     for number, (heading, name) in enumerate(zip(headings, read, strict=True)):
         known = dialect.field_of(name)
         if known is None:

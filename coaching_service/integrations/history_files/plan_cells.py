@@ -13,7 +13,7 @@ from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files import values
 from coaching_service.integrations.history_files._headings import Unit, unit_of
 from coaching_service.integrations.history_files.tables import Cell, text_of
-from coaching_service.integrations.history_files.values import InvalidValue
+from coaching_service.integrations.history_files.values import DecimalSign, InvalidValue
 from coaching_service.training.set_text.planned import parse_planned
 from coaching_service.training.set_text.scanner import SetTextError
 from coaching_service.training.workouts.sets import PlannedSet, SetType
@@ -78,8 +78,11 @@ def has_number(planned: PlannedSet) -> bool:
     return any(planned.get(name) for name in (*_AMOUNTS, "load", "loadPercent", "rpe")) or planned["rir"] is not None
 
 
-def read_sets(cells: PlanCells, load_unit: str) -> ReadSets:
-    """Return the sets that cells plan, with loads in `load_unit`; cells that cannot be read are left out."""
+def read_sets(cells: PlanCells, load_unit: str, sign: DecimalSign | None = None) -> ReadSets:
+    """Return the sets that cells plan, with loads in `load_unit`; cells that cannot be read are left out.
+
+    `sign` is before the decimals of loads in all of the file; None: each cell decides.
+    """
     read = ReadSets([])
     text = _text(cells, "sets")
     if is_sets_text(text):
@@ -88,10 +91,10 @@ def read_sets(cells: PlanCells, load_unit: str) -> ReadSets:
         except SetTextError as error:
             read.left_out["sets"] = error.problem
     if not read.sets:
-        read.sets = _sets_of_columns(cells, load_unit, read)
+        read.sets = _sets_of_columns(cells, load_unit, read, sign)
     else:
         _check_reps(cells, load_unit, read)
-        _add_load(cells, load_unit, read)
+        _add_load(cells, load_unit, read, sign)
     for name, read_cell in _EXTRAS.items():
         try:
             value = read_cell(*cells.get(name, (None, None)))
@@ -122,7 +125,7 @@ def _amounts_of(planned: PlannedSet) -> list[object]:
     return [planned.get(name) for name in _AMOUNTS]
 
 
-def _sets_of_columns(cells: PlanCells, load_unit: str, read: ReadSets) -> list[PlannedSet]:
+def _sets_of_columns(cells: PlanCells, load_unit: str, read: ReadSets, sign: DecimalSign | None) -> list[PlannedSet]:
     """Return the sets of a number of sets and their repetitions, times or distances."""
     count = _read_count(cells, read)
     cell = cells.get("reps", (None, None))[0]
@@ -140,7 +143,7 @@ def _sets_of_columns(cells: PlanCells, load_unit: str, read: ReadSets) -> list[P
         read.left_out["reps"] = "is no number of repetitions (8 or 8-10), time (30s), distance (400m) or AMRAP"
         sets = parse_planned(f"{count or 1}x?", load_unit)
     read.sets = sets
-    _add_load(cells, load_unit, read)
+    _add_load(cells, load_unit, read, sign)
     return read.sets
 
 
@@ -170,9 +173,9 @@ def _reps_of(cell: Cell) -> str:
     return f"{_RANGE.sub('-', text).strip()}{side}"
 
 
-def _add_load(cells: PlanCells, load_unit: str, read: ReadSets) -> None:
+def _add_load(cells: PlanCells, load_unit: str, read: ReadSets, sign: DecimalSign | None) -> None:
     """Add the load or the percentage of a row to its sets, and the effort that stands in the column of loads."""
-    load = _load_text(cells, load_unit, read)
+    load = _load_text(cells, load_unit, read, sign)
     if load is None:
         return
     try:
@@ -195,19 +198,19 @@ def _has_load(planned: PlannedSet) -> bool:
     return planned.get("load") is not None or planned.get("loadPercent") is not None
 
 
-def _load_text(cells: PlanCells, load_unit: str, read: ReadSets) -> str | None:
+def _load_text(cells: PlanCells, load_unit: str, read: ReadSets, sign: DecimalSign | None) -> str | None:
     """Return the load of a row in the grammar of sets, such as `60kg` or `70%`; None without one.
 
     A percentage in a row with a load is reported: a set is planned with one of them.
     """
-    load = _load_of_column(cells, load_unit, read)
+    load = _load_of_column(cells, load_unit, read, sign)
     percent = _percent_text(cells.get("percent", (None, None))[0], read)
     if load is not None and percent not in (None, load):
         read.left_out["percent"] = "is left out, as the row has a load"
     return load or percent
 
 
-def _load_of_column(cells: PlanCells, load_unit: str, read: ReadSets) -> str | None:
+def _load_of_column(cells: PlanCells, load_unit: str, read: ReadSets, sign: DecimalSign | None) -> str | None:
     cell, heading_unit = cells.get("load", (None, None))
     text = text_of(cell)
     if percent := _PERCENT.fullmatch(text):
@@ -215,9 +218,11 @@ def _load_of_column(cells: PlanCells, load_unit: str, read: ReadSets) -> str | N
     if effort := _EFFORT.fullmatch(text):
         name = (effort[1] or effort[3] or "rpe").lower()
         _add_effort("rir" if name == "rir" else "rpe", effort[2], read)
+    elif sign is None and isinstance(cell, str) and len(values.decimal_signs(cell)) > 1:
+        read.left_out["load"] = "may have thousands or decimals"
     elif text and normalize(text) not in _NO_LOAD:
         try:
-            quantity = values.read_quantity(cell)
+            quantity = values.read_quantity(cell, sign)
         except InvalidValue:
             quantity = None
         unit = None if quantity is None else unit_of(quantity.unit) if quantity.unit else heading_unit or load_unit

@@ -14,10 +14,10 @@ from typing import IO, Literal, cast
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files import plan_cells, tables
 from coaching_service.integrations.history_files._headings import Unit, read_heading
-from coaching_service.integrations.history_files._vocabulary import VOCABULARY, by_words
+from coaching_service.integrations.history_files._vocabulary import VOCABULARY, by_words, is_total
 from coaching_service.integrations.history_files.columns import repeated_column, unknown_column, unknown_sheet
 from coaching_service.integrations.history_files.models import Problem
-from coaching_service.integrations.history_files.values import is_made_date
+from coaching_service.integrations.history_files.values import DecimalSign, decided_sign, decimal_signs, is_made_date
 from coaching_service.training.set_text.planned import write_planned
 from coaching_service.training.workouts.sets import PlannedSet
 
@@ -34,12 +34,18 @@ _WEEKDAYS = (
     ("sunday", "sun", "domingo", "dom"),
 )
 _WEEKDAY_OF = {name: number for number, names in enumerate(_WEEKDAYS, start=1) for name in names}
-_REST = {"rest", "rest day", "off", "day off", "descanso", "dia de descanso", "dia libre"}
-_WEEK = re.compile(r".*\b(?:week|wk|semana|sem|w|s)\s*\.?\s*(\d{1,3})\b.*")
-_DAY = re.compile(r"(?:day|dia|session|sesion|workout|d)?\s*(\d+)\s*(?:[-:.–—,)]\s*(.*))?", re.IGNORECASE)
+_REST = {"rest", "rest day", "off", "day off", "descanso", "dia de descanso", "dia libre", "ruhetag", "repos", "riposo"}
+_WEEK = re.compile(r".*\b(?:week|wk|semana|sem|woche|semaine|settimana|w|s)\s*\.?\s*(\d{1,3})\b.*")
+_DAY = re.compile(
+    r"(?:day|dia|tag|jour|giorno|session|sesion|workout|d)?\s*(\d+)\s*(?:[-:.–—,)]\s*(.*))?", re.IGNORECASE
+)
 # Rows with nothing else say so which week and day the rows below are of; a sheet has `Week 1` above `Sets` and `Reps`.
-_WEEK_LABEL = re.compile(r"(?:week|wk|semana|sem|w)\s*\.?\s*(\d{1,3})\b\s*[-:.–—,(]?\s*(.*?)\)?")
-_DAY_LABEL = re.compile(r"(?:day|dia|session|sesion|workout|training|entrenamiento)\s*(?:\d{1,3}|[a-h])\b.*")
+_WEEK_LABEL = re.compile(
+    r"(?:week|wk|semana|sem|woche|semaine|settimana|w)\s*\.?\s*(\d{1,3})\b\s*[-:.–—,(]?\s*(.*?)\)?"
+)
+_DAY_LABEL = re.compile(
+    r"(?:day|dia|tag|jour|giorno|session|sesion|workout|training|entrenamiento)\s*(?:\d{1,3}|[a-h])\b.*"
+)
 _WORD = re.compile(r"([^\W\d]+)\.?\s*(?:[-:–—,(]\s*(.*?)\)?)?")
 DAYS_OF_WEEK = 7
 LAST_DAY = 3_660
@@ -144,19 +150,22 @@ Column = Literal["week", "day", "dayNumber", "dayName", "exercise", "set", "supe
 
 # Words of headings, normalized.
 COLUMNS: Mapping[Column, tuple[str, ...]] = {
-    "week": ("week", "wk", "semana", "sem"),
-    "day": ("day", "dia", "session", "sesion", "workout", "workout name", "training day", "entrenamiento"),
+    "week": ("week", "wk", "semana", "sem", "woche", "semaine", "settimana"),
+    "day": (
+        *("day", "dia", "session", "sesion", "workout", "workout name", "training day", "entrenamiento"),
+        *("tag", "jour", "giorno"),
+    ),
     "dayNumber": ("day index", "day number", "day no", "numero de dia", "numero del dia"),
     "dayName": ("day name", "day title", "name of day", "nombre del dia"),
     "exercise": (*VOCABULARY["exercise"], "exercises", "ejercicios", "movimiento"),
     "set": ("set", "set number", "set no", "set index", "set order", "serie", "numero de serie"),
-    "sets": ("sets", "series", "number of sets", "sets x reps", "sets reps"),
+    "sets": ("sets", "series", "number of sets", "sets x reps", "sets reps", "satze"),
     "reps": (*VOCABULARY["reps"], "rep range", "repes", "rango de repeticiones"),
     "load": (*VOCABULARY["load"], "kg", "lbs", "lb"),
     "percent": ("%", "% 1rm", "%1rm", "1rm %", "% of 1rm", "percent", "percentage", "intensity", "porcentaje"),
     "rpe": VOCABULARY["rpe"],
     "rir": (*VOCABULARY["rir"], "repeticiones en reserva"),
-    "rest": ("rest", "rest time", "rest period", "descanso", "pausa", "recuperacion"),
+    "rest": ("rest", "rest time", "rest period", "descanso", "pausa", "recuperacion", "pause", "repos"),
     "tempo": ("tempo", "cadence", "cadencia", "ritmo"),
     "superset": (*VOCABULARY["superset"], "order", "group", "orden", "grupo"),
     "notes": (*VOCABULARY["notes"], "cues", "instructions", "nota", "comentarios", "indicaciones"),
@@ -237,12 +246,10 @@ def read_program(file: IO[bytes], load_unit: str, corrections: Corrections | Non
 
     `corrections` are cells with another text, by line.
     """
-    file.seek(0)
-    reader = _Reader(load_unit, corrections or {})
-    headings: list[str] = []
-    for table in tables.read_tables(file, _count_headings):
-        headings = headings or [heading for heading in table.headings if heading]
-        reader.read(table)
+    reader, headings = _read(file, _Reader(load_unit, corrections or {}))
+    signs = reader.signs
+    if (sign := decided_sign(signs)) is not None and (signs["?"] or (signs["."] and signs[","])):
+        reader, headings = _read(file, _Reader(load_unit, corrections or {}, sign))
     if not reader.tables:
         raise tables.UnreadableTable(f"has no column with exercises; it has: {', '.join(headings)[:300] or 'nothing'}")
     reader.report_long_notes()
@@ -253,6 +260,16 @@ def read_program(file: IO[bytes], load_unit: str, corrections: Corrections | Non
         message = "has no number of repetitions, time, distance, load, percentage or effort in any set"
         raise tables.UnreadableTable(f"{message}; it has: {', '.join(headings)[:300]}")
     return ProgramSheet(days, reader.problems)
+
+
+def _read(file: IO[bytes], reader: _Reader) -> tuple[_Reader, list[str]]:
+    """Return a reader that has read the tables of a file, and the headings of the first one."""
+    file.seek(0)
+    headings: list[str] = []
+    for table in tables.read_tables(file, _count_headings):
+        headings = headings or [heading for heading in table.headings if heading]
+        reader.read(table)
+    return reader, headings
 
 
 def write_table(sheet: ProgramSheet, load_unit: str) -> str:
@@ -339,7 +356,9 @@ def _count_headings(cells: Sequence[tables.Cell]) -> int:
 class _Reader:
     """Reads the rows of all sheets; cells of week and day that are empty mean the same as above."""
 
-    def __init__(self, load_unit: str, corrections: Corrections) -> None:
+    def __init__(self, load_unit: str, corrections: Corrections, sign: DecimalSign | None = None) -> None:
+        self.signs: Counter[str] = Counter()  # before decimals of loads, and `?` for those that depend on it
+        self._sign = sign
         self.days: dict[int, PlannedDay] = {}
         self.problems: list[Problem] = []
         self.tables = 0  # that have exercises
@@ -447,6 +466,9 @@ class _Reader:
             return
         if is_rest(name):
             self._add_rest(has_day=bool(day))
+            return
+        if is_total(name):
+            self._report(row, "exercise", f"is a sum and is left out: {name[:50]}")
             return
         plan = {column: cells[column] for column in plan_cells.PLAN_FIELDS if column in cells}
         plan |= {name: (text or None, None) for name, text in self._corrections.get(row.line, {}).items()}
@@ -619,7 +641,10 @@ class _Reader:
             self._report(row, "exercise", "is empty, and no exercise is above it", code="REQUIRED")
             return
         exercise.last_set = number or 0
-        read = plan_cells.read_sets(plan, self._load_unit)
+        for cell in (plan[name][0] for name in ("load", "percent") if name in plan):
+            found = decimal_signs(cell) if isinstance(cell, str) else set()
+            self.signs.update(found if len(found) < 2 else "?")
+        read = plan_cells.read_sets(plan, self._load_unit, self._sign)
         start = len(exercise.sets)
         exercise.sets += [{**each, "index": start + each["index"]} for each in read.sets]
         if len(exercise.sets) > _MAX_SETS:
@@ -656,11 +681,36 @@ def _blocks_of(table: tables.Table) -> list[_Block]:
             _Block(replace(table, headings=tables.headings_of(row), line=row.line, place=row.place), titles, [])
         )
     for block in blocks:
+        _join_headings(block)
         block.columns = _columns_of(block)
         block.is_named = bool(block.titles and _text_alone(block.titles[-1])) and any(
             each.titles and label_in(_text_alone(each.titles[-1])) is None for each in blocks[1:]
         )
     return blocks
+
+
+def _join_headings(block: _Block) -> None:
+    """Make one row of headings of two: weeks in merged cells above `Sets` and `Reps`, and names next to them."""
+    if block.rows and _is_second_heading(block.rows[0]):
+        table, lower = block.table, block.rows.pop(0)
+        block.titles.append(
+            tables.Row(table.line, tuple(heading or None for heading in table.headings), (), lower.sheet)
+        )
+        block.table = replace(table, headings=tables.headings_of(lower), line=lower.line, place=lower.place)
+    above = block.titles[-1].cells if block.titles else ()
+    headings = list(block.table.headings)
+    headings += [""] * (len(above) - len(headings))
+    for number, cell in enumerate(above):
+        column = _column_of(cell)
+        if not headings[number] and column.name is not None and column.week is None:
+            headings[number] = tables.text_of(cell)
+    block.table = replace(block.table, headings=tuple(headings))
+
+
+def _is_second_heading(row: tables.Row) -> bool:
+    """Return whether all cells of a row, several, are headings of what is planned."""
+    names = [_column_of(cell).name for cell in row.cells if cell is not None]
+    return len(names) > 1 and all(name in (*plan_cells.PLAN_FIELDS, "notes") for name in names)
 
 
 def _columns_of(block: _Block) -> list[_Column]:

@@ -49,6 +49,8 @@ _GROUP = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^,;|]*))\s*(?:[,;|]|$)')
 _MUST_BE_QUOTED = re.compile(r'[,;|"]')
 # A number with many digits as spreadsheets write it in CSV files: the last digits are lost.
 _SHORTENED = re.compile(r"\d(?:[.,]\d+)?E\+\d+", re.IGNORECASE)
+# A number with the decimals that other programs write.
+_WITH_DECIMALS = re.compile(r"\+?\d{5,}\.0+")
 MAX_CLIENTS = 50_000
 
 
@@ -100,6 +102,11 @@ class RosterRow:
     def full_name(self) -> str:
         """The name of the client, with the surname."""
         return f"{self.details['name']} {self.details.get('surname', '')}".strip()
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether the name says that the row has the sum of others."""
+        return _vocabulary.is_total(self.full_name)
 
 
 @dataclass
@@ -278,6 +285,8 @@ def _row_of(row: history_file_tables.Row, known: Sequence[Column | None], order:
     read = RosterRow(row, _names_of(cells))
     for name in ("email", "phone", "timezone", "externalId"):
         text = _text(cells, name)
+        if name == "phone" and _WITH_DECIMALS.fullmatch(text):
+            text = text.partition(".")[0]
         if _SHORTENED.fullmatch(text):
             message = f"has lost digits, as a spreadsheet has shortened it: {text[:50]}"
             read.left_out.append({"field": name, "code": "VALUE_LEFT_OUT", "message": message})

@@ -20,7 +20,6 @@ from coaching_service.integrations.history_files import models as history_file_m
 from coaching_service.integrations.history_files._headings import Unit, read_heading, unit_of, words_of
 from coaching_service.integrations.history_files._interpretation import SAMPLE_ROWS, find_names, interpret, needs_values
 
-_NOT_COMPLETED = {"false", "no", "0"}
 _ASSISTED = ("assist", "asist", "unterst")  # in English, French and Italian, in Spanish and Portuguese, in German
 _METERS: Mapping[Unit, float] = {"km": 1000.0, "mi": 1609.344, "m": 1.0, "yd": 0.9144, "cm": 0.01, "in": 0.0254}
 _MOST = {
@@ -222,6 +221,9 @@ class RowReader:
         if not exercise and "exercise" not in self._lacking:
             self._report("exercise", "REQUIRED", "is empty")
             return []
+        if self._dialect.is_general and _vocabulary.is_total(exercise):
+            self._report(None, "NOT_A_SET", "is a sum, not a set")
+            return []
         self._report_texts(cells)
         load, load_unit = self._load_of(cells)
         reps = self._whole(cells, "reps", _amounts.read_repetitions, keeps_zero=True)
@@ -250,7 +252,7 @@ class RowReader:
             seconds=seconds,
             rpe=self._number(cells, "rpe"),
             rir=self._number(cells, "rir", keeps_zero=True),
-            is_completed=_normalize(_text(cells, "isCompleted")) not in _NOT_COMPLETED and not is_failed,
+            is_completed=self._flag(cells, "isCompleted") is not False and not is_failed,
             instant=moment.instant,
             is_comment=is_comment,
         )
@@ -272,14 +274,11 @@ class RowReader:
 
     def _kind_of(self, cells: _dialects.Cells) -> _vocabulary.SetKind | Literal["comment"] | None:
         """Return the kind of a set; None for a row between sets. The order of sets may have it in place of a number."""
-        flag = _normalize(_text(cells, "isWarmup"))
-        if flag in _vocabulary.YES:
+        if self._flag(cells, "isWarmup"):
             return "warmup"
-        if flag and flag not in _vocabulary.NO:
-            self._report("isWarmup", "VALUE_LEFT_OUT", f"is neither yes nor no: {flag[:50]}")
         names: tuple[_vocabulary.Field, ...] = ("setKind", "set")
         for name in names:
-            text = _normalize(_text(cells, name))
+            text = _normalize(_text(cells, name)).replace("-", " ")
             if text in _vocabulary.NOT_SETS:
                 self._is_rest = True
                 self._report(None, "NOT_A_SET", "is a rest, not a set")
@@ -289,9 +288,19 @@ class RowReader:
             if text and not text.replace(".", "").isdigit():
                 if text in _vocabulary.KINDS:
                     return _vocabulary.KINDS[text]
-                if name == "setKind":
-                    self._report("setKind", "VALUE_LEFT_OUT", f"is not known: {text[:50]}")
+                if name == "setKind" or not any(character.isdigit() for character in text):  # as in `Set 2`
+                    self._report(name, "VALUE_LEFT_OUT", f"is not known: {text[:50]}")
         return "normal"
+
+    def _flag(self, cells: _dialects.Cells, name: _vocabulary.Field) -> bool | None:
+        """Return what a cell with yes or no says; None if it is empty, or says neither, which is reported."""
+        text = _normalize(_text(cells, name)).strip("\ufe0f")
+        if not text or text in _vocabulary.YES:
+            return bool(text) or None
+        if text not in _vocabulary.NO:
+            self._report(name, "VALUE_LEFT_OUT", f"is neither yes nor no: {text[:50]}")
+            return None
+        return False
 
     def _date_and_time_of(self, cells: _dialects.Cells) -> values.DateAndTime | None:
         cell = _cell(cells, "date")
@@ -488,14 +497,18 @@ class UnknownFormat(tables.UnreadableTable):
 
 @dataclass(frozen=True)
 class _Layout:
-    """How a table is read: its headings as the dialect reads them, and which columns are not read."""
+    """How a table is read: its headings as the dialect reads them, and which columns are not read.
+
+    `is_text`: a row with more cells than headings may have its values in other columns.
+    """
 
     dialect: _dialects.Dialect
     headings: list[str]
     rows: Iterator[tables.Row]
     missing: history_file_columns.MissingColumns | None
-    unused: list[tuple[int, history_file_models.ProblemKind]]
+    unused: dict[int, history_file_models.ProblemKind]
     questions: list[history_file_models.Question]
+    is_text: bool
 
 
 @dataclass
@@ -555,15 +568,21 @@ class SetFile:
         answers = replace(self.answers, date_order=order)
         for row in _filled(layout.dialect, layout.headings, layout.rows):
             self._rows += 1
+            surplus = [n for n, cell in enumerate(row.cells) if n >= len(layout.headings) and cell is not None]
+            if surplus and layout.is_text:
+                yield FileRow(row.line, [], [_too_many_cells(row, len(surplus))])
+                continue
             read = RowReader(layout.dialect, layout.headings, answers, row, self._rows, lacking).read()
             self._sets += len(read.sets)
             if self._sets > MAX_SETS:
                 raise tables.UnreadableTable(f"has more than {MAX_SETS:,} sets: divide it into several files", row.line)
             yield read
-            for number, kind in layout.unused:
+            for number in surplus:
+                layout.unused.setdefault(number, _unread(number))
+            for number, kind in layout.unused.items():
                 if number < len(row.cells) and row.cells[number] is not None:
                     history_file_models.count_one(kind, row.line)
-        self.unread += [kind for _, kind in layout.unused if kind["count"]]
+        self.unread += [kind for kind in layout.unused.values() if kind["count"]]
 
     def _count_headings(self, cells: Sequence[tables.Cell]) -> int:
         return _dialects.count_headings(cells) + sum(cell in self.answers.columns for cell in cells)
@@ -586,14 +605,14 @@ class SetFile:
         read, questions = interpret(dialect, headings, sample)
         self.name_heading = self.name_heading or find_names(dialect, headings, read)
         missing = history_file_columns.find_missing(dialect, table.headings, read)
-        unused: list[tuple[int, history_file_models.ProblemKind]] = [
-            (number, {"code": code, "column": table.headings[number][:100], "count": 0, "lines": []})
-            for number, code in history_file_columns.find_unused(
-                dialect, table.headings, read, self.answers.columns
-            ).items()
+        unused = history_file_columns.find_unused(dialect, table.headings, read, self.answers.columns)
+        kinds = {
+            number: _unread(number, table.headings[number], code)
+            for number, code in unused.items()
             if missing is None  # one of them has what is missing
-        ]
-        return _Layout(dialect, read, itertools.chain(sample, table.rows), missing, unused, questions)
+        }
+        rows = itertools.chain(sample, table.rows)
+        return _Layout(dialect, read, rows, missing, kinds, questions, table.is_text)
 
     def _dialect_of(self, headings: Sequence[str], first: Sequence[tables.Cell]) -> _dialects.Dialect | None:
         if self.answers.format is not None:
@@ -601,6 +620,17 @@ class SetFile:
             return max(known, key=lambda each: each.count_marks(words_of(headings)), default=None)
         dialect = _dialects.recognise(headings, first)
         return history_file_columns.SETS if dialect is None and history_file_columns.is_near(headings) else dialect
+
+
+def _unread(number: int, heading: str = "", code: str = "UNKNOWN_COLUMN") -> history_file_models.ProblemKind:
+    """Return the kind of problem of a column that is not read, before its cells are counted."""
+    return {"code": code, "column": heading[:100] or f"column {number + 1}", "count": 0, "lines": []}
+
+
+def _too_many_cells(row: tables.Row, surplus: int) -> history_file_models.Problem:
+    message = f"has {surplus} more {'cell' if surplus == 1 else 'cells'} than there are columns"
+    place, line = row.place, row.line
+    return {"entry": place, "line": line, "field": None, "code": "TOO_MANY_CELLS", "message": message}
 
 
 def has_amounts(headings: Sequence[str]) -> bool:

@@ -11,7 +11,7 @@ from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files import models as history_file_models
 from coaching_service.integrations.history_files.columns import MissingColumns
 from coaching_service.integrations.history_files.set_rows import Answers, FileRow, SetFile
-from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
+from coaching_service.integrations.history_files.values import DateOrder, DecimalSign, decided_sign
 
 MAX_PROBLEMS = 1_000
 
@@ -107,7 +107,7 @@ class OpenPoints:
 
     def add(self, row: FileRow) -> None:
         """Note what a row leaves open."""
-        if row.date_orders is not None:
+        if row.date_orders:  # a date that is no day of the calendar decides nothing
             self.orders = row.date_orders if self.orders is None else self.orders & row.date_orders
         for problem in row.problems:
             self.has_unknown_distances |= problem["code"] == "DISTANCE_UNIT"
@@ -129,13 +129,8 @@ class OpenPoints:
 
     @property
     def decimal_sign(self) -> DecimalSign | None:
-        """The sign before decimals in the file; None if it has none, or does not decide it.
-
-        Where both occur, points are decimals: a comma may also be between numbers.
-        """
-        if self.signs["."] >= self.signs[","]:
-            return "." if self.signs["."] else None
-        return None if self.signs["."] else ","
+        """The sign before decimals in the file; None if it has none, or does not decide it."""
+        return decided_sign(self.signs)
 
     def questions(self) -> Iterator[history_file_models.Question]:
         """Yield what the rows leave open."""

@@ -159,7 +159,7 @@ class Row:
 class Table:
     """A sheet of a workbook, or the whole of a CSV file: its headings, in a line, and the rows below them.
 
-    `place` is where the headings are, in words, and `titles` are the rows above them.
+    `place` is where the headings are, in words, and `titles` are the rows above them. `is_text`: it is no sheet.
     """
 
     name: str
@@ -168,6 +168,7 @@ class Table:
     line: int
     place: str
     titles: tuple[Row, ...] = ()
+    is_text: bool = False
 
 
 def read_tables(file: IO[bytes], count_headings: CountHeadings) -> Iterator[Table]:
@@ -183,7 +184,7 @@ def read_tables(file: IO[bytes], count_headings: CountHeadings) -> Iterator[Tabl
     numbers = itertools.count(1)
     for name, rows in sheets:
         if (table := _with_headings(name, rows, count_headings, numbers)) is not None:
-            yield table
+            yield replace(table, is_text=not is_archive)
 
 
 def estimate_rows(file: IO[bytes]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
@@ -39,7 +40,7 @@ _NUMERIC_DATE = re.compile(
 _WEEKDAY = r"(?:[^\W\d]+\.?(?:,\s*|\s+))?"
 _YEAR = r"(?P<year>\d{4}|\d{2})"
 _DAY_FIRST = re.compile(
-    rf"{_WEEKDAY}(?P<day>\d{{1,2}})(?:st|nd|rd|th|er|\.|º)?\s*(?:[-/]|de\s+)?(?P<month>[^\W\d]+)\.?,?\s*(?:[-/]|de\s+)?"
+    rf"{_WEEKDAY}(?P<day>\d{{1,2}})(?:st|nd|rd|th|er|\.|º)?\s*(?:[-/]|de\s+|of\s+)?(?P<month>[^\W\d]+)\.?,?\s*(?:[-/]|de\s+)?"
     rf"{_YEAR}{_WITH_TIME}",
     re.IGNORECASE,
 )
@@ -145,6 +146,17 @@ def decimal_signs(text: str) -> set[DecimalSign]:
     return {".", ","} if is_grouped else {signs[0]}
 
 
+def decided_sign(counts: Mapping[str, int]) -> DecimalSign | None:
+    """Return the sign before decimals in a file, of how many numbers have which; None if they do not decide it.
+
+    Where both occur, points are decimals: a comma may also be between numbers.
+    """
+    points, commas = counts.get(".", 0), counts.get(",", 0)
+    if points >= commas:
+        return "." if points else None
+    return None if points else ","
+
+
 def _amount(text: str, sign: DecimalSign | None = None) -> float:
     plain = re.sub("['\u00a0\u202f]", "", text).replace("\u2212", "-")
     if sign is not None:
@@ -227,9 +239,9 @@ def _date_and_time_in(text: str, order: DateOrder | None) -> DateAndTime:
         return _date_and_time(found, _date(int(found["year"]), int(found["month"]), int(found["day"])))
     if found := _NUMERIC_DATE.fullmatch(text):
         return _date_and_time(found, _numeric_date(found, order))
-    if found := _DAY_FIRST.fullmatch(text) or _MONTH_FIRST.fullmatch(text) or _YEAR_FIRST.fullmatch(text):
-        month = _months().get(normalize(found["month"]).strip("."))
-        if month is not None:
+    for pattern in (_DAY_FIRST, _MONTH_FIRST, _YEAR_FIRST):
+        found = pattern.fullmatch(text)
+        if found is not None and (month := _months().get(normalize(found["month"]).strip("."))) is not None:
             return _date_and_time(found, _date(_year(found["year"]), month, int(found["day"])))
     raise InvalidValue("must be a date such as 2026-03-02")
 
