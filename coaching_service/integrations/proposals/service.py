@@ -171,9 +171,7 @@ async def _require_welcome(ctx: Context, unconfirmed: tool_calls.Unconfirmed, id
         raise Conflict(message, code=IdempotencyKeyReused.default_code)
 
 
-async def _find_rejected(
-    ctx: Context, unconfirmed: tool_calls.Unconfirmed, identity: str
-) -> models.Proposal | None:
+async def _find_rejected(ctx: Context, unconfirmed: tool_calls.Unconfirmed, identity: str) -> models.Proposal | None:
     """Return what the coach has rejected within a day: the same call, or one of other arguments that does the same."""
     since = now() - models.LIFETIME
     rejected: Filter = {"status": "rejected", "decidedAt": {"$gt": since}}
