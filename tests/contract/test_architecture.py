@@ -229,9 +229,12 @@ _WITHOUT_A_SERVICE = {
     "people/webhooks/test_webhook_guide.py": "the receiver of the guide",
     "reliability/proofs/test_administration.py": "a service that is not started again: its company is erased",
     "reliability/interrupt_installation.py": "the script that installs",
+    "reliability/proofs/test_interrupted_installation.py": "the script that installs",
+    "reliability/test_database_faults.py": "a service that is not started again",
     "reliability/test_embedded.py": "a database without a service",
     "reliability/test_environment_script.py": "the script that installs",
     "reliability/test_full_disk.py": "starts that never succeed",
+    "reliability/test_serving.py": "a service that is not started again",
     "unit/test_torture_report.py": "words of the report",
     "application/test_listen.py": "the command, which has no data of a service",
     "web/browser/train/test_session.py": "the browser",
@@ -249,11 +252,11 @@ def test_what_kills_or_restores_a_service_requires_that_it_is_whole_afterwards()
         if file.name.startswith(("test_", "interrupt_")):
             (drilled if _DRILL.search(text) else others).add(path)
     assert others == _WITHOUT_A_SERVICE.keys()
-    assert {"reliability/proofs/test_killed_changes.py", "reliability/test_database_faults.py"} < drilled
+    assert {"reliability/proofs/test_killed_changes.py", "reliability/test_lost_database.py"} < drilled
     assert {
         "clients/test_rolling_upgrade.py",
         "upgrades/test_recorded_data.py",
-        "reliability/test_serving.py",
+        "reliability/proofs/test_killed_service.py",
     } < drilled
 
 

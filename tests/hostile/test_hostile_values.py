@@ -1,8 +1,12 @@
-"""Operators of queries and hostile texts in every path, query and body of REST: refused, or stored as they are."""
+"""Operators of queries and hostile texts in every path, query and body of REST: refused, or stored as they are.
+
+Each field of a body has one of them, by its name; the proofs send it all.
+"""
 
 from __future__ import annotations
 
 from typing import Any
+from zlib import crc32
 
 from coaching_service.core.field_schemas import ChangeByStoredType
 from tests.contract.test_declared import request_options
@@ -23,6 +27,7 @@ from tests.hostile.conftest import Caller, Victim
 from tests.hostile.test_foreign_identifiers import with_one
 from tests.support.client import Reply
 from tests.support.declared_world import World
+from tests.support.sampled import MORE
 
 # What saves each of its entries by itself.
 BY_ENTRY = (
@@ -42,6 +47,12 @@ def body_of(case: BodyCase, own: World, value: Any) -> Any:
     return complete(case.route.body, case.leaf.put_into(example, value), SAMPLES | own)
 
 
+def sample(case: BodyCase, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """One of the values, by the name of the field, and in the proofs all of them."""
+    first = crc32(str(case).encode()) % len(values)
+    return values if MORE > 1 else values[first : first + 1]
+
+
 def is_expected(reply: Reply) -> bool:
     """Whether a response is a documented one: a success or a refusal, and no failure but the legacy ones."""
     return reply.status < 500 or "code" in (reply.json or {})
@@ -54,7 +65,7 @@ async def test_an_operator_in_place_of_a_string_is_refused(victim: Victim, stran
     """
     differences = []
     for case in (case for case in body_cases() if case.leaf.is_string):
-        for value in OPERATORS:
+        for value in sample(case, OPERATORS):
             depends_on_item = isinstance(case.route.body, ChangeByStoredType)
             path = stranger.own if depends_on_item or case.route.path in BY_ENTRY else {}
             reply = await stranger.send(case.route, path, json=body_of(case, stranger.own, value))
@@ -69,7 +80,7 @@ async def test_an_operator_in_place_of_a_string_is_refused(victim: Victim, stran
 async def test_a_hostile_text_is_refused_or_stored(victim: Victim, stranger: Caller) -> None:
     differences = []
     for case in (case for case in body_cases() if case.leaf.is_text):
-        for value in TEXTS:
+        for value in sample(case, TEXTS):
             reply = await stranger.send(case.route, stranger.own, json=body_of(case, stranger.own, value))
             if not is_expected(reply) or "X-Injected" in reply.headers or victim.is_shown_in(reply.raw):
                 differences.append((str(case), value[:30], reply.status, reply.raw[:200]))

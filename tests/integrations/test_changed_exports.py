@@ -1,7 +1,8 @@
 """A random history in each format with each locale's signs, of which a column was renamed, dropped or doubled.
 
 Every number that is read equals the source, or its row is reported, or a question is asked; a column that is not read is
-reported. `HISTORY_SEED=text` writes other histories, and repeats a failure. It takes 15 seconds of processor time in all.
+reported. `HISTORY_SEED=text` writes other histories, and repeats a failure. Each format has half of the locales with each
+change, by chance; the proofs try all of them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from coaching_service.integrations.history_files.survey import Survey
 from coaching_service.integrations.history_files.tables import UnreadableTable
 from tests.support.done_workouts import KG_OF_LB, Done, Workout, random_workouts
 from tests.support.real_exports import EXPORTS, OTHER_EXPORTS, Export, as_csv
+from tests.support.sampled import some
 from tests.support.surveys import survey
 
 SEED = os.environ.get("HISTORY_SEED", "2026-11-29")
@@ -127,14 +129,14 @@ def unmatched(found: Iterable[Numbers], source: Sequence[Numbers]) -> tuple[list
 def test_every_number_equals_the_source_or_is_reported(export: Export) -> None:
     chance = Random(f"{SEED} {export.name}")
     seen: Counter[str] = Counter()
-    for locale in LOCALES:
-        for change in CHANGES:
+    for change in CHANGES:
+        for locale in some(chance.sample(LOCALES, len(LOCALES)), len(LOCALES) // 2):
             workouts = [*random_workouts(chance, 8)]
             column = chance.randrange(len(export.headings))
             case = build(export, workouts, locale, change, column)
             where = f"HISTORY_SEED={SEED} {export.name} {locale} {change} {export.headings[column]}"
             seen[check(export, workouts, case, locale, change, where)] += 1
-    assert seen["read"] >= len(LOCALES), (SEED, seen)
+    assert seen["read"] >= len(LOCALES) // 2, (SEED, seen)
 
 
 def check(

@@ -30,6 +30,7 @@ from tests.conftest import NewCompany
 from tests.contract.test_examples import train
 from tests.support.client import CoachClient
 from tests.support.declared_world import World, make_world, small_picture
+from tests.support.sampled import some
 from tests.support.training import employee_key
 from tests.support.transfer import export, import_file, make_zip, records, run, send, with_records
 
@@ -225,7 +226,7 @@ async def test_a_dry_run_reports_the_same_and_stores_nothing(coach: CoachClient,
     assert preview["errors"] == imported["errors"]
 
 
-@pytest.mark.parametrize("steps", ["one step", "one process", "other processes"])
+@pytest.mark.parametrize("steps", some(["other processes", "one process", "one step"], 1))
 async def test_a_dry_run_reports_what_collides_in_the_file_and_in_the_company(
     coach: CoachClient, new_company: NewCompany, monkeypatch: pytest.MonkeyPatch, steps: str
 ) -> None:

@@ -18,6 +18,7 @@ from tests.support.archive_graph import find_bijection, graph_of, rename, swap_i
 from tests.support.client import CoachClient
 from tests.support.figures import renew_figures
 from tests.support.portable_company import hire_colleagues, make_company
+from tests.support.sampled import some
 from tests.support.training import Json
 from tests.support.transfer import Entries, export, import_file, make_zip, records, with_records
 
@@ -122,7 +123,7 @@ def ids(documents: list[Json]) -> list[str]:
 
 
 def assert_swaps_are_found(first: Entries, second: Entries, shared: dict[str, str]) -> None:
-    """Exchanging two identifiers of any field of the second export is noticed: the comparison overlooks nothing.
+    """Exchanging two identifiers of any field (of a fifth, but for the proofs) is noticed: the comparison overlooks nothing.
 
     With one time everywhere: records that are created in one request may have the same time, or not.
     """
@@ -130,7 +131,7 @@ def assert_swaps_are_found(first: Entries, second: Entries, shared: dict[str, st
     sent = graph_of(first, shared, as_imported)
     swaps = list(swap_identifiers(second))
     assert len({path for path, _ in swaps}) > 60
-    for path, changed in swaps:
+    for path, changed in some(swaps, len(swaps) // 5):
         with pytest.raises(AssertionError, match="no equal"):
             find_bijection(sent, graph_of(changed, shared))
             raise RuntimeError(path)

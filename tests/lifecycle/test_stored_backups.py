@@ -161,27 +161,21 @@ async def test_where_a_part_ends_depends_on_its_documents_alone() -> None:
     assert len(set(before) - set(after)) <= 2
 
 
-@pytest.mark.parametrize("damage", ["changed", "cut off", "exchanged", "missing"])
-async def test_damaged_part_is_noticed_and_changes_nothing(
-    source: Services, target: Services, tmp_path: Path, damage: str
-) -> None:
+async def test_damaged_part_is_noticed_and_changes_nothing(source: Services, target: Services, tmp_path: Path) -> None:
+    """A part that was changed, cut off, exchanged for another one, or is missing."""
     store = FolderStore(tmp_path / "store")
     _, manifest, _ = await back_up(source, store)
     name = min(part_names(manifest))
     data = store.read(name)
-    match damage:
-        case "changed":
-            store.write(name, data[:50] + bytes([data[50] ^ 1]) + data[51:])
-        case "cut off":
-            store.write(name, data[:-20])
-        case "exchanged":
-            store.write(name, gzip.compress(bson.encode({"_id": ObjectId(), "name": "Another document"})))
-        case "missing":
-            store.delete([name])
     await target.db["customers"].insert_one({"_id": "present"})
-    with pytest.raises(BackupError, match=name):
-        await restore(target, store, manifest)
-    assert await target.db["customers"].find({}).to_list(None) == [{"_id": "present"}]
+    another = gzip.compress(bson.encode({"_id": ObjectId(), "name": "Another document"}))
+    for damaged in (data[:50] + bytes([data[50] ^ 1]) + data[51:], data[:-20], another, None):
+        store.delete([name])
+        if damaged is not None:
+            store.write(name, damaged)
+        with pytest.raises(BackupError, match=name):
+            await restore(target, store, manifest)
+        assert await target.db["customers"].find({}).to_list(None) == [{"_id": "present"}]
 
 
 async def test_lost_part_is_copied_again(source: Services, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 from typing import Any
 
@@ -11,9 +10,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.support.client import CoachClient
+from tests.support.sampled import MORE
 from tests.support.undoable_operations import OPERATIONS, Company
 
-MORE = int(os.environ.get("MORE_EXAMPLES", "1"))  # scripts/test --proofs sets it
 EXAMPLES = 3 * MORE
 MAX_OPERATIONS = 25
 OFTEN = [*6 * ["log_item"], "add_item", "change_block", "change_program", "change_schedule", "move_item", "shift"]

@@ -18,6 +18,7 @@ from tests.support.job_worker import worker
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_proposal
 from tests.support.other_process import running
 from tests.support.own_application import OwnApplication
+from tests.support.sampled import some
 from tests.support.service_process import until
 from tests.support.training import Json, client_path
 
@@ -67,16 +68,16 @@ async def test_processes_share_the_budgets_of_an_assistant(
             tool_proposal(more, "MANY_CLIENT_DAYS")
 
 
-@pytest.mark.parametrize(
-    ("moment", "is_stored"),
-    [
-        (Moment("findAndModify", "proposals", done=True), False),
-        (Moment("insert", "waitingMessages", done=True), False),
-        (Moment("commitTransaction", of="waitingMessages"), False),
-        (Moment("commitTransaction", done=True, of="waitingMessages"), True),
-    ],
-    ids=["decided", "sent", "before the commit", "after the commit"],
+# The moment, and whether the message is stored then.
+MOMENTS = (
+    (Moment("commitTransaction", done=True, of="waitingMessages"), True),
+    (Moment("findAndModify", "proposals", done=True), False),
+    (Moment("insert", "waitingMessages", done=True), False),
+    (Moment("commitTransaction", of="waitingMessages"), False),
 )
+
+
+@pytest.mark.parametrize(("moment", "is_stored"), some(MOMENTS, 1))
 async def test_an_approval_whose_process_is_killed_is_carried_out_once(
     application: OwnApplication,
     coach: CoachClient,

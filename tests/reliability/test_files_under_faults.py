@@ -25,6 +25,7 @@ from tests.support.database_proxy import Moment
 from tests.support.other_process import OtherProcess, running
 from tests.support.own_application import OwnApplication
 from tests.support.pdf_files import make_pdf
+from tests.support.sampled import some
 
 LONG = make_pdf(size=700_000)
 BEFORE, AFTER = picture("PNG", (300, 300)), picture("PNG", (500, 500))
@@ -141,7 +142,7 @@ async def replace(other: OtherProcess, ana: str, record: dict[str, Any]) -> int 
     return await other.send("PUT", path, data=form(AFTER, imageSideIndex="1"))
 
 
-@pytest.mark.parametrize("moment", FATAL)
+@pytest.mark.parametrize("moment", some(FATAL, 1))
 async def test_killed_process_leaves_the_old_or_the_new_file(
     application: OwnApplication, coach: CoachClient, ana: str, record: dict[str, Any], moment: str, tmp_path: Path
 ) -> None:
@@ -157,7 +158,7 @@ async def test_killed_process_leaves_the_old_or_the_new_file(
     await assert_no_other_files(coach, application.settings, 2)
 
 
-@pytest.mark.parametrize("moment", list(moments()))
+@pytest.mark.parametrize("moment", some([*moments()], 3))
 async def test_lost_database_connection_leaves_the_old_or_the_new_file(
     application: OwnApplication,
     coach: CoachClient,

@@ -9,10 +9,8 @@ import socket
 import stat
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
@@ -22,7 +20,6 @@ from coaching_service import runtime
 from coaching_service.core.database import embedded
 from coaching_service.settings import Settings
 from coaching_service.sockets import bind
-from tests.support.drill import require_whole_service
 from tests.support.service_process import Service, mongods_of, refused, until
 
 
@@ -75,13 +72,16 @@ def test_demo_json_contains_credentials_and_is_private_to_its_owner(running: Ser
 
 
 async def test_start_after_a_malformed_key_file_is_ready_once_the_demo_is_there(service: Service) -> None:
-    """The file is reported and kept. From the first response on: 503 until the demo company and demo.json exist."""
+    """The file is reported and kept. From the first response on: 503 until the demo company and demo.json exist.
+
+    SIGTERM stops service and database cleanly within 5 s.
+    """
     service.folder.mkdir()
     (service.folder / "secret.key").write_text("too short\n")
     assert "32 bytes in base64" in refused(service.folder)
     assert [file.name for file in service.folder.iterdir()] == ["secret.key"]
     (service.folder / "secret.key").unlink()
-    port = _free_port()
+    port = free_port()
     statuses: list[int] = []
 
     async with asyncio.TaskGroup() as tasks, aiohttp.ClientSession(f"http://127.0.0.1:{port}") as http:
@@ -102,6 +102,7 @@ async def test_start_after_a_malformed_key_file_is_ready_once_the_demo_is_there(
         await start
     assert statuses[0] == 503
     assert set(statuses) == {503, 200}
+    await ends_cleanly(service, signal.SIGTERM)
 
 
 def _key(facts: dict[str, str]) -> dict[str, str]:
@@ -266,58 +267,6 @@ def test_metrics_port_in_use_is_refused(tmp_path: Path, taken_port: str, setting
 # --- the end, and the next start -----------------------------------------------------------------------------------
 
 
-async def test_killed_service_ends_its_database_and_loses_no_data(service: Service) -> None:
-    """Ctrl-C or SIGTERM stops service and database cleanly within 5 s; the database ends even with a killed service.
-
-    A start on the same DIR, also after a kill -9, has every client whose creation was acknowledged, the same key and
-    password, and nothing is seeded twice.
-    """
-    await service.start()
-    first, identifier = service.facts, await service.create("Zebulon")
-    clients = await service.customers()
-    assert len(clients) >= 6
-    service.send_signal(signal.SIGHUP)  # which only replaces workers of a supervisor
-    await until(lambda: "SIGHUP is ignored" in service.logged, "it is logged")
-    await _ends_cleanly(service, signal.SIGTERM)
-
-    metrics_port = _free_port()
-    await service.start(METRICS_PORT=metrics_port)
-    assert first | {"baseUrl": ""} == service.facts | {"baseUrl": ""}
-    assert await service.customers() == clients
-    assert clients[identifier] == "Zebulon"
-    figures = await service.call("GET", f"http://127.0.0.1:{metrics_port}/metrics")
-    assert 'http_requests_total{method="GET",route="/coach/customers",status="200"} 1.0' in figures
-    await service.call("GET", "/metrics", status=404)
-
-    [mongod] = mongods_of(service.folder)
-    acknowledged = await _kill_while_clients_are_created(service)
-    # At once: the database of the killed service may not have ended yet.
-    await service.start()
-    assert acknowledged.items() <= (await service.customers()).items()
-    [another] = mongods_of(service.folder)
-    assert another != mongod
-    await require_whole_service(service)
-    async with _slow_caller(service):
-        await _ends_cleanly(service, signal.SIGINT)
-
-
-async def _kill_while_clients_are_created(service: Service) -> dict[str, str]:
-    """The names of the clients whose creation was acknowledged, by identifier."""
-    acknowledged: dict[str, str] = {}
-
-    async def create_until_it_breaks(coach: int) -> None:
-        with pytest.raises(aiohttp.ClientError):
-            for number in range(100_000):
-                name = f"Coach {coach}, client {number}"
-                acknowledged[await service.create(name)] = name
-
-    coaches = [asyncio.create_task(create_until_it_breaks(coach)) for coach in range(4)]
-    await until(lambda: len(acknowledged) >= 40, "some clients are there")
-    assert await service.end(signal.SIGKILL) == -signal.SIGKILL
-    await asyncio.gather(*coaches)
-    return acknowledged
-
-
 _PROMISED, _BUSY_MACHINE = 5.0, 5.0
 
 
@@ -326,7 +275,8 @@ def test_shutdown_time_limits_fit_the_documented_total() -> None:
     assert Settings().shutdown_seconds + embedded._STOP_SECONDS + 0.5 <= _PROMISED
 
 
-async def _ends_cleanly(service: Service, number: signal.Signals) -> None:
+async def ends_cleanly(service: Service, number: signal.Signals) -> None:
+    """Stop a service with a signal, in the promised time and with its database."""
     assert len(mongods_of(service.folder)) == 1
     start = time.monotonic()
     assert await service.end(number) == 0
@@ -335,24 +285,7 @@ async def _ends_cleanly(service: Service, number: signal.Signals) -> None:
     assert "Traceback" not in service.logged
 
 
-def _free_port() -> str:
+def free_port() -> str:
+    """A port that nothing listens on."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return str(probe.getsockname()[1])
-
-
-@asynccontextmanager
-async def _slow_caller(service: Service) -> AsyncIterator[None]:
-    """A caller with an open request whose body never arrives."""
-    there = urlsplit(service.facts["baseUrl"])
-    reader, writer = await asyncio.open_connection(there.hostname, there.port)
-    try:
-        writer.write(
-            b"POST /coach/customers HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99\r\n"
-            b"X-API-Key: " + service.facts["apiKey"].encode() + b"\r\nExpect: 100-continue\r\n\r\n"
-        )
-        assert (await reader.readline()).startswith(b"HTTP/1.1 100")
-        yield
-    finally:
-        writer.close()
-        with suppress(ConnectionError):
-            await writer.wait_closed()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support.client import MONDAY, SUNDAY, CoachClient
+from tests.support.sampled import MORE
 from tests.support.schedules import EVER, batch, operate, plan_of, without_identity
 from tests.support.training import Json, circuit_of, exercise_of, log, path_of, task
 
@@ -113,9 +113,6 @@ class Calendars:
 @pytest.fixture
 async def calendars(coach: CoachClient) -> Calendars:
     return Calendars(coach, await coach.create_exercise("Squat"), await coach.create_exercise("Bench press"))
-
-
-MORE = int(os.environ.get("MORE_EXAMPLES", "1"))  # scripts/test --proofs sets it
 
 
 async def for_any(check: Callable[..., Awaitable[None]], *strategies: st.SearchStrategy[Any], examples: int) -> None:

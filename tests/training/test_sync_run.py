@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 
 from tests.support.client import CoachClient
+from tests.support.sampled import MORE
 from tests.training.sync_run import EDITS, SEED, run
-
-MORE = int(os.environ.get("MORE_EXAMPLES", "1"))  # scripts/test --proofs sets it
 
 
 async def test_random_edits_with_syncs_between_them(coach: CoachClient) -> None:

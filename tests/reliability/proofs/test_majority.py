@@ -15,8 +15,8 @@ from pymongo import MongoClient
 from coaching_service import runtime
 from coaching_service.app import create_app
 from coaching_service.settings import Settings
+from tests.reliability.proofs.test_lost_members import recovers
 from tests.reliability.replica_set import ReplicaSet
-from tests.reliability.test_database_faults import recovers
 from tests.support.client import CoachClient, Reply
 from tests.support.drill import database_of, require_whole
 from tests.support.service_process import until

@@ -1,7 +1,6 @@
-"""Every page on a desktop, a tablet or enlarged, and a phone: no errors, accessible, no horizontal overflow.
+"""Every page in one look, the next page in the next one: no errors, accessible, no horizontal overflow.
 
-Each page is loaded once, and has light colors in some of its looks and dark ones in the others, the next page in the others.
-`proofs/test_every_look.py` has all looks of all pages.
+Each page is loaded once. `proofs/test_every_look.py` has all looks of all pages.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from aiohttp.test_utils import TestServer
 from tests.support.client import CoachClient
 from tests.support.declared_world import World
 from tests.web.browser.conftest import OUTPUT, OpenPage, picture, sign_in
-from tests.web.browser.every_page import INSIDE, OF_CLIENTS, OUTSIDE, SCHEMES, Screen, Size, name_of, path_of
+from tests.web.browser.every_page import INSIDE, LOOKS, OF_CLIENTS, OUTSIDE, Screen, name_of, path_of
 from tests.web.browser.phone import sign_client_in
 
 _CUT = """() => [...document.querySelectorAll(".train-nav a, .days-strip a, .days-month a")]
@@ -43,16 +42,12 @@ _EMPTY = """() => {
 _FIRST_LOAD, _LATER_LOAD = 120_000, 30_000
 
 
-async def _check_looks(screen: Screen, number: int) -> None:
-    """Check a page, of which each has a `number`, with a phone as the last look."""
-    middle: Size = "zoomed" if number % 2 else "tablet"
-    sizes: tuple[Size, ...] = ("desktop", middle, "phone")
-    for at, size in enumerate(sizes):
-        await screen.check(size, SCHEMES[(number // 2 + at) % 2])
-        if size == "desktop":
-            await screen.enlarge_text("200%")
-            await screen.check_width("large text")
-            await screen.enlarge_text("")
+async def _check_look(screen: Screen, number: int) -> None:
+    """Check the width of a page with large text, and everything in the look of its `number`."""
+    await screen.enlarge_text("200%")
+    await screen.check_width("large text")
+    await screen.enlarge_text("")
+    await screen.check(*LOOKS[number % len(LOOKS)])
 
 
 async def _check_page(screen: Screen, number: int, path: str) -> None:
@@ -60,7 +55,7 @@ async def _check_page(screen: Screen, number: int, path: str) -> None:
     primary = await screen.page.evaluate(_PRIMARY)
     screen.wrong += [f"{path} has several primary buttons: {primary}"] if len(primary) > 1 else []
     screen.wrong += [f"a third of {path} is empty"] if await screen.page.evaluate(_EMPTY) > 1 / 3 else []
-    await _check_looks(screen, number)
+    await _check_look(screen, number)
     await screen.resize(360)
     await screen.check_width("a small phone")
 
@@ -99,7 +94,7 @@ async def test_pages_of_a_client(
     for number, path in enumerate(["/train", *(path_of(each, world) for each in OF_CLIENTS if each.path != "/train")]):
         transferred.clear()
         await screen.open(path, "train-")
-        await _check_looks(screen, number)
+        await _check_look(screen, number)
         await screen.resize(320, is_phone=False)
         await screen.check_width("a very small phone")
         await screen.resize(360, is_phone=False)
