@@ -65,7 +65,7 @@ def without_invisible_controls(text: str) -> str:
 
 # Characters without a shape, and variation selectors behind another one: they can hide a text from who looks at it.
 _SELECTORS = "[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
-_HIDDEN = re.compile(f"[\u180e\u200b\u2060-\u2064\ufeff]|(?<={_SELECTORS}){_SELECTORS}")
+_HIDDEN = re.compile(f"[\u00ad\u180e\u200b\u2060-\u2064\ufeff]|(?<={_SELECTORS}){_SELECTORS}")
 
 
 def without_hidden(text: str) -> str:

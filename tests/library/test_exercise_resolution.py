@@ -189,3 +189,24 @@ async def test_spanish_names_and_aliases_of_the_company_are_understood(coach: Co
     [own, spanish] = await resolve(coach, "olga's hinge", "peso muerto rumano")
     for result in (own, spanish):
         assert result["match"] == {"_id": deadlift["match"]["_id"], "name": "Romanian Deadlift", "score": 100}
+
+
+@pytest.mark.usefixtures("wednesday")
+@pytest.mark.parametrize("hidden", ["\u200b", "\u00ad", "\u2060", "\ufeff"])
+async def test_characters_without_a_shape_make_no_other_name(
+    coach: CoachClient, mcp_tools: McpHttpClient, hidden: str
+) -> None:
+    """As in names copied from web pages: tools show none, and the list and the text of a workout find the exercise."""
+    own, client = await coach.create_exercise(f"Zer{hidden}cher carry"), await coach.create_customer()
+    for name in ("Zercher carry", f"Zercher{hidden} carry", f"zercher ca{hidden}rry"):
+        [result] = await resolve(coach, name)
+        assert result["match"] == {"_id": own["_id"], "name": own["name"], "score": 100}, name
+        found = (await coach.get("/exercises/unified", pageSize=5, pageNum=1, keywords=name)).ok()["docs"]
+        assert found[0]["_id"] == own["_id"], name
+    for text in ("Zercher carry: 2x20m", f"Zer{hidden}cher carry: 2x20m"):
+        days = [{"date": TODAY, "name": "A", "text": text}]
+        planned = tool_change(await mcp_tools.call("create_workout", customerId=client["_id"], days=days))
+        assert "Read «" not in planned["summary"]
+    assert [item["exerciseId"] for block in await coach.calendar(client, TODAY, TODAY) for item in block["items"]] == [
+        own["_id"]
+    ] * 2

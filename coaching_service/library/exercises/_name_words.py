@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from coaching_service.core.text import normalize, without_apostrophes
+from coaching_service.core.text import normalize, without_apostrophes, without_hidden
 from coaching_service.library.exercises._search_index import singular, split_words
 from coaching_service.library.exercises.muscles import MUSCLES
 
@@ -81,7 +81,8 @@ class NameWords:
     @classmethod
     def of(cls, name: str) -> NameWords:
         """Return the words of a name as a person writes it, or of a normalized one."""
-        text = _ONE_LIMB.sub("single ", normalize(_DEGREES.sub(" degrees ", without_apostrophes(name))))
+        seen = without_apostrophes(without_hidden(name))
+        text = _ONE_LIMB.sub("single ", normalize(_DEGREES.sub(" degrees ", seen)))
         numbers: Counter[str] = Counter()
         units: dict[str, frozenset[str]] = {}
 

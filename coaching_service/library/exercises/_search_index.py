@@ -21,7 +21,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, Ownership
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.text import normalize, without_apostrophes
+from coaching_service.core.text import normalize, without_apostrophes, without_hidden
 from coaching_service.library.exercises import override_store, store
 from coaching_service.library.exercises.models import SearchEntry
 
@@ -47,6 +47,7 @@ class Line:
     @classmethod
     def of(cls, text: str) -> Line:
         """Return the line that has this normalized text."""
+        text = without_hidden(text)
         words = tuple(split_words(text))
         pairs = (first + second for first, second in pairwise(words))
         return cls(text, words, "".join(words), " ".join(sorted(words)), frozenset((*words, *pairs)))
@@ -431,7 +432,9 @@ class _Query:
 
 def search(index: SearchIndex, keywords: str, use_counts: Mapping[ObjectId, int]) -> SearchResult:
     """Return the exercises that match `keywords`; `use_counts` states how often the company uses an exercise."""
-    text = " ".join(without_apostrophes(normalize(keywords)).replace("-", " ").replace(",", " ").split())
+    text = " ".join(
+        without_apostrophes(normalize(without_hidden(keywords))).replace("-", " ").replace(",", " ").split()
+    )
     words = split_words(text)
     if not words:
         return SearchResult([], [], tolerant=False)

@@ -19,7 +19,7 @@ from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.mcp.arguments import PageOfLines, ToolPage, describe_list, optional
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.text import normalize
+from coaching_service.core.text import normalize, without_hidden
 from coaching_service.library import forms, metric_sets
 from coaching_service.library.exercises import name_resolution
 from coaching_service.library.exercises import service as listing
@@ -188,7 +188,7 @@ def describe_readings(texts: Iterable[str], names: Iterable[str]) -> str:
     read_as = dict.fromkeys(
         f"{typed(text)} as {typed(name)}"
         for text, name in zip(texts, names, strict=True)
-        if _read_id(text) is None and normalize(text) != normalize(name)
+        if _read_id(text) is None and normalize(without_hidden(text)) != normalize(without_hidden(name))
     )
     return f" Read {', '.join(read_as)}." if read_as else ""
 
