@@ -211,3 +211,11 @@ async def test_a_row_of_totals_is_no_client_and_a_telephone_number_has_no_decima
     assert [(each["line"], each["code"]) for each in job["errors"]] == [(3, "NOT_A_CLIENT"), (4, "NOT_A_CLIENT")]
     [client] = (await coach.get("/coach/customers", archived=False, pageSize=5, pageNum=1)).ok()["docs"]
     assert (client["name"], client["phone"]) == ("Mara", "491701234567")
+
+
+async def test_repeated_headings_are_no_client(coach: CoachClient) -> None:
+    sheet = "Name,Email,Phone\nMara Quill,mara@q.example,1\nPhone,Name,Email\n2,Ivo Brandt,ivo@q.example\n"
+    job = await import_file(coach, sheet.encode(), name="c.csv")
+    assert (job["result"]["rows"], job["result"]["imported"], job["errors"]) == (2, 2, [])
+    clients = (await coach.get("/coach/customers", archived=False, pageSize=5, pageNum=1)).ok()["docs"]
+    assert {(each["name"], each["phone"]) for each in clients} == {("Mara Quill", "1"), ("Ivo Brandt", "2")}

@@ -146,3 +146,19 @@ def test_cells_without_a_heading_are_counted(heading: str | None) -> None:
         ("UNKNOWN_COLUMN", "column 3", 2, [2, 3]),
         ("UNKNOWN_COLUMN", "column 5", 1, [2]),
     ]
+
+
+def test_headings_below_the_rows_begin_another_table() -> None:
+    found, sets = found_in(
+        "Date,Exercise,Reps,Weight (kg)\n2025-05-13,Squat,5,100\n\nDate,Exercise,Reps,Weight (lbs)\n"
+        "2025-05-14,Squat,5,225\nDate,Exercise,Weight (kg),Reps,Mood\n2025-05-15,Squat,101,4,good\n"
+        "Client,Email,Note\na,b,c\nDate,Exercise,Reps,Weight (kg)\n"
+    )
+    assert [(each.line, each.reps, each.load, each.load_unit) for each in sets] == [
+        (2, 5, 100, "kg"),
+        (5, 5, 225, "lb"),
+        (7, 4, 101, "kg"),
+    ]
+    assert (found.rows, found.reported) == (3, 0)
+    assert [(each["line"], each["code"]) for each in found.problems] == [(8, "UNKNOWN_SHEET")]
+    assert [(each["code"], each["column"]) for each in found.kinds][1:] == [("UNKNOWN_COLUMN", "Mood")]

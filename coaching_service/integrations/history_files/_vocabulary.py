@@ -170,7 +170,8 @@ KINDS: Mapping[str, SetKind] = by_words(
     {
         "normal": (
             "",
-            *_words("normal, normale, regular, working, working set, work, work set, top set, back off set"),
+            *_words("normal, normale, regular, working, working set, work, work set"),
+            *_words("top, top set, backoff, back off, back off set"),
         ),
         "warmup": _words("""
             w, warmup, warm up, warmup set, warm up set

@@ -182,7 +182,12 @@ def read_roster(
     nameless: list[Roster] = []
     read: list[_Clients] = []
     left_out: list[Problem] = []
-    for table in history_file_tables.read_tables(file, lambda cells: count_headings(cells, columns)):
+
+    def count(cells: Sequence[history_file_tables.Cell]) -> int:
+        return count_headings(cells, columns)
+
+    found = history_file_tables.read_tables(file, count)
+    for table in (part for each in found for part in history_file_tables.divide(each, count)):
         known = _columns_of(table.headings, columns)
         if columns is None and "exercise" in {FIELD_OF.get(words) for words in words_of(table.headings)}:
             refused = refused or _refused(table, "exercises, not clients")

@@ -545,7 +545,8 @@ class SetFile:
         for takes_any in (False, True):
             self.left_out, self.unread = [], []
             self.file.seek(0)
-            for table in tables.read_tables(self.file, self._count_headings):
+            read = tables.read_tables(self.file, self._count_headings)
+            for table in (part for each in read for part in tables.divide(each, self._count_headings)):
                 if (unit := _unit_of(table)) is not None:
                     self.answers = replace(self.answers, load_unit=self.answers.load_unit or unit)
                     continue
@@ -568,7 +569,7 @@ class SetFile:
         answers = replace(self.answers, date_order=order)
         for row in _filled(layout.dialect, layout.headings, layout.rows):
             self._rows += 1
-            surplus = [n for n, cell in enumerate(row.cells) if n >= len(layout.headings) and cell is not None]
+            surplus = [n for n in range(len(layout.headings), len(row.cells)) if row.cells[n] is not None]
             if surplus and layout.is_text:
                 yield FileRow(row.line, [], [_too_many_cells(row, len(surplus))])
                 continue

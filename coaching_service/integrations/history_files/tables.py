@@ -8,6 +8,7 @@ import io
 import itertools
 import re
 import zipfile
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
@@ -114,6 +115,7 @@ _DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE_BYTES = 64_000
 _MAX_SHEET_ROWS = 1_048_576  # that a sheet of Excel has
 _TITLE_ROWS = 20
+_LEAST_HEADINGS = 3  # of a row that is one of headings below others
 _WORK_SECONDS = 0.001  # without a rest
 _EMPTY_RESULT = "str"  # the type of a cell whose formula has an empty text as its result
 _COMMA_IN_NUMBER = re.compile(r"[-+]?\d+,\d+")
@@ -185,6 +187,30 @@ def read_tables(file: IO[bytes], count_headings: CountHeadings) -> Iterator[Tabl
     for name, rows in sheets:
         if (table := _with_headings(name, rows, count_headings, numbers)) is not None:
             yield replace(table, is_text=not is_archive)
+
+
+def divide(table: Table, count_headings: CountHeadings) -> Iterator[Table]:
+    """Return a table as the parts of it that headings of their own begin; rows that are not read are passed over."""
+    heading: Row | None = None
+
+    def rows_of_part() -> Iterator[Row]:
+        nonlocal heading
+        heading = None
+        for row in table.rows:
+            filled = [cell for cell in row.cells if cell is not None]
+            is_text = len(filled) >= _LEAST_HEADINGS and all(isinstance(cell, str) for cell in filled)
+            if is_text and count_headings(filled) >= max(_LEAST_HEADINGS, len(filled) / 2):
+                heading = row
+                return
+            yield row
+
+    rows = rows_of_part()
+    yield replace(table, rows=rows)
+    deque(rows, maxlen=0)
+    while heading is not None:
+        headings, line, place, rows = headings_of(heading), heading.line, heading.place, rows_of_part()
+        yield Table(table.name, headings, rows, line, place, (), table.is_text)
+        deque(rows, maxlen=0)
 
 
 def estimate_rows(file: IO[bytes]) -> int:
