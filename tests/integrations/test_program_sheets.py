@@ -615,3 +615,33 @@ def test_weeks_and_days_in_german_and_french() -> None:
     ]
     sheet = read("Semaine;Jour;Exercice;Séries;Répétitions\nSemaine 2;Jour 2;Squat;3;5\n")
     assert texts(sheet) == [(9, "Jour 2", ["Squat: 3x5"])]
+
+
+def test_days_side_by_side() -> None:
+    sheet = read(
+        "Week 1,,,,,,\nMonday,,,,Wednesday,,\nOrder,Exercise,Sets,Reps,Exercise,Sets,Reps\nA1,Squat,3,5,Deadlift,1,5\n"
+        "A2,Leg curl,3,8,,,\n,,,,,,\nWeek 2,,,,,,\nMonday,,,,Wednesday: Pull,,\nOrder,Exercise,Sets,Reps,Exercise,Sets,Reps\n"
+        ",Squat,4,5,Row,4,\n"
+    )
+    assert texts(sheet) == [
+        (1, "Monday", ["Squat: 3x5", "Leg curl: 3x8"]),
+        (3, "Wednesday", ["Deadlift: 1x5"]),
+        (8, "Monday", ["Squat: 4x5"]),
+        (10, "Pull", ["Row: 4x?"]),
+    ]
+    assert sheet.problems == []
+    assert [sheet.days[0].superset_of(each) for each in sheet.days[0].exercises] == ["A", "A"]
+    assert texts(read(write_table(sheet, "kg"))) == texts(sheet)
+
+
+def test_exercises_side_by_side_without_a_day_above_are_reported() -> None:
+    sheet = read("Main,,Other,\nExercise,Reps,Exercise,Reps\nSquat,5,Row,8\n")
+    assert texts(sheet) == [(1, "Day 1", ["Squat: 1x5"])]
+    assert [each["code"] for each in sheet.problems] == ["REPEATED_COLUMN"] * 2
+
+
+def test_a_formula_in_days_side_by_side_is_of_its_own_day() -> None:
+    rows: list[Row] = [("Day 1", None, "Day 2"), ("Exercise", "Reps", "Exercise", "Reps"), ("Squat", 5, "Row", "=2*4")]
+    sheet = read_workbook(Block=rows)
+    assert texts(sheet) == [(1, "Day 1", ["Squat: 1x5"]), (2, "Day 2", ["Row: 1x?"])]
+    assert [(each["line"], each["field"]) for each in sheet.problems] == [(3, "reps")]

@@ -675,11 +675,12 @@ def _blocks_of(table: tables.Table) -> list[_Block]:
             continue
         above = blocks[-1].rows
         titles: list[tables.Row] = []
-        while above and (_text_alone(above[-1]) or _names_weeks(above[-1])) and len(titles) < 3:
+        while above and (_text_alone(above[-1]) or _has_labels(above[-1])) and len(titles) < 3:
             titles.insert(0, above.pop())
         blocks.append(
             _Block(replace(table, headings=tables.headings_of(row), line=row.line, place=row.place), titles, [])
         )
+    blocks = [part for block in blocks for part in _parts_of(block)]
     for block in blocks:
         _join_headings(block)
         block.columns = _columns_of(block)
@@ -687,6 +688,41 @@ def _blocks_of(table: tables.Table) -> list[_Block]:
             each.titles and label_in(_text_alone(each.titles[-1])) is None for each in blocks[1:]
         )
     return blocks
+
+
+def _parts_of(block: _Block) -> list[_Block]:
+    """Return the days that a block has side by side, each with exercises of its own; of others the block alone.
+
+    The row above the headings must name the day of each.
+    """
+    names = [_column_of(heading).name for heading in block.table.headings]
+    starts = [
+        number - (number > 0 and names[number - 1] == "superset")
+        for number, name in enumerate(names)
+        if name == "exercise"
+    ]
+    if len(starts) < 2 or not block.titles:
+        return [block]
+    parts: list[_Block] = []
+    for first, end in itertools.pairwise((0, *starts[1:], tables.MAX_COLUMNS)):
+        title = _cut(block.titles[-1], first, end)
+        label = label_in(_text_alone(title))
+        if label is None or not label[1]:
+            return [block]
+        rows = [
+            row
+            for each in block.rows
+            if (row := _cut(each, first, end)).unsolved or any(cell is not None for cell in row.cells)
+        ]
+        table = replace(block.table, headings=block.table.headings[first:end])
+        parts.append(_Block(table, [*([] if parts else block.titles[:-1]), title], rows))
+    return parts
+
+
+def _cut(row: tables.Row, first: int, end: int) -> tables.Row:
+    """Return the cells of a row in a range of columns."""
+    unsolved = tuple(number - first for number in row.unsolved if first <= number < end)
+    return replace(row, cells=row.cells[first:end], unsolved=unsolved)
 
 
 def _join_headings(block: _Block) -> None:
@@ -798,9 +834,10 @@ def _text_alone(row: tables.Row) -> str:
     return tables.text_of(filled[0]) if len(filled) == 1 else ""
 
 
-def _names_weeks(row: tables.Row) -> bool:
-    """Return whether all cells of a row are weeks side by side."""
-    return bool(_weeks_in(row)) and all(label_in(tables.text_of(cell)) for cell in row.cells if cell is not None)
+def _has_labels(row: tables.Row) -> bool:
+    """Return whether all cells of a row, several, name weeks or days side by side."""
+    filled = [cell for cell in row.cells if cell is not None]
+    return len(filled) > 1 and all(label_in(tables.text_of(cell)) for cell in filled)
 
 
 def _cell(row: tables.Row, number: int) -> tables.Cell:
