@@ -20,6 +20,7 @@ from tests.support.training import (
     metric_set,
     metrics_of,
     read,
+    reminder,
     task,
     titles,
 )
@@ -181,6 +182,27 @@ async def test_logs_of_every_type_are_saved_entry_by_entry(coach: CoachClient) -
     ]
     wrong = {"wblockId": past["_id"], "items": [{"witemId": walk}]}
     assert outcomes(await send_logs(coach, ana, wrong)) == [[("items.0", "WORKOUT_ITEM_NOT_FOUND")]]
+
+
+async def test_a_full_day_fails_only_what_does_not_fit_in_it(coach: CoachClient) -> None:
+    """Contract 18: 10 reminders and 20 workouts a day, also of what is moved to it or gets other items."""
+    ana = await coach.create_customer()
+    full, other = [("", "TOO_MANY_REMINDERS")], {"externalId": "w:0", "name": "A", "date": TUESDAY}
+
+    def entry(number: int, reminders: int, date: str = MONDAY) -> Json:
+        return {"externalId": f"w:{number}", "name": "A", "date": date, "items": [reminder()] * reminders}
+
+    entries = [other, entry(1, 6), entry(2, 5), entry(3, 4), entry(4, 1)]
+    expected = ["created", "created", full, "created", full]
+    assert outcomes(await upsert(coach, ana, *entries, dryRun=True)) == expected
+    assert outcomes(await upsert(coach, ana, *entries)) == expected
+    changes = [{**entry(0, 1), "name": "B"}, entry(3, 3), entry(2, 1), {"externalId": "w:0", "date": MONDAY}]
+    assert outcomes(await upsert(coach, ana, *changes[:3], onConflict="update")) == [full, "updated", "created"]
+    assert outcomes(await upsert(coach, ana, changes[3], onConflict="update")) == ["updated"]
+    many = [{"externalId": f"m:{number}", "name": "M", "date": MONDAY} for number in range(17)]
+    answer = outcomes(await upsert(coach, ana, *many))
+    assert answer == ["created"] * 16 + [[("", "TOO_MANY_WORKOUTS")]]
+    assert len(await coach.calendar(ana, MONDAY, MONDAY)) == 20
 
 
 async def test_who_may_send_them_and_what_is_refused(coach: CoachClient, other_company: CoachClient) -> None:

@@ -94,6 +94,20 @@ async def _require_room(
     days = {day for some in fuller.values() for day in some}
     if not days:
         return
+    counts = await _count_days(ctx, days, without)
+    for block in more:
+        counts["workouts", block["customerId"], str(block["date"])] += 1
+        counts["reminders", block["customerId"], str(block["date"])] += _count_reminders(block["items"])
+    for what, (most, error) in _MOST_OF_A_DAY.items():
+        for client, date in fuller.get(what, ()):
+            if (number := counts[what, client, date]) > most:
+                raise error(f"A day holds at most {most} {what}, and {date} would have {number}")
+
+
+async def _count_days(
+    ctx: Context, days: Collection[ClientDay], without: Sequence[ObjectId] = ()
+) -> Counter[tuple[str, ObjectId | None, str]]:
+    """Return how many workouts and reminders the days of clients have; blocks `without` are left out."""
     is_reminder = {"$filter": {"input": "$items", "cond": {"$eq": ["$$this.type", "REMINDER"]}}}
     is_workout = {"$eq": [{"$ifNull": ["$checkInId", "$source", None]}, None]}
     counted = {"workouts": {"$sum": {"$toInt": is_workout}}, "reminders": {"$sum": {"$size": is_reminder}}}
@@ -104,13 +118,33 @@ async def _require_room(
     for found in await blocks.aggregate(ctx, where, group, hint=BY_DATE):
         for what in counted:
             counts[what, found["_id"]["customerId"], found["_id"]["date"]] += found[what]
-    for block in more:
-        counts["workouts", block["customerId"], str(block["date"])] += 1
-        counts["reminders", block["customerId"], str(block["date"])] += _count_reminders(block["items"])
-    for what, (most, error) in _MOST_OF_A_DAY.items():
-        for client, date in fuller.get(what, ()):
-            if (number := counts[what, client, date]) > most:
+    return counts
+
+
+class DayRoom:
+    """What days of a client hold while several blocks are saved, so that only those are refused that are too many."""
+
+    def __init__(self, counts: Counter[tuple[str, ObjectId | None, str]], client_id: ObjectId) -> None:
+        self._counts, self._client_id = counts, client_id
+
+    @classmethod
+    async def read(cls, ctx: Context, client_id: ObjectId, dates: Collection[str]) -> DayRoom:
+        """Return what these days hold."""
+        return cls(await _count_days(ctx, {(client_id, date) for date in dates}) if dates else Counter(), client_id)
+
+    def take(self, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> None:
+        """Count a block that is created or changed. Raises TooManyWorkouts and TooManyReminders, and counts nothing."""
+        growth: Counter[tuple[str, ObjectId | None, str]] = Counter()
+        for sign, block in ((-1, before), (1, after)):
+            if block is not None:
+                is_workout = block.get("checkInId") is None and block.get("source") is None
+                growth["workouts", self._client_id, str(block["date"])] += sign * is_workout
+                growth["reminders", self._client_id, str(block["date"])] += sign * _count_reminders(block["items"])
+        for (what, client_id, date), more in growth.items():
+            most, error = _MOST_OF_A_DAY[what]
+            if more > 0 and (number := self._counts[what, client_id, date] + more) > most:
                 raise error(f"A day holds at most {most} {what}, and {date} would have {number}")
+        self._counts.update(growth)
 
 
 def _count_reminders(items: Iterable[WorkItem]) -> int:

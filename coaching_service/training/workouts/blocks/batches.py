@@ -336,13 +336,14 @@ async def upsert_many(
 ) -> BatchResult:
     """Change the owner's blocks with the identifiers of entries in another system, or create them, each by itself.
 
-    An entry fails as `upsert_external` does, if an earlier one has its identifier, or with the conflict `error` if
-    there is a block. Raises NotFound and Forbidden for the owner, and what storing all new blocks raises.
+    An entry fails as `upsert_external` does, if an earlier one has its identifier, if its day would hold too much, or
+    with the conflict `error` if there is a block. Raises NotFound and Forbidden for the owner, and what storing all new blocks raises.
     """
     await owner.authorize_and_lock(ctx)
     ids = [each["externalId"] for each in entries if not isinstance(each, InvalidEntry) and each["externalId"]]
     known = {block["externalId"]: block for block in await store.find_by_external_ids(ctx, ids)}
     first = repetitions("externalId")
+    room = await _read_room(ctx, owner, entries, known.values())
     new: list[tuple[Saved, block_models.BlockPlan]] = []
 
     async def save(entry: block_models.BlockUpsert) -> Saved:
@@ -352,12 +353,16 @@ async def upsert_many(
             await owner.require_open(ctx)
             sent = complete(entry)
             [block_items] = await resolve_items(ctx, {"items": sent["items"]})
+            if room is not None:
+                room.take(None, {**sent, "items": block_items})
             new.append((Saved(None, "created"), cast("block_models.BlockPlan", {**sent, "items": block_items})))
             return new[-1][0]
         if on_conflict == "error" or not owner.has(block):
             raise external_id_taken(ctx, block["_id"])
         if fields := await _find_changes(ctx, owner, block, entry):
             changed = await service.store_change(ctx, owner, block["_id"], fields, block["version"])
+            if room is not None:
+                room.take(block, {**block, **fields})
             return Saved(block["_id"], "updated", changed["version"])
         return Saved(block["_id"], "unchanged", block["version"])
 
@@ -368,6 +373,20 @@ async def upsert_many(
     for (record, _), block in zip(new, created, strict=True):
         record.id = block["_id"]
     return result_of(ctx, entries, saved)
+
+
+async def _read_room(
+    ctx: Context,
+    owner: service.ScheduleOwner,
+    entries: Sequence[block_models.BlockUpsert | InvalidEntry],
+    known: Iterable[block_models.StoredBlock],
+) -> store.DayRoom | None:
+    """Return what the days of a client that entries concern hold; None for a program."""
+    if owner.client_id is None:
+        return None
+    sent = (entry.get("date") for entry in entries if not isinstance(entry, InvalidEntry))
+    dates = {str(date) for date in (*sent, *(block["date"] for block in known)) if date is not None}
+    return await store.DayRoom.read(ctx, owner.client_id, dates)
 
 
 async def _find_changes(
