@@ -337,7 +337,8 @@ async def upsert_many(
     """Change the owner's blocks with the identifiers of entries in another system, or create them, each by itself.
 
     An entry fails as `upsert_external` does, if an earlier one has its identifier, if its day would hold too much, or
-    with the conflict `error` if there is a block. Raises NotFound and Forbidden for the owner, and what storing all new blocks raises.
+    with the conflict `error` if there is a block. Raises NotFound and Forbidden for the owner, and what storing all new
+    blocks raises.
     """
     await owner.authorize_and_lock(ctx)
     ids = [each["externalId"] for each in entries if not isinstance(each, InvalidEntry) and each["externalId"]]
