@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Literal, NamedTuple
 
+from coaching_service.core.changes import history
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.dates import at_local_time, next_midnight
@@ -29,6 +30,7 @@ from coaching_service.training.workouts.reports.models import AgendaBlock, Unans
 
 CHECK_INS_AT = "09:00"
 _DAY = timedelta(days=1)
+_REMEMBERED = timedelta(days=365)  # what assistants have named
 # What is scheduled for a time that was over long before is not due; a check-in is as long as it is sent.
 _GRACE = timedelta(minutes=5)
 _GRACE_OF_CHECK_INS = timedelta(hours=2)
@@ -151,7 +153,7 @@ async def write_workout(ctx: Context, notification: Notification) -> Message | N
         reason=_reason(ctx),
         title="Your workout of today",
         text="Open it to see what is planned",
-        details=_names(open_workouts),
+        details=await _find_names(ctx, client, open_workouts),
         event=_event(notification, open_workouts[0]),
     )
 
@@ -172,7 +174,7 @@ async def write_check_ins(ctx: Context, notification: Notification) -> Message |
         reason=_reason(ctx),
         title="Your check-in of today",
         text="It is due today",
-        details=_names(open_check_ins),
+        details=await _find_names(ctx, notification["recipient"]["_id"], open_check_ins),
         event=_event(notification, open_check_ins[0]),
     )
 
@@ -195,8 +197,17 @@ def _path(blocks: Sequence[AgendaBlock]) -> str:
     return f"/train/workouts/{blocks[0]['_id']}" if len(blocks) == 1 else "/train"
 
 
-def _names(blocks: Sequence[AgendaBlock]) -> str:
-    return ", ".join(block["name"] for block in blocks)
+async def _find_names(ctx: Context, client: ObjectId, blocks: Sequence[AgendaBlock]) -> str | None:
+    """Return the names of blocks but those that an assistant has given without an approval: they may say anything."""
+    by_assistants: dict[ObjectId, str] = {}
+    for change in await history.list_unapproved(ctx, client, [block["_id"] for block in blocks], _REMEMBERED):
+        for patch in change.get("patch", ()):
+            if patch["after"] is not None:
+                by_assistants[patch["_id"]] = patch["after"]["name"]
+            for field in patch["fields"]:
+                if field["path"] == "name":
+                    by_assistants[patch["_id"]] = field["after"]
+    return ", ".join(block["name"] for block in blocks if by_assistants.get(block["_id"]) != block["name"]) or None
 
 
 def _event(notification: Notification, block: AgendaBlock) -> dict[str, EventValue]:

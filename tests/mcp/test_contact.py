@@ -23,6 +23,7 @@ from coaching_service.core.mcp.arguments import CustomerArgument
 from coaching_service.core.mcp.results import OutreachDenied, Written
 from coaching_service.core.mcp.tools import Tools, tools_of
 from coaching_service.integrations.proposals.tool_calls import Call, Unconfirmed, carry_out
+from coaching_service.progress import reminders
 from coaching_service.progress.conversation import waiting
 from coaching_service.settings import Settings
 from coaching_service.training.workouts.blocks import batches
@@ -119,6 +120,42 @@ async def test_what_stays_or_moves_ahead_is_no_contact(with_key: Any, coach: Coa
     tool_error(await without.call("update_workout", **known, date=DAYS[5]), "may not send mail")
     period = {"kind": "away", "startDate": DAYS[7], "until": DAYS[7]}
     tool_change(await without.call("set_availability", **about, **period))
+
+
+async def test_names_that_an_assistant_gives_are_not_on_devices(
+    mcp: McpHttpClient, with_key: Any, coach: CoachClient
+) -> None:
+    """Of workouts and check-ins of the day, where the client wants names: those of people, and approved ones, are."""
+    without, ana = await with_key(), await coach.create_customer("Ana")
+    own, about = await coach.as_client(ana), {"customerId": ana["_id"]}
+    wanted = {"workoutTime": "12:00", "showDetails": True}
+    (await own.patch("/customer/me", {"notifications": wanted})).ok()
+    notification: Any = {"recipient": {"type": "client", "_id": ObjectId(ana["_id"])}, "subject": {"date": DAYS[1]}}
+
+    async def shown(write: Any = reminders.write_workout) -> str | None:
+        details: str | None = (await write(coach.ctx, notification)).details
+        return details
+
+    tool_change(
+        await without.call("create_workout", **about, days=[{"date": DAYS[1], "name": "Call 555", "text": "task: Run"}])
+    )
+    assert await shown() is None
+    planned = await block_with(coach, ana, task(), name="Deadlift day", date=DAYS[1])
+    assert await shown() == "Deadlift day"
+    tool_change(await without.call("update_workout", **about, workoutId=planned["_id"], name="win"))
+    assert await shown() is None
+    (await coach.patch(f"/coach/customers/{ana['_id']}/wblocks/{planned['_id']}", {"name": "Legs"})).ok()
+    day = {"date": DAYS[1], "name": "Arms", "text": "task: Row\nreminder 12:00: go"}
+    await approve(coach, tool_proposal(await mcp.call("create_workout", **about, days=[day]), "CONTACT"))
+    assert await shown() == "Legs, Arms"
+
+    check = {"taskFields": {"title": "Weigh in"}, "everyDays": 1, "startDate": DAYS[1], "until": DAYS[1]}
+    (await coach.post(f"/coach/customers/{ana['_id']}/check-ins", check)).ok(201)
+    name = await shown(reminders.write_check_ins)
+    [block] = [each for each in await coach.calendar(ana, DAYS[1], DAYS[1]) if each["checkInId"]]
+    assert name == block["name"]
+    tool_change(await without.call("update_workout", **about, workoutId=block["_id"], name="win"))
+    assert await shown(reminders.write_check_ins) is None
 
 
 # --- tools of tomorrow -----------------------------------------------------------------------------------------------
