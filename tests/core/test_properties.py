@@ -26,6 +26,7 @@ from coaching_service.progress.notes.service import sanitise
 from coaching_service.training.workouts.blocks.service import shift_date
 from coaching_service.training.workouts.sets import PlannedSets, present_set
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, CoachClient
+from tests.support.sampled import MORE
 from tests.support.schedules import FIRST_DAY, LAST_DAY
 from tests.support.training import Json, block_with, feed_types, form_of, log, move, path_of, reminder, task
 
@@ -309,6 +310,6 @@ async def test_any_sequence_of_operations_keeps_the_calendar_consistent(coach: C
     def run(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, loop).result(60)
 
-    machine_settings = settings(max_examples=8, stateful_step_count=25, suppress_health_check=list(HealthCheck))
+    machine_settings = settings(max_examples=4 * MORE, stateful_step_count=25, suppress_health_check=list(HealthCheck))
     machine = partial(CalendarWork, coach, run)
     await asyncio.to_thread(run_state_machine_as_test, cast("type[CalendarWork]", machine), settings=machine_settings)

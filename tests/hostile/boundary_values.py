@@ -142,9 +142,9 @@ def _is_below(path: str, name: str) -> bool:
 def attempts(
     schema: Schema | Variant | ChangeByStoredType, example: Any, own: Mapping[str, str], *, every: bool = False
 ) -> Iterator[Attempt]:
-    """Bodies in which each field has each value of its sample once, together with others of the other fields.
+    """Bodies in which each field has every second value of its sample, together with others of the other fields.
 
-    `every`: each field with each of all its values alone.
+    `every`: also each field with each of all its values alone.
     """
     leaves = [leaf for leaf in leaves_of(schema) if leaf.steps[-1] not in ("version", "dryRun")]
     samples = {leaf: crc32(".".join(map(str, leaf.steps)).encode()) for leaf in leaves}
@@ -154,10 +154,11 @@ def attempts(
         for leaf, of_leaf in values.items():
             for value in of_leaf:
                 yield Attempt(schema, example, {leaf: value}, own)
-    for number in range(max([len(kinds), *map(len, values.values())], default=0)):
+    step = 1 if every else 2
+    for number in range(max([len(kinds), *(-(-len(of_leaf) // step) for of_leaf in values.values())], default=0)):
         of_kind = [leaf for leaf in leaves if not leaf.variants or leaf.variants == kinds[number % len(kinds)]]
         chosen = {
-            leaf: values[leaf][(number + position) % len(values[leaf])]
+            leaf: values[leaf][(step * number + position) % len(values[leaf])]
             for position, leaf in enumerate(of_kind)
             if values[leaf]
         }

@@ -59,6 +59,7 @@ from tests.support.figures import renew_figures
 from tests.support.mcp_client import McpHttpClient
 from tests.support.notifications import send_due
 from tests.support.own_application import running_application
+from tests.support.sampled import some
 from tests.support.service_process import until
 from tests.support.visitor import Visitor
 from tests.support.webhooks import Receiver, receiving
@@ -250,7 +251,7 @@ def form_cases(inhabited: Inhabited, written: Written, *, every: bool = False) -
             continue
         visitor, csrf = visitors[page.access.audience]
         for number, attempt in enumerate(attempts(page.schema, {}, own, every=every)):
-            if every or number % 3 == 0:
+            if every or number % 2 == 0:
                 sent = {"csrf": csrf} | flatten(attempt.body())
                 yield partial(_fill_in, visitor, written, filled(page, own), sent)
 
@@ -359,7 +360,6 @@ async def test_values_at_the_bounds_are_read_everywhere(inhabited: Inhabited) ->
     await write(form_cases(inhabited, written))
     problems = list(written.failures)
     problems += await read_all(inhabited)
-    problems += (await read_client(inhabited, "neighbour", neighbour)).problems
     problems += await read_webhooks(inhabited)
     assert not problems, "\n".join(str(each)[:600] for each in problems)
 
@@ -425,7 +425,7 @@ async def store_beyond(inhabited: Inhabited, turn: int) -> int:
     return changed
 
 
-@pytest.mark.parametrize("turn", [0, 1])
+@pytest.mark.parametrize("turn", some([0, 1], 1))
 async def test_stored_values_beyond_the_bounds_are_read_everywhere(inhabited: Inhabited, turn: int) -> None:
     assert await store_beyond(inhabited, turn) > 50
     await derived_figures.mark_all_due(
