@@ -3,6 +3,7 @@
 {
   const STEP_OF_TIME = 15; // seconds, of ten minutes or more a minute
   const STEPS = { reps: 1, distance: 100 };
+  const AMOUNTS = { reps: "8", time: "30", distance: "100" }; // to begin with
   const form = document.querySelector("[data-own]");
   const list = form?.querySelector("[data-rows]");
   const template = document.querySelector("[data-row-template]");
@@ -63,7 +64,11 @@
   function start(row) {
     row.querySelector("[data-remove-row]").hidden = false;
     row.querySelectorAll("input[data-step]").forEach(addStepper);
-    row.querySelector("[data-measure]").addEventListener("change", () => nameFields(row));
+    row.querySelector("[data-measure]").addEventListener("change", ({ target }) => {
+      const amount = row.querySelector("[data-amount]");
+      if (target.value !== "time" || !amount.value.includes(":")) amount.value = AMOUNTS[target.value]; // 8 times are not 8 seconds
+      nameFields(row);
+    });
     nameFields(row);
   }
 
@@ -90,8 +95,11 @@
 
   if (form) {
     [...list.children].forEach(start);
+    const search = form.elements.unpicked;
+    search.addEventListener("input", () => search.setCustomValidity(search.value.trim() ? "Pick an exercise of the list, or clear this field." : ""));
     form.addEventListener("picked", (event) => {
       event.preventDefault();
+      search.setCustomValidity("");
       const { sets, measure, amount, load } = event.detail.option.dataset;
       const row = addRow({ exerciseId: event.detail.id, name: event.detail.name, sets, measure, amount, load });
       changed(row.querySelector("[name$='.sets']"));

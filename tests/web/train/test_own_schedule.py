@@ -68,6 +68,9 @@ async def test_an_own_workout_is_added_changed_and_deleted(coach: CoachClient, c
     form = (await page.get(f"/train/add-workout?date={day(1)}")).ok()
     wrong = await page.submit(form, "/train/add-workout", name="Evening", text="Squat: 3x8\nform: Check-in")
     wrong.ok(400).says("must have only exercises, circuits and tasks")
+    unpicked = await page.submit(form, "/train/add-workout", name="Evening", unpicked="Front squ", text="Squat: 3x8")
+    unpicked.ok(400).says("pick an exercise of the list, or clear the field")
+    assert ("unpicked", "Front squ") in unpicked.form("/train/add-workout").fields
     added = await page.submit(wrong, "/train/add-workout", name="Evening", text="Squat: 3x8 @60kg")
     added.ok().says("Evening added.", "Added by you", "Squat")
     [own] = await coach.calendar(ana, day(1), day(1))

@@ -13,7 +13,7 @@ from coaching_service.core.errors import invalid_field
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import CalendarDate, Identifier, ListOf, Text, patch_of
+from coaching_service.core.validation import NAME_LENGTH, CalendarDate, Identifier, ListOf, Text, patch_of
 from coaching_service.library.exercises import service as exercises
 from coaching_service.progress.logs import service as logs
 from coaching_service.training import own_schedule
@@ -54,12 +54,13 @@ class _Details(BlockName, WorkoutDate):
 
 
 class _ItemsForm(Confirmation):
-    """Exercises to add: rows that were picked, and a text."""
+    """Exercises to add: rows that were picked, and a text. `unpicked` is what remains in the field that searches."""
 
     rows: Annotated[
         list[own_rows.OwnRow], ListOf(fields.Nested(input_of(own_rows.OwnRow)), maximum=MAX_ITEMS), Default(list)
     ]
     text: Annotated[str, Text(max_length=_TEXT_LENGTH, allow_blank=True), Default("")]
+    unpicked: Annotated[str, Text(max_length=NAME_LENGTH, allow_blank=True), Default("")]
 
 
 class _NewWorkoutForm(_Details, _ItemsForm):
@@ -171,6 +172,8 @@ def change_path(block_id: ObjectId) -> str:
 async def _read_items(ctx: Context, form: _ItemsForm) -> tuple[list[ItemInput], str]:
     """Return the exercises that were picked and those that a text describes, and remarks on how it was read."""
     picked = own_rows.to_items(ctx, form["rows"])
+    if form["unpicked"].strip():
+        raise invalid_field("unpicked", "must be empty: pick an exercise of the list, or clear the field")
     if not form["text"].strip():
         return picked, ""
     for item in parse_items(form["text"], ctx.caller.load_unit, "text").items:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -106,6 +107,32 @@ async def test_an_own_workout_is_picked_in_two_loads_and_twelve_taps(page: Page,
     assert names == [("Bench press", 4), ("Seated row", 3), (run["name"], 1)]
     assert own["items"][0]["exerciseSets"][0]["load"] == 50
     assert own["items"][2]["exerciseSets"][0]["minPlannedSeconds"] == 1_260
+
+
+async def test_a_name_that_is_not_picked_is_not_lost_and_another_measure_has_an_amount_of_its_own(
+    page: Page, ana: Trainee
+) -> None:
+    await page.goto("/train/add-workout")
+    field = page.get_by_role("combobox", name="Add an exercise")
+    await field.tap()
+    await page.get_by_role("option", name="Bench press").tap()
+    await page.get_by_label("Bench press: counted in").select_option("Time")
+    await expect(page.get_by_label("Bench press: time")).to_have_value("30")
+    await page.get_by_label("Bench press: time").fill("1:30")
+    await page.get_by_label("Bench press: counted in").select_option("Metres")
+    await expect(page.get_by_label("Bench press: metres")).to_have_value("100")
+    await field.fill("Seated")
+    await field.blur()
+    await page.get_by_role("button", name="Add workout").tap()
+    await expect(page).to_have_url(re.compile("/train/add-workout"))
+    assert (
+        await field.evaluate("field => field.validationMessage") == "Pick an exercise of the list, or clear this field."
+    )
+    await field.tap()
+    await page.get_by_role("option", name="Seated row").tap()
+    await page.get_by_role("button", name="Add workout").tap()
+    await page.wait_for_url("**/train/workouts/**")
+    await expect(page.get_by_role("heading", name="Seated row")).to_be_visible()
 
 
 async def test_an_own_workout_is_kept_and_sent_later(page: Page, phone: BrowserContext, ana: Trainee) -> None:
