@@ -149,3 +149,8 @@ async def test_what_is_wrong_with_a_program_is_named(owner_page: Visitor) -> Non
     wrong.ok(400).says("Name of the program: This must not be longer than 200 characters.")
     controls = wrong.form(f"{PATH}/preview").controls
     assert controls["name"]["value"] == "x" * 201
+
+
+async def test_supersets_are_numbered_in_the_preview(owner_page: Visitor) -> None:
+    table = "Day,Exercise,Sets,Reps\n1,A1) Row,3,8\n1,A2) Dip,3,8\n1,Plank,1,30s\n"
+    (await preview(owner_page, table=table)).ok().says("A1 Row 3x8 A2 Dip 3x8 Plank 1x30s")

@@ -493,6 +493,7 @@ async def _show(read: ReadProgram, unread: str) -> web_pages.Render:
 
 
 def _present_day(day: PlannedDay, unit: str, numbers: Mapping[str, int]) -> dict[str, Any]:
+    supersets = [day.superset_of(each) for each in day.exercises]
     return {
         "number": (day.day - 1) % 7 + 1,
         "name": day.name,
@@ -500,7 +501,7 @@ def _present_day(day: PlannedDay, unit: str, numbers: Mapping[str, int]) -> dict
             {
                 "name": each.name,
                 "sets": write_planned(each.sets, unit),
-                "superset": day.superset_of(each),
+                "superset": f"{superset}{supersets[: at + 1].count(superset)}" if superset else "",
                 "notes": ", ".join(each.notes),
                 "unknown": numbers.get(each.name),
                 "cells": [
@@ -509,6 +510,6 @@ def _present_day(day: PlannedDay, unit: str, numbers: Mapping[str, int]) -> dict
                     for name, problem in row.left_out.items()
                 ],
             }
-            for each in day.exercises
+            for at, (each, superset) in enumerate(zip(day.exercises, supersets, strict=True))
         ],
     }
