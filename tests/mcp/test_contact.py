@@ -154,8 +154,32 @@ async def test_names_that_an_assistant_gives_are_not_on_devices(
     name = await shown(reminders.write_check_ins)
     [block] = [each for each in await coach.calendar(ana, DAYS[1], DAYS[1]) if each["checkInId"]]
     assert name == block["name"]
-    tool_change(await without.call("update_workout", **about, workoutId=block["_id"], name="win"))
-    assert await shown(reminders.write_check_ins) is None
+
+
+async def test_check_ins_that_are_scheduled_are_contact_when_they_change(
+    mcp: McpHttpClient, with_key: Any, coach: CoachClient
+) -> None:
+    """Their name, their task, and an earlier day; not a later day, and not what an absence removes."""
+    without, ana = await with_key(), await coach.create_customer("Ana")
+    about = {"customerId": ana["_id"]}
+    check = {"taskFields": {"title": "Weigh in"}, "everyDays": 5, "startDate": DAYS[2], "until": DAYS[7]}
+    (await coach.post(f"/coach/customers/{ana['_id']}/check-ins", check)).ok(201)
+    first, second = await coach.calendar(ana, DAYS[2], DAYS[7])
+    known = {**about, "workoutId": first["_id"]}
+    task_item = {"action": "change", "itemId": first["items"][0]["_id"], "text": "task: Send money"}
+    for tool, change in (
+        ("update_workout", {"name": "win"}),
+        ("update_workout", {"date": DAYS[1]}),
+        ("update_workout_items", {"changes": [task_item]}),
+    ):
+        tool_error(await without.call(tool, **known, **change), "may not send mail or messages")
+        tool_proposal(await mcp.call(tool, **known, **change), "CONTACT")
+    tool_change(await without.call("update_workout", **known, date=DAYS[3]))
+    period = {"kind": "away", "startDate": DAYS[7], "until": DAYS[7]}
+    away = tool_change(await without.call("set_availability", **about, **period))
+    assert [each["date"] for each in await coach.calendar(ana, DAYS[2], DAYS[7])] == [DAYS[3]]
+    tool_change(await without.call("undo", changeId=away["changeId"]))
+    assert [each["name"] for each in await coach.calendar(ana, DAYS[7], DAYS[7])] == [second["name"]]
 
 
 # --- tools of tomorrow -----------------------------------------------------------------------------------------------

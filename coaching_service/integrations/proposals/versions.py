@@ -79,12 +79,13 @@ def reaches_people(tx: Context, versions: Sequence[Version]) -> bool:
     """Return whether the transaction sends something to people, or stores what will reach them.
 
     So does what moves to an earlier date than its author chose, with its workout or alone, or may have reached them
-    before.
+    before. What recurring check-ins schedule is a contact of the check-in, until it is changed or moved.
     """
     removed: defaultdict[tuple[ObjectId | None, Hashable], Counter[str]] = defaultdict(Counter)
     added: defaultdict[tuple[ObjectId | None, Hashable], Counter[str]] = defaultdict(Counter)
     for change, *sides in versions:
-        if (contact := change.history.contact) is None:
+        is_scheduled = change.action == "created" and (sides[1] or {}).get("checkInId") is not None
+        if (contact := change.history.contact) is None or is_scheduled:
             continue
         for dates, document in zip((removed, added), sides, strict=True):
             if document is not None:

@@ -73,9 +73,11 @@ class References:
 def list_contacts(workout: Mapping[str, Any]) -> Iterator[str]:
     """Yield what of a workout reaches the client: reminders, and on a client's calendar the forms to answer.
 
-    What recurring check-ins schedule is a contact of the check-in.
+    Of what a recurring check-in has scheduled: its name and its task.
     """
     if workout.get("checkInId") is not None:
+        tasks = [item["taskFields"]["title"] for item in workout["items"] if item["type"] == "TASK"]
+        yield " ".join(["check-in", str(workout["checkInId"]), workout["name"], *tasks])
         return
     for item in workout["items"]:
         if item["type"] == "REMINDER":
