@@ -358,3 +358,18 @@ async def test_signs_of_the_whole_file_and_columns_that_are_not_read(coach: Coac
     job = await import_file(coach, file, name="m.csv", dry_run=True, customerId=ana["_id"])
     kinds = {(each["code"], each["column"]): each["lines"] for each in job["result"]["problems"]}
     assert kinds["UNKNOWN_COLUMN", "Mood"] == [2, 3]
+
+
+async def test_rows_with_too_many_cells_and_headings_below_the_rows(coach: CoachClient) -> None:
+    ana, body = await coach.create_customer("Ana"), await body_set(coach)
+    sheet = (
+        "Date,Weight (kg),,Waist (cm)\n2026-01-05,82,5,,84\n2026-01-06,81.9,fine,83\nDate,Weight (lbs)\n"
+        "2026-01-07,180\nDate,Waist (in)\n2026-01-08,33\n"
+    )
+    job = await import_file(coach, sheet.encode(), name="m.csv", customerId=ana["_id"])
+    assert await values(coach, ana, body, "Weight") == {"2026-01-06": 81.9, "2026-01-07": 81.65}
+    assert await values(coach, ana, body, "Waist") == {"2026-01-06": 83, "2026-01-08": 83.82}
+    assert [(each["line"], each["code"]) for each in job["errors"]] == [(2, "TOO_MANY_CELLS")]
+    kinds = [(each["code"], each["column"], each["count"]) for each in job["result"]["problems"]]
+    assert kinds == [("TOO_MANY_CELLS", None, 1), ("UNKNOWN_COLUMN", "column 3", 1)]
+    assert [job["result"][name] for name in ("rows", "imported", "reported")] == [4, 3, 1]

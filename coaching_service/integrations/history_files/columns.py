@@ -9,8 +9,8 @@ from typing import Literal
 from coaching_service.integrations.history_files._dialects import CLIENT_FIELDS, DIALECTS, Dialect
 from coaching_service.integrations.history_files._headings import Unit, read_heading, words_of
 from coaching_service.integrations.history_files._vocabulary import Field
-from coaching_service.integrations.history_files.models import Problem, Question
-from coaching_service.integrations.history_files.tables import Table
+from coaching_service.integrations.history_files.models import Problem, ProblemKind, Question
+from coaching_service.integrations.history_files.tables import Row, Table
 
 Columns = Mapping[str, Field | Literal[""]]
 
@@ -150,6 +150,21 @@ def find_unused(dialect: Dialect, headings: Sequence[str], read: Sequence[str], 
         if first != number and unit == own_unit:
             unused[number] = "REPEATED_COLUMN"
     return unused
+
+
+def unread_column(number: int, heading: str = "", code: str = "UNKNOWN_COLUMN") -> ProblemKind:
+    """Return the kind of problem of a column that is not read, before its cells are counted."""
+    return {"code": code, "column": heading[:100] or f"column {number + 1}", "count": 0, "lines": []}
+
+
+def count_surplus(row: Row, headings: Sequence[str]) -> int:
+    """Return how many cells of a row are behind the last heading."""
+    return sum(cell is not None for cell in row.cells[len(headings) :])
+
+
+def too_many_cells(surplus: int) -> str:
+    """Return in words that a row has more cells than there are headings."""
+    return f"has {surplus} more {'cell' if surplus == 1 else 'cells'} than there are columns"
 
 
 def unknown_column(table: Table, heading: str) -> Problem:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import lru_cache
 from typing import IO, Literal, cast
@@ -16,7 +16,12 @@ from coaching_service.integrations.history_files import tables as history_file_t
 from coaching_service.integrations.history_files import values
 from coaching_service.integrations.history_files._dialects import CLIENT_FIELDS, DIALECTS, Cells
 from coaching_service.integrations.history_files._headings import FIELD_OF, read_heading, words_of
-from coaching_service.integrations.history_files.columns import unknown_sheet
+from coaching_service.integrations.history_files.columns import (
+    count_surplus,
+    too_many_cells,
+    unknown_sheet,
+    unread_column,
+)
 from coaching_service.integrations.history_files.models import Problem, ProblemKind, Question, count_one
 from coaching_service.integrations.history_files.set_rows import Answers, FileRow, client_of
 from coaching_service.integrations.history_files.survey import OpenPoints
@@ -207,11 +212,17 @@ def read_measurements(
     found: list[tuple[_Layout, list[history_file_tables.Row]]] = []
     sheets: list[Problem] = []
     number, points = 0, OpenPoints()
-    for table in history_file_tables.read_tables(file, lambda cells: _count_headings(cells, answers, names)):
+
+    def count(cells: Sequence[history_file_tables.Cell]) -> int:
+        return _count_headings(cells, answers, names)
+
+    tables = history_file_tables.read_tables(file, count)
+    for table in (part for each in tables for part in history_file_tables.divide(each, count)):
         layout = _layout_of(table.headings, answers, names, takes_any=takes_any)
         if layout is None:
             sheets.append(unknown_sheet(table, "measurements"))
             continue
+        layout = replace(layout, is_text=table.is_text)
         rows: list[history_file_tables.Row] = []
         for row in layout.fill(table):
             number += 1
@@ -246,12 +257,16 @@ def _order_of(points: OpenPoints, layouts: Sequence[_Layout]) -> DateOrder | Non
 
 @dataclass(frozen=True)
 class _Layout:
-    """What the columns of a table have: a field of sets, `measure`, `value`, `unit` or `metric`; None: not read."""
+    """What the columns of a table have: a field of sets, `measure`, `value`, `unit` or `metric`; None: not read.
+
+    `is_text`: a row with more cells than headings may have its values in other columns.
+    """
 
     headings: Sequence[str]
     fields: Sequence[str | None]
     unread: dict[int, ProblemKind]
     date_order: DateOrder | None
+    is_text: bool = False
 
     @property
     def meanings(self) -> set[str]:
@@ -300,12 +315,11 @@ class _Layout:
             self._cell(row, "customerEmail")
         )
         read = MeasuredRow(row.line, row.place, client_of(cells), client_id)
-        for number in row.unsolved:
-            if number < len(self.fields) and self.fields[number]:
-                read.report(self.headings[number][:100], "VALUE_LEFT_OUT", history_file_tables.UNSOLVED)
-        for number, kind in self.unread.items():
-            if number < len(row.cells) and row.cells[number] is not None:
-                count_one(kind, row.line)
+        surplus = count_surplus(row, self.headings)
+        if surplus and self.is_text:
+            read.report(None, "TOO_MANY_CELLS", too_many_cells(surplus))
+            return read
+        self._report_unread(read, row)
         self._read_day(read, self._cell(row, "date"), order)
         unit_text = history_file_tables.text_of(self._cell(row, "unit"))
         for heading, name, cell in zip(self.headings, self.fields, row.cells, strict=False):
@@ -318,6 +332,18 @@ class _Layout:
         if not read.values and not read.problems:
             read.report(None, "REQUIRED", "has no value")
         return read
+
+    def _report_unread(self, read: MeasuredRow, row: history_file_tables.Row) -> None:
+        """Report the formulas without results, and count the cells of columns that are not read."""
+        for number in row.unsolved:
+            if number < len(self.fields) and self.fields[number]:
+                read.report(self.headings[number][:100], "VALUE_LEFT_OUT", history_file_tables.UNSOLVED)
+        for number, cell in enumerate(row.cells):
+            if cell is not None and (number >= len(self.headings) or not self.headings[number]):
+                self.unread.setdefault(number, unread_column(number))
+        for number, kind in self.unread.items():
+            if number < len(row.cells) and row.cells[number] is not None:
+                count_one(kind, row.line)
 
     def _cell(self, row: history_file_tables.Row, name: str) -> history_file_tables.Cell:
         number = self.fields.index(name) if name in self.fields else len(row.cells)

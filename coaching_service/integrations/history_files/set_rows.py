@@ -569,17 +569,22 @@ class SetFile:
         answers = replace(self.answers, date_order=order)
         for row in _filled(layout.dialect, layout.headings, layout.rows):
             self._rows += 1
-            surplus = [n for n in range(len(layout.headings), len(row.cells)) if row.cells[n] is not None]
+            surplus = history_file_columns.count_surplus(row, layout.headings)
             if surplus and layout.is_text:
-                yield FileRow(row.line, [], [_too_many_cells(row, len(surplus))])
+                message = history_file_columns.too_many_cells(surplus)
+                code = "TOO_MANY_CELLS"
+                place, line = row.place, row.line
+                yield FileRow(
+                    line, [], [{"entry": place, "line": line, "field": None, "code": code, "message": message}]
+                )
                 continue
             read = RowReader(layout.dialect, layout.headings, answers, row, self._rows, lacking).read()
             self._sets += len(read.sets)
             if self._sets > MAX_SETS:
                 raise tables.UnreadableTable(f"has more than {MAX_SETS:,} sets: divide it into several files", row.line)
             yield read
-            for number in surplus:
-                layout.unused.setdefault(number, _unread(number))
+            for number in range(len(layout.headings), len(row.cells) if surplus else 0):
+                layout.unused.setdefault(number, history_file_columns.unread_column(number))
             for number, kind in layout.unused.items():
                 if number < len(row.cells) and row.cells[number] is not None:
                     history_file_models.count_one(kind, row.line)
@@ -608,7 +613,7 @@ class SetFile:
         missing = history_file_columns.find_missing(dialect, table.headings, read)
         unused = history_file_columns.find_unused(dialect, table.headings, read, self.answers.columns)
         kinds = {
-            number: _unread(number, table.headings[number], code)
+            number: history_file_columns.unread_column(number, table.headings[number], code)
             for number, code in unused.items()
             if missing is None  # one of them has what is missing
         }
@@ -621,17 +626,6 @@ class SetFile:
             return max(known, key=lambda each: each.count_marks(words_of(headings)), default=None)
         dialect = _dialects.recognise(headings, first)
         return history_file_columns.SETS if dialect is None and history_file_columns.is_near(headings) else dialect
-
-
-def _unread(number: int, heading: str = "", code: str = "UNKNOWN_COLUMN") -> history_file_models.ProblemKind:
-    """Return the kind of problem of a column that is not read, before its cells are counted."""
-    return {"code": code, "column": heading[:100] or f"column {number + 1}", "count": 0, "lines": []}
-
-
-def _too_many_cells(row: tables.Row, surplus: int) -> history_file_models.Problem:
-    message = f"has {surplus} more {'cell' if surplus == 1 else 'cells'} than there are columns"
-    place, line = row.place, row.line
-    return {"entry": place, "line": line, "field": None, "code": "TOO_MANY_CELLS", "message": message}
 
 
 def has_amounts(headings: Sequence[str]) -> bool:

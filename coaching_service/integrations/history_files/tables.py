@@ -115,7 +115,7 @@ _DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE_BYTES = 64_000
 _MAX_SHEET_ROWS = 1_048_576  # that a sheet of Excel has
 _TITLE_ROWS = 20
-_LEAST_HEADINGS = 3  # of a row that is one of headings below others
+_LEAST_HEADINGS = 3  # of a row with digits that is one of headings below others
 _WORK_SECONDS = 0.001  # without a rest
 _EMPTY_RESULT = "str"  # the type of a cell whose formula has an empty text as its result
 _COMMA_IN_NUMBER = re.compile(r"[-+]?\d+,\d+")
@@ -198,8 +198,9 @@ def divide(table: Table, count_headings: CountHeadings) -> Iterator[Table]:
         heading = None
         for row in table.rows:
             filled = [cell for cell in row.cells if cell is not None]
-            is_text = len(filled) >= _LEAST_HEADINGS and all(isinstance(cell, str) for cell in filled)
-            if is_text and count_headings(filled) >= max(_LEAST_HEADINGS, len(filled) / 2):
+            texts = [cell for cell in filled if isinstance(cell, str)]
+            least = 2 if not any(character.isdigit() for text in texts for character in text) else _LEAST_HEADINGS
+            if len(texts) == len(filled) >= least and count_headings(texts) >= max(least, len(texts) / 2):
                 heading = row
                 return
             yield row
