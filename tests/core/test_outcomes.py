@@ -54,7 +54,7 @@ async def losing(
     monkeypatch.setitem(defaults, "patience", 0.0)
     async with AsyncExitStack() as stack:
         proxy, uri = await stack.enter_async_context(proxy_to(str(settings.mongodb_uri)))
-        client = connect(uri, Deadlines(operation=3, selection=0.3))
+        client = connect(uri, Deadlines(operation=2, selection=0.3))
         app = create_app(settings, replace(services, db=database(client, settings.mongodb_database)))
         app.cleanup_ctx.clear()
         # It sends its last commands through the proxy, which this loop runs.

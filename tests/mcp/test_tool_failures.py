@@ -32,7 +32,7 @@ class ServiceBehindProxy:
 async def behind_proxy(settings: Settings, services: Services, coach: CoachClient) -> AsyncIterator[ServiceBehindProxy]:
     """Requests have the coach's key."""
     async with proxy_to(str(settings.mongodb_uri)) as (proxy, uri):
-        client = connect(uri, Deadlines(selection=0.3))
+        client = connect(uri, Deadlines(operation=2, selection=0.3))
         app = create_app(settings, replace(services, db=database(client, settings.mongodb_database)))
         app.cleanup_ctx.clear()  # no background jobs: the test sends every command to the database
         async with TestServer(app) as server, McpHttpClient(server, {"X-API-Key": str(coach.key)}) as mcp:
