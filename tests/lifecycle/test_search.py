@@ -16,6 +16,7 @@ from coaching_service.lifecycle import search as feature
 from tests.support import transfer
 from tests.support.client import MONDAY, UNKNOWN, CoachClient, Reply
 from tests.support.doctor import check, findings_of
+from tests.support.service_process import until
 from tests.support.training import (
     Json,
     add,
@@ -193,8 +194,14 @@ async def test_what_is_found_follows_changes_undo_and_erasure(coach: CoachClient
     (await coach.delete(client_path(client))).ok(204)
     for word in ("berta", "zebra", "toucan"):
         assert await find(coach, word) == [], word
-    await worker.run_due(coach.ctx.services, features.STEPS)
-    assert await stored_entries(coach.ctx) == 0
+    await until(
+        lambda: is_erased(coach.ctx), "what the client is found by is erased"
+    )  # the application has begun already
+
+
+async def is_erased(ctx: Context) -> bool:
+    await worker.run_due(ctx.services, features.STEPS)
+    return await stored_entries(ctx) == 0
 
 
 async def test_an_imported_company_is_found(coach: CoachClient, other_company: CoachClient) -> None:
