@@ -105,6 +105,11 @@ class Company:
         for slot in state["groupTotals"].values():
             groups.update({(slot["group"], key): slot.get(key, 0) for key in ("active", "archived")})
         state["groupTotals"] = {f"{group} {kind}": number for (group, kind), number in groups.items() if number}
+        # Body weights are copied again when the values that they are copies of are restored.
+        state["bodyWeights"] = {
+            f"{each['customerId']} {each['date']} {each['metricId']}": (each["value"], each["unit"])
+            for each in state["bodyWeights"].values()
+        }
         # An undo that stores a text again also makes its entry again.
         for entry in state["searchTexts"].values():
             del entry["createdAt"]
