@@ -1,7 +1,7 @@
 """A program that for each line it reads starts a process which runs the due jobs of some kinds; prints its number.
 
 The processes are copies of this one, which has loaded the service: starting many of them takes no time. A second line
-says that the process has ended. `worker` starts the program, and kills its processes.
+says how the process has ended. `worker` starts the program, and kills its processes.
 """
 
 from __future__ import annotations
@@ -47,8 +47,10 @@ class Worker:
         assert self._program.stdin is not None
         self._program.stdin.write(b"\n")
         started.set_result(int(await self._read()))
-        assert await self._read() == b"ended\n"
-        return self._proxy.reached.is_set()
+        ended = await self._read()
+        is_reached = self._proxy.reached.is_set()
+        assert ended == b"ended %d\n" % (signal.SIGKILL if is_reached else 0), ended
+        return is_reached
 
     async def kill_at(self, coach: CoachClient, moment: Moment) -> None:
         """Run jobs in a process that is killed at a moment, and end at once what would end within a minute.
@@ -96,8 +98,7 @@ def main() -> None:
             asyncio.run(_run_jobs(sys.argv[1:]))
             os._exit(0)
         print(process_id, flush=True)
-        os.waitpid(process_id, 0)
-        print("ended", flush=True)
+        print("ended", os.waitpid(process_id, 0)[1], flush=True)
 
 
 if __name__ == "__main__":
