@@ -59,7 +59,8 @@ class Worker:
         """
         stored, of_company = coach.ctx.db["jobs"], {"companyId": coach.ctx.company_id}
         await stored.update_many(of_company, _DUE)
-        assert await self.run_until(moment), "the job ended before that moment"
+        is_reached = await self.run_until(moment)
+        assert is_reached, f"the job ended before that moment: {await stored.find(of_company).to_list(None)}"
         await coach.ctx.db.client.admin.command("killSessions", [moment.session])
         await stored.update_many(of_company, _DUE)
 

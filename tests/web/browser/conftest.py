@@ -106,11 +106,13 @@ async def picture(page: Page, look: str, name: str) -> None:
     await page.screenshot(path=folder / f"{name}.png", full_page=True)
 
 
+# Meanwhile nothing moves: a notice that appears or goes has other colors for a moment.
 _RUN = """async (impacts) => {
-  const options = { resultTypes: ["violations"], preload: false };
-  const transitions = document.getAnimations().filter((each) => each instanceof CSSTransition);
-  await Promise.allSettled(transitions.map((each) => each.finished)); // between the colors of two schemes
-  const { violations } = await axe.run(document, options);
+  const still = new CSSStyleSheet();
+  still.replaceSync("*, ::before, ::after { animation: none !important; transition: none !important; }");
+  document.adoptedStyleSheets.push(still);
+  const { violations } = await axe.run(document, { resultTypes: ["violations"], preload: false });
+  document.adoptedStyleSheets = document.adoptedStyleSheets.filter((each) => each !== still);
   return violations
     .filter(({ impact }) => !impacts || impacts.includes(impact))
     .map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" ")}`);
