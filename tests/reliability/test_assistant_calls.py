@@ -8,23 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from coaching_service import features
-from coaching_service.progress.conversation import waiting
 from tests.mcp.test_budgets import is_done, let_ten_minutes_pass
 from tests.support.client import CoachClient
 from tests.support.database_proxy import Moment
-from tests.support.doctor import is_numbered
-from tests.support.job_worker import worker
-from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_proposal
+from tests.support.mcp_client import McpHttpClient, tool_change, tool_proposal
 from tests.support.other_process import running
 from tests.support.own_application import OwnApplication
 from tests.support.sampled import some
-from tests.support.service_process import until
 from tests.support.training import Json, client_path
 
 # By the clock of the processes, which is not moved.
 DAYS = [str(datetime.now(UTC).date() + timedelta(days=number)) for number in range(60)]
-EARLIER = datetime(2020, 1, 1)  # noqa: DTZ001 - stored times are UTC without a time zone
 
 
 async def texts(coach: CoachClient, client: Json) -> list[tuple[str, bool]]:
@@ -108,30 +102,3 @@ async def test_an_approval_whose_process_is_killed_is_carried_out_once(
     assert approved["result"]["changeId"]
     assert [await texts(coach, each) for each in clients] == [[("See you", True)]] * 2
     (await session.post(f"{path}/approve", headers={"Idempotency-Key": "again"})).refused(409, "decided")
-
-
-async def test_a_message_whose_delivery_is_killed_is_delivered_once(
-    application: OwnApplication, coach: CoachClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delitem(features.STEPS, waiting.DELIVER)  # this process does not run the job
-    ana = await coach.create_customer("Ana")
-    async with McpHttpClient(application.server, {"X-API-Key": str(coach.key)}) as mcp:
-        await approve(coach, tool_proposal(await mcp.call("send_message", customerId=ana["_id"], text="Hi"), "CONTACT"))
-    db, of_company = coach.ctx.db, {"companyId": coach.ctx.company_id}
-    await db["waitingMessages"].update_one(of_company, {"$set": {"deliverAt": EARLIER}})
-    await db["jobs"].update_many(of_company, {"$set": {"runAfter": EARLIER}})
-
-    async with worker(application.settings, waiting.DELIVER) as process:
-        for moment in (Moment("insert", "messages", done=True), Moment("commitTransaction")):
-            await process.kill_at(coach, moment)
-            assert await texts(coach, ana) == [("Hi", True)]
-        await process.kill_at(coach, Moment("commitTransaction", done=True))
-        assert await texts(coach, ana) == [("Hi", False)]
-        await process.run_to_end()
-
-    assert await texts(coach, ana) == [("Hi", False)]
-    await until(lambda: is_numbered(coach.ctx.services), "numbers of changes")
-    events = (await coach.get("/coach/events", limit=500)).ok()["docs"]
-    assert [each["type"] for each in events if each["type"].startswith("message.")] == ["message.created"]
-    client = await coach.as_client(ana)
-    assert [each["text"] for each in (await client.get("/customer/messages")).ok()["docs"]] == ["Hi"]
