@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import IO, Literal, cast
 
 from coaching_service.core.text import normalize
-from coaching_service.integrations.history_files import plan_cells, tables
+from coaching_service.integrations.history_files import _program_days, plan_cells, tables
 from coaching_service.integrations.history_files._headings import Unit, read_heading
 from coaching_service.integrations.history_files._vocabulary import VOCABULARY, by_words, is_total
 from coaching_service.integrations.history_files.columns import repeated_column, unknown_column, unknown_sheet
@@ -20,131 +20,6 @@ from coaching_service.integrations.history_files.models import Problem
 from coaching_service.integrations.history_files.values import DecimalSign, decided_sign, decimal_signs, is_made_date
 from coaching_service.training.set_text.planned import write_planned
 from coaching_service.training.workouts.sets import PlannedSet
-
-# --- Days of programs in sheets: numbers, `Day 1`, weekdays and names become days of the program, from 1 --------------
-
-
-_WEEKDAYS = (
-    ("monday", "mon", "lunes", "lun"),
-    ("tuesday", "tue", "tues", "martes", "mar"),
-    ("wednesday", "wed", "miercoles", "mie"),
-    ("thursday", "thu", "thur", "thurs", "jueves", "jue"),
-    ("friday", "fri", "viernes", "vie"),
-    ("saturday", "sat", "sabado", "sab"),
-    ("sunday", "sun", "domingo", "dom"),
-)
-_WEEKDAY_OF = {name: number for number, names in enumerate(_WEEKDAYS, start=1) for name in names}
-_REST = {"rest", "rest day", "off", "day off", "descanso", "dia de descanso", "dia libre", "ruhetag", "repos", "riposo"}
-_WEEK = re.compile(r".*\b(?:week|wk|semana|sem|woche|semaine|settimana|w|s)\s*\.?\s*(\d{1,3})\b.*")
-_DAY = re.compile(
-    r"(?:day|dia|tag|jour|giorno|session|sesion|workout|d)?\s*(\d+)\s*(?:[-:.–—,)]\s*(.*))?", re.IGNORECASE
-)
-# Rows with nothing else say so which week and day the rows below are of; a sheet has `Week 1` above `Sets` and `Reps`.
-_WEEK_LABEL = re.compile(
-    r"(?:week|wk|semana|sem|woche|semaine|settimana|w)\s*\.?\s*(\d{1,3})\b\s*[-:.–—,(]?\s*(.*?)\)?"
-)
-_DAY_LABEL = re.compile(
-    r"(?:day|dia|tag|jour|giorno|session|sesion|workout|training|entrenamiento)\s*(?:\d{1,3}|[a-h])\b.*"
-)
-_WORD = re.compile(r"([^\W\d]+)\.?\s*(?:[-:–—,(]\s*(.*?)\)?)?")
-DAYS_OF_WEEK = 7
-LAST_DAY = 3_660
-_DIGITS = 6
-REST_DAY = "Rest day"
-
-
-def is_rest(text: str) -> bool:
-    """Return whether a cell says that there is no training."""
-    return normalize(text) in _REST
-
-
-def is_possible(text: str) -> bool:
-    """Return whether a text is not the number of a day behind the last one that a program can have."""
-    found = _DAY.fullmatch(normalize(text.strip()))
-    return found is None or is_made_date(text) or (len(found[1]) <= _DIGITS and int(found[1]) <= LAST_DAY)
-
-
-def week_in(text: str) -> int | None:
-    """Return the number of the week that a text names; None if it names none."""
-    found = _WEEK.fullmatch(normalize(text))
-    return int(found[1]) if found is not None and 1 <= int(found[1]) <= LAST_DAY // DAYS_OF_WEEK else None
-
-
-def without_number(text: str) -> str:
-    """Return the name behind the number of a day: `Push` of `Day 1 - Push`."""
-    return re.sub(r"^\D*\d+\s*[-:.–—,)]?\s*", "", text)
-
-
-def label_in(text: str) -> tuple[int | None, str] | None:
-    """Return the week and the day of a text that names nothing else, such as `Week 1 - Day 2: Upper`.
-
-    The week is None, or the day empty, if the text does not say it.
-    """
-    plain = " ".join(text.split())
-    week = _WEEK_LABEL.fullmatch(normalize(plain))
-    day = plain if week is None else plain[len(plain) - len(week[2]) :] if week[2] else ""
-    word = _WORD.fullmatch(day)
-    is_day = _DAY_LABEL.fullmatch(normalize(day)) or (word is not None and normalize(word[1]) in _WEEKDAY_OF)
-    if week is None:
-        return (None, day) if is_day else None
-    number = week_in(f"week {week[1]}")
-    return None if number is None else (number, day if is_day else "")
-
-
-class UnknownDay(Exception):
-    """A text names a day behind the last one that a program can have."""
-
-
-class DayNumbers:
-    """The days of a program by what sheets call them.
-
-    Numbers and weekdays are days of their week. Names are, in the order in which they appear, the next days of it; the
-    same name in a week is the same day. A number above 7 counts from the first day of the program.
-    """
-
-    def __init__(self) -> None:
-        self._week, self._begun = 1, False
-        self._last: dict[int, int] = {}  # by week
-        self._named: dict[tuple[int, str], int] = {}
-        self.changes_week = False
-
-    def begin_week(self, week: int) -> None:
-        """Continue with a week."""
-        self.changes_week = self._begun and week != self._week
-        self._week, self._begun = week, True
-
-    def read(self, text: str) -> tuple[int, str]:
-        """Return the day that a text means, and its name if the text has one; empty: the next day.
-
-        Raises UnknownDay.
-        """
-        number, name = self._within_week(text)
-        if number is None:
-            number, name = self._next(text), "" if is_rest(text) else text
-        elif number > DAYS_OF_WEEK:
-            return number, name
-        self._last[self._week] = max(self._last.get(self._week, 0), number)
-        return min((self._week - 1) * DAYS_OF_WEEK + number, LAST_DAY), name
-
-    def _within_week(self, text: str) -> tuple[int | None, str]:
-        plain = text.strip()
-        if is_made_date(plain):
-            return None, ""
-        if (found := _DAY.fullmatch(normalize(plain))) is not None and found[1].strip("0"):
-            if not is_possible(plain):
-                raise UnknownDay
-            title = without_number(plain)
-            return int(found[1]), title or (f"Day {int(plain)}" if plain.isdigit() else plain)
-        word = _WORD.fullmatch(plain)
-        if word is not None and (weekday := _WEEKDAY_OF.get(normalize(word[1]))) is not None:
-            return weekday, word[2] or plain
-        return None, ""
-
-    def _next(self, text: str) -> int:
-        key = (self._week, normalize(text))
-        following = self._last.get(self._week, 0) + 1
-        return following if is_rest(text) or not key[1] else self._named.setdefault(key, following)
-
 
 Column = Literal["week", "day", "dayNumber", "dayName", "exercise", "set", "superset", "notes"] | plan_cells.PlanField
 
@@ -284,7 +159,7 @@ def write_table(sheet: ProgramSheet, load_unit: str) -> str:
     headings = [_HEADINGS.get(name, name.capitalize()) for name in used]
     writer.writerow(("Week", "Day", "Exercise", "Sets", *headings, "Superset", "Notes"))
     for day in sheet.days:
-        week, number = divmod(day.day - 1, DAYS_OF_WEEK)
+        week, number = divmod(day.day - 1, _program_days.DAYS_OF_WEEK)
         label = f"Day {number + 1}"
         when = (week + 1, label if day.name == label else f"{label}: {' '.join(day.name.split())}")
         if not day.exercises:
@@ -338,7 +213,9 @@ def _column_of(heading: tables.Cell) -> _Column:
     unit = read.unit or own_units.get(normalize(heading))
     if (name := _COLUMN_OF.get(read.words) or _COLUMN_OF.get(normalize(heading))) is not None:
         return _Column(name, None, unit)
-    if (found := _OF_WEEK.fullmatch(read.words)) is None or (week := week_in(f"week {found[1] or found[4]}")) is None:
+    if (found := _OF_WEEK.fullmatch(read.words)) is None or (
+        week := _program_days.week_in(f"week {found[1] or found[4]}")
+    ) is None:
         return _Column(None)
     if not (words := found[2] or found[3]):
         return _Column("load" if unit in ("kg", "lb") else "plan", week, unit)
@@ -363,7 +240,7 @@ class _Reader:
         self.problems: list[Problem] = []
         self.tables = 0  # that have exercises
         self._load_unit, self._corrections, self._count = load_unit, corrections, 0
-        self._numbers = DayNumbers()
+        self._numbers = _program_days.DayNumbers()
         self._current: PlannedDay | None = None
         self._exercise: PlannedExercise | None = None  # of the current day, to which rows without a name belong
         self._unnamed = ("", "")  # the day of exercises before which no row names one
@@ -388,10 +265,10 @@ class _Reader:
         self.tables += 1
         self._unsolved = []
         has_day = bool(names & {*_WHERE[1:]})
-        week = week_in(table.name)
+        week = _program_days.week_in(table.name)
         if "week" not in names and (week is not None or has_day):
             self._numbers.begin_week(week or (self.tables if table.name else 1))
-        is_day = not has_day and week is None and is_possible(table.name)
+        is_day = not has_day and week is None and _program_days.is_possible(table.name)
         unnamed = ("1", "") if has_day else (table.name if is_day else "", table.name)
         for block in blocks:
             self._report_columns(block)
@@ -437,7 +314,7 @@ class _Reader:
     def _read_label(self, row: tables.Row, columns: Sequence[_Column]) -> bool:
         """Begin the week or day that a row names and nothing else; returns False for another row."""
         filled = [(number, tables.text_of(cell)) for number, cell in enumerate(row.cells) if cell is not None]
-        labels = [label_in(text) for _, text in filled]
+        labels = [_program_days.label_in(text) for _, text in filled]
         if not labels or any(number < len(columns) and columns[number].name in _WHERE for number, _ in filled):
             return False
         weeks = [each[0] for each in labels if each is not None and each[0] is not None]
@@ -464,7 +341,7 @@ class _Reader:
         self._begin(row, _text(cells, "week"), day)
         if self._is_day_unknown:
             return
-        if is_rest(name):
+        if _program_days.is_rest(name):
             self._add_rest(has_day=bool(day))
             return
         if is_total(name):
@@ -501,7 +378,7 @@ class _Reader:
             number = str(int(number) + 1 - self._first_day)
         if not (number := number or day) or not name:
             return number or name
-        title = without_number(name) if _NUMBERED.match(name) else name
+        title = _program_days.without_number(name) if _NUMBERED.match(name) else name
         return f"{number}: {title}" if number.isdecimal() and title else number
 
     def _number_of(
@@ -555,7 +432,7 @@ class _Reader:
                 self._report(exercise.row, "notes", message)
 
     def _begin_week(self, row: tables.Row, text: str) -> None:
-        week = None if is_made_date(text) else week_in(text) or week_in(f"week {text}")
+        week = None if is_made_date(text) else _program_days.week_in(text) or _program_days.week_in(f"week {text}")
         if week is None:
             self._report(row, "week", f"is not the number of a week: {text[:50]}")
         else:
@@ -569,16 +446,20 @@ class _Reader:
             self._begin_day(day, day)
             if len(day) > _NAME_LENGTH:
                 self._report(row, "day", f"is cut: it has more than {_NAME_LENGTH} characters")
-        except UnknownDay:
+        except _program_days.UnknownDay:
             self._is_day_unknown = True
-            message = f"is not a day from 1 to {LAST_DAY:,}, and what is on it is left out: {day[:50]}"
+            message = f"is not a day from 1 to {_program_days.LAST_DAY:,}, and what is on it is left out: {day[:50]}"
             self._report(row, "day", message, code="OUT_OF_RANGE")
 
     def _begin_day(self, text: str, name: str) -> None:
         number, title = self._numbers.read(text)
         self._is_day_unknown = False
-        rest = is_rest(text) or is_rest(title)
-        name = REST_DAY if rest else (title or name).strip()[:_NAME_LENGTH] or f"Day {(number - 1) % DAYS_OF_WEEK + 1}"
+        rest = _program_days.is_rest(text) or _program_days.is_rest(title)
+        name = (
+            _program_days.REST_DAY
+            if rest
+            else (title or name).strip()[:_NAME_LENGTH] or f"Day {(number - 1) % _program_days.DAYS_OF_WEEK + 1}"
+        )
         day = self.days.setdefault(number, PlannedDay(number, name, rest))
         if day is not self._current:
             self._current, self._exercise = day, day.exercises[-1] if day.exercises else None
@@ -588,7 +469,7 @@ class _Reader:
         if has_day and self._current is not None and not self._current.exercises:
             self._current.is_rest = True
         else:
-            self._begin_day("rest", REST_DAY)
+            self._begin_day("rest", _program_days.REST_DAY)
 
     def _split_label(self, name: str) -> tuple[str, str]:
         """Return a name without the label before it, such as `A1`, and the label.
@@ -685,7 +566,7 @@ def _blocks_of(table: tables.Table) -> list[_Block]:
         _join_headings(block)
         block.columns = _columns_of(block)
         block.is_named = bool(block.titles and _text_alone(block.titles[-1])) and any(
-            each.titles and label_in(_text_alone(each.titles[-1])) is None for each in blocks[1:]
+            each.titles and _program_days.label_in(_text_alone(each.titles[-1])) is None for each in blocks[1:]
         )
     return blocks
 
@@ -706,7 +587,7 @@ def _parts_of(block: _Block) -> list[_Block]:
     parts: list[_Block] = []
     for first, end in itertools.pairwise((0, *starts[1:], tables.MAX_COLUMNS)):
         title = _cut(block.titles[-1], first, end)
-        label = label_in(_text_alone(title))
+        label = _program_days.label_in(_text_alone(title))
         if label is None or not label[1]:
             return [block]
         rows = [
@@ -770,7 +651,7 @@ def _columns_of(block: _Block) -> list[_Column]:
             cells = [
                 text for row in block.rows if not _text_alone(row) and (text := tables.text_of(_cell(row, number)))
             ]
-            labels = [label_in(text) for text in cells]
+            labels = [_program_days.label_in(text) for text in cells]
             if labels and all(each is not None and each[1] for each in labels):
                 columns[number] = _Column("day")
             elif labels and all(each is not None and not each[1] for each in labels):
@@ -780,7 +661,7 @@ def _columns_of(block: _Block) -> list[_Column]:
 
 def _weeks_in(row: tables.Row) -> list[int | None]:
     """Return the weeks that the cells of a row name; empty if they are not several."""
-    labels = [label_in(tables.text_of(cell)) for cell in row.cells]
+    labels = [_program_days.label_in(tables.text_of(cell)) for cell in row.cells]
     weeks = [None if label is None else label[0] for label in labels]
     return weeks if sum(week is not None for week in weeks) > 1 else []
 
@@ -837,7 +718,7 @@ def _text_alone(row: tables.Row) -> str:
 def _has_labels(row: tables.Row) -> bool:
     """Return whether all cells of a row, several, name weeks or days side by side."""
     filled = [cell for cell in row.cells if cell is not None]
-    return len(filled) > 1 and all(label_in(tables.text_of(cell)) for cell in filled)
+    return len(filled) > 1 and all(_program_days.label_in(tables.text_of(cell)) for cell in filled)
 
 
 def _cell(row: tables.Row, number: int) -> tables.Cell:
