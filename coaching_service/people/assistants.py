@@ -659,7 +659,7 @@ def _manageable(ctx: Context) -> Filter:
     return {} if ctx.caller.role == "OWNER" else {"coachId": ctx.caller.id}
 
 
-# --- REST -------------------------------------------------------------------------------------------------------------
+# --- Assistants over REST ---------------------------------------------------------------------------------------------
 
 
 routes = Routes(

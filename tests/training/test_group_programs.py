@@ -137,7 +137,7 @@ async def test_a_renamed_group_keeps_its_clients_and_its_program(
     (await coach.get(PATH)).refused(404)
     assert (await calendar(coach, ana), len(await programs_of(coach, ana))) == (planned, 1), "nothing begins or ends"
     (await coach.patch(client_path(ana), {"groups": ["First"]})).ok()
-    assert await calendar(coach, ana) == [], "the program is that of the group by its new name"
+    assert await calendar(coach, ana) == [], "the group has the program under its new name"
 
     merged = (await coach.patch("/coach/customers/groups/%24Noon", {"name": "Evening", "merge": True})).ok()
     assert merged == {"name": "Evening", "count": 2}

@@ -25,7 +25,7 @@ SECURITY = "/app/settings/security"
 
 
 def secret_of(page: HtmlPage) -> str:
-    """The secret that a page shows, which is that of its address and its QR code."""
+    """The secret that a page shows, also in its address and its QR code."""
     [address] = [link for link in page.links if link.startswith("otpauth:")]
     secret = pyotp.parse_uri(html.unescape(address)).secret
     assert secret in re.sub(r"\s", "", page.text)

@@ -204,7 +204,7 @@ class Route:
     deletes: bool = False
     # `fields` in the query names the fields of the record, or of each in the list, that the response has.
     selects_fields: bool = False
-    # The handler has no query of its own: that of the route has only `fields`.
+    # The handler has no query of its own, and the query of the route has only `fields`.
     selects_only: bool = False
 
     @cached_property

@@ -95,5 +95,5 @@ class Screen:
             self.wrong.append(f"{self.path} is wider than the screen: {where}")
 
     async def enlarge_text(self, size: str) -> None:
-        """Set the size of text, such as 200%; an empty one is that of the page."""
+        """Set the size of text, such as 200%; an empty one keeps the size of the page."""
         await self.page.evaluate(_SIZE_OF_TEXT, size)

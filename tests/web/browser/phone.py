@@ -80,7 +80,7 @@ async def superset_today(coach: CoachClient, customer: Json) -> Trainee:
         planned = {"type": "reps_load", "minPlannedReps": reps, "maxPlannedReps": reps, "load": load, "rest": 90}
         item = {"type": "EXERCISE", "exerciseId": exercise["_id"], "exerciseSets": [planned] * 3, "supersetId": "A"}
         items.append((await coach.post(path, item)).ok(201))
-    # The server of the pages is another one than that of the coach: it offers first what is stored as used.
+    # The pages have another server than the coach: it offers first what is stored as used.
     await store_counts(coach.ctx.services)
     return Trainee(coach, customer, block, items)
 
