@@ -12,9 +12,9 @@ from pymongo.write_concern import WriteConcern
 from rich.progress import Progress
 
 from coaching_service import demo, features
-from coaching_service.core.database.collections import BY_COMPANY
 from coaching_service.core.database.context import Collection, Context, Services
-from coaching_service.core.database.documents import declared_collections, now
+from coaching_service.core.database.declared import BY_COMPANY
+from coaching_service.core.database.documents import now, registry
 from coaching_service.core.database.indexes import ensure_indexes
 from coaching_service.core.ids import ObjectId
 from coaching_service.people import api_keys, team
@@ -59,7 +59,7 @@ async def grow_companies(services: Services, sizes: Sequence[int], progress: Pro
     rare = [await _fill(services, ctx, size, progress) for size, ctx in started]
     task = progress.add_task("Indexes", total=len(_FILLED))
     for name in _FILLED:
-        await ensure_indexes(services.db, {name: declared_collections()[name].indexes})
+        await ensure_indexes(services.db, {name: registry[name].indexes})
         progress.advance(task)
     return [
         GrownCompany(size, str((await api_keys.create(ctx, "Bench"))["key"]), text)
@@ -133,7 +133,7 @@ async def copy_demo(services: Services, companies: int, progress: Progress) -> N
     facts = await demo.ensure_demo(services, lambda _: None)
     origin = ObjectId(str(facts["companyId"]))
     shared = {each["_id"] async for each in services.db["exercises"].find({"companyId": None}, {"_id": 1})}
-    names = [name for name, each in declared_collections().items() if each.placement == BY_COMPANY]
+    names = [name for name, each in registry.items() if each.placement == BY_COMPANY]
     templates = {
         name: await services.db[name].find({"companyId": origin}).limit(MOST_COPIED).to_list(None)
         for name in names
@@ -179,7 +179,7 @@ async def measure_collections(services: Services) -> list[Stored]:
 
 
 async def _statistics(services: Services) -> AsyncIterator[Stored]:
-    for name in sorted(declared_collections()):
+    for name in sorted(registry):
         statistics = await services.db.command("collStats", name)
         if statistics["count"]:
             yield Stored(

@@ -7,9 +7,8 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from coaching_service import app
-from coaching_service.core.database.collections import ReadableCollection
-from coaching_service.core.database.documents import declared_collections
-from coaching_service.core.database.portable import Portable
+from coaching_service.core.database.declared import Portable
+from coaching_service.core.database.documents import Documents, registry
 
 _INTRODUCTION = """\
 # Personal data
@@ -125,7 +124,7 @@ def describe_processing() -> str:
 
 def list_undescribed() -> list[str]:
     """Return the collections with data of clients that the record does not have, and those that do not exist."""
-    declared = declared_collections()
+    declared = registry
     of_clients = {name for name, each in declared.items() if each.client_field}
     return sorted((of_clients ^ _OF_CLIENTS.keys()) | (_OF_COACHES.keys() - declared.keys()))
 
@@ -133,14 +132,14 @@ def list_undescribed() -> list[str]:
 def _table(title: str, described: dict[str, _Processing]) -> Iterator[str]:
     yield f"\n## {title}\n\n| Data | For | Who sees it | Stored in | Kept | Exported |\n|---|---|---|---|---|---|\n"
     for name, each in described.items():
-        collection = declared_collections()[name]
+        collection = registry[name]
         is_exported = isinstance(collection.transfer, Portable)
         exported = "with the company" if is_exported else "-"
         cells = (each.content, each.purpose, each.seen_by, f"`{name}`", _describe_limit(name, collection), exported)
         yield f"| {' | '.join(cells)} |\n"
 
 
-def _describe_limit(name: str, collection: ReadableCollection[Any]) -> str:
+def _describe_limit(name: str, collection: Documents[Any]) -> str:
     """Return how long documents are kept, as the collection declares it."""
     if name == "audit":
         return "`AUDIT_DAYS`, 400 days"

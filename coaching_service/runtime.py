@@ -17,7 +17,7 @@ from coaching_service.core.database import connection, migrations
 from coaching_service.core.database.backup.manifest import BackupError
 from coaching_service.core.database.backup.stores import Store, open_store
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.documents import registry
 from coaching_service.core.database.embedded import running_mongod, shared_mongod
 from coaching_service.core.database.indexes import are_current, ensure_indexes, record_current
 from coaching_service.core.database.monitor import CommandObserver, CommandTracer, ConnectionObserver
@@ -186,7 +186,7 @@ async def make_indexes(services: Services, *, compares: bool = False) -> list[st
             "start it with --replSet rs0, and run rs.initiate() in it once"
         )
     await migrations.require_known(services.db)
-    declared = {name: each.indexes for name, each in declared_collections().items()}
+    declared = {name: each.indexes for name, each in registry.items()}
     if not compares and await are_current(services.db, declared):
         return list(declared)
     await migrations.record_new_database(services.db)

@@ -30,9 +30,9 @@ from coaching_service.core.database.backup.encryption import Decryption, Encrypt
 from coaching_service.core.database.backup.parts import PartReader, PartWriter
 from coaching_service.core.database.backup.stored import Retention, StoredBackups, prune, require_signature
 from coaching_service.core.database.backup.stores import NewFolder, Store, is_own_folder, open_store
-from coaching_service.core.database.collections import BY_COMPANY, ReadableCollection, ShardKey, find_index
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.declared import BY_COMPANY, ShardKey, find_index
+from coaching_service.core.database.documents import Documents, registry
 from coaching_service.core.database.embedded import DatabaseUnavailable
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle import erasure
@@ -392,7 +392,7 @@ def shard(*, plan: bool, zone: str | None, companies: tuple[ObjectId, ...]) -> N
     del plan
     if bool(zone) != bool(companies):
         raise click.UsageError("--zone and --company are used together")
-    database, collections = settings_with().mongodb_database, declared_collections()
+    database, collections = settings_with().mongodb_database, registry
     if zone:
         lines = list_zone_commands(database, collections, companies, zone)
     else:
@@ -400,7 +400,7 @@ def shard(*, plan: bool, zone: str | None, companies: tuple[ObjectId, ...]) -> N
     click.echo("\n".join(lines))
 
 
-Collections = Mapping[str, ReadableCollection[Any]]
+Collections = Mapping[str, Documents[Any]]
 
 
 def list_sharding_commands(database: str, collections: Collections) -> list[str]:

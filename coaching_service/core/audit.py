@@ -12,12 +12,9 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 from coaching_service.core.auth import Principal
 from coaching_service.core.database.across_companies import insert_or_count
-from coaching_service.core.database.collections import Unsharded
-from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.declared import Index, NotExported, Stored, Unsharded
 from coaching_service.core.database.documents import Documents, Filter, now
-from coaching_service.core.database.field_changes import Stored
-from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.recording import (
     Actor,
     ActorType,

@@ -3,7 +3,7 @@
 What each request with an API key reads, the key with its coach and company, is cached in every process for
 CACHE_SECONDS. A transaction that changes or deletes such a document returns CACHE_SECONDS after its commit: by then no
 process uses a value that it read before. So a revoked key is refused from the first request after the response to the
-revocation, in every process. See `ReadableCollection.is_cached` and docs/decisions/sessions-and-keys.md.
+revocation, in every process. See `Documents.is_cached` and docs/decisions/sessions-and-keys.md.
 """
 
 from __future__ import annotations

@@ -14,9 +14,8 @@ from typing import Annotated, Any, NotRequired, TypedDict
 from marshmallow import ValidationError, fields, validate
 
 from coaching_service.core.auth import require_permission
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.context import Context, in_transaction
+from coaching_service.core.database.declared import Index
 from coaching_service.core.errors import ExternalIdTaken
 from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.fields import Description

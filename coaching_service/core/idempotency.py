@@ -16,12 +16,9 @@ import orjson
 
 from coaching_service.core.auth import SecretUnreadable
 from coaching_service.core.database import outcome
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import AlreadyClaimed, Context, Services, in_transaction
+from coaching_service.core.database.declared import Index, NotExported, Stored
 from coaching_service.core.database.documents import Document, Documents
-from coaching_service.core.database.field_changes import Stored
-from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.transactions import AlreadyClaimed, in_transaction
 from coaching_service.core.errors import RETRY_SOON, BadRequest, Conflict
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.ids import ObjectId, stable_id

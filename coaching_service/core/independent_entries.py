@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict, TypeVar, cas
 from marshmallow import Schema, ValidationError, fields
 
 from coaching_service.core import validation
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import Unprepared
+from coaching_service.core.database.context import Context, Unprepared
 from coaching_service.core.errors import (
     ExternalIdTaken,
     FieldError,

@@ -18,10 +18,8 @@ from typing import Annotated, Any, Generic, Literal, NotRequired, TypedDict, Typ
 import orjson
 from marshmallow import Schema, fields, validates_schema
 
-from coaching_service.core.database.collections import D
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents, Filter, Ownership, now
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import D, Documents, Filter, Ownership, now
 from coaching_service.core.errors import InvalidFields
 from coaching_service.core.external_identity import ExternalIdFilter, MetadataFilter
 from coaching_service.core.field_schemas import output_of, query_of

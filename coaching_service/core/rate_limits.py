@@ -14,11 +14,9 @@ from datetime import datetime, timedelta
 from typing import Any, NotRequired, TypedDict
 
 from coaching_service.core.database.across_companies import upsert_not_durable
-from coaching_service.core.database.collections import ShardKey
-from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.declared import Index, NotExported, ShardKey
 from coaching_service.core.database.documents import Document, Documents
-from coaching_service.core.database.portable import NotExported
 from coaching_service.core.errors import TooManyRequests
 from coaching_service.core.ids import ObjectId, stable_id
 

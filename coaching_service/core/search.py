@@ -14,14 +14,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from coaching_service.core.changes.log import DocumentsWritten
-from coaching_service.core.database import collections
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document, Documents, Filter, now
-from coaching_service.core.database.field_changes import Stored, set_path
-from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.recording import DocumentChange
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database import declared
+from coaching_service.core.database.context import Context, Services, gather_reads
+from coaching_service.core.database.documents import Document, Documents, Filter, now, registry
+from coaching_service.core.database.recording import DocumentChange, set_path
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.text import normalize
 
@@ -85,7 +81,7 @@ def _fold(character: str) -> str:
 # --- Entries ----------------------------------------------------------------------------------------------------------
 
 
-class SearchEntry(Stored):
+class SearchEntry(declared.Stored):
     """The words of one text of the document `documentId` of `source`, in no order; `at`: when the text is from."""
 
     customerId: ObjectId | None
@@ -99,20 +95,20 @@ class SearchEntry(Stored):
 _BY_WORD, _BY_TIME = ("type", "words", "customerId"), ("type", "-at", "customerId")
 entries = Documents[SearchEntry](
     "searchTexts",
-    (Index(("customerId", "_id")), Index(_BY_WORD), Index(_BY_TIME)),
+    (declared.Index(("customerId", "_id")), declared.Index(_BY_WORD), declared.Index(_BY_TIME)),
     client_field="customerId",
-    transfer=NotExported("it follows from the texts of other collections"),
+    transfer=declared.NotExported("it follows from the texts of other collections"),
     incidental=True,
     cross_company_reason="the entries of all companies are checked",
 )
 
 
-def searched_collections() -> dict[str, tuple[Documents[Any], collections.Searched]]:
+def searched_collections() -> dict[str, tuple[Documents[Any], declared.Searched]]:
     """Return the collections whose texts are found, by name."""
     return {
         name: (collection, collection.searched)
-        for name, collection in collections.registry.items()
-        if isinstance(collection, Documents) and collection.searched is not None
+        for name, collection in registry.items()
+        if collection.searched is not None
     }
 
 
@@ -120,7 +116,7 @@ async def update_entries(ctx: Context, event: DocumentsWritten) -> None:
     """Store the words of the texts that a transaction has written, and remove those of texts that are gone."""
     written: defaultdict[str, list[DocumentChange]] = defaultdict(list)
     for change in event.documents:
-        if collections.registry[change.collection].searched is not None:
+        if registry[change.collection].searched is not None:
             written[change.collection].append(change)
     for name, changes in written.items():
         collection, searched = searched_collections()[name]
@@ -132,7 +128,7 @@ async def update_entries(ctx: Context, event: DocumentsWritten) -> None:
         )
 
 
-def _has_other_text(searched: collections.Searched, change: DocumentChange) -> bool:
+def _has_other_text(searched: declared.Searched, change: DocumentChange) -> bool:
     before: Document = {}
     after: Document = {}
     for path, (earlier, later) in change.values.items():
@@ -210,13 +206,13 @@ class Found(NamedTuple):
 
     document_id: ObjectId
     customer_id: ObjectId | None
-    text: collections.SearchedText
+    text: declared.SearchedText
 
 
 async def find(
     ctx: Context,
     words: Words,
-    types: Collection[collections.SearchedType],
+    types: Collection[declared.SearchedType],
     customer_ids: Sequence[ObjectId] | None,
     limit: int,
 ) -> list[Found]:
@@ -290,8 +286,8 @@ async def _read_texts(ctx: Context, found: Sequence[SearchEntry]) -> list[Found]
     ids: defaultdict[str, set[ObjectId]] = defaultdict(set)
     for entry in found:
         ids[entry["source"]].add(entry["documentId"])
-    declared = searched_collections()
-    sources = [(*declared[name], wanted) for name, wanted in ids.items() if name in declared]
+    searched_of = searched_collections()
+    sources = [(*searched_of[name], wanted) for name, wanted in ids.items() if name in searched_of]
     listed = await gather_reads(
         ctx,
         *(
@@ -299,7 +295,7 @@ async def _read_texts(ctx: Context, found: Sequence[SearchEntry]) -> list[Found]
             for collection, searched, wanted in sources
         ),
     )
-    texts: dict[tuple[str, ObjectId], collections.SearchedText] = {
+    texts: dict[tuple[str, ObjectId], declared.SearchedText] = {
         (text.type, document["_id"]): text
         for (_, searched, _), documents in zip(sources, listed, strict=True)
         for document in documents

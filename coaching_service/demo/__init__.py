@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from coaching_service.core.auth import Principal
-from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.context import Context, Services, in_transaction
 from coaching_service.demo.assets import create_assets
 from coaching_service.demo.company import EMAIL, fill
 from coaching_service.people import api_keys, team

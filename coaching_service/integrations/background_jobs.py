@@ -12,8 +12,7 @@ from marshmallow import fields
 from coaching_service.core import audit
 from coaching_service.core.auth import CUSTOMERS, coach, even_while_converting
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import in_transaction, transactional
+from coaching_service.core.database.context import Context, in_transaction, transactional
 from coaching_service.core.errors import Conflict
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Description

@@ -13,14 +13,10 @@ from marshmallow import fields
 from coaching_service import __version__
 from coaching_service.core import audit
 from coaching_service.core.auth import CUSTOMERS, coach, public
-from coaching_service.core.database.collections import Unsharded
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, gather_reads, transactional
+from coaching_service.core.database.declared import Index, NotExported, Stored, Unsharded
 from coaching_service.core.database.documents import Documents
-from coaching_service.core.database.field_changes import Stored
-from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.recording import interface_of
-from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import CompanySuspended, NotFound, require_found
 from coaching_service.core.fields import Description
 from coaching_service.core.http.responses import Download, to_json

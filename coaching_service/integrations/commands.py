@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import IO
 
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, in_transaction
 from coaching_service.core.database.files import storing
-from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import BadRequest, CompanySuspended, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker

@@ -17,8 +17,8 @@ from coaching_service.core import audit
 from coaching_service.core.auth import owner
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents, declared_collections, now
-from coaching_service.core.database.portable import Portable, file_holders
+from coaching_service.core.database.declared import Portable, file_holders
+from coaching_service.core.database.documents import Documents, now, registry
 from coaching_service.core.field_schemas import query_of
 from coaching_service.core.fields import Default, Description, names_of, take
 from coaching_service.core.http.responses import Download, to_json
@@ -58,7 +58,7 @@ def portable_collections() -> Iterator[tuple[str, Documents[dict[str, object]], 
     """Yield the collections of an export with their names, in the order in which they are imported."""
     named = [
         (name, collection, collection.transfer)
-        for name, collection in declared_collections().items()
+        for name, collection in registry.items()
         if isinstance(collection.transfer, Portable)
     ]
     yield from sorted(named, key=lambda each: (each[2].stage, each[0]))

@@ -15,8 +15,7 @@ from typing import Annotated, Literal, NamedTuple, TypedDict, cast
 
 from coaching_service.core import audit
 from coaching_service.core.auth import owner
-from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.transactions import in_transaction, transactional
+from coaching_service.core.database.context import Context, Services, in_transaction, transactional
 from coaching_service.core.errors import Conflict
 from coaching_service.core.fields import Default, Description
 from coaching_service.core.http.routes import Routes

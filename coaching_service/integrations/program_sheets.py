@@ -10,8 +10,7 @@ from pathlib import PurePosixPath
 from typing import IO, Annotated, TypedDict
 
 from coaching_service.core.auth import PROGRAMS, coach
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.errors import InvalidFields, invalid_field
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Default, Description

@@ -6,8 +6,7 @@ from typing import Annotated, TypedDict
 
 from coaching_service.core import audit
 from coaching_service.core.auth import Principal, owner_session, sandbox_key
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.context import Context, in_transaction
 from coaching_service.core.fields import Description
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId

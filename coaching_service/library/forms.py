@@ -10,12 +10,9 @@ from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core import validation
 from coaching_service.core.auth import FORMS, coach
-from coaching_service.core.database.connection import Index
+from coaching_service.core.database import declared
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
-from coaching_service.core.database.field_changes import Stored
-from coaching_service.core.database.portable import LIBRARY, Portable
-from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.errors import NotFound, require_found
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Change, Default, Partial, take
@@ -109,7 +106,7 @@ class FormContent(FormName):
     questions: list[Question]
 
 
-class Form(FormContent, Stored):
+class Form(FormContent, declared.Stored):
     """A form with its questions."""
 
 
@@ -120,18 +117,18 @@ FormFields: TypeAlias = Partial[FormContent]
 # --- Forms in the database --------------------------------------------------------------------------------------------
 
 
-def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData | None:
+def _event(action: declared.Action, known: Mapping[str, Any], _: Collection[str]) -> declared.EventData | None:
     return {"type": "form.deleted", "data": {"formId": known["_id"]}} if action == "deleted" else None
 
 
 forms = Documents[Form](
     "forms",
-    (Index(("sortName", "_id")), Index(("_id",)), Index((UPDATED,))),
+    (declared.Index(("sortName", "_id")), declared.Index(("_id",)), declared.Index((UPDATED,))),
     private=("companyId", "sortName"),
-    history=History("form", _event),
-    transfer=Portable(
+    history=declared.History("form", _event),
+    transfer=declared.Portable(
         Form,
-        LIBRARY,
+        declared.LIBRARY,
         checks={
             "questions.label": validation.Text(max_length=1000),
             "questions.options": validation.Text(max_length=1000),

@@ -11,12 +11,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, TypedDict
 
 from coaching_service.core.auth import EXERCISES
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, gather_reads, transactional
+from coaching_service.core.database.declared import TEMPLATES, Index, Portable, Stored
 from coaching_service.core.database.documents import Documents
-from coaching_service.core.database.field_changes import Stored
-from coaching_service.core.database.portable import TEMPLATES, Portable
-from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import PermissionMissing, invalid_field
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId

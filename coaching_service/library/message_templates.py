@@ -6,13 +6,9 @@ from typing import Annotated, TypeAlias, TypedDict
 
 from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, MESSAGES_SCOPES, coach, within
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
+from coaching_service.core.database import declared
+from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.documents import Documents
-from coaching_service.core.database.field_changes import Stored
-from coaching_service.core.database.portable import LIBRARY, Portable
-from coaching_service.core.database.recording import History
-from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, require_found
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Change, Description
@@ -36,7 +32,7 @@ class NewMessageTemplate(TypedDict):
     ]
 
 
-class MessageTemplate(NewMessageTemplate, Stored):
+class MessageTemplate(NewMessageTemplate, declared.Stored):
     """A text that is sent again and again."""
 
 
@@ -44,11 +40,13 @@ MessageTemplateChange: TypeAlias = Change[NewMessageTemplate]
 
 templates = Documents[MessageTemplate](
     "messageTemplates",
-    (Index(("sortName", "_id")), Index(("_id",))),
+    (declared.Index(("sortName", "_id")), declared.Index(("_id",))),
     private=("companyId", "sortName"),
-    history=History("message_template"),
-    transfer=Portable(
-        MessageTemplate, LIBRARY, complete=lambda template: {**template, "sortName": normalize(template["name"])}
+    history=declared.History("message_template"),
+    transfer=declared.Portable(
+        MessageTemplate,
+        declared.LIBRARY,
+        complete=lambda template: {**template, "sortName": normalize(template["name"])},
     ),
 )
 

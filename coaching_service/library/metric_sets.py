@@ -10,12 +10,9 @@ from marshmallow import fields
 
 from coaching_service.core import fields as core_fields
 from coaching_service.core.auth import METRICS, coach
-from coaching_service.core.database.connection import Index
+from coaching_service.core.database import declared
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter, now
-from coaching_service.core.database.field_changes import Returned, Stored
-from coaching_service.core.database.portable import LIBRARY, Portable
-from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.errors import NotFound, invalid_field, require_found
 from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.http.routes import Routes, list_of
@@ -73,7 +70,7 @@ class MetricSetContent(MetricSetDetails):
     metrics: list[StoredMetric]
 
 
-class StoredMetricSet(MetricSetContent, Stored):
+class StoredMetricSet(MetricSetContent, declared.Stored):
     """A metric set in the database."""
 
 
@@ -85,7 +82,7 @@ class Metric(TypedDict):
     metricUnit: MetricUnit
 
 
-class MetricSet(MetricSetDetails, Returned):
+class MetricSet(MetricSetDetails, declared.Returned):
     """A set of metrics that can be assigned to clients."""
 
     metrics: list[Metric]
@@ -148,7 +145,7 @@ def unit_id(short_name: str) -> ObjectId:
 # --- Metric sets in the database. Deleted ones remain for the history and the items that refer to them ----------------
 
 
-def _event(_: Action, known: Mapping[str, Any], paths: Collection[str]) -> EventData | None:
+def _event(_: declared.Action, known: Mapping[str, Any], paths: Collection[str]) -> declared.EventData | None:
     if "deletedAt" not in paths or known["deletedAt"] is None:
         return None
     return {"type": "metrics_set.deleted", "data": {"metricsSetId": known["_id"]}}
@@ -164,16 +161,16 @@ def _complete_imported(metric_set: dict[str, Any]) -> dict[str, Any]:
 _metric_sets = Documents[StoredMetricSet](
     "metricSets",
     (
-        Index(("deletedAt", "sortName", "_id")),
-        Index(("deletedAt", "assignAutomatically")),
-        Index(("_id",)),
-        Index(("deletedAt", UPDATED)),
+        declared.Index(("deletedAt", "sortName", "_id")),
+        declared.Index(("deletedAt", "assignAutomatically")),
+        declared.Index(("_id",)),
+        declared.Index(("deletedAt", UPDATED)),
     ),
     private=("companyId", "sortName", "deletedAt"),
-    history=History("metrics_set", _event, ("deletedAt",)),
-    transfer=Portable(
+    history=declared.History("metrics_set", _event, ("deletedAt",)),
+    transfer=declared.Portable(
         StoredMetricSet,
-        LIBRARY,
+        declared.LIBRARY,
         extra={"deletedAt": datetime | None},
         checks={"metrics.name": Text()},
         complete=_complete_imported,

@@ -20,10 +20,9 @@ from coaching_service.core.auth import SecretUnreadable
 from coaching_service.core.database import file_totals
 from coaching_service.core.database.backup.manifest import Manifest, count_documents
 from coaching_service.core.database.connection import as_service_error
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, gather_reads, transactional
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.file_totals import FileTotals, StorageUsage
-from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.jobs import mail, worker

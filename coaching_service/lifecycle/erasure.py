@@ -16,11 +16,9 @@ from coaching_service.core.database import files
 from coaching_service.core.database.across_companies import erase_batch
 from coaching_service.core.database.backup.manifest import BackupError
 from coaching_service.core.database.backup.stores import Store
-from coaching_service.core.database.collections import Unsharded
-from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Documents, declared_collections, now
-from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.declared import Index, NotExported, Unsharded
+from coaching_service.core.database.documents import Documents, now, registry
 from coaching_service.core.errors import NotFound, Unavailable
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue, worker
@@ -55,7 +53,7 @@ async def erase_company(services: Services, job: Job) -> RunAgain | None:
     company_id = job.arguments["companyId"]
     if await files.erase_batch(services, {"companyId": company_id}, FILES):
         return RunAgain()
-    for collection in declared_collections().values():
+    for collection in registry.values():
         if collection is not files.files and (index := collection.by_company):
             where = {"_id": {"$ne": job.id}}
             if await erase_batch(collection, services, company_id, where, BATCH, hint=index):
@@ -71,7 +69,7 @@ async def erase_customer(services: Services, job: Job) -> RunAgain | None:
     company_id, customer_id = job.arguments["companyId"], job.arguments["customerId"]
     if await files.erase_batch(services, {"companyId": company_id, "customerId": customer_id}, FILES):
         return RunAgain()
-    for collection in declared_collections().values():
+    for collection in registry.values():
         if collection.client_field and (index := collection.by_client):
             where = {collection.client_field: customer_id}
             if await erase_batch(collection, services, company_id, where, BATCH, hint=index):

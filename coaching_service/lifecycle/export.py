@@ -14,10 +14,9 @@ from typing import Any, NotRequired, TypedDict
 from coaching_service.core import audit
 from coaching_service.core.auth import CUSTOMERS, FORMS, METRICS, NUTRITION, coach, customer
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document, declared_collections, now
-from coaching_service.core.database.portable import file_holders
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.declared import file_holders
+from coaching_service.core.database.documents import Document, now, registry
 from coaching_service.core.http.responses import Download, to_json
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
@@ -177,7 +176,7 @@ async def export(ctx: Context, customer_id: ObjectId) -> Download:
 
 
 def _read_records(ctx: Context, customer_id: ObjectId) -> Iterator[tuple[str, Records]]:
-    for name, collection in sorted(declared_collections().items()):
+    for name, collection in sorted(registry.items()):
         if collection.client_field and not collection.secret:
             where = {collection.client_field: customer_id}
             yield name, collection.stream(ctx, where, ("_id",), hint=collection.by_client)
@@ -261,7 +260,7 @@ async def _read(
     ctx: Context, name: str, hidden: Collection[str], hidden_items: set[ObjectId], file_ids: set[ObjectId]
 ) -> Records:
     """Yield the records of a collection, and add the files that they refer to, and the items of workouts left out."""
-    collection = declared_collections()[name]
+    collection = registry[name]
     where = {str(collection.client_field): ctx.caller.id}
     async for document in collection.stream(ctx, where, ("_id",), hint=collection.by_client):
         if name in _BY_DAY and document["date"] in hidden and document.get("source") != "manual":

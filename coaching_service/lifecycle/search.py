@@ -10,10 +10,9 @@ from typing import Annotated, Any, NotRequired, TypedDict, get_args
 from coaching_service.core import search
 from coaching_service.core.auth import CUSTOMERS, EXERCISES, FORMS, PROGRAMS, coach
 from coaching_service.core.database.checks import check_of
-from coaching_service.core.database.collections import SearchedType
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, gather_reads, in_transaction
+from coaching_service.core.database.declared import SearchedType
 from coaching_service.core.database.documents import Document
-from coaching_service.core.database.transactions import gather_reads, in_transaction
 from coaching_service.core.dates import local_date
 from coaching_service.core.errors import NotFound
 from coaching_service.core.fields import Default, Description

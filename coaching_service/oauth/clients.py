@@ -12,11 +12,9 @@ from urllib.parse import SplitResult, urlencode, urlsplit
 
 from coaching_service.core import audit
 from coaching_service.core.auth import OFFLINE_SCOPE, REST_SCOPES, new_token, token_hash
-from coaching_service.core.database.collections import Unsharded
-from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.declared import Index, NotExported, Unsharded
 from coaching_service.core.database.documents import Documents, now
-from coaching_service.core.database.portable import NotExported
 from coaching_service.core.errors import Conflict, InvalidFields, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.people import assistants

@@ -16,14 +16,10 @@ from coaching_service.core import fields as core_fields
 from coaching_service.core.auth import Company, coach, owner, owner_session
 from coaching_service.core.database import file_totals
 from coaching_service.core.database.checks import check_of
-from coaching_service.core.database.collections import Unsharded
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, reading_snapshot, transactional, version_conflict
+from coaching_service.core.database.declared import Index, NotExported, Stored, Unsharded
 from coaching_service.core.database.documents import Document, Documents, now
-from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.database.file_totals import StorageUsage
-from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.transactions import reading_snapshot, transactional, version_conflict
 from coaching_service.core.errors import CompanySuspended, Conflict, Forbidden, NotFound, TooManyRequests
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.field_schemas import input_of

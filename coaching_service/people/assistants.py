@@ -28,13 +28,9 @@ from coaching_service.core.auth import (
     token_hash,
 )
 from coaching_service.core.changes import history
-from coaching_service.core.database.collections import Unsharded
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, gather_reads, transactional
+from coaching_service.core.database.declared import Index, NotExported, Stored, Unsharded
 from coaching_service.core.database.documents import Document, Documents, Filter, now
-from coaching_service.core.database.field_changes import Stored
-from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import NotFound, Unauthorized
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.field_schemas import output_of

@@ -9,8 +9,7 @@ from typing import Annotated, NotRequired, TypedDict
 
 from coaching_service.core import audit, errors
 from coaching_service.core.auth import CUSTOMERS, Principal, coach, public, session_only
-from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.context import Context, Services, transactional
 from coaching_service.core.errors import CompanySuspended, Conflict, SignInRejected
 from coaching_service.core.fields import Default
 from coaching_service.core.http.routes import Routes

@@ -10,9 +10,8 @@ from typing import Annotated, TypedDict
 from coaching_service.core import audit, file_links
 from coaching_service.core.auth import public
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.documents import Document
-from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.fields import Default, Description
 from coaching_service.core.http.responses import Download

@@ -13,12 +13,9 @@ from typing import NotRequired
 from urllib.parse import urlencode
 
 from coaching_service.core import rate_limits
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, transactional
+from coaching_service.core.database.declared import Index, NotExported, Stored
 from coaching_service.core.database.documents import Documents, now
-from coaching_service.core.database.field_changes import Stored
-from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, TooManyRequests
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.people.identities import models

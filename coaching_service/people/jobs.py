@@ -27,13 +27,10 @@ from coaching_service.core.auth import (
     find_denial,
     owner,
 )
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import AlreadyClaimed, Context, Services, transactional
+from coaching_service.core.database.declared import Index, NotExported, Stored
 from coaching_service.core.database.documents import Documents, Filter
-from coaching_service.core.database.field_changes import Stored
-from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.recording import Interface
-from coaching_service.core.database.transactions import AlreadyClaimed, transactional
 from coaching_service.core.events import Accepted
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.idempotency import Claim, IdempotencyKeyReused

@@ -16,12 +16,11 @@ import structlog
 
 from coaching_service.core.background import running_in_background
 from coaching_service.core.database.across_companies import count_backlog
-from coaching_service.core.database.connection import Index, as_service_error
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.connection import as_service_error
+from coaching_service.core.database.context import Context, Services, transactional
+from coaching_service.core.database.declared import Index, NotExported
 from coaching_service.core.database.documents import Document, Documents, now
-from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.recording import LoggedEvent
-from coaching_service.core.database.transactions import transactional
 from coaching_service.core.dates import at_local_time, zone_of
 from coaching_service.core.errors import NotFound, Unavailable
 from coaching_service.core.events import EventValue

@@ -8,9 +8,8 @@ from typing import Annotated, TypedDict
 from marshmallow import fields
 
 from coaching_service.core.auth import customer
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.files import StoredFile
-from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Forbidden, NotFound, TooManyRequests
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Description, names_of, take

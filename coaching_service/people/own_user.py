@@ -8,8 +8,7 @@ from marshmallow import fields
 from marshmallow.validate import OneOf
 
 from coaching_service.core.auth import CUSTOMERS, anyone, with_password_only, within
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.errors import Forbidden
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import UNSET, Default, Description, Partial

@@ -13,14 +13,10 @@ from coaching_service.core import audit, validation
 from coaching_service.core import fields as core_fields
 from coaching_service.core.auth import ALL_PERMISSIONS, Company, Principal, Via, owner_session
 from coaching_service.core.database import outcome
-from coaching_service.core.database.collections import Unsharded
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, transactional
+from coaching_service.core.database.declared import Index, NotExported, Stored, Unsharded
 from coaching_service.core.database.documents import Document, Documents, Filter, now
-from coaching_service.core.database.field_changes import Stored
-from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.recording import LoggedEvent
-from coaching_service.core.database.transactions import transactional
 from coaching_service.core.database.worker_thread import aggregate_all
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.events import DomainEvent, EventType, EventValue

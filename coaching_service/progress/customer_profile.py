@@ -7,8 +7,7 @@ from datetime import date, timedelta
 from typing import Annotated
 
 from coaching_service.core.auth import CUSTOMERS, coach
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.dates import local_date
 from coaching_service.core.external_identity import ExternalId, IdentityResult
 from coaching_service.core.field_schemas import output_of

@@ -11,8 +11,7 @@ from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core import list_selection
 from coaching_service.core.auth import CUSTOMERS, coach, customer
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.field_schemas import query_of
 from coaching_service.core.fields import Default, Description, Part

@@ -10,9 +10,8 @@ from marshmallow import validates_schema
 
 from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, FORMS, coach
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.documents import Filter, now
-from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import PermissionMissing
 from coaching_service.core.fields import Description
 from coaching_service.core.http.routes import Routes

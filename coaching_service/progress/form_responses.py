@@ -10,14 +10,10 @@ from typing import Annotated, Any, NotRequired, TypedDict, cast
 from marshmallow import ValidationError, validates_schema
 
 from coaching_service.core.auth import FORMS, coach, customer
-from coaching_service.core.database.collections import Searched, SearchedText
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
+from coaching_service.core.database import declared
+from coaching_service.core.database.context import Context, gather_reads, transactional
 from coaching_service.core.database.documents import Documents, Filter, PipelineStage, now
-from coaching_service.core.database.field_changes import Returned, Stored
-from coaching_service.core.database.portable import RECORDS, Portable
-from coaching_service.core.database.recording import History, LoggedEvent
-from coaching_service.core.database.transactions import gather_reads, transactional
+from coaching_service.core.database.recording import LoggedEvent
 from coaching_service.core.errors import FieldError, InvalidFields, NotFound, require_found
 from coaching_service.core.field_schemas import output_of, query_of
 from coaching_service.core.fields import Description, names_of
@@ -63,7 +59,7 @@ class ReviewFields(TypedDict):
     reviewedBy: Annotated[ObjectId | None, Description("The coach who reviewed it.")]
 
 
-class StoredResponse(Stored, ResponseFields):
+class StoredResponse(declared.Stored, ResponseFields):
     """A stored response to the form of the workout item `witemId`; the review is missing in old responses."""
 
     customerId: ObjectId
@@ -72,7 +68,7 @@ class StoredResponse(Stored, ResponseFields):
     reviewedBy: NotRequired[ObjectId | None]
 
 
-class FormResponse(ResponseFields, ReviewFields, Returned):
+class FormResponse(ResponseFields, ReviewFields, declared.Returned):
     """A client's response to a form."""
 
 
@@ -121,9 +117,9 @@ class Review(TypedDict):
 INBOX_ORDER = ("-date", "-_id")
 
 
-def _texts(response: Mapping[str, Any]) -> Iterator[SearchedText]:
+def _texts(response: Mapping[str, Any]) -> Iterator[declared.SearchedText]:
     values = [value for each in response.get("answers", ()) for value in _words_of(each["value"])]
-    yield SearchedText("answers", response.get("formName", ""), "\n".join(values), response.get("date"))
+    yield declared.SearchedText("answers", response.get("formName", ""), "\n".join(values), response.get("date"))
 
 
 def _words_of(value: object) -> list[str]:
@@ -133,23 +129,23 @@ def _words_of(value: object) -> list[str]:
 responses = Documents[StoredResponse](
     "formResponses",
     (
-        Index(("customerId", "-date", "-_id")),
-        Index(("customerId", "witemId"), unique=True),
-        Index((*INBOX_ORDER, "customerId")),
-        Index((*INBOX_ORDER, "customerId", "formId"), partial_filter=(("reviewedAt", {"$eq": None}),)),
-        Index(("formId", *INBOX_ORDER)),
-        Index(("customerId", "updatedAt"), partial_filter=(("reviewedAt", {"$eq": None}),)),
-        Index(("reviewedAt", "customerId")),
+        declared.Index(("customerId", "-date", "-_id")),
+        declared.Index(("customerId", "witemId"), unique=True),
+        declared.Index((*INBOX_ORDER, "customerId")),
+        declared.Index((*INBOX_ORDER, "customerId", "formId"), partial_filter=(("reviewedAt", {"$eq": None}),)),
+        declared.Index(("formId", *INBOX_ORDER)),
+        declared.Index(("customerId", "updatedAt"), partial_filter=(("reviewedAt", {"$eq": None}),)),
+        declared.Index(("reviewedAt", "customerId")),
     ),
     client_field="customerId",
-    history=History("form_response"),
-    transfer=Portable(
+    history=declared.History("form_response"),
+    transfer=declared.Portable(
         StoredResponse,
-        RECORDS,
+        declared.RECORDS,
         references={"customerId": "customers"},
         keeps=("updatedAt",),  # when it was answered
     ),
-    searched=Searched(("answers",), ("formName", "date", "answers"), _texts),
+    searched=declared.Searched(("answers",), ("formName", "date", "answers"), _texts),
 )
 _NOT_REVIEWED = responses.index_name("customerId", "updatedAt")
 _BY_REVIEW = responses.index_name("reviewedAt", "customerId")

@@ -10,16 +10,11 @@ from marshmallow import fields
 
 from coaching_service.core import list_selection
 from coaching_service.core.auth import NUTRITION, coach, customer
-from coaching_service.core.database import files
+from coaching_service.core.database import declared, files
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, gather_reads, reading_snapshot, transactional
 from coaching_service.core.database.documents import Document, Documents, now
-from coaching_service.core.database.field_changes import Returned, Stored
 from coaching_service.core.database.files import StoredFile
-from coaching_service.core.database.portable import RECORDS, FileRule, Portable
-from coaching_service.core.database.recording import Action, EventData, History
-from coaching_service.core.database.transactions import gather_reads, reading_snapshot, transactional
 from coaching_service.core.errors import LegacyFailure, require_found
 from coaching_service.core.fields import Description, take
 from coaching_service.core.file_links import file_url
@@ -51,11 +46,11 @@ class NewPlan(PlanFile):
     thumbnailId: ObjectId | None
 
 
-class StoredPlan(NewPlan, Stored):
+class StoredPlan(NewPlan, declared.Stored):
     """A version of a client's nutrition plan as it is stored."""
 
 
-class PlanCounter(Stored):
+class PlanCounter(declared.Stored):
     """Counts the versions of one client's plan: its own `version` rises by one with each."""
 
     customerId: ObjectId
@@ -75,7 +70,7 @@ class LowCounter(TypedDict):
     number: int
 
 
-class PlanVersion(PlanFile, Returned):
+class PlanVersion(PlanFile, declared.Returned):
     """A version of a client's nutrition plan."""
 
     url: Annotated[str, fields.Url(), Description("Expires after two hours.")]
@@ -88,31 +83,33 @@ ORDER = ("-number",)
 _REASON = "the numbers of all companies are checked"
 
 
-def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData | None:
+def _event(action: declared.Action, known: Mapping[str, Any], _: Collection[str]) -> declared.EventData | None:
     data = {"planId": known["_id"], "number": known["number"]}
     return {"type": "plan.deleted", "data": data} if action == "deleted" else None
 
 
 plans = Documents[StoredPlan](
     "planVersions",
-    (Index(("customerId", "-number"), unique=True),),
+    (declared.Index(("customerId", "-number"), unique=True),),
     client_field="customerId",
-    history=History("nutrition_plan", _event, ("number",), undo="never"),
-    transfer=Portable(
+    history=declared.History("nutrition_plan", _event, ("number",), undo="never"),
+    transfer=declared.Portable(
         StoredPlan,
-        RECORDS,
+        declared.RECORDS,
         checks={"fileName": Text(max_length=250, allow_blank=True)},
         references={"customerId": "customers"},
-        files=FileRule((PDF, *IMAGE_TYPES), "plan"),
+        files=declared.FileRule((PDF, *IMAGE_TYPES), "plan"),
     ),
     cross_company_reason=_REASON,
 )
 counters = Documents[PlanCounter](
     "planCounters",
-    (Index(("customerId",), unique=True),),
+    (declared.Index(("customerId",), unique=True),),
     client_field="customerId",
     no_history_reason="the last number of a plan, which is never given twice",
-    transfer=Portable(PlanCounter, RECORDS, references={"customerId": "customers"}, keeps=("version",)),
+    transfer=declared.Portable(
+        PlanCounter, declared.RECORDS, references={"customerId": "customers"}, keeps=("version",)
+    ),
     cross_company_reason=_REASON,
 )
 

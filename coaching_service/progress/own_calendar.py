@@ -7,8 +7,7 @@ from collections.abc import Collection
 from datetime import date
 from typing import TypedDict
 
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.training import visibility
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.reports import blocks

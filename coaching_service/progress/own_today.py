@@ -9,8 +9,7 @@ from typing import Annotated, TypedDict
 from marshmallow import fields
 
 from coaching_service.core.auth import customer
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.fields import Description
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId

@@ -11,15 +11,11 @@ from marshmallow import ValidationError, fields
 
 from coaching_service.core import list_selection
 from coaching_service.core.auth import CUSTOMERS, coach, customer
-from coaching_service.core.database import files
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
+from coaching_service.core.database import declared, files
+from coaching_service.core.database.context import Context, gather_reads, transactional
 from coaching_service.core.database.documents import Documents
-from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.database.files import StoredFile
-from coaching_service.core.database.portable import RECORDS, FileRule, Portable
-from coaching_service.core.database.recording import Action, EventData, History, LoggedEvent
-from coaching_service.core.database.transactions import gather_reads, transactional
+from coaching_service.core.database.recording import LoggedEvent
 from coaching_service.core.dates import local_date
 from coaching_service.core.errors import invalid_field, require_found
 from coaching_service.core.events import EventValue
@@ -49,7 +45,7 @@ class StoredPhoto(TypedDict):
     contentType: NotRequired[str]
 
 
-class StoredPhotos(Stored):
+class StoredPhotos(declared.Stored):
     """The photos of a client on one date (`YYYY-MM-DD`), by side: `front`, `back`, `side`."""
 
     customerId: ObjectId
@@ -96,21 +92,21 @@ SIDES = {"1": "front", "2": "back", "3": "side"}
 ORDER = ("-date",)
 
 
-def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData | None:
+def _event(action: declared.Action, known: Mapping[str, Any], _: Collection[str]) -> declared.EventData | None:
     data = {"photoId": known["_id"], "date": known["date"]}
     return {"type": "photo.deleted", "data": data} if action == "deleted" else None
 
 
 photos = Documents[StoredPhotos](
     "progressPhotos",
-    (Index(("customerId", "-date"), unique=True),),
+    (declared.Index(("customerId", "-date"), unique=True),),
     client_field="customerId",
-    history=History("progress_photo", _event, ("date",), undo="never"),
-    transfer=Portable(
+    history=declared.History("progress_photo", _event, ("date",), undo="never"),
+    transfer=declared.Portable(
         StoredPhotos,
-        RECORDS,
+        declared.RECORDS,
         references={"customerId": "customers"},
-        files=FileRule(IMAGE_TYPES, "photo"),
+        files=declared.FileRule(IMAGE_TYPES, "photo"),
     ),
 )
 

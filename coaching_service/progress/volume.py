@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Annotated, TypedDict
 
 from coaching_service.core.auth import CUSTOMERS, coach
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.fields import Description
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId

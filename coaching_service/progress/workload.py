@@ -8,8 +8,7 @@ from itertools import accumulate
 from typing import Annotated, Literal, TypedDict
 
 from coaching_service.core.auth import CUSTOMERS, coach
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.field_schemas import query_of
 from coaching_service.core.fields import Default, Description

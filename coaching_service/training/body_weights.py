@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Literal, TypedDict
 
-from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.declared import Index, NotExported, Stored
 from coaching_service.core.database.documents import Documents, Filter
-from coaching_service.core.database.field_changes import Stored
-from coaching_service.core.database.portable import NotExported
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import convert_stored_load

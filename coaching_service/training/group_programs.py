@@ -10,13 +10,9 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, PROGRAMS, coach
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
+from coaching_service.core.database import declared
+from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.documents import Documents
-from coaching_service.core.database.field_changes import Stored
-from coaching_service.core.database.portable import TEMPLATES, Portable
-from coaching_service.core.database.recording import History
-from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, Forbidden, InvalidFields, NotFound, invalid_field
 from coaching_service.core.fields import Default, Description, Label, take
 from coaching_service.core.http.routes import Routes
@@ -105,7 +101,7 @@ class GroupProgramContent(_GroupProgram):
     groupName: Annotated[str, GroupName(), Description("The name of the group.")]
 
 
-class StoredGroupProgram(GroupProgramContent, Stored):
+class StoredGroupProgram(GroupProgramContent, declared.Stored):
     """A stored group program."""
 
 
@@ -138,9 +134,9 @@ class Enrolment(TypedDict):
 
 group_programs = Documents[StoredGroupProgram](
     "groupPrograms",
-    (Index(("groupName",), unique=True), Index(("programId",))),
-    history=History("group_program"),
-    transfer=Portable(StoredGroupProgram, TEMPLATES, references={"programId": "programs"}),
+    (declared.Index(("groupName",), unique=True), declared.Index(("programId",))),
+    history=declared.History("group_program"),
+    transfer=declared.Portable(StoredGroupProgram, declared.TEMPLATES, references={"programId": "programs"}),
 )
 BY_NAME = group_programs.index_name("groupName")
 BY_PROGRAM = group_programs.index_name("programId")

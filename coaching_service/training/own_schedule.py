@@ -7,8 +7,7 @@ from datetime import date
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.auth import customer
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads, transactional, version_conflict
+from coaching_service.core.database.context import Context, gather_reads, transactional, version_conflict
 from coaching_service.core.errors import Conflict, Forbidden, NotFound, invalid_field
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Change, Default, Description

@@ -11,8 +11,7 @@ from marshmallow import ValidationError, validates_schema
 
 from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, coach
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.dates import name_days
 from coaching_service.core.errors import Conflict, invalid_field
 from coaching_service.core.field_schemas import input_of

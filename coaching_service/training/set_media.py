@@ -6,12 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from coaching_service.core.database.connection import Index
+from coaching_service.core.database import declared
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter
-from coaching_service.core.database.field_changes import Stored
-from coaching_service.core.database.portable import RECORDS, FileRule, Portable
-from coaching_service.core.database.recording import Action, Actor, EventData, History
+from coaching_service.core.database.recording import Actor
 from coaching_service.core.errors import require_found
 from coaching_service.core.fields import Description, Private
 from coaching_service.core.ids import ObjectId
@@ -75,7 +73,7 @@ class StoredComment(TypedDict):
     editedAt: Annotated[datetime | None, Description("When it was last changed; null for never.")]
 
 
-class StoredMedia(MediaSet, Stored):
+class StoredMedia(MediaSet, declared.Stored):
     """A video or picture of an item.
 
     `wblockId` is the workout that the item was in when it was added. `questionId` is the question of type `photo` that
@@ -102,7 +100,7 @@ class StoredMedia(MediaSet, Stored):
 ORDER = ("-createdAt", "-_id")
 
 
-def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData | None:
+def _event(action: declared.Action, known: Mapping[str, Any], _: Collection[str]) -> declared.EventData | None:
     data = {"mediaId": known["_id"], "wblockId": known["wblockId"], "witemId": known["witemId"]}
     return {"type": "media.added", "data": data} if action == "created" else None
 
@@ -114,24 +112,24 @@ def _contact(stored: Mapping[str, Any]) -> Iterable[str]:
 media = Documents[StoredMedia](
     "setMedia",
     (
-        Index(("customerId", "witemId", "createdAt")),
-        Index(("author.type", *ORDER, "customerId")),
-        Index(("author.type", "reviewedAt", *ORDER, "customerId")),
-        Index(("customerId", "unseenBy", "unseenAt"), partial_filter=(("unseenBy", {"$exists": True}),)),
+        declared.Index(("customerId", "witemId", "createdAt")),
+        declared.Index(("author.type", *ORDER, "customerId")),
+        declared.Index(("author.type", "reviewedAt", *ORDER, "customerId")),
+        declared.Index(("customerId", "unseenBy", "unseenAt"), partial_filter=(("unseenBy", {"$exists": True}),)),
     ),
     private=("unseenBy", "unseenAt"),
     client_field="customerId",
-    history=History("media", _event, ("wblockId", "witemId"), undo="never", contact=_contact),
-    transfer=Portable(
+    history=declared.History("media", _event, ("wblockId", "witemId"), undo="never", contact=_contact),
+    transfer=declared.Portable(
         StoredMedia,
-        RECORDS,
+        declared.RECORDS,
         checks={
             "comments.text": Text(max_length=MAX_COMMENT_LENGTH),
             "comments.at": Number(minimum=0, maximum=LONGEST_VIDEO),
             "comments.marks.points": Number(minimum=0, maximum=1),
         },
         references={"customerId": "customers", "exerciseId": "exercises"},
-        files=FileRule(CONTENT_TYPES, "attachment"),
+        files=declared.FileRule(CONTENT_TYPES, "attachment"),
     ),
 )
 _BY_ITEM = media.index_name("customerId", "witemId", "createdAt")

@@ -7,13 +7,9 @@ from datetime import datetime
 from typing import Annotated, Any, Literal, TypedDict, cast
 
 from coaching_service.core.auth import CUSTOMERS, coach
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
+from coaching_service.core.database import declared
+from coaching_service.core.database.context import Context, gather_reads, transactional
 from coaching_service.core.database.documents import Document, Documents, Filter, now
-from coaching_service.core.database.field_changes import Stored
-from coaching_service.core.database.portable import RECORDS, Portable
-from coaching_service.core.database.recording import History
-from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import NotFound
 from coaching_service.core.fields import Description
 from coaching_service.core.http.routes import Routes
@@ -32,7 +28,7 @@ MAX_VALUE = 100_000
 MaxSource = Literal["coach", "records"]
 
 
-class StoredTrainingMax(Stored):
+class StoredTrainingMax(declared.Stored):
     """A load to which a client's percentages for an exercise refer, in the company's unit.
 
     Its `source` is `coach` for a training maximum (`value` is None once it is removed), or `records` for the estimated
@@ -100,10 +96,12 @@ def _kind_of(known: Mapping[str, Any]) -> str:
 
 training_maxes = Documents[StoredTrainingMax](
     "trainingMaxes",
-    (Index(("customerId", "exerciseId", "source"), unique=True),),
+    (declared.Index(("customerId", "exerciseId", "source"), unique=True),),
     client_field="customerId",
-    history=History("training_max", undo="derived", event_fields=("source",), kind_of=_kind_of),
-    transfer=Portable(StoredTrainingMax, RECORDS, references={"customerId": "customers", "exerciseId": "exercises"}),
+    history=declared.History("training_max", undo="derived", event_fields=("source",), kind_of=_kind_of),
+    transfer=declared.Portable(
+        StoredTrainingMax, declared.RECORDS, references={"customerId": "customers", "exerciseId": "exercises"}
+    ),
 )
 
 

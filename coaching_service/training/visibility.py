@@ -7,13 +7,9 @@ from datetime import date, timedelta
 from typing import Annotated, TypedDict
 
 from coaching_service.core.auth import CUSTOMERS, Visibility, areas_of, coach
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
+from coaching_service.core.database import declared
+from coaching_service.core.database.context import Context, gather_reads, transactional
 from coaching_service.core.database.documents import Documents
-from coaching_service.core.database.field_changes import Stored
-from coaching_service.core.database.portable import RECORDS, Portable
-from coaching_service.core.database.recording import History
-from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes
@@ -25,7 +21,7 @@ from coaching_service.people.customers import service as customers
 # --- Visibility of calendar days as it is sent, stored and read -------------------------------------------------------
 
 
-class HiddenDay(Stored):
+class HiddenDay(declared.Stored):
     """A day that is hidden from a client."""
 
     customerId: ObjectId
@@ -50,10 +46,10 @@ class VisibilityChange(Period):
 
 hidden_days = Documents[HiddenDay](
     "hiddenDays",
-    (Index(("customerId", "date"), unique=True),),
+    (declared.Index(("customerId", "date"), unique=True),),
     client_field="customerId",
-    history=History("hidden_day"),
-    transfer=Portable(HiddenDay, RECORDS, references={"customerId": "customers"}),
+    history=declared.History("hidden_day"),
+    transfer=declared.Portable(HiddenDay, declared.RECORDS, references={"customerId": "customers"}),
 )
 
 

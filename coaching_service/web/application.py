@@ -17,8 +17,7 @@ from multidict import MultiDict
 
 from coaching_service.core import audit, errors
 from coaching_service.core.auth import CUSTOMERS, Principal, check_access
-from coaching_service.core.database.context import ClientsSeen, Context, schedule_key
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import ClientsSeen, Context, gather_reads, schedule_key
 from coaching_service.core.dates import zone_of
 from coaching_service.core.http.handlers import HandlerDependencies
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID

@@ -24,9 +24,8 @@ from multidict import MultiDict
 
 from coaching_service.core import errors as core_errors
 from coaching_service.core import idempotency, media
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, wait_for_caches
 from coaching_service.core.database.files import StoredFile
-from coaching_service.core.database.transactions import wait_for_caches
 from coaching_service.core.dates import TIMEZONES
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.request_parsing import read_bytes

@@ -11,7 +11,7 @@ import pytest
 
 from coaching_service import features, runtime
 from coaching_service.core.auth import ALL_PERMISSIONS, new_master_key, parse_master_key
-from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.documents import registry
 from coaching_service.core.database.indexes import missing_indexes
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.mcp.tools import tools_of
@@ -145,7 +145,7 @@ async def test_create_key_requires_the_email_address_of_a_coach(operator: Operat
 
 
 async def test_ensure_indexes_creates_missing_indexes(operator: Operator) -> None:
-    wanted = {name: each.indexes for name, each in declared_collections().items()}
+    wanted = {name: each.indexes for name, each in registry.items()}
     assert await missing_indexes(operator.services.db, wanted) != []
     first = (await operator.types("ensure-indexes")).ok()
     assert first.startswith(f"The indexes of {len(wanted)} collections exist: ")

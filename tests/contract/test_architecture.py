@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.documents import registry
 from coaching_service.core.ids import ObjectId
 from tests.support.client import CoachClient
 from tests.support.syntax import parse
@@ -285,7 +285,7 @@ def test_routes_and_tools_do_not_catch_exceptions() -> None:
 
 
 def test_every_collection_is_indexed_by_company_or_declares_why_not() -> None:
-    for name, collection in declared_collections().items():
+    for name, collection in registry.items():
         by_company = [index for index in collection.indexes if index.fields[0] == "companyId"]
         assert by_company or collection.cross_company_reason, name
         for index in collection.indexes:
@@ -293,13 +293,13 @@ def test_every_collection_is_indexed_by_company_or_declares_why_not() -> None:
             assert index.fields[0] == "companyId" or collection.cross_company_reason or expires, f"{name}.{index.name}"
 
 
-@pytest.mark.parametrize("collection", sorted(declared_collections()))
+@pytest.mark.parametrize("collection", sorted(registry))
 async def test_a_filter_cannot_name_another_company(coach: CoachClient, collection: str) -> None:
     """The filter of every read and write has the company of the caller."""
     other_company = {"companyId": ObjectId()}
     for company_filter in (
-        declared_collections()[collection].read_filter,
-        declared_collections()[collection].write_filter,
+        registry[collection].read_filter,
+        registry[collection].write_filter,
     ):
         assert company_filter(coach.ctx, {"name": "x"})["companyId"] is not None
         with pytest.raises(RuntimeError, match="must not contain companyId"):
@@ -308,4 +308,4 @@ async def test_a_filter_cannot_name_another_company(coach: CoachClient, collecti
 
 def test_every_collection_of_a_client_is_indexed_by_client() -> None:
     """Erasing and exporting a client use the index."""
-    assert [name for name, each in declared_collections().items() if each.client_field and not each.by_client] == []
+    assert [name for name, each in registry.items() if each.client_field and not each.by_client] == []

@@ -27,9 +27,9 @@ from pymongo.monitoring import CommandStartedEvent
 from coaching_service import features, logs
 from coaching_service.app import create_app
 from coaching_service.command_line.group import main
-from coaching_service.core.database.collections import Placement, ShardKey
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.declared import Placement, ShardKey
+from coaching_service.core.database.documents import registry
 from coaching_service.core.database.monitor import CommandObserver
 from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.settings import Settings
@@ -49,7 +49,7 @@ def describe_placement(placement: Placement) -> str:
 
 
 def test_every_collection_has_the_placement_of_the_policy() -> None:
-    declared = [f"{name}: {describe_placement(each.placement)}" for name, each in declared_collections().items()]
+    declared = [f"{name}: {describe_placement(each.placement)}" for name, each in registry.items()]
     assert_same("placements.txt", declared)
 
 
@@ -265,7 +265,7 @@ def test_the_plan_shards_what_is_declared() -> None:
 def test_the_documentation_says_how_queries_across_companies_behave() -> None:
     """Each collection that is read across companies, and each that is not sharded, is in docs/growing.md."""
     text = (Path(__file__).parents[2] / "docs/growing.md").read_text("utf-8")
-    collections = declared_collections()
+    collections = registry
     expected = {name for name, each in collections.items() if each.cross_company_reason} | set(collections) - set(
         read_shard_keys()
     )

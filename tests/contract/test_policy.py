@@ -11,9 +11,9 @@ import pytest
 
 from coaching_service import features
 from coaching_service.core.auth import Access, scopes_of
-from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Schedule
-from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.declared import Index
+from coaching_service.core.database.documents import registry
 from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.web import views
@@ -111,12 +111,12 @@ def test_a_tool_that_writes_requires_more_than_view() -> None:
 
 
 def test_every_collection_has_the_indexes_of_the_policy() -> None:
-    collections = declared_collections()
+    collections = registry
     declared = [describe_index(name, index) for name, each in collections.items() for index in each.indexes]
     assert_same("indexes.txt", declared)
 
 
-@pytest.mark.parametrize("collection", sorted(declared_collections()))
+@pytest.mark.parametrize("collection", sorted(registry))
 async def test_the_database_has_the_declared_indexes(coach: CoachClient, collection: str) -> None:
     """Fields, uniqueness, partial filter, expiry and case as they are in the database, not only the name."""
     stored = await coach.ctx.db[collection].index_information()

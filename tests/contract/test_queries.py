@@ -13,9 +13,8 @@ from typing import Any
 from pymongo.errors import CollectionInvalid, OperationFailure
 
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context, Database
-from coaching_service.core.database.documents import declared_collections, now
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.context import Context, Database, in_transaction
+from coaching_service.core.database.documents import now, registry
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain, Step
 from coaching_service.lifecycle import erasure
@@ -42,7 +41,7 @@ async def profiling(coach: CoachClient) -> AsyncIterator[Profile]:
     await db.command("profile", 2)
 
     async def entries() -> list[dict[str, Any]]:
-        collections = {f"{db.name}.{name}" for name in declared_collections()}
+        collections = {f"{db.name}.{name}" for name in registry}
         profile = await profile_of(db).find({"ns": {"$in": list(collections)}}).to_list(None)
         read = [entry for entry in profile if "planSummary" in entry and not _is_change_stream(entry)]
         return [entry for entry in read if _companies_of(entry) in (set(), {str(coach.ctx.company_id)})]
@@ -236,7 +235,7 @@ async def test_export_and_erasure_do_not_scan_collections(coach: CoachClient, ot
         entries = await profile()
 
     assert_efficient(entries)
-    assert [name for name in declared_collections() if await services.db[name].find_one(company)] == []
+    assert [name for name in registry if await services.db[name].find_one(company)] == []
     assert (await files.count_bytes(services, erased_files), await files.count_bytes(services, other_files)) == (
         0,
         MANY * len(PICTURE),

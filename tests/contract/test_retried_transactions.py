@@ -10,7 +10,7 @@ import pytest
 from pymongo.errors import OperationFailure
 
 from coaching_service import features
-from coaching_service.core.database import transactions
+from coaching_service.core.database import context
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import routes_of
 from tests.conftest import NewCompany
@@ -28,7 +28,7 @@ Commit = Callable[..., Awaitable[None]]
 @pytest.fixture
 def first_commits_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each transaction is rolled back once, and runs again; those of background work too."""
-    commit: Commit = transactions._commit
+    commit: Commit = context._commit
     seen: list[object] = []
 
     async def fail_first(ctx: Context, session: Any, may_continue: Callable[[], bool]) -> None:
@@ -37,7 +37,7 @@ def first_commits_fail(monkeypatch: pytest.MonkeyPatch) -> None:
             raise OperationFailure("write conflict", 112, {"errorLabels": ["TransientTransactionError"]})
         await commit(ctx, session, may_continue)
 
-    monkeypatch.setattr(transactions, "_commit", fail_first)
+    monkeypatch.setattr(context, "_commit", fail_first)
 
 
 async def test_every_operation_succeeds_when_its_transaction_runs_twice(

@@ -9,7 +9,7 @@ from aiosmtpd.smtp import SMTP
 
 from coaching_service import runtime
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.documents import registry
 from coaching_service.core.database.indexes import ensure_indexes
 from coaching_service.settings import Settings
 from tests.support.databases import new_database, remove_documents
@@ -29,7 +29,7 @@ async def old_database(own_services: Services) -> Services:
     """A database as release 0.1.0 left it."""
     db = own_services.db
     await remove_documents(db)
-    await ensure_indexes(db, {name: each.indexes for name, each in declared_collections().items()})
+    await ensure_indexes(db, {name: each.indexes for name, each in registry.items()})
     await db["customers"].insert_many([customer_of_release_0_1_0(name) for name in ("Ana", "Bo")])
     await db["jobs"].insert_one(mail_of_release_0_1_0())
     return own_services

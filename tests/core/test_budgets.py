@@ -14,8 +14,7 @@ from aiohttp.test_utils import make_mocked_request
 
 from coaching_service.core import budgets
 from coaching_service.core.budgets import Budget, metered
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http import middleware, operator_endpoints

@@ -19,9 +19,8 @@ from aiohttp.test_utils import TestServer
 from coaching_service import runtime
 from coaching_service.app import create_app
 from coaching_service.core.database import across_companies, sealed
-from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Documents, declared_collections, now
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.context import Context, Services, in_transaction
+from coaching_service.core.database.documents import Documents, now, registry
 from coaching_service.core.errors import InvalidApiKey
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import override_store
@@ -101,7 +100,7 @@ def test_every_write_is_covered() -> None:
 
 
 def test_what_is_cached_is_what_keys_are_read_with() -> None:
-    cached = {name for name, each in declared_collections().items() if each.is_cached}
+    cached = {name for name, each in registry.items() if each.is_cached}
     assert cached == {"apiKeys", "coaches", "companies"}
     assert Services.__dataclass_fields__["cache_seconds"].default == SECONDS
 

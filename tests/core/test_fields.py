@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 import pytest
 from marshmallow import ValidationError, fields
 
-from coaching_service.core.database.field_changes import Stored
+from coaching_service.core.database.declared import Stored
 from coaching_service.core.field_schemas import argument_of, arguments_of, checks_of, input_of, output_of, query_of
 from coaching_service.core.fields import (
     Change,

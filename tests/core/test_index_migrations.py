@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.documents import declared_collections, now
+from coaching_service.core.database.documents import now, registry
 from coaching_service.core.database.migrations import migrate, release_0_2, release_0_3
 from coaching_service.core.ids import ObjectId
 
@@ -64,7 +64,7 @@ async def test_numbers_of_changes_get_batches_and_lose_their_indexes(old_databas
     assert batches[1]["changes"] == [{"_id": each["_id"], "lastSeq": each["lastSeq"]} for each in stored[-3:-1]]
     assert batches[1]["numberedAt"] == stored[-2]["createdAt"]
     indexes = await db["changes"].index_information()
-    assert set(indexes) == {"_id_", *(each.name for each in declared_collections()["changes"].indexes)}
+    assert set(indexes) == {"_id_", *(each.name for each in registry["changes"].indexes)}
 
 
 async def test_jobs_of_bulk_operations_become_jobs_of_their_company(old_database: Services) -> None:

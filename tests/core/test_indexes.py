@@ -10,8 +10,8 @@ import pytest
 from motor.motor_asyncio import AsyncIOMotorDatabase
 from pymongo.errors import OperationFailure
 
-from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Collection, Database, Services
+from coaching_service.core.database.declared import Index
 from coaching_service.core.database.indexes import IndexConflict, ensure_indexes, missing_indexes
 from coaching_service.core.ids import ObjectId
 from coaching_service.settings import Settings

@@ -12,9 +12,8 @@ import time_machine
 
 from coaching_service import features
 from coaching_service.core.auth import Principal
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, in_transaction
 from coaching_service.core.database.documents import Document, now
-from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.jobs import worker
 from coaching_service.core.jobs.queue import Job, RunAgain, Steps, enqueue

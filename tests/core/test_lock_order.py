@@ -9,8 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from coaching_service.core.database.context import Context, RequestSlot, schedule_key
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.context import Context, RequestSlot, in_transaction, schedule_key
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.slots import RequestSlots

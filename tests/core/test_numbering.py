@@ -19,9 +19,8 @@ from coaching_service.core.changes.numbering import sequencer, store
 from coaching_service.core.changes.numbering.sequencer import sequencing
 from coaching_service.core.changes.store import NEW_PENDING, changes
 from coaching_service.core.database import across_companies
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, in_transaction
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import RunAgain
 from coaching_service.people import team

@@ -14,9 +14,9 @@ from aiohttp.test_utils import TestServer, make_mocked_request
 
 from coaching_service import __version__, runtime
 from coaching_service.app import create_app
-from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.declared import Index
+from coaching_service.core.database.documents import registry
 from coaching_service.core.database.indexes import hash_of
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.operator_endpoints import OperatorEndpoints
@@ -48,7 +48,7 @@ async def test_service_without_its_indexes_is_not_ready(settings: Settings) -> N
 
 async def has_compared(commands: Counter[str]) -> bool:
     """Whether the indexes of each collection have been read."""
-    return commands["listIndexes"] == len(declared_collections())
+    return commands["listIndexes"] == len(registry)
 
 
 async def test_concurrent_readiness_checks_share_one_database_check(settings: Settings, services: Services) -> None:
@@ -59,7 +59,7 @@ async def test_concurrent_readiness_checks_share_one_database_check(settings: Se
         answers = await asyncio.gather(*(endpoints.readyz(request) for _ in range(20)))
         assert {answer.status for answer in answers} == {200}
         await until(lambda: has_compared(commands), "the indexes are compared")
-        assert commands == {"listIndexes": len(declared_collections()), "find": 3, "hello": 1}
+        assert commands == {"listIndexes": len(registry), "find": 3, "hello": 1}
         for _ in range(2):
             commands.clear()
             await asyncio.gather(*(endpoints.readyz(request) for _ in range(20)))

@@ -12,7 +12,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service.app import create_app
-from coaching_service.core.database import transactions
+from coaching_service.core.database import context
 from coaching_service.core.database.connection import Deadlines, connect, database
 from coaching_service.core.database.context import Services
 from coaching_service.core.ids import ObjectId
@@ -49,7 +49,7 @@ async def losing(
     settings: Settings, services: Services, coach: CoachClient, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Losing]:
     """Without background jobs, and without patience: transactions are not repeated."""
-    defaults = transactions.in_transaction.__kwdefaults__
+    defaults = context.in_transaction.__kwdefaults__
     assert defaults is not None
     monkeypatch.setitem(defaults, "patience", 0.0)
     async with AsyncExitStack() as stack:

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from coaching_service import subscriptions
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.context import Context, in_transaction
 from coaching_service.core.events import DomainEvent, EventBus
 from coaching_service.people.customers import batch, service
 from tests.support.client import CoachClient

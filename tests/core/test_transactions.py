@@ -20,10 +20,9 @@ from pymongo.errors import (
     ServerSelectionTimeoutError,
 )
 
-from coaching_service.core.database import transactions
+from coaching_service.core.database import context
 from coaching_service.core.database.connection import as_service_error, database, is_disk_full
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import in_transaction, transactional
+from coaching_service.core.database.context import Context, in_transaction, transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId
@@ -179,11 +178,11 @@ async def test_commit_that_was_not_sent_is_repeated(ctx: Context) -> None:
             if (outcome := outcomes.pop(0)) is not None:
                 raise outcome
 
-    await transactions._commit(ctx, Session(), lambda: True)  # type: ignore[arg-type]
+    await context._commit(ctx, Session(), lambda: True)  # type: ignore[arg-type]
     assert outcomes == []
     outcomes += [unknown, ConfigurationError("no sessions")]
     with pytest.raises(OperationFailure):
-        await transactions._commit(ctx, Session(), lambda: len(outcomes) > 0)  # type: ignore[arg-type]
+        await context._commit(ctx, Session(), lambda: len(outcomes) > 0)  # type: ignore[arg-type]
 
 
 async def test_commit_is_not_repeated_for_ever(ctx: Context, fail_commit: FailCommand, run: RunInTransaction) -> None:
@@ -257,7 +256,7 @@ async def test_abort_that_takes_too_long_does_not_block_the_next_attempt(
 ) -> None:
     """The abort continues in the background; the transaction is retried in another session."""
     change = Change(ctx)
-    monkeypatch.setattr(transactions, "_ABORT_SECONDS", 0.05)
+    monkeypatch.setattr(context, "_ABORT_SECONDS", 0.05)
     await fail_commit(
         {"times": 1},
         failCommands=["abortTransaction"],

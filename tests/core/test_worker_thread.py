@@ -7,8 +7,7 @@ import threading
 
 import pytest
 
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads, in_transaction, transactional
+from coaching_service.core.database.context import Context, gather_reads, in_transaction, transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId

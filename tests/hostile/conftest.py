@@ -11,7 +11,7 @@ import pytest
 from bson import encode
 
 from coaching_service.core.auth import ALL_PERMISSIONS
-from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.documents import registry
 from coaching_service.core.http.routes import Route
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.sessions import service as sessions
@@ -95,7 +95,7 @@ class Victim:
     async def fingerprint(self) -> dict[str, str]:
         """A hash of all documents of the company, by collection."""
         hashes = {}
-        for name in sorted(set(declared_collections()) - _BACKGROUND):
+        for name in sorted(set(registry) - _BACKGROUND):
             where = {"companyId": self.coach.ctx.company_id}
             documents = await self.coach.ctx.db[name].find(where, _DERIVED.get(name)).sort("_id", 1).to_list(None)
             if documents:
@@ -106,7 +106,7 @@ class Victim:
         """The collections in which another company has an identifier of this one."""
         identifiers = [ObjectId(value).binary for value in self.world.values() if ObjectId.is_valid(value)]
         collections = []
-        for name in sorted(set(declared_collections()) - {"jobs"}):
+        for name in sorted(set(registry) - {"jobs"}):
             async for document in coach.ctx.db[name].find({"companyId": coach.ctx.company_id}):
                 raw = encode(document)
                 collections += [name for identifier in identifiers if identifier in raw]

@@ -23,8 +23,8 @@ from marshmallow import fields
 from pymongo.errors import DuplicateKeyError
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import declared_collections, now
-from coaching_service.core.database.portable import Portable
+from coaching_service.core.database.declared import Portable
+from coaching_service.core.database.documents import now, registry
 from coaching_service.core.field_schemas import checks_of
 from coaching_service.core.http.routes import Route
 from coaching_service.core.ids import ObjectId
@@ -302,7 +302,7 @@ async def read_all(inhabited: Inhabited, *names: str) -> list[tuple[object, ...]
 async def stored_about(inhabited: Inhabited, own: World) -> dict[str, str]:
     """A hash of all documents about a client."""
     hashes = {}
-    for name, collection in declared_collections().items():
+    for name, collection in registry.items():
         if collection.client_field and name not in ("audit", "jobs", "notifications", "changes"):
             where = {"companyId": inhabited.caller.key.ctx.company_id}
             owner = "_id" if name == "customers" else collection.client_field
@@ -406,7 +406,7 @@ def put_beyond(document: Any, names: list[str], check: fields.Field[Any], turn: 
 async def store_beyond(inhabited: Inhabited, turn: int) -> int:
     """Change all documents of the company but those about the neighbour and other clients, and count them."""
     ctx, changed = inhabited.caller.key.ctx, 0
-    for name, collection in declared_collections().items():
+    for name, collection in registry.items():
         transfer = collection.transfer
         if isinstance(transfer, Portable):
             checks = transfer.all_checks

@@ -14,8 +14,8 @@ import pytest
 
 from coaching_service.core.auth import ALL_PERMISSIONS
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import declared_collections
-from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.declared import NotExported
+from coaching_service.core.database.documents import registry
 from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.company_export import portable_collections
@@ -58,10 +58,10 @@ async def _add_details(coach: CoachClient, world: World) -> None:
 def test_exported_collection_without_a_history_needs_a_reason() -> None:
     """Add `history=History(...)` or `no_history_reason="..."` to the declaration of a new collection."""
     with pytest.raises(RuntimeError, match="needs a history"):
-        replace(declared_collections()["notes"], history=None)
+        replace(registry["notes"], history=None)
     with pytest.raises(RuntimeError, match="needs a history"):
-        replace(declared_collections()["planCounters"], no_history_reason="")
-    assert {name for name, each in declared_collections().items() if each.no_history_reason} == {
+        replace(registry["planCounters"], no_history_reason="")
+    assert {name for name, each in registry.items() if each.no_history_reason} == {
         "conversations",
         "importedNames",
         "planCounters",
@@ -70,11 +70,11 @@ def test_exported_collection_without_a_history_needs_a_reason() -> None:
 
 def test_every_collection_declares_how_it_is_exported() -> None:
     """Add `transfer=Portable(...)`, or `NotExported(reason)`, to the declaration of a new collection."""
-    undeclared = [name for name, each in declared_collections().items() if each.transfer is None]
+    undeclared = [name for name, each in registry.items() if each.transfer is None]
     assert undeclared == []
     of_clients = {
         name
-        for name, each in declared_collections().items()
+        for name, each in registry.items()
         if each.client_field and not each.secret and isinstance(each.transfer, NotExported)
     }
     not_exported = {

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime, timedelta
 
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.context import Context, in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
 from tests.support.client import CoachClient

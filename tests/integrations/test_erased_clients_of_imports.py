@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.context import Context, in_transaction
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker

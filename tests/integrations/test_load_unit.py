@@ -9,8 +9,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service import features
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.context import Context, in_transaction
 from coaching_service.core.errors import Conflict
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId

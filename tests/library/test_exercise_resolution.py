@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestServer
 
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.context import Context, in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises.name_resolution import resolve_names
 from coaching_service.people.customers import service as customers

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from coaching_service.core.database.documents import declared_collections, now
+from coaching_service.core.database.documents import now, registry
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain, Step
 from coaching_service.lifecycle import erasure
@@ -75,7 +75,7 @@ OF_CLIENTS = {
 
 
 def test_the_collections_of_clients_are_known() -> None:
-    assert {name for name, each in declared_collections().items() if each.client_field} == OF_CLIENTS
+    assert {name for name, each in registry.items() if each.client_field} == OF_CLIENTS
 
 
 async def test_no_document_mentions_an_erased_client(coach: CoachClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 import time_machine
 
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, in_transaction
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job
 from coaching_service.core.jobs.worker import run_due

@@ -10,7 +10,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service.app import create_app
-from coaching_service.core.database import transactions
+from coaching_service.core.database import context
 from coaching_service.core.database.connection import Deadlines, connect, database
 from coaching_service.core.database.context import Services
 from coaching_service.settings import Settings
@@ -66,7 +66,7 @@ async def test_committed_change_is_reported_despite_later_failures(
 async def test_unknown_commit_result_advises_to_check(
     behind_proxy: ServiceBehindProxy, coach: CoachClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    defaults = transactions.in_transaction.__kwdefaults__
+    defaults = context.in_transaction.__kwdefaults__
     assert defaults is not None
     monkeypatch.setitem(defaults, "patience", 0.0)  # it would repeat for 20 seconds
     behind_proxy.proxy.wait_for(Moment("commitTransaction", done=True), behind_proxy.proxy.cut)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from coaching_service.core.auth import ALL_PERMISSIONS, FORMS, METRICS, NUTRITION, Visibility, areas_of
-from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.documents import registry
 from coaching_service.core.events import EVENT_TYPES
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.changes.models import area_of
@@ -34,7 +34,7 @@ AREA_OF_EVENT = {"form": FORMS, "metric": METRICS, "metrics_set": METRICS, "plan
 
 
 def test_every_kind_and_event_has_the_area_that_is_written_here() -> None:
-    kinds = {each.history.kind for each in declared_collections().values() if each.history is not None}
+    kinds = {each.history.kind for each in registry.values() if each.history is not None}
     assert {kind: area_of(kind, CLIENT) for kind in kinds} == {kind: AREA_OF_KIND.get(kind) for kind in kinds}
     words = {each.partition(".")[0] for each in EVENT_TYPES}
     assert {word: area_of(word, CLIENT) for word in words} == {word: AREA_OF_EVENT.get(word) for word in words}

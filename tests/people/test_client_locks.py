@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.context import Context, in_transaction
 from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import activity_dates

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.documents import registry
 from coaching_service.core.database.indexes import ensure_indexes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import Page
@@ -88,7 +88,7 @@ async def big(services: Services) -> AsyncIterator[Company]:
     await batch.add_many(ctx, [_client(f"Zzz{number}", [LATE_GROUP], LATE_TRAINER) for number in range(LATE)])
     await batch.add_many(ctx, [_client(f"Qwxyzabcd{number}", ["Morning"], None) for number in range(RARE)])
     # Last, because then it is many times as fast.
-    await ensure_indexes(db, {name: declared_collections()[name].indexes for name in ("customers", "customerTotals")})
+    await ensure_indexes(db, {name: registry[name].indexes for name in ("customers", "customerTotals")})
     yield Company(ctx)
     await db.client.drop_database(db.name)
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from coaching_service import features
+from coaching_service.core.database.context import reading_snapshot
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.migrations import release_0_2
-from coaching_service.core.database.transactions import reading_snapshot
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.worker import run_due
 from coaching_service.people.customers import _group_totals, counters

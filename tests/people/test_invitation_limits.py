@@ -10,8 +10,7 @@ import pytest
 from pymongo.errors import OperationFailure
 
 from coaching_service.core.auth import Vault, new_master_key, parse_master_key
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.context import Context, in_transaction
 from coaching_service.core.errors import TooManyRequests
 from coaching_service.core.ids import ObjectId
 from coaching_service.people import customer_access, invitations

@@ -14,8 +14,8 @@ import pytest
 from argon2 import PasswordHasher, Type
 
 from coaching_service.app import SERVICES
+from coaching_service.core.database.context import in_transaction
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.identities import service as identities
 from coaching_service.settings import Settings

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.context import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.attention.service import renew_due
 from tests.contract.test_queries import assert_efficient, profiling

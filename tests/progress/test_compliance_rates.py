@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, in_transaction
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.dates import next_midnight
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import derived_figures

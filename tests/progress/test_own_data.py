@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.documents import registry
 from coaching_service.lifecycle import export
 from tests.conftest import PASSWORD
 from tests.core.test_uploads import PDF, form, picture
@@ -147,7 +147,7 @@ def _photo() -> Any:
 
 
 async def test_own_export_has_what_the_client_may_read_and_nothing_else(coach: CoachClient) -> None:
-    assert {name for name, each in declared_collections().items() if each.client_field} == {*export.COLLECTIONS} | (
+    assert {name for name, each in registry.items() if each.client_field} == {*export.COLLECTIONS} | (
         WITHHELD - {"fs.files"}
     )
     ana = await coach.create_customer("Ana", groups=["Slow payers"], metadata={"crm": "secret"})

@@ -16,7 +16,7 @@ from PIL import Image
 from pymongo.errors import AutoReconnect
 
 from coaching_service.core.database import files
-from coaching_service.core.database.documents import declared_collections, now
+from coaching_service.core.database.documents import now, registry
 from coaching_service.settings import Settings
 from tests.core.test_uploads import fetch, form, picture
 from tests.support.client import CoachClient
@@ -79,7 +79,7 @@ async def record(coach: CoachClient, ana: str) -> dict[str, Any]:
 async def consistent(coach: CoachClient) -> int:
     """Assert that every file named by a record of the company is complete, and return the number of files."""
     db, named = coach.ctx.db, set()
-    for name, collection in declared_collections().items():
+    for name, collection in registry.items():
         if collection.client_field:
             async for document in db[name].find({"companyId": coach.ctx.company_id}):
                 named |= set(_files_in(document))

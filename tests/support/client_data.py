@@ -5,17 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document, Documents, declared_collections
+from coaching_service.core.database.documents import Document, Documents, registry
 from coaching_service.core.ids import ObjectId
 
 
 def list_client_collections() -> dict[str, Documents[Any]]:
     """The collections whose documents belong to clients, except the clients themselves, by name."""
-    return {
-        name: collection
-        for name, collection in declared_collections().items()
-        if collection.client_field not in (None, "_id")
-    }
+    return {name: collection for name, collection in registry.items() if collection.client_field not in (None, "_id")}
 
 
 async def insert_in_every_collection(ctx: Context, client: ObjectId, text: str, *, times: int = 1) -> None:

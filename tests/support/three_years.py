@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import cast
 
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.documents import Document
-from coaching_service.core.database.transactions import transactional
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import store as library
 from coaching_service.people.activity import service as activity

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.documents import registry
 from tests.support.client import CoachClient, Reply
 from tests.support.training import (
     Json,
@@ -92,7 +92,7 @@ class Company:
     async def state(self) -> dict[str, dict[str, Any]]:
         """Every stored document of the company by collection and identifier, without what an undo does not restore."""
         state: dict[str, dict[str, Any]] = {}
-        for name in declared_collections():
+        for name in registry:
             if name not in _NOT_RESTORED:
                 documents = await self.find(name)
                 state[name] = {str(document["_id"]): _without_derived(document) for document in documents}

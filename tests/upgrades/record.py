@@ -19,7 +19,7 @@ import aiohttp
 from pymongo import MongoClient
 from pymongo.database import Database
 
-from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.documents import registry
 from coaching_service.core.database.embedded import running_mongod
 from tests.support.service_process import environment, until
 from tests.upgrades.reading import read_all
@@ -96,7 +96,7 @@ def has_numbered_all(folder: Path) -> bool:
 
 def read_collections(db: Database[Document]) -> Iterator[Collection]:
     """Yield all collections without the state of processes, which means nothing on another database."""
-    state = {name for name, collection in declared_collections().items() if collection.process_state}
+    state = {name for name, collection in registry.items() if collection.process_state}
     names = db.list_collection_names(filter={"type": "collection"})
     for name in sorted(name for name in names if name not in state and not name.startswith("system.")):
         indexes = [dict(index) for index in db[name].list_indexes() if index["name"] != "_id_"]

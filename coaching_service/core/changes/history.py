@@ -19,10 +19,9 @@ from coaching_service.core.changes.store import (
     parts,
     update_feed,
 )
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.documents import Filter, PipelineStage, now
 from coaching_service.core.database.recording import CountedByDay, by_day
-from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId

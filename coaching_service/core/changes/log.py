@@ -11,8 +11,8 @@ from typing import cast
 from coaching_service.core.changes import models as change_models
 from coaching_service.core.changes import store
 from coaching_service.core.database import recording
-from coaching_service.core.database.collections import now, registry
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import now, registry
 from coaching_service.core.events import DomainEvent, EventType
 from coaching_service.core.ids import ObjectId
 

@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Any, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.database import recording
-from coaching_service.core.database.field_changes import DocumentFields, FieldChange, Stored
+from coaching_service.core.database.declared import Action, DocumentFields, Stored
+from coaching_service.core.database.recording import FieldChange
 from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.ids import ObjectId
 
@@ -29,7 +30,7 @@ class ChangedDocument(NamedDocument):
     """
 
     collection: str
-    action: recording.Action
+    action: Action
     fromVersion: int
     toVersion: int
     restoredVersion: NotRequired[int]

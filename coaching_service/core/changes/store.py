@@ -8,10 +8,9 @@ from typing import Any
 from bson import Timestamp
 
 from coaching_service.core.changes.models import StoredChange, StoredPart
-from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.declared import Index, NotExported
 from coaching_service.core.database.documents import Document, Documents, PipelineStage
-from coaching_service.core.database.portable import NotExported
 from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
 

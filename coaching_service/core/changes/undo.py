@@ -12,11 +12,11 @@ from coaching_service.core.changes import store
 from coaching_service.core.changes.history import NEWEST_FIRST
 from coaching_service.core.changes.models import ChangedDocument, DocumentPatch, NamedDocument, StoredChange
 from coaching_service.core.changes.store import changes
-from coaching_service.core.database import field_changes
-from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document, Documents, declared_collections, now
-from coaching_service.core.database.recording import History, Undo
-from coaching_service.core.database.transactions import taken_place
+from coaching_service.core.database import recording
+from coaching_service.core.database.context import Context, Services, taken_place
+from coaching_service.core.database.declared import DocumentFields, FieldValue, History
+from coaching_service.core.database.documents import Document, Documents, now, registry
+from coaching_service.core.database.recording import Undo
 from coaching_service.core.errors import Conflict, ErrorBody, MovedDocument
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.ids import ObjectId
@@ -112,7 +112,7 @@ async def _plan(
 ) -> tuple[list[_Restoration], list[ChangedDocument]]:
     """Return how to restore the documents of changes, and the documents that have been changed since, without
     derived ones."""
-    collections = declared_collections()
+    collections = registry
     ids: defaultdict[str, list[ObjectId]] = defaultdict(list)
     for change in changes:
         for document in change["documents"]:
@@ -166,10 +166,10 @@ async def _restoration(
     for field_change in patch["fields"]:
         path = field_change["path"]
         value = _previous_value(current, field_change)
-        operators["$unset" if value is field_changes.MISSING else "$set"][path] = (
-            "" if value is field_changes.MISSING else value
+        operators["$unset" if value is recording.MISSING else "$set"][path] = (
+            "" if value is recording.MISSING else value
         )
-        field_changes.set_path(after, path, value)
+        recording.set_path(after, path, value)
     operators = {name: fields for name, fields in operators.items() if fields}
     return _Restoration(kind, current, after, collection, operators)
 
@@ -197,11 +197,11 @@ async def _write(ctx: Context, restored: Sequence[_Restoration]) -> None:
                 await collection.reinsert(ctx, inserted)
 
 
-def _previous_value(current: Mapping[str, Any], change: field_changes.FieldChange) -> field_changes.FieldValue:
+def _previous_value(current: Mapping[str, Any], change: recording.FieldChange) -> FieldValue:
     if change.get("elements"):
-        elements = field_changes.values_at(current, [change["path"]])[change["path"]]
-        return field_changes.restored_elements([] if elements is field_changes.MISSING else elements, change)
-    return change.get("before", field_changes.MISSING)
+        elements = recording.values_at(current, [change["path"]])[change["path"]]
+        return recording.restored_elements([] if elements is recording.MISSING else elements, change)
+    return change.get("before", recording.MISSING)
 
 
 async def _find_restored_version(
@@ -231,23 +231,23 @@ async def _is_at(ctx: Context, change: StoredChange, document: ChangedDocument, 
 
 def public_values(
     document: ChangedDocument, patch: DocumentPatch | None
-) -> tuple[field_changes.DocumentFields | None, field_changes.DocumentFields | None]:
+) -> tuple[DocumentFields | None, DocumentFields | None]:
     """Return the public fields of a document that a change touched, before and after it; None where there are none."""
     if patch is None:
         return None, None
-    private = {*declared_collections()[document["collection"]].private, "companyId"}
+    private = {*registry[document["collection"]].private, "companyId"}
     before, after = patch["before"], patch["after"]
     if document["action"] == "changed":
         before, after = {}, {}
         for field_change in patch["fields"]:
             if "before" in field_change:
-                field_changes.set_path(before, field_change["path"], field_change["before"])
+                recording.set_path(before, field_change["path"], field_change["before"])
             if "after" in field_change:
-                field_changes.set_path(after, field_change["path"], field_change["after"])
+                recording.set_path(after, field_change["path"], field_change["after"])
     return _without(before, private), _without(after, private)
 
 
-def _without(values: field_changes.DocumentFields | None, names: set[str]) -> field_changes.DocumentFields | None:
+def _without(values: DocumentFields | None, names: set[str]) -> DocumentFields | None:
     return None if values is None else {name: value for name, value in values.items() if name not in names}
 
 

@@ -11,10 +11,9 @@ from pymongo import ReturnDocument, UpdateOne
 from pymongo.errors import BulkWriteError, DuplicateKeyError
 from pymongo.write_concern import WriteConcern
 
-from coaching_service.core.database import collections
 from coaching_service.core.database.context import Collection, Context, Services
-from coaching_service.core.database.documents import Documents
-from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.declared import NotExported, Unsharded
+from coaching_service.core.database.documents import D, Document, Documents, Filter, within_company
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.metrics import NO_BACKLOG, Backlog
 
@@ -22,9 +21,7 @@ _NOT_DURABLE = WriteConcern(w=1, j=False)
 _DUPLICATE_KEY = 11_000
 
 
-async def increment(
-    collection: Documents[Any], services: Services, counts: Sequence[tuple[collections.Filter, collections.Document]]
-) -> None:
+async def increment(collection: Documents[Any], services: Services, counts: Sequence[tuple[Filter, Document]]) -> None:
     """Add counts to number fields of documents: (filter, which names the company, counts); created if missing."""
     stored = _uncached(collection, services)
     if writes := [UpdateOne(where, {"$inc": each}, upsert=True) for where, each in counts]:
@@ -57,9 +54,7 @@ async def insert_or_count(
         await stored.bulk_write([writes[each["index"]] for each in failed], ordered=False)
 
 
-async def insert_computed(
-    collection: Documents[Any], ctx: Context, documents: Mapping[ObjectId, collections.Document]
-) -> None:
+async def insert_computed(collection: Documents[Any], ctx: Context, documents: Mapping[ObjectId, Document]) -> None:
     """Store new documents by their identifiers, in the caller's transaction if there is one.
 
     Each field is an aggregation expression, such as `$$NOW`. The documents have the company they name, if any.
@@ -71,7 +66,7 @@ async def insert_computed(
 
 
 async def insert_missing_computed(
-    collection: Documents[Any], services: Services, documents: Mapping[ObjectId, collections.Document]
+    collection: Documents[Any], services: Services, documents: Mapping[ObjectId, Document]
 ) -> bool:
     """Store the new documents, as `insert_computed`, that are not stored yet; returns whether there were any.
 
@@ -90,8 +85,8 @@ async def insert_missing_computed(
 
 
 async def upsert_not_durable(
-    collection: Documents[collections.D], services: Services, identifier: ObjectId, stages: list[collections.Document]
-) -> collections.Document:
+    collection: Documents[D], services: Services, identifier: ObjectId, stages: list[Document]
+) -> Document:
     """Update one document with a pipeline, create it if it is missing, and return it.
 
     For counters that may be lost: it does not wait for a majority or a disk.
@@ -106,7 +101,7 @@ async def erase_batch(
     collection: Documents[Any],
     services: Services,
     company_id: ObjectId,
-    where: collections.Filter,
+    where: Filter,
     limit: int,
     *,
     hint: str,
@@ -116,7 +111,7 @@ async def erase_batch(
     `hint` is the name of the index to use: the query planner may otherwise scan all companies.
     """
     stored = services.collection(collection.name)
-    cursor = stored.find(collections.within_company(company_id, where), {"_id": 1}, limit=limit, hint=hint)
+    cursor = stored.find(within_company(company_id, where), {"_id": 1}, limit=limit, hint=hint)
     ids = [document["_id"] async for document in cursor]
     if not ids:
         return 0
@@ -134,14 +129,14 @@ def _uncached(collection: Documents[Any], services: Services) -> Collection:
 
 
 async def count_backlog(
-    collection: Collection, where: collections.Document, since: str, limit: int, *, hint: str, order: str | None = None
+    collection: Collection, where: Document, since: str, limit: int, *, hint: str, order: str | None = None
 ) -> Backlog:
     """Count the documents that satisfy `where`, at most `limit`, in `order` [by the time `since`] from the first on.
 
     `hint` is an index by which they are found; it should have the field `since`, so that no document is read.
     """
-    waited: collections.Document = {"$divide": [{"$subtract": ["$$NOW", "$since"]}, 1000]}
-    stages: list[collections.Document] = [
+    waited: Document = {"$divide": [{"$subtract": ["$$NOW", "$since"]}, 1000]}
+    stages: list[Document] = [
         {"$match": where},
         {"$sort": {order or since: 1}},
         {"$limit": limit},
@@ -175,7 +170,7 @@ _leases = Documents[Lease](
     "leases",
     secret=True,
     cross_company_reason="one process does the work of all companies",
-    placement=collections.Unsharded("a few documents"),
+    placement=Unsharded("a few documents"),
     transfer=NotExported("state of the service"),
     incidental=True,
     process_state=True,
@@ -213,7 +208,7 @@ async def is_held(services: Services, name: str) -> bool:
     return await _leases.across_companies(services).find_one(held, {"_id": 1}) is not None
 
 
-def _held_by(holder: str) -> collections.Document:
+def _held_by(holder: str) -> Document:
     """Return the fields of a lease that `holder` takes now, as expressions."""
     expiry = {"$add": ["$$NOW", round(LEASE.total_seconds() * 1000)]}
     return {"holder": {"$literal": holder}, "expiresAt": expiry}

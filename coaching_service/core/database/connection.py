@@ -15,8 +15,6 @@ import pymongo
 import structlog
 from bson import CodecOptions
 from motor.motor_asyncio import AsyncIOMotorClient
-from pymongo import IndexModel
-from pymongo.collation import Collation
 from pymongo.errors import (
     BulkWriteError,
     ConfigurationError,
@@ -58,43 +56,7 @@ _UNCONNECTED = (6, 7, 89, 134, 202, 9001)  # failures of a connection, also for 
 _UNAVAILABLE = frozenset((*_NO_PRIMARY, *_STARTING, *_ENDED, *_UNCONNECTED))
 # After other failures a write may have been executed; a server that is no primary executes nothing.
 UNCERTAIN = _UNAVAILABLE - {10058, 10107, 13435, 13436}
-# Compares letters and their accents, not case.
-IGNORE_CASE = Collation("en", strength=2)
 log = structlog.get_logger("coaching_service.database")
-
-
-@dataclass(frozen=True)
-class Index:
-    """One index of a collection, by field names; a leading `-` sorts descending.
-
-    `expire_after` (seconds) makes MongoDB remove documents that long after the date in the first field.
-    `ignore_case`: texts are compared without regard to case, by queries that say so too.
-    """
-
-    fields: tuple[str, ...]
-    unique: bool = False
-    expire_after: int | None = None
-    partial_filter: tuple[tuple[str, Any], ...] = ()
-    ignore_case: bool = False
-
-    @property
-    def name(self) -> str:
-        """The index's name in the database, also used in hints."""
-        return "_".join(field.replace(".", "_") for field in self.fields)
-
-    def model(self) -> IndexModel:
-        """Return the index as the driver takes it."""
-        keys = [(field.removeprefix("-"), -1 if field.startswith("-") else 1) for field in self.fields]
-        options: dict[str, Any] = {"name": self.name}
-        if self.unique:
-            options["unique"] = True
-        if self.expire_after is not None:
-            options["expireAfterSeconds"] = self.expire_after
-        if self.partial_filter:
-            options["partialFilterExpression"] = dict(self.partial_filter)
-        if self.ignore_case:
-            options["collation"] = IGNORE_CASE
-        return IndexModel(keys, **options)
 
 
 @dataclass(frozen=True)

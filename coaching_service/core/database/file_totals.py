@@ -8,11 +8,9 @@ from typing import TypedDict
 from motor.motor_asyncio import AsyncIOMotorClientSession
 
 from coaching_service.core.database.checks import check_of
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, in_transaction, reading_snapshot
+from coaching_service.core.database.declared import Index, NotExported
 from coaching_service.core.database.documents import Document, Documents, PipelineStage
-from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.transactions import in_transaction, reading_snapshot
 from coaching_service.core.errors import StorageQuotaExceeded
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import StorageQuota

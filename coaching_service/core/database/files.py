@@ -20,12 +20,9 @@ from bson import Binary
 
 from coaching_service.core.background import retrieve_failure
 from coaching_service.core.database import file_totals
-from coaching_service.core.database.collections import ShardKey
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, in_transaction, transactional
+from coaching_service.core.database.declared import Index, NotExported, ShardKey
 from coaching_service.core.database.documents import Document, Documents, Filter, now
-from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.transactions import in_transaction, transactional
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import JPEG, InvalidFile, StorageQuota, validate_file

@@ -16,11 +16,9 @@ import pymongo
 from pymongo.errors import OperationFailure
 
 from coaching_service.core.database import checks
-from coaching_service.core.database.collections import Unsharded
-from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Collection, Database, Services
-from coaching_service.core.database.documents import Documents, declared_collections, now
-from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.declared import Index, NotExported, Unsharded
+from coaching_service.core.database.documents import Documents, now, registry
 
 Declared = Mapping[str, tuple[Index, ...]]
 
@@ -171,7 +169,7 @@ async def _create_missing(services: Services) -> None:
 async def _list_undeclared(services: Services) -> list[str]:
     """Return the indexes that the service does not declare."""
     undeclared, existing = [], set(await services.db.list_collection_names())
-    for name, collection in declared_collections().items():
+    for name, collection in registry.items():
         expected = {"_id_", *(index.name for index in collection.indexes)}
         stored = await services.db[name].index_information() if name in existing else {}
         undeclared += [f"{name}.{index}" for index in stored.keys() - expected]
@@ -183,7 +181,7 @@ async def find_unused(
 ) -> AsyncIterator[checks.Finding]:
     """Find declared indexes that no query has used since MongoDB started, at least `unused_after` ago."""
     occurrences, existing = checks.Occurrences(), set(await services.db.list_collection_names())
-    for name, collection in declared_collections().items():
+    for name, collection in registry.items():
         # Unique indexes, and those that expire documents, are there for what they enforce.
         optional = {each.name for each in collection.indexes if not each.unique and each.expire_after is None}
         if name not in existing or not optional:
@@ -198,7 +196,7 @@ async def find_unused(
 
 
 def _declared() -> dict[str, tuple[Index, ...]]:
-    return {name: collection.indexes for name, collection in declared_collections().items()}
+    return {name: collection.indexes for name, collection in registry.items()}
 
 
 CHECKS = (

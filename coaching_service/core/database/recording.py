@@ -6,7 +6,7 @@ transaction is about to commit, the change log stores what was collected (see `c
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDic
 import bson
 
 from coaching_service.core.auth import Principal, Via
-from coaching_service.core.database import field_changes as database_field_changes
+from coaching_service.core.database.declared import Action, DocumentFields, FieldValue, History
 from coaching_service.core.dates import zone_of
 from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.fields import Description, Optional
 from coaching_service.core.ids import ObjectId
 
 if TYPE_CHECKING:
-    from coaching_service.core.database.collections import ReadableCollection
     from coaching_service.core.database.context import Context
+    from coaching_service.core.database.documents import Documents
 
-Action = Literal["created", "changed", "deleted"]
 Interface = Literal["session", "apiKey", "assistant", "application", "client", "system"]
 
 
@@ -119,59 +118,6 @@ class Approver(TypedDict):
 DecidedIn = Literal["page", "api", "view", "chat"]
 
 
-class EventData(TypedDict):
-    """An event derived from a change of a document.
-
-    `fields` of an `.updated` event are the names of what changed, by default the document's changed fields.
-    """
-
-    type: EventType
-    data: Mapping[str, EventValue]
-    fields: NotRequired[list[str]]
-
-
-# Returns the event for an action on a document, given its `event_fields` by path and the paths that were written;
-# None if the action is not an event.
-EventOf = Callable[[Action, Mapping[str, Any], Collection[str]], EventData | None]
-
-
-@dataclass(frozen=True)
-class History:
-    """How the change log records a collection.
-
-    `kind` is the public name of its documents. `event` derives the event of a change from the fields in
-    `event_fields`, which are read with each change. `undo`: "restore" puts previous values back, and fails if the
-    document has changed since; "derived" does the same but skips a document that has changed since, as it is computed
-    again from others; "never" for documents that refer to files or people outside the service; "changes" for documents
-    whose creation and deletion cannot be undone; "creation" if only the creation of a document can be undone.
-    `omit`: fields that are not recorded, such as hashes.
-    `public_names`: the public fields that private or omitted ones are returned as, by the name of the stored one.
-    `kind_of` derives another kind of some documents from the fields in `event_fields`.
-    `contact` yields what of a document reaches people, or is worded as if a person wrote to them: an assistant has to
-    have it confirmed. `check` is called with what a transaction has changed before it ends, and raises for what must
-    not be stored.
-    """
-
-    kind: str
-    event: EventOf | None = None
-    event_fields: tuple[str, ...] = ()
-    undo: Literal["restore", "derived", "changes", "creation", "never"] = "restore"
-    omit: tuple[str, ...] = ()
-    public_names: Mapping[str, str] = field(default_factory=dict)
-    kind_of: Callable[[Mapping[str, Any]], str] | None = None
-    contact: Callable[[Mapping[str, Any]], Iterable[Hashable]] | None = None
-    check: Callable[[Context, Sequence[DocumentChange]], Awaitable[None]] | None = None
-
-    def can_undo(self, action: Action) -> bool:
-        """Return whether an action on one of the documents can be undone."""
-        only = {"changes": "changed", "creation": "created", "never": None}.get(self.undo, action)
-        return action == only
-
-    def without_omitted(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields of a document that are recorded."""
-        return {name: value for name, value in document.items() if name not in self.omit}
-
-
 @dataclass
 class DocumentChange:
     """A document that the transaction created, changed or deleted, from its first to its last write.
@@ -188,12 +134,10 @@ class DocumentChange:
     action: Action
     from_version: int
     to_version: int
-    known: database_field_changes.DocumentFields = field(default_factory=dict)
-    before: database_field_changes.DocumentFields | None = None
-    after: database_field_changes.DocumentFields | None = None
-    values: dict[str, tuple[database_field_changes.FieldValue, database_field_changes.FieldValue]] = field(
-        default_factory=dict
-    )
+    known: DocumentFields = field(default_factory=dict)
+    before: DocumentFields | None = None
+    after: DocumentFields | None = None
+    values: dict[str, tuple[FieldValue, FieldValue]] = field(default_factory=dict)
     added: dict[str, tuple[list[ObjectId], list[dict[str, Any]]]] = field(default_factory=dict)
     omitted: set[str] = field(default_factory=set)
 
@@ -210,14 +154,12 @@ class DocumentChange:
             paths = [path for path, (before, after) in self.values.items() if before != after]
             paths += [*self.added, *self.omitted]
         names = self.history.public_names
-        hidden = {*private, *self.history.omit, *database_field_changes.METADATA} - names.keys()
+        hidden = {*private, *self.history.omit, *METADATA} - names.keys()
         return sorted({names.get(path, path) for path in paths if path.partition(".")[0] not in hidden})
 
-    def field_changes(self) -> list[database_field_changes.FieldChange]:
+    def field_changes(self) -> list[FieldChange]:
         """Return the fields that differ, in the order they were written."""
-        changes = [
-            database_field_changes.field_change(path, before, after) for path, (before, after) in self.values.items()
-        ]
+        changes = [field_change(path, before, after) for path, (before, after) in self.values.items()]
         for path, (order, elements) in self.added.items():
             changes.append({"path": path, "elements": True, "before": [], "after": elements, "order": order})
         return [change for change in changes if change is not None]
@@ -330,7 +272,7 @@ class ChangeRecorder:
             for event in self.events
         ]
 
-    def add_created(self, collection: ReadableCollection[Any], documents: Iterable[Mapping[str, Any]]) -> None:
+    def add_created(self, collection: Documents[Any], documents: Iterable[Mapping[str, Any]]) -> None:
         """Record new documents."""
         if (history := collection.history) is not None:
             for document in documents:
@@ -338,7 +280,7 @@ class ChangeRecorder:
                 change = self._new(collection, history, "created", document, versions)
                 change.after = history.without_omitted(document)
 
-    def add_deleted(self, collection: ReadableCollection[Any], documents: Iterable[Mapping[str, Any]]) -> None:
+    def add_deleted(self, collection: Documents[Any], documents: Iterable[Mapping[str, Any]]) -> None:
         """Record the deletion of documents, which have all their fields."""
         if (history := collection.history) is not None:
             for document in documents:
@@ -348,7 +290,7 @@ class ChangeRecorder:
                 before = dict(document)
                 if earlier is not None:
                     for path, (value, _) in earlier.values.items():
-                        database_field_changes.set_path(before, path, value)
+                        set_path(before, path, value)
                     before["version"] = earlier.from_version
                 versions = (before["version"], document["version"])
                 change = self._new(collection, history, "deleted", document, versions)
@@ -356,7 +298,7 @@ class ChangeRecorder:
 
     def add_upserted(
         self,
-        collection: ReadableCollection[Any],
+        collection: Documents[Any],
         before: Mapping[str, Any] | None,
         after: Mapping[str, Any],
         paths: Sequence[str],
@@ -369,7 +311,7 @@ class ChangeRecorder:
 
     def add_changed(
         self,
-        collection: ReadableCollection[Any],
+        collection: Documents[Any],
         before: Mapping[str, Any],
         after: Mapping[str, Any],
         paths: Sequence[str],
@@ -382,8 +324,8 @@ class ChangeRecorder:
         change.omitted.update(path for path in paths if path in history.omit)
         recorded = [path for path in paths if path not in history.omit]
         earlier, later = (
-            database_field_changes.values_at(before, recorded),
-            database_field_changes.values_at(after, recorded),
+            values_at(before, recorded),
+            values_at(after, recorded),
         )
         for path in recorded:
             value = earlier[path]
@@ -392,12 +334,12 @@ class ChangeRecorder:
                 by_id = {element["_id"]: element for element in value}
                 value = [by_id[identifier] for identifier in order]
             if change.after is not None:
-                database_field_changes.set_path(change.after, path, later[path])
+                set_path(change.after, path, later[path])
             else:
                 change.values[path] = (change.values[path][0] if path in change.values else value, later[path])
 
     def add_element(
-        self, collection: ReadableCollection[Any], known: Mapping[str, Any], path: str, element: dict[str, Any]
+        self, collection: Documents[Any], known: Mapping[str, Any], path: str, element: dict[str, Any]
     ) -> None:
         """Record that `element` was appended to the list at `path`.
 
@@ -408,7 +350,7 @@ class ChangeRecorder:
             return
         change = self._changed(collection, history, known, (known["version"] - 1, known["version"]))
         if change.after is not None:
-            database_field_changes.set_path(change.after, path, [*change.after.get(path, []), element])
+            set_path(change.after, path, [*change.after.get(path, []), element])
         elif path in change.values:
             before, after = change.values[path]
             change.values[path] = (before, [*after, element])
@@ -419,7 +361,7 @@ class ChangeRecorder:
 
     def _changed(
         self,
-        collection: ReadableCollection[Any],
+        collection: Documents[Any],
         history: History,
         known: Mapping[str, Any],
         versions: tuple[int, int],
@@ -427,13 +369,13 @@ class ChangeRecorder:
         change = self.documents.get((collection.name, known["_id"]))
         if change is None:
             return self._new(collection, history, "changed", known, versions)
-        change.known |= database_field_changes.values_at(known, history.event_fields)
+        change.known |= values_at(known, history.event_fields)
         change.to_version = versions[1]
         return change
 
     def _new(
         self,
-        collection: ReadableCollection[Any],
+        collection: Documents[Any],
         history: History,
         action: Action,
         known: Mapping[str, Any],
@@ -441,9 +383,112 @@ class ChangeRecorder:
     ) -> DocumentChange:
         client_id = known.get(collection.client_field) if collection.client_field else None
         change = DocumentChange(collection.name, history, known["_id"], client_id, action, *versions)
-        change.known = database_field_changes.values_at(known, history.event_fields)
+        change.known = values_at(known, history.event_fields)
         self.documents[collection.name, known["_id"]] = change
         return change
+
+
+# --- What differs between two versions of a document, field by field, and how it is put back --------------------------
+
+
+METADATA = frozenset({"_id", "companyId", "createdAt", "updatedAt", "version"})
+MISSING: Any = object()  # the value of a field that is not set
+
+
+class FieldChange(TypedDict, total=False):
+    """One field of a document before and after; a side without a value was not set.
+
+    `path` is the field's name, dotted inside nested documents. A field that holds a list of documents with `_id` has
+    only those that differ (`elements`), and `order`, the identifiers before, if they were added, removed or moved.
+    """
+
+    path: str
+    before: FieldValue
+    after: FieldValue
+    elements: bool
+    order: list[ObjectId]
+
+
+def without_nested(names: Sequence[str]) -> list[str]:
+    """Return the names without those inside another one, which MongoDB does not accept in one projection."""
+    unique = list(dict.fromkeys(names))
+    return [name for name in unique if not any(name.startswith(f"{other}.") for other in unique)]
+
+
+def touched_paths(change: Mapping[str, Any]) -> list[str]:
+    """Return the paths that update operators write, without metadata."""
+    paths = [path for operator in change.values() for path in operator]
+    return [path for path in dict.fromkeys(paths) if path not in METADATA]
+
+
+def values_at(document: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
+    """Return the values of a document at `paths`; MISSING where it has none."""
+    return {path: _value_at(document, path) for path in paths}
+
+
+def _value_at(document: Mapping[str, Any], path: str) -> Any:
+    value: Any = document
+    for name in path.split("."):
+        if not isinstance(value, Mapping) or name not in value:
+            return MISSING
+        value = value[name]
+    return value
+
+
+def set_path(document: dict[str, Any], path: str, value: Any) -> None:
+    """Set the value of a document at `path`, or remove it if the value is MISSING. Nested documents are copied."""
+    *parents, name = path.split(".")
+    for parent in parents:
+        document[parent] = dict(document.get(parent, {}))
+        document = document[parent]
+    if value is MISSING:
+        document.pop(name, None)
+    else:
+        document[name] = value
+
+
+def field_change(path: str, before: Any, after: Any) -> FieldChange | None:
+    """Return how a field has changed, or None if it has not."""
+    if before is after or before == after:
+        return None
+    if _has_identifiers(before) and _has_identifiers(after):
+        return _element_change(path, before, after)
+    change: FieldChange = {"path": path}
+    if before is not MISSING:
+        change["before"] = before
+    if after is not MISSING:
+        change["after"] = after
+    return change
+
+
+def _has_identifiers(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, Mapping) and "_id" in each for each in value)
+
+
+def _element_change(path: str, before: Sequence[Any], after: Sequence[Any]) -> FieldChange:
+    earlier = {element["_id"]: element for element in before}
+    later = {element["_id"]: element for element in after}
+    change: FieldChange = {
+        "path": path,
+        "elements": True,
+        "before": [element for element in before if _differs(element, later.get(element["_id"]))],
+        "after": [element for element in after if _differs(element, earlier.get(element["_id"]))],
+    }
+    if list(earlier) != list(later):
+        change["order"] = list(earlier)
+    return change
+
+
+def _differs(element: Any, other: Any) -> bool:
+    """Return whether two elements differ; most are the same object, which is not compared field by field."""
+    return element is not other and element != other
+
+
+def restored_elements(current: Sequence[Any], change: FieldChange) -> list[Any]:
+    """Return the list of elements as it was before `change`, from the list as it was after it."""
+    elements = {element["_id"]: element for element in current}
+    elements |= {element["_id"]: element for element in change["before"]}
+    return [elements[identifier] for identifier in change.get("order", [each["_id"] for each in current])]
 
 
 def encoded_size(document: Mapping[str, Any]) -> int:

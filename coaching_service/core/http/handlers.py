@@ -18,8 +18,14 @@ from marshmallow import Schema
 
 from coaching_service.core import audit, errors, idempotency
 from coaching_service.core.auth import Principal, check_access, for_operation
-from coaching_service.core.database.context import Context, RequestSlot, Services, schedule_key
-from coaching_service.core.database.transactions import in_transaction, rehearse
+from coaching_service.core.database.context import (
+    Context,
+    RequestSlot,
+    Services,
+    in_transaction,
+    rehearse,
+    schedule_key,
+)
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.events import Accepted
 from coaching_service.core.external_identity import Upserted

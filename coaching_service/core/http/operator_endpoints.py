@@ -18,9 +18,10 @@ from coaching_service import __version__
 from coaching_service.core.background import retrieve_failure
 from coaching_service.core.changes.numbering.sequencer import count_pending
 from coaching_service.core.database import files, migrations
-from coaching_service.core.database.connection import Index, read_clock_difference, unreachable
+from coaching_service.core.database.connection import read_clock_difference, unreachable
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.declared import Index
+from coaching_service.core.database.documents import registry
 from coaching_service.core.database.indexes import are_current, missing_indexes
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http import docs_page
@@ -168,7 +169,7 @@ class OperatorEndpoints:
 
     @cached_property
     def _declared(self) -> dict[str, tuple[Index, ...]]:
-        return {name: each.indexes for name, each in declared_collections().items()}
+        return {name: each.indexes for name, each in registry.items()}
 
     async def swagger_json(self, request: web.Request) -> web.Response:
         """Return the OpenAPI document; 304 if the caller has it."""

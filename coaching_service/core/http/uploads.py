@@ -18,9 +18,8 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from coaching_service.core import errors
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, in_transaction
 from coaching_service.core.database.files import StoredFile, storing
-from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.http.routes import Handler, MultipartBody, ReceivedFile
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import InvalidFile

@@ -28,13 +28,9 @@ import orjson
 import structlog
 
 from coaching_service.core.auth import SecretUnreadable, Vault
-from coaching_service.core.database.collections import Unsharded
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, transactional
+from coaching_service.core.database.declared import Index, NotExported, Stored, Unsharded
 from coaching_service.core.database.documents import Documents, now
-from coaching_service.core.database.field_changes import Stored
-from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.transactions import transactional
 from coaching_service.core.fields import Description, Private, private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue

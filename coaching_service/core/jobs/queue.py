@@ -13,11 +13,9 @@ from datetime import datetime, timedelta
 from typing import NotRequired, TypedDict
 
 from coaching_service.core.database.across_companies import insert_computed, insert_missing_computed
-from coaching_service.core.database.collections import Unsharded
-from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.declared import Index, NotExported, Unsharded
 from coaching_service.core.database.documents import Document, Documents
-from coaching_service.core.database.portable import NotExported
 from coaching_service.core.ids import ObjectId, stable_id
 
 STEP_SECONDS = 2.0  # after which a step ends, so that the jobs of other companies come in between

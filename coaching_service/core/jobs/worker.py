@@ -23,10 +23,10 @@ from opentelemetry.trace import Span, SpanKind
 from coaching_service.core.auth import SecretUnreadable, new_token
 from coaching_service.core.background import running_in_background
 from coaching_service.core.database.checks import Check, Repair, check_of
-from coaching_service.core.database.connection import Index, as_service_error
+from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.declared import Index, NotExported
 from coaching_service.core.database.documents import Document, Documents, now
-from coaching_service.core.database.portable import NotExported
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.jobs import mail, queue

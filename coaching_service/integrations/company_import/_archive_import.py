@@ -11,12 +11,11 @@ from typing import IO, Any, NotRequired, TypedDict
 
 import orjson
 
+from coaching_service.core.database import declared as database_declarations
 from coaching_service.core.database import files
-from coaching_service.core.database import portable as database_portable
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, DocumentExists
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.files import StoredFile, storing
-from coaching_service.core.database.transactions import DocumentExists
 from coaching_service.core.errors import Conflict, InvalidFields
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import take
@@ -73,7 +72,7 @@ class RecordImport:
         reader: ArchiveReader,
         name: str,
         collection: Documents[Any],
-        portable: database_portable.Portable,
+        portable: database_declarations.Portable,
         map_id: IdMap,
         references: ReferenceCheck,
         accepted: Accepted | None,
@@ -191,7 +190,7 @@ class RecordImport:
             self._accepted.add(self._collection, documents, position)
 
 
-def _parts(records: Sequence[_Record], portable: database_portable.Portable) -> Iterator[Sequence[_Record]]:
+def _parts(records: Sequence[_Record], portable: database_declarations.Portable) -> Iterator[Sequence[_Record]]:
     """Divide records into parts of few files."""
     if portable.files is None:
         yield records
@@ -199,7 +198,7 @@ def _parts(records: Sequence[_Record], portable: database_portable.Portable) -> 
     part: list[_Record] = []
     count = 0
     for record in records:
-        own = len(list(database_portable.file_holders(record.document)))
+        own = len(list(database_declarations.file_holders(record.document)))
         if part and count + own > _FILES:
             yield part
             part, count = [], 0
@@ -215,7 +214,7 @@ def _parts(records: Sequence[_Record], portable: database_portable.Portable) -> 
 async def _store_files(
     ctx: Context,
     reader: ArchiveReader,
-    rule: database_portable.FileRule,
+    rule: database_declarations.FileRule,
     document: dict[str, Any],
     customer_id: ObjectId | None,
     stack: AsyncExitStack,
@@ -228,7 +227,7 @@ async def _store_files(
     stored: list[StoredFile] = []
     problems: list[str] = []
     limits = ctx.services.upload_limits
-    for holder in list(database_portable.file_holders(document)):
+    for holder in list(database_declarations.file_holders(document)):
         with reader.open_file(holder["fileId"], limits.max_bytes(rule.size_limit)) as archived:
             if archived is None:
                 problems.append("the file is missing in the archive, or too large")
@@ -254,7 +253,7 @@ async def _store_files(
 
 
 async def _check_files(
-    ctx: Context, reader: ArchiveReader, rule: database_portable.FileRule, document: dict[str, Any]
+    ctx: Context, reader: ArchiveReader, rule: database_declarations.FileRule, document: dict[str, Any]
 ) -> list[str]:
     """Return the problems of the files of a document, and store nothing. Raises InvalidArchive."""
     async with AsyncExitStack() as stack:

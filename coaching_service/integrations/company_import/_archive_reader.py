@@ -15,11 +15,10 @@ from typing import IO, Any
 
 import orjson
 
-from coaching_service.core.database import portable as database_portable
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents, declared_collections
-from coaching_service.core.database.transactions import DocumentExists
+from coaching_service.core.database import declared as database_declarations
+from coaching_service.core.database.context import Context, DocumentExists
+from coaching_service.core.database.declared import Index
+from coaching_service.core.database.documents import Documents, registry
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.temporary_files import open_temporary, write_all
 from coaching_service.integrations import company_export
@@ -374,7 +373,7 @@ def unique_indexes(collection: Documents[Any]) -> list[Index]:
     ]
 
 
-def referred_to(portables: Collection[database_portable.Portable]) -> set[str]:
+def referred_to(portables: Collection[database_declarations.Portable]) -> set[str]:
     """Return the collections that records of an export refer to."""
     return {name for each in portables for name in (*each.references.values(), *each.optional_references.values())}
 
@@ -421,12 +420,12 @@ class ReferenceCheck:
         self._ctx, self._accepted = ctx, accepted
         self._known: dict[str, set[ObjectId]] = {}
 
-    async def load(self, portable: database_portable.Portable, documents: list[dict[str, Any]]) -> None:
+    async def load(self, portable: database_declarations.Portable, documents: list[dict[str, Any]]) -> None:
         """Look up what documents refer to, in one query for each collection."""
         wanted: dict[str, set[ObjectId]] = {}
         for path, collection in {**portable.references, **portable.optional_references}.items():
             for document in documents:
-                values = database_portable.values_at(document, path.split("."))
+                values = database_declarations.values_at(document, path.split("."))
                 wanted.setdefault(collection, set()).update(value for value in values if value is not None)
         for collection, ids in wanted.items():
             known = self._known.setdefault(collection, set())
@@ -436,27 +435,27 @@ class ReferenceCheck:
                 known |= ids & self._accepted.ids.get(collection, set())
             if missing := ids - known:
                 where = {"_id": {"$in": list(missing)}}
-                existing = await declared_collections()[collection].find(self._ctx, where, fields=("_id",))
+                existing = await registry[collection].find(self._ctx, where, fields=("_id",))
                 known |= {document["_id"] for document in existing}
 
-    def find_missing(self, portable: database_portable.Portable, document: dict[str, Any]) -> str | None:
+    def find_missing(self, portable: database_declarations.Portable, document: dict[str, Any]) -> str | None:
         """Return the path of a reference to something that does not exist; None if there is none.
 
         Optional references to something that does not exist become null. Call `load` first.
         """
         for path, collection in portable.references.items():
             known = self._known.get(collection, set())
-            values = database_portable.values_at(document, path.split("."))
+            values = database_declarations.values_at(document, path.split("."))
             if any(value is not None and value not in known for value in values):
                 return path
         for path, collection in portable.optional_references.items():
             names = path.split(".")
             absent = [
                 value
-                for value in database_portable.values_at(document, names)
+                for value in database_declarations.values_at(document, names)
                 if value not in self._known.get(collection, set())
             ]
-            database_portable.clear_values(document, names, [value for value in absent if value is not None])
+            database_declarations.clear_values(document, names, [value for value in absent if value is not None])
         return None
 
 
@@ -482,7 +481,7 @@ class IdMap:
         """Return the identifier to store in place of one that was read at a path."""
         if path == "_id":
             return self.derive(identifier)
-        if path.rpartition(".")[2] in database_portable.FILE_FIELDS:  # replaced when the file is stored
+        if path.rpartition(".")[2] in database_declarations.FILE_FIELDS:  # replaced when the file is stored
             return identifier
         fixed = (self._authors if path.endswith(_AUTHOR) else self._fixed).get(identifier)
         return self.derive(identifier) if fixed is None else fixed

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.transactions import in_transaction, transactional
+from coaching_service.core.database.context import Context, Services, in_transaction, transactional
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, company_of

@@ -20,9 +20,8 @@ from coaching_service.core.changes import history
 from coaching_service.core.database import files
 from coaching_service.core.database.checks import check_of
 from coaching_service.core.database.connection import as_service_error
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, transactional
 from coaching_service.core.database.files import StoredFile
-from coaching_service.core.database.transactions import transactional
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue, worker
 from coaching_service.core.jobs.queue import Job, RunAgain

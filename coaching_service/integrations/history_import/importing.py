@@ -8,9 +8,8 @@ from typing import IO, Any, cast
 from zoneinfo import ZoneInfo
 
 from coaching_service.core.auth import EXERCISES
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, in_transaction
 from coaching_service.core.database.recording import LoggedEvent
-from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import Forbidden, InvalidFields, NotFound, PermissionMissing
 from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.ids import ObjectId

@@ -10,10 +10,9 @@ from typing import cast
 from coaching_service.core import audit
 from coaching_service.core.auth import METRICS
 from coaching_service.core.changes import history
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, in_transaction, transactional
+from coaching_service.core.database.declared import values_at
 from coaching_service.core.database.documents import references_to
-from coaching_service.core.database.portable import values_at
-from coaching_service.core.database.transactions import in_transaction, transactional
 from coaching_service.core.errors import Conflict, NotFound, PermissionMissing
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue

@@ -9,11 +9,9 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from marshmallow import fields
 
-from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.declared import Index, NotExported, Stored
 from coaching_service.core.database.documents import Document, Documents, Filter, now
-from coaching_service.core.database.field_changes import Stored
-from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.recording import Approver, DecidedIn, LoggedEvent
 from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.fields import Default, Description, Private, private_of

@@ -13,10 +13,9 @@ import orjson
 from coaching_service.core import audit, idempotency
 from coaching_service.core.auth import CUSTOMERS, Principal, Visibility
 from coaching_service.core.changes.log import DocumentsWritten
-from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document, Filter, declared_collections, now
+from coaching_service.core.database.context import AlreadyClaimed, Context, Services, transactional
+from coaching_service.core.database.documents import Document, Filter, now, registry
 from coaching_service.core.database.recording import Approver, DecidedIn
-from coaching_service.core.database.transactions import AlreadyClaimed, transactional
 from coaching_service.core.errors import BadRequest, Conflict, Forbidden, NotFound, invalid_field
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.idempotency import Claim, IdempotencyKeyReused, RequestInProgress
@@ -508,7 +507,7 @@ async def _has_changed(ctx: Context, proposal: models.Proposal) -> bool:
     shown = {each["_id"]: each for each in proposal.get("records", ())}
     for name in {each["collection"] for each in shown.values()}:
         ids = [each["_id"] for each in shown.values() if each["collection"] == name]
-        found = await declared_collections()[name].find(ctx, {"_id": {"$in": ids}}, fields=("version",))
+        found = await registry[name].find(ctx, {"_id": {"$in": ids}}, fields=("version",))
         if {each["_id"]: each["version"] for each in found} != {each: shown[each]["version"] for each in ids}:
             return True
     return False

@@ -19,13 +19,10 @@ import orjson
 from coaching_service.core import audit, idempotency
 from coaching_service.core.auth import Principal, find_denial, new_token, token_hash
 from coaching_service.core.changes import history
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, in_transaction
+from coaching_service.core.database.declared import DocumentFields, Index, NotExported, Stored
 from coaching_service.core.database.documents import Documents, now
-from coaching_service.core.database.field_changes import DocumentFields, Stored
-from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.recording import Approver, DecidedIn
-from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import Conflict, Forbidden, ServiceError
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId

@@ -11,9 +11,9 @@ from coaching_service.core.auth import areas_of
 from coaching_service.core.changes.log import patch_of, reference_to
 from coaching_service.core.changes.undo import public_values
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import declared_collections
-from coaching_service.core.database.field_changes import DocumentFields, set_path
-from coaching_service.core.database.recording import Action, DocumentChange
+from coaching_service.core.database.declared import Action, DocumentFields
+from coaching_service.core.database.documents import registry
+from coaching_service.core.database.recording import DocumentChange, set_path
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import format_time
 from coaching_service.core.mcp.results import without_inner_marks
@@ -57,9 +57,7 @@ async def complete(tx: Context, changes: Sequence[DocumentChange]) -> list[Versi
         if change.action == "changed":
             changed.setdefault(change.collection, []).append(change.id)
     stored: dict[ObjectId, Any] = {
-        each["_id"]: each
-        for name, ids in changed.items()
-        for each in await declared_collections()[name].find_whole(tx, ids)
+        each["_id"]: each for name, ids in changed.items() for each in await registry[name].find_whole(tx, ids)
     }
     versions = []
     for change in changes:

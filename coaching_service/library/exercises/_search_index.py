@@ -17,9 +17,8 @@ from operator import and_, or_
 
 from rapidfuzz.distance import OSA
 
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.documents import Filter, Ownership
-from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize, without_apostrophes, without_hidden
 from coaching_service.library.exercises import override_store, store

@@ -11,7 +11,7 @@ from marshmallow import Schema, fields
 
 from coaching_service.core import external_identity, validation
 from coaching_service.core import fields as core_fields
-from coaching_service.core.database.field_changes import Returned, Stored
+from coaching_service.core.database.declared import Returned, Stored
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.events import DomainEvent

@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import Unprepared, gather_reads
+from coaching_service.core.database.context import Context, Unprepared, gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize, without_apostrophes
 from coaching_service.library.exercises import _search_index, service, store

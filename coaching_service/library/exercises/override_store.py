@@ -6,11 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from coaching_service.core.database.connection import Index
+from coaching_service.core.database import declared
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
-from coaching_service.core.database.portable import TEMPLATES, FileRule, Portable
-from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.media import MEDIA_TYPES
@@ -19,21 +17,21 @@ from coaching_service.library.exercises.models import MEDIA_CHECKS, Override, Ov
 from coaching_service.people import account
 
 
-def _event(action: Action, known: Mapping[str, Any], paths: Collection[str]) -> EventData:
+def _event(action: declared.Action, known: Mapping[str, Any], paths: Collection[str]) -> declared.EventData:
     del action, paths
     return {"type": "exercise.updated", "data": {"exerciseId": known["exerciseId"]}}
 
 
 overrides = Documents[Override](
     "exerciseOverrides",
-    (Index(("exerciseId",), unique=True), Index((UPDATED,))),
-    history=History("exercise_override", _event, ("exerciseId",)),
-    transfer=Portable(
+    (declared.Index(("exerciseId",), unique=True), declared.Index((UPDATED,))),
+    history=declared.History("exercise_override", _event, ("exerciseId",)),
+    transfer=declared.Portable(
         Override,
-        TEMPLATES,
+        declared.TEMPLATES,
         checks={"aliases": Text(), "defaultInstructions": Text(max_length=TEXT_LENGTH), **MEDIA_CHECKS},
         references={"exerciseId": "exercises"},
-        files=FileRule(MEDIA_TYPES, "attachment"),
+        files=declared.FileRule(MEDIA_TYPES, "attachment"),
     ),
 )
 _BY_EXERCISE = overrides.index_name("exerciseId")

@@ -8,11 +8,10 @@ from typing import Any, Final, cast
 from coaching_service.core import errors, external_identity, list_selection
 from coaching_service.core.auth import EXERCISES
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, gather_reads, transactional, version_conflict
+from coaching_service.core.database.declared import Returned
 from coaching_service.core.database.documents import Filter, Ownership, now
-from coaching_service.core.database.field_changes import Returned
 from coaching_service.core.database.files import StoredFile
-from coaching_service.core.database.transactions import gather_reads, transactional, version_conflict
 from coaching_service.core.fields import take
 from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId, stable_id

@@ -8,12 +8,10 @@ from typing import Any, Final, cast
 
 from pymongo import UpdateOne
 
+from coaching_service.core.database import declared
 from coaching_service.core.database import documents as database_documents
 from coaching_service.core.database.across_companies import increment
-from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.portable import LIBRARY, FileRule, NotExported, Portable
-from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.events import EventType
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS, StoredIdentity
@@ -26,7 +24,7 @@ from coaching_service.library.exercises import models as exercise_models
 from coaching_service.library.exercises import muscles
 
 
-def _event(action: Action, known: Mapping[str, Any], paths: Collection[str]) -> EventData:
+def _event(action: declared.Action, known: Mapping[str, Any], paths: Collection[str]) -> declared.EventData:
     event_type: EventType = "exercise.created" if action == "created" else "exercise.updated"
     if action == "deleted" or ("deletedAt" in paths and known["deletedAt"] is not None):
         event_type = "exercise.deleted"
@@ -45,33 +43,33 @@ def _complete_imported(exercise: dict[str, Any]) -> dict[str, Any]:
 exercises = database_documents.Documents[exercise_models.StoredExercise](
     "exercises",
     (
-        Index(("deletedAt", "sortName", "_id")),
-        Index(("deletedAt", "type", "sortName", "_id")),
+        declared.Index(("deletedAt", "sortName", "_id")),
+        declared.Index(("deletedAt", "type", "sortName", "_id")),
         BY_EXTERNAL_ID,
-        Index(("deletedAt", *BY_UPDATE)),
+        declared.Index(("deletedAt", *BY_UPDATE)),
     ),
     private=("sortName", "search", "searchNames", "searchAliases", "deletedAt", "digest"),
     shared=True,
-    history=History("exercise", _event, ("deletedAt",)),
+    history=declared.History("exercise", _event, ("deletedAt",)),
     cross_company_reason="the shared library belongs to no company and is published by the operator",
-    transfer=Portable(
+    transfer=declared.Portable(
         exercise_models.StoredExercise,
-        LIBRARY,
+        declared.LIBRARY,
         extra={"deletedAt": datetime | None},
         checks={
             **IDENTITY_CHECKS,
             "loadType": Choice(*exercise_models.LOAD_TYPES),
             **exercise_models.MEDIA_CHECKS,
         },
-        files=FileRule(MEDIA_TYPES, "attachment"),
+        files=declared.FileRule(MEDIA_TYPES, "attachment"),
         complete=_complete_imported,
     ),
 )
 exercise_uses = database_documents.Documents[exercise_models.ExerciseUse](
     "exerciseUses",
-    (Index(("exerciseId",), unique=True),),
+    (declared.Index(("exerciseId",), unique=True),),
     cross_company_reason="the uses of all companies are stored together",
-    transfer=NotExported("counts that only order search results"),
+    transfer=declared.NotExported("counts that only order search results"),
     incidental=True,
 )
 ORDER = ("sortName", "_id")

@@ -10,11 +10,9 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
 
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
-from coaching_service.core.database.collections import ReadableCollection
-from coaching_service.core.database.context import Services
-from coaching_service.core.database.documents import Document, Documents, declared_collections
-from coaching_service.core.database.portable import Portable, find_invalid, values_at
-from coaching_service.core.database.transactions import reading_snapshot
+from coaching_service.core.database.context import Services, reading_snapshot
+from coaching_service.core.database.declared import Portable, find_invalid, values_at
+from coaching_service.core.database.documents import Document, Documents, registry
 from coaching_service.core.field_schemas import checks_of
 from coaching_service.core.fields import declarations_of, plain_type
 from coaching_service.core.ids import NameOrId, ObjectId
@@ -47,11 +45,11 @@ async def list_wrong(services: Services, name: str, batch: Sequence[Document], f
         where = {"_id": {"$in": [document["_id"] for document in suspects]}}
         documents = await services.collection(name).find(where, session=session).to_list(None)
         wrong = await find(services, documents, session)
-    erasing, collection = await find_erasing(services) if wrong else set(), declared_collections()[name]
+    erasing, collection = await find_erasing(services) if wrong else set(), registry[name]
     return [document["_id"] for document in wrong if not _is_being_erased(collection, document, erasing)]
 
 
-def _is_being_erased(collection: ReadableCollection[Document], document: Document, erasing: set[ObjectId]) -> bool:
+def _is_being_erased(collection: Documents[Document], document: Document, erasing: set[ObjectId]) -> bool:
     """Return whether a document belongs to one of the clients or companies `erasing`."""
     client = document.get(collection.client_field) if collection.client_field else None
     return client in erasing or document.get("companyId") in erasing
@@ -79,7 +77,7 @@ _USERS = {"coach": "coaches", "customer": "customers"}
 
 async def find_misshapen(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
     """Find documents that lack a declared field, or have one with a value of another type or that is not valid."""
-    for name, collection in declared_collections().items():
+    for name, collection in registry.items():
         if not is_typeddict(collection.model):
             continue
         occurrences: dict[str, Occurrences] = {}
@@ -111,7 +109,7 @@ async def find_broken(services: Services, count_read: CountRead) -> AsyncIterato
 
     The references are those that collections declare for their export.
     """
-    for name, collection in declared_collections().items():
+    for name, collection in registry.items():
         transfer = collection.transfer
         targets = {**transfer.references, **transfer.optional_references} if isinstance(transfer, Portable) else {}
         if not targets:
@@ -150,7 +148,7 @@ async def _broken(
 
 async def find_without_company(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
     """Find documents of companies that do not exist."""
-    for name, collection in declared_collections().items():
+    for name, collection in registry.items():
         if collection.by_company is None or name == _COMPANIES:
             continue
         stages: list[Document] = [

@@ -9,10 +9,9 @@ from typing import Any
 
 from coaching_service.core.database import files
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
-from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document, declared_collections, now
-from coaching_service.core.database.portable import FILE_FIELDS, file_holders
-from coaching_service.core.database.transactions import in_transaction, reading_snapshot
+from coaching_service.core.database.context import Context, Services, in_transaction, reading_snapshot
+from coaching_service.core.database.declared import FILE_FIELDS, file_holders
+from coaching_service.core.database.documents import Document, now, registry
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.consistency.document_checks import BATCH, iterate_batches, list_wrong
 
@@ -23,7 +22,7 @@ _ATTACHED: Document = {"pending": {"$ne": True}}
 
 def holding_collections() -> list[str]:
     """Return the names of the collections whose documents refer to files."""
-    return [name for name, each in declared_collections().items() if each.holds_files]
+    return [name for name, each in registry.items() if each.holds_files]
 
 
 def _file_ids(document: Document) -> set[ObjectId]:

@@ -11,8 +11,7 @@ from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict, cast
 from marshmallow import RAISE, fields
 
 from coaching_service.core import idempotency, validation
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import rehearse, transactional
+from coaching_service.core.database.context import Context, rehearse, transactional
 from coaching_service.core.errors import ServiceError, Unavailable
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, Description, Optional, Private

@@ -13,9 +13,8 @@ from marshmallow import validates_schema
 
 from coaching_service.core import list_selection, validation
 from coaching_service.core.auth import CUSTOMERS, coach
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.recording import Actor
-from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import midnight
 from coaching_service.core.field_schemas import query_of
 from coaching_service.core.http.routes import Routes

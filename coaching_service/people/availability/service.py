@@ -7,8 +7,7 @@ from datetime import date
 from typing import NotRequired, TypedDict, cast
 
 from coaching_service.core.changes.undo import DocumentsRestored
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads, transactional
+from coaching_service.core.database.context import Context, gather_reads, transactional
 from coaching_service.core.errors import Conflict, Forbidden, NotFound
 from coaching_service.core.external_identity import find_differences
 from coaching_service.core.fields import take

@@ -6,11 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from typing import Any, cast
 
-from coaching_service.core.database.connection import Index
+from coaching_service.core.database import declared
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter, now
-from coaching_service.core.database.portable import RECORDS, Portable
-from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.dates import add_years
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.events import EventType
@@ -20,14 +18,14 @@ from coaching_service.core.validation import AbsenceDate
 from coaching_service.people.availability.absences import LIMITED
 from coaching_service.people.availability.models import Availability, StoredAvailability
 
-_EVENT_TYPES: dict[Action, EventType] = {
+_EVENT_TYPES: dict[declared.Action, EventType] = {
     "created": "availability.created",
     "changed": "availability.updated",
     "deleted": "availability.deleted",
 }
 
 
-def _event(action: Action, known: Mapping[str, Any], paths: Collection[str]) -> EventData | None:
+def _event(action: declared.Action, known: Mapping[str, Any], paths: Collection[str]) -> declared.EventData | None:
     if action == "changed" and set(paths) == {"isResumed"}:
         return None
     data = {"availabilityId": known["_id"], **{name: known[name] for name in ("kind", "from", "until")}}
@@ -56,18 +54,18 @@ def require_period(first: str, last: str | None) -> None:
 
 periods = Documents[Availability](
     "availability",
-    (Index(("customerId", "from")),),
+    (declared.Index(("customerId", "from")),),
     private=private_of(StoredAvailability),
     client_field="customerId",
-    history=History(
+    history=declared.History(
         "availability",
         _event,
         event_fields=("kind", "from", "until"),
         contact=lambda period: [period["note"]] if period["note"] else [],
     ),
-    transfer=Portable(
+    transfer=declared.Portable(
         Availability,
-        RECORDS,
+        declared.RECORDS,
         computed=("isResumed",),
         references={"customerId": "customers"},
         complete=_complete_imported,

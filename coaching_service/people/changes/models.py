@@ -12,7 +12,7 @@ from coaching_service.core import auth
 from coaching_service.core.changes.models import StoredChange, StoredEvent
 from coaching_service.core.database import recording
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.field_changes import DocumentFields
+from coaching_service.core.database.declared import Action, DocumentFields
 from coaching_service.core.events import EVENT_TYPES, OWNER_EVENTS, EventType, EventValue
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Default, Description
@@ -54,7 +54,7 @@ class DocumentReference(TypedDict):
 
     kind: Annotated[str, Description("The kind of document, such as `workout`.")]
     _id: ObjectId
-    action: Annotated[recording.Action, Description("What happened to it.")]
+    action: Annotated[Action, Description("What happened to it.")]
 
 
 class DocumentValues(DocumentReference):

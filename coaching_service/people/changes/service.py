@@ -15,11 +15,10 @@ from coaching_service.core.changes import history, undo
 from coaching_service.core.changes.models import ChangedDocument, DocumentPatch, StoredChange
 from coaching_service.core.changes.numbering import batches
 from coaching_service.core.changes.undo import public_values
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, transactional
+from coaching_service.core.database.declared import Action, DocumentFields
 from coaching_service.core.database.documents import Filter, now
-from coaching_service.core.database.field_changes import DocumentFields
-from coaching_service.core.database.recording import Action, Interface, interface_of
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.recording import Interface, interface_of
 from coaching_service.core.events import Accepted, DomainEvent, EventType
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId

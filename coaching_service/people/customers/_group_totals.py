@@ -9,10 +9,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.declared import Index, NotExported
 from coaching_service.core.database.documents import Document, Documents, PipelineStage
-from coaching_service.core.database.portable import NotExported
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.jobs import queue
 from coaching_service.people.customers.models import CustomerGroup, CustomerRoleData, GroupTotal

@@ -14,9 +14,8 @@ from marshmallow import fields
 
 from coaching_service.core import search, validation
 from coaching_service.core.auth import CUSTOMERS, coach, require_permission, token_hash
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import ClientDeclined, FieldError
 from coaching_service.core.external_identity import Upserted, stored_identity, upsert
 from coaching_service.core.fields import names_of

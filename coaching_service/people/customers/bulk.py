@@ -11,9 +11,8 @@ from marshmallow import ValidationError, validates_schema
 from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, require_permission
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, reading_snapshot, transactional
 from coaching_service.core.database.documents import Document, Filter, references_to
-from coaching_service.core.database.transactions import reading_snapshot, transactional
 from coaching_service.core.errors import ClientDeclined, FieldError, Forbidden, InvalidFields, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments, optional

@@ -10,11 +10,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from coaching_service.core.database.connection import Index, allow_seconds
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.connection import allow_seconds
+from coaching_service.core.database.context import Context, Services, in_transaction
+from coaching_service.core.database.declared import Index, NotExported
 from coaching_service.core.database.documents import Document, Documents
-from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import _group_totals
 from coaching_service.people.customers.models import Customer, CustomerCount, CustomerRoleData, NewCustomerDocument

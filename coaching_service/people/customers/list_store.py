@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Mapping
 
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.documents import Filter, PipelineStage
-from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.external_identity import HAS_METADATA
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED, ListPart

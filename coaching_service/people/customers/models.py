@@ -12,7 +12,7 @@ from marshmallow import fields
 
 from coaching_service.core import fields as core_fields
 from coaching_service.core import validation
-from coaching_service.core.database.field_changes import Stored
+from coaching_service.core.database.declared import Stored
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.external_identity import Identity, IdentityFields, IdentityInput, StoredIdentity

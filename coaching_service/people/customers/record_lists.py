@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from coaching_service.core.database.collections import D
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.documents import D, Documents
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import ALL_ENTRIES, ListPart, Page, PartOfList
 from coaching_service.people.customers import service as customers

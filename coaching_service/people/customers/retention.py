@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from itertools import takewhile
 
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, transactional
 from coaching_service.core.database.documents import Filter, now
-from coaching_service.core.database.transactions import transactional
 from coaching_service.core.dates import add_months, local_date
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId

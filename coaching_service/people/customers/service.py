@@ -12,11 +12,10 @@ from typing import Any, cast
 from coaching_service.core import list_selection
 from coaching_service.core.auth import Company, Principal, token_hash
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, transactional, version_conflict
 from coaching_service.core.database.documents import Filter, PipelineStage, now
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.recording import Interface, interface_of
-from coaching_service.core.database.transactions import transactional, version_conflict
 from coaching_service.core.database.worker_thread import aggregate_all
 from coaching_service.core.errors import ClientDeclined, Forbidden, NotFound, require_found
 from coaching_service.core.external_identity import find_differences, present_identity, stored_fields

@@ -7,12 +7,9 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, 
 from typing import Any, Literal, NamedTuple, TypedDict
 
 from coaching_service.core import text as core_text
-from coaching_service.core.database.collections import Searched, SearchedText
-from coaching_service.core.database.connection import Index
+from coaching_service.core.database import declared
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
-from coaching_service.core.database.portable import CLIENTS, FileRule, Portable
-from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.errors import NotFound
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, HAS_METADATA, IDENTITY_CHECKS
 from coaching_service.core.field_schemas import checks_of
@@ -158,9 +155,9 @@ ATTENTION_FIELDS = ("name", "surname", "timezone", "profilePhoto", "customerRole
 BY_CREATION = ("createdAt", "_id")
 BY_TRAINING = (LAST_TRAINED, *ORDER)
 BY_ATTENTION = (f"-{SCORE}", "_id")
-_BY_DUE = Index((ARCHIVED, "figuresUntil"))
+_BY_DUE = declared.Index((ARCHIVED, "figuresUntil"))
 _ONLY_ARCHIVED = ((ARCHIVED, {"$eq": True}),)
-_BY_ARCHIVING = Index(("archivedAt",), partial_filter=_ONLY_ARCHIVED)
+_BY_ARCHIVING = declared.Index(("archivedAt",), partial_filter=_ONLY_ARCHIVED)
 _NEEDS_ATTENTION = ((SCORE, {"$gt": 0}),)
 # Listed after all clients who need attention, since it adds nothing to their score.
 UNAVAILABLE = "unavailable"
@@ -181,7 +178,7 @@ def rate_field(days: int) -> str:
     return f"customerRoleData.complianceRate{days}d"
 
 
-def _event(action: Action, known: Mapping[str, Any], paths: Collection[str]) -> EventData:
+def _event(action: declared.Action, known: Mapping[str, Any], paths: Collection[str]) -> declared.EventData:
     data = {"customerId": known["_id"]}
     if action != "changed":
         return {"type": "customer.created" if action == "created" else "customer.deleted", "data": data}
@@ -190,9 +187,9 @@ def _event(action: Action, known: Mapping[str, Any], paths: Collection[str]) -> 
     return {"type": "customer.archived" if known[ARCHIVED] else "customer.unarchived", "data": data}
 
 
-def _texts(customer: Mapping[str, Any]) -> Iterator[SearchedText]:
+def _texts(customer: Mapping[str, Any]) -> Iterator[declared.SearchedText]:
     name = " ".join(filter(None, (customer.get("name"), customer.get("surname"))))
-    yield SearchedText("customers", name, customer.get("email") or "", customer.get("createdAt"))
+    yield declared.SearchedText("customers", name, customer.get("email") or "", customer.get("createdAt"))
 
 
 async def _after_import(ctx: Context, documents: Sequence[Any]) -> None:
@@ -204,34 +201,34 @@ async def _after_import(ctx: Context, documents: Sequence[Any]) -> None:
 customers = Documents[Customer](
     "customers",
     (
-        Index((ARCHIVED, *ORDER)),
-        Index((ARCHIVED, "suf")),
-        Index((ARCHIVED, GROUPS, *ORDER)),
-        Index((ARCHIVED, TRAINER, *ORDER)),
-        Index((GROUPS,)),
-        Index(("_id",)),
-        *(Index((ARCHIVED, rate_field(days), *ORDER)) for days in RATE_DAYS),
-        Index((ARCHIVED, LAST_TRAINED, *ORDER)),
-        Index((ARCHIVED, *BY_UNREAD)),
-        Index((ARCHIVED, *BY_ATTENTION)),
+        declared.Index((ARCHIVED, *ORDER)),
+        declared.Index((ARCHIVED, "suf")),
+        declared.Index((ARCHIVED, GROUPS, *ORDER)),
+        declared.Index((ARCHIVED, TRAINER, *ORDER)),
+        declared.Index((GROUPS,)),
+        declared.Index(("_id",)),
+        *(declared.Index((ARCHIVED, rate_field(days), *ORDER)) for days in RATE_DAYS),
+        declared.Index((ARCHIVED, LAST_TRAINED, *ORDER)),
+        declared.Index((ARCHIVED, *BY_UNREAD)),
+        declared.Index((ARCHIVED, *BY_ATTENTION)),
         *(
-            Index((ARCHIVED, field, *BY_ATTENTION), partial_filter=_NEEDS_ATTENTION)
+            declared.Index((ARCHIVED, field, *BY_ATTENTION), partial_filter=_NEEDS_ATTENTION)
             for field in (TRAINER, REASON, GROUPS)
         ),
-        Index((ARCHIVED, "_id"), partial_filter=_UNAVAILABLE),
-        Index(("email",), partial_filter=(("email", {"$gt": ""}),), ignore_case=True),
+        declared.Index((ARCHIVED, "_id"), partial_filter=_UNAVAILABLE),
+        declared.Index(("email",), partial_filter=(("email", {"$gt": ""}),), ignore_case=True),
         BY_EXTERNAL_ID,
-        Index((ARCHIVED, *BY_UPDATE)),
-        Index((ARCHIVED, *BY_CREATION)),
-        Index(
+        declared.Index((ARCHIVED, *BY_UPDATE)),
+        declared.Index((ARCHIVED, *BY_CREATION)),
+        declared.Index(
             (ARCHIVED, "metadata.key", "metadata.value", *ORDER), partial_filter=((HAS_METADATA, {"$exists": True}),)
         ),
-        Index((ARCHIVED, "figuresChangedAt"), partial_filter=(("figuresChangedAt", {"$exists": True}),)),
-        Index(("archivedAt", "_id"), partial_filter=_ONLY_ARCHIVED),
+        declared.Index((ARCHIVED, "figuresChangedAt"), partial_filter=(("figuresChangedAt", {"$exists": True}),)),
+        declared.Index(("archivedAt", "_id"), partial_filter=_ONLY_ARCHIVED),
     ),
     private=tuple(each for each in private_of(Customer) if each != "companyId"),
     client_field="_id",
-    history=History(
+    history=declared.History(
         "customer",
         _event,
         (ARCHIVED,),
@@ -240,14 +237,14 @@ customers = Documents[Customer](
         public_names={"profilePhoto": "profilePhotoUrl"},
     ),
     global_indexes=(
-        Index(("firstAccessHash", "companyId"), partial_filter=(("firstAccessHash", {"$exists": True}),)),
+        declared.Index(("firstAccessHash", "companyId"), partial_filter=(("firstAccessHash", {"$exists": True}),)),
         _BY_DUE,
         _BY_ARCHIVING,
     ),
     cross_company_reason="first-access tokens are found by hash, outdated figures and archived clients by their time",
-    transfer=Portable(
+    transfer=declared.Portable(
         Customer,
-        CLIENTS,
+        declared.CLIENTS,
         computed=(
             "sortName",
             "sortSurname",
@@ -271,7 +268,7 @@ customers = Documents[Customer](
             **{f"notifications.{name}": check for name, check in checks_of(NotificationSettings).items()},
         },
         optional_references={TRAINER: "coaches"},
-        files=FileRule(IMAGE_TYPES, "photo"),
+        files=declared.FileRule(IMAGE_TYPES, "photo"),
         complete=lambda customer: {
             **customer,
             **search_fields(customer["name"], customer["surname"], customer["email"]),
@@ -280,7 +277,7 @@ customers = Documents[Customer](
         },
         after=_after_import,
     ),
-    searched=Searched(("customers",), ("name", "surname", "email", "createdAt"), _texts),
+    searched=declared.Searched(("customers",), ("name", "surname", "email", "createdAt"), _texts),
 )
 BY_ORDER = customers.index_name(ARCHIVED, *ORDER)
 BY_SUFFIX = customers.index_name(ARCHIVED, "suf")

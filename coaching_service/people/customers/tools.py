@@ -10,8 +10,7 @@ from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, coach, require_permission
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import arguments
 from coaching_service.core.mcp.results import Answer, Reason, Written, typed

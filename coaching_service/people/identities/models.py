@@ -14,7 +14,7 @@ from typing import Literal, NotRequired
 import idna
 
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.field_changes import Stored
+from coaching_service.core.database.declared import Stored
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.ids import ObjectId
 

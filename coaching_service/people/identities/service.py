@@ -15,9 +15,8 @@ from datetime import datetime, timedelta
 
 from coaching_service.core import audit, rate_limits
 from coaching_service.core.auth import new_token, token_hash
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, gather_reads
 from coaching_service.core.database.documents import Document, now
-from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import ClientDisconnected, Forbidden, SignInRejected
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.identities import models, store

@@ -7,11 +7,9 @@ from typing import Any
 
 from pymongo.errors import DuplicateKeyError
 
-from coaching_service.core.database.collections import Unsharded
-from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.declared import Index, NotExported, Unsharded
 from coaching_service.core.database.documents import Documents, now
-from coaching_service.core.database.portable import NotExported
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.identities import models as identity_models

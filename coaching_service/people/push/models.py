@@ -10,12 +10,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from marshmallow import fields
 
 from coaching_service.core import fields as core_fields
-from coaching_service.core.database.collections import Unsharded, order_by
-from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Documents, now
-from coaching_service.core.database.field_changes import Stored
-from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.declared import Index, NotExported, Stored, Unsharded
+from coaching_service.core.database.documents import Documents, now, order_by
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Message, Text

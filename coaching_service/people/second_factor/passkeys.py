@@ -20,8 +20,7 @@ from webauthn.helpers.exceptions import WebAuthnException
 from yarl import URL
 
 from coaching_service.core import audit
-from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.context import Context, Services, transactional
 from coaching_service.core.errors import Conflict, InvalidFields, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.outbound import is_address

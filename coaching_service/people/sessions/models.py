@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
+from coaching_service.core.database.declared import Stored
 from coaching_service.core.database.documents import Filter
-from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.fields import Default, Description, Part
 from coaching_service.core.ids import ObjectId

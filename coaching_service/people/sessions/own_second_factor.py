@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from coaching_service.core import audit
 from coaching_service.core.auth import Principal
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.errors import Forbidden, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail

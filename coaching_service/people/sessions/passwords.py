@@ -7,8 +7,7 @@ from datetime import datetime
 
 from coaching_service.core import audit, rate_limits
 from coaching_service.core.auth import Principal
-from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.context import Context, Services, transactional
 from coaching_service.core.errors import CompanySuspended, Forbidden, SignInRejected
 from coaching_service.core.jobs import mail, queue
 from coaching_service.core.jobs.mail import MailBody, NewMail, subject_with

@@ -12,13 +12,9 @@ import orjson
 from marshmallow import ValidationError
 
 from coaching_service.core import audit
-from coaching_service.core.database.collections import Unsharded
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, transactional
+from coaching_service.core.database.declared import Index, NotExported, Stored, Unsharded
 from coaching_service.core.database.documents import Documents
-from coaching_service.core.database.field_changes import Stored
-from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId

@@ -12,12 +12,9 @@ import structlog
 
 from coaching_service.core import audit, rate_limits
 from coaching_service.core.auth import CUSTOMERS, Principal, new_token, token_hash
-from coaching_service.core.database.collections import Unsharded
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, transactional
+from coaching_service.core.database.declared import Index, NotExported, Unsharded
 from coaching_service.core.database.documents import Document, Documents, Filter, now
-from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.transactions import transactional
 from coaching_service.core.database.worker_thread import aggregate_all
 from coaching_service.core.errors import Forbidden, SignInRejected, Unauthorized, invalid_field
 from coaching_service.core.ids import ObjectId

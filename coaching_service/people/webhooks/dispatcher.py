@@ -22,9 +22,8 @@ from coaching_service.core.background import running_in_background
 from coaching_service.core.changes.numbering import batches
 from coaching_service.core.database import across_companies
 from coaching_service.core.database.connection import as_service_error, unreachable
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, gather_reads, transactional
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import CursorExpired, NotFound
 from coaching_service.core.events import EventType, Listener
 from coaching_service.core.http.responses import to_json

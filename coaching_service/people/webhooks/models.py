@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 from marshmallow import fields
 
 from coaching_service.core import fields as core_fields
-from coaching_service.core.database.field_changes import Stored
+from coaching_service.core.database.declared import Stored
 from coaching_service.core.events import EVENT_TYPES, EventType
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import PartQuery

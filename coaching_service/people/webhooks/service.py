@@ -23,13 +23,10 @@ from coaching_service.core.auth import (
 )
 from coaching_service.core.changes.models import StoredEvent
 from coaching_service.core.changes.numbering import batches
-from coaching_service.core.database.collections import Unsharded
-from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Collection as StoredCollection
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, transactional, version_conflict
+from coaching_service.core.database.declared import Index, NotExported, Unsharded
 from coaching_service.core.database.documents import Document, Documents, Filter, now, with_version
-from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.transactions import transactional, version_conflict
 from coaching_service.core.errors import Conflict, Forbidden, NotFound, invalid_field
 from coaching_service.core.events import EVENT_TYPES, OWNER_EVENTS, EventType
 from coaching_service.core.ids import ObjectId

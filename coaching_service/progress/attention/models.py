@@ -7,7 +7,7 @@ from typing import Annotated, NotRequired, TypedDict
 
 from marshmallow import fields
 
-from coaching_service.core.database.field_changes import Stored
+from coaching_service.core.database.declared import Stored
 from coaching_service.core.fields import Default, Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import PartQuery

@@ -11,12 +11,9 @@ from itertools import islice
 from typing import TypedDict
 
 from coaching_service.core.changes.undo import DocumentsRestored
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, gather_reads, transactional
+from coaching_service.core.database.declared import RECORDS, History, Index, Portable
 from coaching_service.core.database.documents import Documents
-from coaching_service.core.database.portable import RECORDS, Portable
-from coaching_service.core.database.recording import History
-from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.dates import local_date, midnight
 from coaching_service.core.errors import Conflict

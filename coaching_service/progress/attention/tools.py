@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from coaching_service.core.auth import CUSTOMERS, coach
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.dates import local_date
 from coaching_service.core.errors import Conflict
 from coaching_service.core.http.routes import Routes

@@ -12,14 +12,10 @@ from marshmallow import ValidationError, fields, validates_schema
 from coaching_service.core import fields as core_fields
 from coaching_service.core import validation
 from coaching_service.core.changes.undo import DocumentsRestored
+from coaching_service.core.database import declared
 from coaching_service.core.database.across_companies import count_backlog
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, transactional, version_conflict
 from coaching_service.core.database.documents import Documents, now
-from coaching_service.core.database.field_changes import Returned, Stored
-from coaching_service.core.database.portable import RECORDS, Portable
-from coaching_service.core.database.recording import Action, EventData, History
-from coaching_service.core.database.transactions import transactional, version_conflict
 from coaching_service.core.dates import LAST_DATE, next_midnight
 from coaching_service.core.errors import InvalidFields, NotFound, invalid_field, require_found
 from coaching_service.core.field_schemas import input_of
@@ -161,7 +157,7 @@ class _Named(TypedDict):
     ]
 
 
-class CheckIn(_Named, _Content, Recurrence, Returned):
+class CheckIn(_Named, _Content, Recurrence, declared.Returned):
     """A recurring check-in of a client."""
 
 
@@ -182,7 +178,7 @@ class NewCheckInDocument(CheckInContent):
     _id: ObjectId
 
 
-class StoredCheckIn(CheckInContent, Stored):
+class StoredCheckIn(CheckInContent, declared.Stored):
     """A stored check-in; `absentDates` (missing for none) are its dates without a block because of an absence."""
 
     absentDates: NotRequired[Annotated[list[str], core_fields.Private]]
@@ -207,7 +203,7 @@ def _complete_imported(check_in: dict[str, Any]) -> dict[str, Any]:
     return check_in
 
 
-def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData | None:
+def _event(action: declared.Action, known: Mapping[str, Any], _: Collection[str]) -> declared.EventData | None:
     if action == "changed":
         return None
     return {
@@ -222,15 +218,15 @@ def _contact(check_in: Mapping[str, Any]) -> list[str]:
 
 check_ins = Documents[StoredCheckIn](
     "checkIns",
-    (Index(("customerId", "_id")),),
+    (declared.Index(("customerId", "_id")),),
     private=core_fields.private_of(StoredCheckIn),
     client_field="customerId",
-    history=History("check_in", _event, contact=_contact),
-    global_indexes=(Index(("dueAt",)),),
+    history=declared.History("check_in", _event, contact=_contact),
+    global_indexes=(declared.Index(("dueAt",)),),
     cross_company_reason="a job schedules the check-ins of all companies",
-    transfer=Portable(
+    transfer=declared.Portable(
         StoredCheckIn,
-        RECORDS,
+        declared.RECORDS,
         references={"customerId": "customers"},
         complete=_complete_imported,
     ),

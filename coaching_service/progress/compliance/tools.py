@@ -8,8 +8,7 @@ from typing import Any
 from marshmallow import ValidationError, validates_schema
 
 from coaching_service.core.auth import CUSTOMERS, coach
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import arguments
 from coaching_service.core.mcp.results import Answer, typed

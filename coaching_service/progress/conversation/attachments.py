@@ -8,9 +8,8 @@ from datetime import timedelta
 
 from coaching_service.core import errors
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, gather_reads, transactional
 from coaching_service.core.database.files import StoredFile
-from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.fields import take as take_fields
 from coaching_service.core.file_links import file_url
 from coaching_service.core.http.responses import Download

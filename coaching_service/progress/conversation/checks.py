@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
-from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.transactions import in_transaction, reading_snapshot
+from coaching_service.core.database.context import Context, Services, in_transaction, reading_snapshot
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.conversation import store
 

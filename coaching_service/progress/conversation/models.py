@@ -11,8 +11,8 @@ from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core import validation
 from coaching_service.core.auth import Via
+from coaching_service.core.database.declared import Returned, Stored
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.field_changes import Returned, Stored
 from coaching_service.core.database.recording import Actor, ActorType
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.field_schemas import output_of

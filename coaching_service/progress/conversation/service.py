@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import cast
 
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, gather_reads, transactional
 from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.database.recording import Actor, actor_of, interface_of
-from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Conflict, Forbidden, NotFound, invalid_field, require_found
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId

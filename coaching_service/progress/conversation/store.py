@@ -7,12 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from coaching_service.core.changes.log import UNDO_PERIOD
-from coaching_service.core.database import portable
-from coaching_service.core.database.collections import Searched, SearchedText
-from coaching_service.core.database.connection import Index
+from coaching_service.core.database import declared
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, PipelineStage
-from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.errors import require_found
 from coaching_service.core.events import EventType
 from coaching_service.core.fields import private_of
@@ -28,7 +25,7 @@ _SIDES: tuple[conversation_models.Side, conversation_models.Side] = ("client", "
 _NO_MAIL: conversation_models.MailState = {"jobId": None, "sentAt": None}
 
 
-def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData:
+def _event(action: declared.Action, known: Mapping[str, Any], _: Collection[str]) -> declared.EventData:
     event_type: EventType = "message.updated"
     if action == "created":
         event_type = "message.created"
@@ -41,38 +38,38 @@ def _contact(message: Mapping[str, Any]) -> list[str]:
     return [] if message["text"] is None else [message["text"]]
 
 
-def _texts(message: Mapping[str, Any]) -> Iterator[SearchedText]:
+def _texts(message: Mapping[str, Any]) -> Iterator[declared.SearchedText]:
     author = message.get("author", {}).get("name", "")
     title = f"Message from {author}"
-    yield SearchedText("messages", title, message.get("text") or "", message.get("createdAt"), is_named=False)
+    yield declared.SearchedText("messages", title, message.get("text") or "", message.get("createdAt"), is_named=False)
 
 
 messages = Documents[conversation_models.StoredMessage](
     "messages",
     (
-        Index(("customerId", *MESSAGE_ORDER)),
-        Index(("customerId", "about.wblockId", *MESSAGE_ORDER)),
-        Index(("customerId", "unreadBy", "createdAt"), partial_filter=(("unreadBy", {"$exists": True}),)),
+        declared.Index(("customerId", *MESSAGE_ORDER)),
+        declared.Index(("customerId", "about.wblockId", *MESSAGE_ORDER)),
+        declared.Index(("customerId", "unreadBy", "createdAt"), partial_filter=(("unreadBy", {"$exists": True}),)),
     ),
     private=private_of(conversation_models.StoredMessage),
     client_field="customerId",
-    history=History("message", _event, ("text",), undo="never", contact=_contact),
-    transfer=portable.Portable(
+    history=declared.History("message", _event, ("text",), undo="never", contact=_contact),
+    transfer=declared.Portable(
         conversation_models.StoredMessage,
-        portable.RECORDS,
+        declared.RECORDS,
         checks={"text": Text(max_length=5_000)},
         references={"customerId": "customers"},
-        files=portable.FileRule((*IMAGE_TYPES, *VIDEO_TYPES, PDF), "attachment"),
+        files=declared.FileRule((*IMAGE_TYPES, *VIDEO_TYPES, PDF), "attachment"),
     ),
-    searched=Searched(("messages",), ("author", "text", "createdAt"), _texts),
+    searched=declared.Searched(("messages",), ("author", "text", "createdAt"), _texts),
 )
 conversations = Documents[conversation_models.StoredConversation](
     "conversations",
-    (Index(("customerId",), unique=True), Index(("isUnread", *CONVERSATION_ORDER))),
+    (declared.Index(("customerId",), unique=True), declared.Index(("isUnread", *CONVERSATION_ORDER))),
     client_field="customerId",
-    transfer=portable.Portable(
+    transfer=declared.Portable(
         conversation_models.StoredConversation,
-        portable.CONVERSATIONS,
+        declared.CONVERSATIONS,
         computed=("mail",),
         references={"customerId": "customers", "lastMessageId": "messages"},
         complete=lambda conversation: {**conversation, "mail": {side: dict(_NO_MAIL) for side in _SIDES}},
@@ -82,9 +79,9 @@ conversations = Documents[conversation_models.StoredConversation](
 )
 pending_attachments = Documents[conversation_models.PendingAttachment](
     "pendingAttachments",
-    (Index(("customerId", "uploadedBy", "_id")),),
+    (declared.Index(("customerId", "uploadedBy", "_id")),),
     client_field="customerId",
-    transfer=portable.NotExported("attachments that no message has"),
+    transfer=declared.NotExported("attachments that no message has"),
     has_files=True,
 )
 _BY_UNREAD = messages.index_name("customerId", "unreadBy", "createdAt")
@@ -94,12 +91,12 @@ _BY_TIME = messages.index_name("customerId", *MESSAGE_ORDER)
 # Messages until they are delivered, and afterwards without their text.
 waiting_messages = Documents[conversation_models.WaitingMessage](
     "waitingMessages",
-    (Index(("customerId", "isWaiting", *MESSAGE_ORDER)), Index(("changeId",))),
+    (declared.Index(("customerId", "isWaiting", *MESSAGE_ORDER)), declared.Index(("changeId",))),
     private=private_of(conversation_models.WaitingMessage),
     client_field="customerId",
-    history=History("message", undo="creation", contact=_contact),
+    history=declared.History("message", undo="creation", contact=_contact),
     expire=("deliverAt", round((UNDO_PERIOD + timedelta(days=1)).total_seconds())),
-    transfer=portable.NotExported("messages that are not sent yet: two companies would send them"),
+    transfer=declared.NotExported("messages that are not sent yet: two companies would send them"),
     has_files=True,
 )
 

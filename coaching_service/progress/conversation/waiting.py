@@ -16,10 +16,9 @@ from typing import Literal, cast
 from coaching_service.core.auth import CUSTOMERS
 from coaching_service.core.changes.undo import DocumentsRestored, RestorationPlanned
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, transactional
 from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.database.recording import Interface, actor_of
-from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, Forbidden, NotFound
 from coaching_service.core.fields import names_of, take
 from coaching_service.core.ids import ObjectId

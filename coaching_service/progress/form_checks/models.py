@@ -8,7 +8,7 @@ from typing import Annotated, NotRequired, TypeAlias, TypedDict
 from marshmallow import fields
 
 from coaching_service.core import validation
-from coaching_service.core.database.field_changes import Returned
+from coaching_service.core.database.declared import Returned
 from coaching_service.core.database.recording import Actor
 from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.fields import Change, Default, Description

@@ -11,11 +11,10 @@ from functools import partial
 from typing import cast
 
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, gather_reads, transactional
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.recording import Actor, actor_of
-from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Conflict, Forbidden, NotFound, invalid_field, require_by_id, require_found
 from coaching_service.core.fields import take
 from coaching_service.core.file_links import file_url

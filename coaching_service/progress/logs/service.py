@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, gather_reads, transactional, version_conflict
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.recording import Actor
-from coaching_service.core.database.transactions import gather_reads, transactional, version_conflict
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import Conflict, NotFound, invalid_field
 from coaching_service.core.events import DomainEvent

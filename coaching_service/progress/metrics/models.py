@@ -7,7 +7,7 @@ from typing import Annotated, TypedDict
 
 from marshmallow import fields
 
-from coaching_service.core.database.field_changes import Returned, Stored
+from coaching_service.core.database.declared import Returned, Stored
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from coaching_service.core import validation
 from coaching_service.core.auth import METRICS, coach, customer
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.errors import Conflict, LegacyFailure, NotFound
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes

@@ -10,12 +10,10 @@ from typing import Any, Final, Literal, cast
 from coaching_service.core import errors
 from coaching_service.core.changes import history
 from coaching_service.core.changes.undo import DocumentsRestored
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
+from coaching_service.core.database import declared
+from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.documents import Documents, Filter, now
-from coaching_service.core.database.portable import RECORDS, Portable
-from coaching_service.core.database.recording import Action, EventData, History, interface_of
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.recording import interface_of
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.library import metric_sets
@@ -36,7 +34,7 @@ from coaching_service.training.workouts.items.models import MetricValue
 # --- Metric assignments and values in the database: at most one value for a metric and date ---------------------------
 
 
-def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData | None:
+def _event(action: declared.Action, known: Mapping[str, Any], _: Collection[str]) -> declared.EventData | None:
     is_assigned = action != "deleted" and known["unassignedAt"] is None
     data = {"metricsSetId": known["metricsSetId"]}
     return {"type": "metrics_set.assigned" if is_assigned else "metrics_set.unassigned", "data": data}
@@ -44,24 +42,29 @@ def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> Even
 
 _assignments = Documents[metric_models.StoredAssignment](
     "metricAssignments",
-    (Index(("customerId", "metricsSetId"), unique=True), Index(("customerId", "unassignedAt", "createdAt"))),
+    (
+        declared.Index(("customerId", "metricsSetId"), unique=True),
+        declared.Index(("customerId", "unassignedAt", "createdAt")),
+    ),
     client_field="customerId",
-    history=History("metrics_assignment", _event, ("metricsSetId", "unassignedAt")),
-    transfer=Portable(
-        metric_models.StoredAssignment, RECORDS, references={"customerId": "customers", "metricsSetId": "metricSets"}
+    history=declared.History("metrics_assignment", _event, ("metricsSetId", "unassignedAt")),
+    transfer=declared.Portable(
+        metric_models.StoredAssignment,
+        declared.RECORDS,
+        references={"customerId": "customers", "metricsSetId": "metricSets"},
     ),
 )
 _entries = Documents[metric_models.StoredEntry](
     "metricEntries",
     (
-        Index(("customerId", "metricId", "date"), unique=True),
-        Index(("customerId", "witemId")),
+        declared.Index(("customerId", "metricId", "date"), unique=True),
+        declared.Index(("customerId", "witemId")),
     ),
     client_field="customerId",
-    history=History("metric_value"),
-    transfer=Portable(
+    history=declared.History("metric_value"),
+    transfer=declared.Portable(
         metric_models.StoredEntry,
-        RECORDS,
+        declared.RECORDS,
         references={"customerId": "customers", "metricsSetId": "metricSets"},
     ),
 )

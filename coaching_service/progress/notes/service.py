@@ -9,14 +9,9 @@ from typing import Annotated, Any, TypeAlias, TypedDict
 
 import nh3
 
-from coaching_service.core.database.collections import Searched, SearchedText
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
+from coaching_service.core.database import declared
+from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.documents import Documents, Filter, PipelineStage
-from coaching_service.core.database.field_changes import Stored
-from coaching_service.core.database.portable import RECORDS, Portable
-from coaching_service.core.database.recording import Action, EventData, History
-from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import invalid_field, require_found
 from coaching_service.core.events import EventType
 from coaching_service.core.fields import Change, Default, Description, Label
@@ -76,7 +71,7 @@ class NoteSubject(TypedDict):
     author: Annotated[NoteAuthor | None, Description("Who wrote it; null for notes older than this field.")]
 
 
-class Note(NoteSubject, NewNote, Stored):
+class Note(NoteSubject, NewNote, declared.Stored):
     """A coach's note on a client."""
 
 
@@ -126,36 +121,38 @@ def remove_tags(clean_html: str) -> str:
 # --- Notes in the database --------------------------------------------------------------------------------------------
 
 
-_EVENT_TYPES: dict[Action, EventType] = {
+_EVENT_TYPES: dict[declared.Action, EventType] = {
     "created": "note.created",
     "changed": "note.updated",
     "deleted": "note.deleted",
 }
 
 
-def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData:
+def _event(action: declared.Action, known: Mapping[str, Any], _: Collection[str]) -> declared.EventData:
     return {"type": _EVENT_TYPES[action], "data": {"noteId": known["_id"]}}
 
 
-def _texts(note: Mapping[str, Any]) -> Iterator[SearchedText]:
-    yield SearchedText("notes", "Note", plain_text(note.get("content", "")), note.get("createdAt"), is_named=False)
+def _texts(note: Mapping[str, Any]) -> Iterator[declared.SearchedText]:
+    yield declared.SearchedText(
+        "notes", "Note", plain_text(note.get("content", "")), note.get("createdAt"), is_named=False
+    )
 
 
 notes = Documents[Note](
     "notes",
     (
-        Index(("customerId", "-createdAt", "-_id")),
-        Index(("customerId", "createdAt"), partial_filter=(("isHealth", {"$eq": True}),)),
+        declared.Index(("customerId", "-createdAt", "-_id")),
+        declared.Index(("customerId", "createdAt"), partial_filter=(("isHealth", {"$eq": True}),)),
     ),
     client_field="customerId",
-    history=History("note", _event),
-    transfer=Portable(
+    history=declared.History("note", _event),
+    transfer=declared.Portable(
         Note,
-        RECORDS,
+        declared.RECORDS,
         references={"customerId": "customers"},
         complete=lambda note: {**note, "content": sanitise(note["content"])},
     ),
-    searched=Searched(("notes",), ("content", "createdAt"), _texts),
+    searched=declared.Searched(("notes",), ("content", "createdAt"), _texts),
 )
 _HEALTH_NOTES = notes.index_name("customerId", "createdAt")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from coaching_service.core.auth import CUSTOMERS, coach
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.field_schemas import argument_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import arguments

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.documents import Filter
-from coaching_service.core.database.transactions import transactional
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import ADDED, ASSISTANCE

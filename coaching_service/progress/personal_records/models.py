@@ -9,7 +9,7 @@ from marshmallow import ValidationError, validates_schema
 
 from coaching_service.core import fields as core_fields
 from coaching_service.core import validation
-from coaching_service.core.database.field_changes import Stored
+from coaching_service.core.database.declared import Stored
 from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.activity.models import FASTEST, RecordType

@@ -6,9 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, gather_reads, transactional
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Conflict, invalid_field, require_found
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId

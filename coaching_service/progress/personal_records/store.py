@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
-from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.declared import RECORDS, History, Index, Portable
 from coaching_service.core.database.documents import Documents, Filter, PipelineStage
-from coaching_service.core.database.portable import RECORDS, Portable
-from coaching_service.core.database.recording import History
 from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.activity.models import RecordType

@@ -12,13 +12,9 @@ from marshmallow import fields
 from coaching_service.core import validation
 from coaching_service.core.changes.models import NamedDocument
 from coaching_service.core.changes.undo import DocumentsMoved, RestorationPlanned
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
+from coaching_service.core.database import declared
+from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.documents import Documents
-from coaching_service.core.database.field_changes import Stored
-from coaching_service.core.database.portable import TRAINING, Portable
-from coaching_service.core.database.recording import Action, EventData, History
-from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound
 from coaching_service.core.events import EventValue
 from coaching_service.core.field_schemas import output_of
@@ -78,7 +74,7 @@ class AssignmentContent(TypedDict):
     shifts: NotRequired[list[Shift]]
 
 
-class StoredAssignment(AssignmentContent, Stored):
+class StoredAssignment(AssignmentContent, declared.Stored):
     """A stored assignment."""
 
 
@@ -187,7 +183,7 @@ class ProgramEndResult(TypedDict):
 # --- Assignments of programs in the database --------------------------------------------------------------------------
 
 
-def _event(action: Action, known: Mapping[str, Any], paths: Collection[str]) -> EventData | None:
+def _event(action: declared.Action, known: Mapping[str, Any], paths: Collection[str]) -> declared.EventData | None:
     """Return the event of a program's end; an undo of the end assigns it again, without new workouts."""
     if action == "changed" and "endedDate" not in paths:
         return None
@@ -199,12 +195,15 @@ def _event(action: Action, known: Mapping[str, Any], paths: Collection[str]) -> 
 
 _assignments = Documents[StoredAssignment](
     "programAssignments",
-    (Index(("customerId", "-startDate", "-_id")), Index(("programId", "endedDate", "customerId"))),
+    (
+        declared.Index(("customerId", "-startDate", "-_id")),
+        declared.Index(("programId", "endedDate", "customerId")),
+    ),
     client_field="customerId",
-    history=History("program_assignment", _event, ("programId", "startDate", "endedDate")),
-    transfer=Portable(
+    history=declared.History("program_assignment", _event, ("programId", "startDate", "endedDate")),
+    transfer=declared.Portable(
         StoredAssignment,
-        TRAINING,
+        declared.TRAINING,
         references={"customerId": "customers"},
     ),
 )

@@ -10,8 +10,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict, cast, get_args
 
 from marshmallow import fields
 
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import NotFound
 from coaching_service.core.field_schemas import output_of

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core import fields as core_fields
 from coaching_service.core import validation
-from coaching_service.core.database.field_changes import Stored
+from coaching_service.core.database.declared import Stored
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
 from coaching_service.core.ids import ObjectId

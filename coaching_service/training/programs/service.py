@@ -9,13 +9,9 @@ from typing import Any, cast
 
 from coaching_service.core import external_identity, list_selection
 from coaching_service.core.auth import PROGRAMS
-from coaching_service.core.database.collections import Searched, SearchedText
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
+from coaching_service.core.database import declared
+from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.documents import Documents, Filter
-from coaching_service.core.database.portable import LIBRARY, Portable
-from coaching_service.core.database.recording import Action, EventData, History
-from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound, require_found
 from coaching_service.core.events import EventType
 from coaching_service.core.field_schemas import checks_of
@@ -32,40 +28,40 @@ from coaching_service.training.workouts.blocks.service import ClientCalendar, Sc
 # --- Programs in the database; their blocks are stored with all others, by training/workouts --------------------------
 
 
-_EVENT_TYPES: dict[Action, EventType] = {
+_EVENT_TYPES: dict[declared.Action, EventType] = {
     "created": "program.created",
     "changed": "program.updated",
     "deleted": "program.deleted",
 }
 
 
-def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData:
+def _event(action: declared.Action, known: Mapping[str, Any], _: Collection[str]) -> declared.EventData:
     return {"type": _EVENT_TYPES[action], "data": {"programId": known["_id"]}}
 
 
-def _texts(program: Mapping[str, Any]) -> Iterator[SearchedText]:
+def _texts(program: Mapping[str, Any]) -> Iterator[declared.SearchedText]:
     text = "\n".join([program.get("description") or "", *program.get("tags", ())])
-    yield SearchedText("programs", program.get("name", ""), text, program.get("createdAt"))
+    yield declared.SearchedText("programs", program.get("name", ""), text, program.get("createdAt"))
 
 
 _programs = Documents[program_models.StoredProgram](
     "programs",
     (
-        Index(("isArchived", "sortName", "_id")),
-        Index(("isArchived", "suf")),
-        Index(("_id",)),
+        declared.Index(("isArchived", "sortName", "_id")),
+        declared.Index(("isArchived", "suf")),
+        declared.Index(("_id",)),
         external_identity.BY_EXTERNAL_ID,
-        Index(("isArchived", *list_selection.BY_UPDATE)),
+        declared.Index(("isArchived", *list_selection.BY_UPDATE)),
     ),
     private=("companyId", "sortName", "search", "suf", "scheduleChanges"),
-    history=History("program", _event),
-    transfer=Portable(
+    history=declared.History("program", _event),
+    transfer=declared.Portable(
         program_models.StoredProgram,
-        LIBRARY,
+        declared.LIBRARY,
         checks={**external_identity.IDENTITY_CHECKS, **checks_of(program_models.ProgramInput)},
         complete=lambda program: {**program, **search_fields(program)},
     ),
-    searched=Searched(("programs",), ("name", "description", "tags", "createdAt"), _texts),
+    searched=declared.Searched(("programs",), ("name", "description", "tags", "createdAt"), _texts),
 )
 ORDER, PRIVATE_ORDER = ("sortName", "_id"), ("sortName",)
 _BY_NAME = _programs.index_name("isArchived", *ORDER)

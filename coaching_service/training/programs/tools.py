@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from coaching_service.core.auth import PROGRAMS, coach
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import arguments
 from coaching_service.core.mcp.results import Answer, typed

@@ -13,8 +13,7 @@ from functools import partial
 from itertools import cycle
 from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.dates import name_days
 from coaching_service.core.errors import NotFound, invalid_field

@@ -11,13 +11,9 @@ from marshmallow import fields
 
 from coaching_service.core import fields as core_fields
 from coaching_service.core import list_selection
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
+from coaching_service.core.database import declared
+from coaching_service.core.database.context import Context, gather_reads, transactional, version_conflict
 from coaching_service.core.database.documents import Documents, Filter, now
-from coaching_service.core.database.field_changes import Returned, Stored
-from coaching_service.core.database.portable import TEMPLATES, Portable
-from coaching_service.core.database.recording import Action, EventData, History
-from coaching_service.core.database.transactions import gather_reads, transactional, version_conflict
 from coaching_service.core.errors import Conflict, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
@@ -58,7 +54,7 @@ class TemplateContent(TemplateDetails):
     items: Annotated[list[WorkItem], fields.List(ITEM_RESPONSE)]
 
 
-class WorkoutTemplate(TemplateContent, Stored):
+class WorkoutTemplate(TemplateContent, declared.Stored):
     """A workout that can be copied to any calendar."""
 
 
@@ -86,24 +82,24 @@ TemplateFields: TypeAlias = core_fields.Partial[TemplateContent]
 # --- Workout templates in the database --------------------------------------------------------------------------------
 
 
-def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData | None:
+def _event(action: declared.Action, known: Mapping[str, Any], _: Collection[str]) -> declared.EventData | None:
     return {"type": "template.deleted", "data": {"templateId": known["_id"]}} if action == "deleted" else None
 
 
 _templates = Documents[WorkoutTemplate](
     "workoutTemplates",
     (
-        Index(("sortName", "_id")),
-        Index(("suf",)),
-        Index(("tags", "sortName", "_id")),
-        Index(("_id",)),
-        Index((list_selection.UPDATED,)),
+        declared.Index(("sortName", "_id")),
+        declared.Index(("suf",)),
+        declared.Index(("tags", "sortName", "_id")),
+        declared.Index(("_id",)),
+        declared.Index((list_selection.UPDATED,)),
     ),
     private=("companyId", "sortName", "search", "suf"),
-    history=History("template", _event, contact=list_contacts),
-    transfer=Portable(
+    history=declared.History("template", _event, contact=list_contacts),
+    transfer=declared.Portable(
         WorkoutTemplate,
-        TEMPLATES,
+        declared.TEMPLATES,
         computed=COMPUTED_ITEM_FIELDS,
         references=ITEM_REFERENCES,
         complete=lambda template: {**complete_items(template), **_search_fields(template)},
@@ -371,7 +367,7 @@ class TemplatePlan(ScheduleOwner):
 def _as_block(template: WorkoutTemplate) -> block_models.StoredBlock:
     """Return a template as a block without an owner and a day."""
     block = {
-        **core_fields.take(Returned, template),
+        **core_fields.take(declared.Returned, template),
         **dict.fromkeys(("customerId", "programId", "assignmentId", "checkInId", "date", "day")),
         **block_models.no_session(),
         **block_models.plan_of(template, template["items"]),

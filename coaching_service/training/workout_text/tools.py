@@ -7,8 +7,7 @@ from functools import partial
 from typing import Any, cast
 
 from coaching_service.core.auth import CUSTOMERS, coach
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.dates import name_days
 from coaching_service.core.fields import labels_of, names_of, take
 from coaching_service.core.ids import ObjectId

@@ -8,14 +8,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias, cast
 
-from coaching_service.core.database.collections import Searched, SearchedText
-from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
+from coaching_service.core.database import declared
+from coaching_service.core.database.context import Context, external_id_taken
 from coaching_service.core.database.documents import Documents, Filter, PipelineStage
-from coaching_service.core.database.field_changes import MISSING
-from coaching_service.core.database.portable import TRAINING, Portable
-from coaching_service.core.database.recording import Action, DocumentChange, EventData, History
-from coaching_service.core.database.transactions import external_id_taken
+from coaching_service.core.database.recording import MISSING, DocumentChange
 from coaching_service.core.errors import BadRequest
 from coaching_service.core.events import EventType
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS
@@ -46,14 +42,14 @@ class TooManyReminders(BadRequest):
 _MOST_OF_A_DAY = {"workouts": (20, TooManyWorkouts), "reminders": (10, TooManyReminders)}
 _MANY = 1_000  # more than a day has lost
 ClientDay: TypeAlias = tuple[ObjectId, str]
-_EVENT_TYPES: dict[Action, EventType] = {
+_EVENT_TYPES: dict[declared.Action, EventType] = {
     "created": "workout.created",
     "changed": "workout.updated",
     "deleted": "workout.deleted",
 }
 
 
-def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData:
+def _event(action: declared.Action, known: Mapping[str, Any], _: Collection[str]) -> declared.EventData:
     """Return the event of a client's workout; a change of a program's workout is a change of the program."""
     if known["customerId"] is None:
         return {"type": "program.updated", "data": {"programId": known["programId"]}, "fields": ["wblocks"]}
@@ -151,36 +147,36 @@ def _count_reminders(items: Iterable[WorkItem]) -> int:
     return sum(item["type"] == "REMINDER" for item in items)
 
 
-def _texts(block: Mapping[str, Any]) -> Iterator[SearchedText]:
+def _texts(block: Mapping[str, Any]) -> Iterator[declared.SearchedText]:
     """Yield the name of a workout with those of its tasks and circuits, and what was written in its logs."""
     name, items = block.get("name", ""), block.get("items", ())
     if block.get("checkInId") is None:
         names = [item.get("circuitName") or item.get("taskFields", {}).get("title") for item in items]
-        yield SearchedText("workouts", name, "\n".join(filter(None, names)), block.get("date"))
+        yield declared.SearchedText("workouts", name, "\n".join(filter(None, names)), block.get("date"))
     comments = [block.get("comment")]
     for item in items:
         reasons = [(item.get(each) or {}).get("reason") for each in ("skipped", "swappedFor")]
         comments += [item.get("comment"), item.get("pain"), *reasons]
     if texts := [text for text in comments if text]:
-        yield SearchedText("comments", name, "\n".join(texts), block.get("date"), is_named=False)
+        yield declared.SearchedText("comments", name, "\n".join(texts), block.get("date"), is_named=False)
 
 
 blocks = Documents[StoredBlock](
     "workoutBlocks",
     (
-        Index(("customerId", "date", "position", "_id")),
-        Index(("programId", "customerId", "day", "position", "_id")),
-        Index(("customerId", "items.doneExerciseIds", "-date", "-_id")),
-        Index(("customerId", "items.exerciseIds", "-date", "-_id")),
-        Index(("customerId", "items._id")),
-        Index(("date", "_id", "customerId"), partial_filter=(("items.isPendingForm", {"$eq": True}),)),
+        declared.Index(("customerId", "date", "position", "_id")),
+        declared.Index(("programId", "customerId", "day", "position", "_id")),
+        declared.Index(("customerId", "items.doneExerciseIds", "-date", "-_id")),
+        declared.Index(("customerId", "items.exerciseIds", "-date", "-_id")),
+        declared.Index(("customerId", "items._id")),
+        declared.Index(("date", "_id", "customerId"), partial_filter=(("items.isPendingForm", {"$eq": True}),)),
         BY_EXTERNAL_ID,
-        Index(("customerId", UPDATED)),
-        Index(("source.importId", "_id"), partial_filter=(("source.importId", {"$exists": True}),)),
+        declared.Index(("customerId", UPDATED)),
+        declared.Index(("source.importId", "_id"), partial_filter=(("source.importId", {"$exists": True}),)),
     ),
     private=("companyId", "position", "done", "clientTexts", "fingerprint", "programCopy", "shiftedDays"),
     client_field="customerId",
-    history=History(
+    history=declared.History(
         "workout",
         _event,
         ("customerId", "programId", "date", "name", "checkInId", "source"),
@@ -189,16 +185,16 @@ blocks = Documents[StoredBlock](
         contact=list_contacts,
         check=_check_days,
     ),
-    transfer=Portable(
+    transfer=declared.Portable(
         StoredBlock,
-        TRAINING,
+        declared.TRAINING,
         extra={"position": int},
         computed=(*COMPUTED_ITEM_FIELDS, "programCopy"),
         checks=IDENTITY_CHECKS,
         references={"customerId": "customers", **ITEM_REFERENCES},
         complete=complete_block,
     ),
-    searched=Searched(("workouts", "comments"), ("name", "date", "checkInId", "comment", "items"), _texts),
+    searched=declared.Searched(("workouts", "comments"), ("name", "date", "checkInId", "comment", "items"), _texts),
     cross_company_reason="the totals of all companies are checked",
 )
 

@@ -21,8 +21,7 @@ from coaching_service.core.auth import (
     public,
     session_only,
 )
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import Reason, without_inner_marks

@@ -8,9 +8,8 @@ from functools import partial
 from typing import Annotated, Any, NamedTuple, TypedDict, cast
 
 from coaching_service.core.auth import CUSTOMERS, FORMS, coach
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import local_date
 from coaching_service.core.errors import Conflict
 from coaching_service.core.fields import Default, take

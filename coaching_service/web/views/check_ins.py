@@ -10,9 +10,8 @@ from marshmallow import fields
 
 from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, FORMS, METRICS, coach, customer
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.documents import Document
-from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import FieldError, InvalidFields, NotFound, invalid_field
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default

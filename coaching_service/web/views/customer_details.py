@@ -14,10 +14,9 @@ from markupsafe import escape
 from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, METRICS, NUTRITION, coach
 from coaching_service.core.changes.models import FeedData
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.recording import Actor
-from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import NotFound, invalid_field, require_by_id
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, Part

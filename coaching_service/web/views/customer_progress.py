@@ -10,8 +10,7 @@ from typing import Annotated, Any, TypedDict
 from markupsafe import Markup
 
 from coaching_service.core.auth import CUSTOMERS, METRICS, coach
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.errors import require_by_id
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId

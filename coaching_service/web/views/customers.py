@@ -11,8 +11,7 @@ from urllib.parse import urlencode
 from marshmallow import fields
 
 from coaching_service.core.auth import CUSTOMERS, FORMS, METRICS, PROGRAMS, coach
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.errors import PermissionMissing, invalid_field
 from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId, parse_id

@@ -7,8 +7,8 @@ from typing import Annotated, Any, NamedTuple, TypedDict
 
 from coaching_service.core import search
 from coaching_service.core.auth import CUSTOMERS, EXERCISES, PROGRAMS, coach
-from coaching_service.core.database.collections import SearchedType
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.declared import SearchedType
 from coaching_service.core.fields import Default
 from coaching_service.core.validation import Text
 from coaching_service.lifecycle import search as feature

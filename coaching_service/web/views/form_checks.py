@@ -9,8 +9,7 @@ import orjson
 from marshmallow import ValidationError, fields
 
 from coaching_service.core.auth import CUSTOMERS, coach
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
 from coaching_service.core.http.responses import Download

@@ -12,9 +12,8 @@ from marshmallow.validate import Range
 
 from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, FORMS, coach, customer
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.files import StoredFile
-from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import at_local_time
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.events import EventType

@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal, TypedDict
 from urllib.parse import urlencode
 
 from coaching_service.core.auth import CUSTOMERS, coach
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.fields import Default
 from coaching_service.core.http.responses import Download
 from coaching_service.core.ids import ObjectId

@@ -7,8 +7,7 @@ from datetime import date, datetime
 from typing import Any, Literal, TypedDict
 
 from coaching_service.core.auth import CUSTOMERS, coach
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises.models import ASSISTANCE
 from coaching_service.people.availability import service as availability

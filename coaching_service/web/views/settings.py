@@ -21,9 +21,8 @@ from coaching_service.core.auth import (
     public,
     session_only,
 )
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import local_date, next_midnight
 from coaching_service.core.errors import Forbidden, invalid_field, require_by_id
 from coaching_service.core.events import EVENT_TYPES

@@ -12,7 +12,7 @@ import pytest
 from coaching_service.command_line.doctor import _write_json
 from coaching_service.core.database.checks import Occurrences
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.documents import registry
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.consistency.document_checks import comparison_with
 from tests.support.doctor import Restored, check, reported
@@ -56,7 +56,7 @@ async def test_documents_of_another_shape_are_reported(ctx: Context, restored: R
 
 def test_every_collection_declares_the_type_of_its_documents() -> None:
     """Otherwise `doctor` could not compare them."""
-    assert {name for name, each in declared_collections().items() if not is_typeddict(each.model)} == UNTYPED
+    assert {name for name, each in registry.items() if not is_typeddict(each.model)} == UNTYPED
 
 
 async def test_coaches_without_identity_are_reported(ctx: Context, restored: Restored) -> None:

@@ -8,10 +8,9 @@ from datetime import timedelta
 import pytest
 
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, in_transaction
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.files import StoredFile, storing
-from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import declared_collections, now
-from coaching_service.core.database.portable import FILE_FIELDS
+from coaching_service.core.database.declared import FILE_FIELDS
+from coaching_service.core.database.documents import now, registry
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.consistency.file_checks import holding_collections
 from tests.support.doctor import (
@@ -17,7 +17,7 @@ from tests.support.doctor import (
 
 async def test_no_other_collection_refers_to_files(ctx: Context) -> None:
     """Files of a collection that does not declare them would be reported as unreferenced."""
-    for name in declared_collections().keys() - set(holding_collections()) - {"changes", "changeParts"}:
+    for name in registry.keys() - set(holding_collections()) - {"changes", "changeParts"}:
         async for document in ctx.db[name].find({}):
             assert not any(f"'{field}'" in str(document) for field in FILE_FIELDS), name
 

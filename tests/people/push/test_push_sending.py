@@ -13,9 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from multidict import CIMultiDict
 
 from coaching_service.core.auth import Vault, new_master_key, parse_master_key
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.transactions import transactional
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.outbound import OutboundResponse
 from coaching_service.people.notifications import PushMessage, Recipient

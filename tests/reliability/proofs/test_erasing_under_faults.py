@@ -12,9 +12,8 @@ import pytest
 
 from coaching_service.core import file_links
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, in_transaction
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle import erasure
 from coaching_service.people import api_keys, team

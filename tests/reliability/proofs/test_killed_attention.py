@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, in_transaction
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.people import team
 from coaching_service.people.customers import batch

@@ -6,10 +6,9 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import NotRequired, TypedDict
 
-from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.declared import Index, NotExported
 from coaching_service.core.database.documents import Documents
-from coaching_service.core.database.portable import NotExported
 from coaching_service.core.errors import CursorExpired
 from coaching_service.core.ids import ObjectId
 

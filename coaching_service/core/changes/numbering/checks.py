@@ -11,9 +11,8 @@ from coaching_service.core.changes.numbering import batches as numbering_batches
 from coaching_service.core.changes.numbering import store
 from coaching_service.core.changes.store import BY_PENDING, PENDING
 from coaching_service.core.database import checks
-from coaching_service.core.database.context import Collection, Context, Services
+from coaching_service.core.database.context import Collection, Context, Services, reading_snapshot, transactional
 from coaching_service.core.database.documents import Document, now
-from coaching_service.core.database.transactions import reading_snapshot, transactional
 from coaching_service.core.ids import ObjectId
 
 _PENDING_SECONDS = 60.0

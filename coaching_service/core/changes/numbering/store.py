@@ -13,9 +13,8 @@ from coaching_service.core.changes.numbering.batches import NewChange, NumberBat
 from coaching_service.core.changes.store import BY_PENDING, PENDING, changes
 from coaching_service.core.database import across_companies
 from coaching_service.core.database.across_companies import count_backlog
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, transactional
 from coaching_service.core.database.documents import Document, now
-from coaching_service.core.database.transactions import transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.metrics import Backlog

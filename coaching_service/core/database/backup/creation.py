@@ -21,9 +21,8 @@ from coaching_service.core.database import across_companies, migrations
 from coaching_service.core.database.backup import manifest as backup_manifest
 from coaching_service.core.database.backup.parts import PartWriter, named_parts, part_names
 from coaching_service.core.database.backup.stored import StoredBackups
-from coaching_service.core.database.context import Services
-from coaching_service.core.database.documents import declared_collections
-from coaching_service.core.database.transactions import reading_snapshot
+from coaching_service.core.database.context import Services, reading_snapshot
+from coaching_service.core.database.documents import registry
 
 _COMPRESSION = 3
 _LEASE = "backup"
@@ -112,7 +111,7 @@ async def read_moment(services: Services, write: CollectionWriter) -> backup_man
 
 async def backed_up_collections(services: Services) -> list[str]:
     """Return the names of the collections that a backup has: without what only running processes need."""
-    state = {name for name, collection in declared_collections().items() if collection.process_state}
+    state = {name for name, collection in registry.items() if collection.process_state}
     names: list[str] = await services.db.list_collection_names(filter={"type": "collection"})
     return sorted(name for name in names if name not in state and not name.startswith(("system.", RESTORING)))
 

@@ -16,8 +16,8 @@ from pymongo.errors import DuplicateKeyError
 
 from coaching_service import __version__
 from coaching_service.core.auth import Vault
-from coaching_service.core.database.collections import now
 from coaching_service.core.database.context import Database
+from coaching_service.core.database.documents import now
 from coaching_service.core.database.migrations import release_0_2, release_0_3
 from coaching_service.core.database.migrations.release_0_3 import Step
 

@@ -13,8 +13,8 @@ from pymongo import UpdateOne
 from pymongo.errors import DuplicateKeyError
 
 from coaching_service.core.auth import Vault
-from coaching_service.core.database.collections import Filter, now
 from coaching_service.core.database.context import Database
+from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.database.migrations.release_0_3 import Release, drop_indexes, set_missing
 from coaching_service.core.ids import ObjectId, stable_id
 

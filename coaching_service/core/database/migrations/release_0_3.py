@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coaching_service.core.auth import Vault
-from coaching_service.core.database.collections import now
 from coaching_service.core.database.context import Database
+from coaching_service.core.database.documents import now
 from coaching_service.core.ids import stable_id
 
 # --- How a step of migrations is declared, and changes that several of them make --------------------------------------

@@ -14,15 +14,16 @@ from typing import Any, Literal, TypedDict, cast
 from coaching_service.core import search
 from coaching_service.core.auth import CUSTOMERS
 from coaching_service.core.database.checks import check_of
-from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Filter
-from coaching_service.core.database.recording import ChangeRecorder, DocumentChange
-from coaching_service.core.database.transactions import (
+from coaching_service.core.database.context import (
+    Context,
+    Services,
     external_id_taken,
     in_transaction,
     transactional,
     version_conflict,
 )
+from coaching_service.core.database.documents import Filter
+from coaching_service.core.database.recording import ChangeRecorder, DocumentChange
 from coaching_service.core.errors import Conflict
 from coaching_service.core.external_identity import Upserted, find_differences, stored_fields, upsert
 from coaching_service.core.fields import names_of

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from coaching_service.core import errors
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import transactional, version_conflict
+from coaching_service.core.database.context import Context, transactional, version_conflict
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.field_schemas import DeferredChange
 from coaching_service.core.ids import ObjectId

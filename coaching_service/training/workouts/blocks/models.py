@@ -11,7 +11,7 @@ from marshmallow import fields
 
 from coaching_service.core import external_identity, validation
 from coaching_service.core import fields as core_fields
-from coaching_service.core.database.field_changes import Stored
+from coaching_service.core.database.declared import Stored
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.ids import NameOrId, ObjectId

@@ -16,9 +16,8 @@ from typing import Any, ClassVar, Literal, TypeVar, cast
 
 import orjson
 
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, gather_reads, transactional, version_conflict
 from coaching_service.core.database.documents import Filter, PipelineStage
-from coaching_service.core.database.transactions import gather_reads, transactional, version_conflict
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import Conflict, NotFound, invalid_field
 from coaching_service.core.external_identity import MetadataFilter, present_identity, stored_fields, stored_identity

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.ids import ObjectId
 from coaching_service.training import body_weights
 from coaching_service.training.workouts import store

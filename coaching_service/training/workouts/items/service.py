@@ -9,9 +9,8 @@ from itertools import zip_longest
 from typing import Any, NamedTuple, TypeVar, cast
 
 from coaching_service.core import auth
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import zone_of
 from coaching_service.core.errors import NotFound
 from coaching_service.core.fields import names_of, nulls_of

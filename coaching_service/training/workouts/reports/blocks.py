@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from datetime import date
 from typing import Any, Literal, TypedDict
 
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.documents import Filter
-from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import local_date
 from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId

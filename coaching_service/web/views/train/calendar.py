@@ -9,8 +9,7 @@ from functools import partial
 from typing import Annotated, Any, Literal, TypedDict
 
 from coaching_service.core.auth import customer
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.errors import require_by_id
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import SearchedDate

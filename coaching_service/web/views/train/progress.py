@@ -13,8 +13,7 @@ from marshmallow import fields
 
 from coaching_service.core import validation
 from coaching_service.core.auth import customer
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.errors import BadRequest
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default

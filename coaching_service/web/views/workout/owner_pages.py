@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from marshmallow import Schema
 
 from coaching_service.core.auth import Access, coach
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block

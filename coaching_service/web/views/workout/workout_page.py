@@ -8,9 +8,8 @@ from typing import Annotated, Any, TypedDict, TypeVar, cast
 from urllib.parse import urlencode
 
 from coaching_service.core.auth import EXERCISES, FORMS, METRICS, PROGRAMS
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.documents import Document
-from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import InvalidFields
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
