@@ -12,7 +12,7 @@ from coaching_service import features
 from coaching_service import web as coach_application
 from coaching_service.authentication import authenticate, authenticate_assistant
 from coaching_service.core.auth import Principal
-from coaching_service.core.changes.numbering.sequencer import sequencing, signalling
+from coaching_service.core.changes.numbering import sequencing, signalling
 from coaching_service.core.database.abandoned import aborting_abandoned_transactions
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.pending import storing

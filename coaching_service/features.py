@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from coaching_service.core.changes import numbering
 from coaching_service.core.changes import undo as change_undo
-from coaching_service.core.changes.numbering import checks as numbering_checks
 from coaching_service.core.database import file_totals, indexes, server_versions
 from coaching_service.core.database.checks import Check
 from coaching_service.core.http.routes import Routes
@@ -368,7 +368,7 @@ CHECKS: tuple[Check, ...] = (
     *workouts_checks.CHECKS,
     *nutrition_plans.CHECKS,
     *conversation_checks.CHECKS,
-    *numbering_checks.CHECKS,
+    *numbering.CHECKS,
     *job_checks(STEPS),
     *worker.CHECKS,
     *company_import_service.CHECKS,

@@ -21,7 +21,7 @@ from coaching_service.command_line.admin import operator_name
 from coaching_service.command_line.options import data_option, settings_with
 from coaching_service.command_line.running import console, with_services
 from coaching_service.core.auth import Vault
-from coaching_service.core.changes.numbering.sequencer import is_running
+from coaching_service.core.changes.numbering import is_running
 from coaching_service.core.database import migrations
 from coaching_service.core.database.backup import manifest as backup_manifest
 from coaching_service.core.database.backup import restoring

@@ -16,7 +16,7 @@ from pymongo.errors import AutoReconnect
 
 from coaching_service import __version__
 from coaching_service.app import create_app
-from coaching_service.core.changes.numbering import sequencer
+from coaching_service.core.changes import numbering
 from coaching_service.core.database.connection import unreachable
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.server_versions import remark_on
@@ -132,7 +132,7 @@ async def test_start_is_logged_with_version_settings_and_warnings_about_mail_and
         )
 
 
-@pytest.mark.parametrize("log_failure", [sequencer._log_failure, dispatcher._log_failure], ids=["numbers", "webhooks"])
+@pytest.mark.parametrize("log_failure", [numbering._log_failure, dispatcher._log_failure], ids=["numbers", "webhooks"])
 def test_outage_of_the_database_is_a_warning_and_a_defect_an_error(log_failure: Callable[[Exception], object]) -> None:
     """Also one that a transaction has reported already, as Unavailable."""
     with recorded_logs() as entries:

@@ -14,9 +14,8 @@ from pymongo.errors import AutoReconnect
 
 from coaching_service import runtime
 from coaching_service.core.changes import history as change_history
-from coaching_service.core.changes import undo
-from coaching_service.core.changes.numbering import sequencer, store
-from coaching_service.core.changes.numbering.sequencer import sequencing
+from coaching_service.core.changes import numbering, undo
+from coaching_service.core.changes.numbering import sequencing
 from coaching_service.core.changes.store import NEW_PENDING, changes
 from coaching_service.core.database import across_companies
 from coaching_service.core.database.context import Context, Services, in_transaction
@@ -74,7 +73,7 @@ async def all_numbered(ctx: Context, ids: list[ObjectId]) -> None:
 
 async def _none_pending(ctx: Context, count: int) -> bool:
     numbered = await ctx.db["changes"].count_documents({"lastSeq": {"$gt": 0}})
-    return numbered >= count and (await store.count_pending(ctx.services, 10))["count"] == 0
+    return numbered >= count and (await numbering.count_pending(ctx.services, 10))["count"] == 0
 
 
 async def test_lease_is_free_when_the_sequencer_stops_while_it_takes_it(ctx: Context, settings: Settings) -> None:
@@ -84,7 +83,7 @@ async def test_lease_is_free_when_the_sequencer_stops_while_it_takes_it(ctx: Con
         met = await block({"times": 2}, blockConnection=True, blockTimeMS=400)
         async with sequencing(ctx.services):
             await wait_for_fail_point(client, met + 2)
-    assert not await sequencer.is_running(ctx.services)
+    assert not await numbering.is_running(ctx.services)
 
 
 # Invalid or lost positions, a cursor that is killed or not found, a primary that steps down, and a missing privilege.
@@ -183,10 +182,10 @@ async def test_batches_name_changes_in_order_and_readers_skip_erased_ones(
         for _ in range(60)
     ]
     await ctx.db["changes"].insert_many(stored)
-    assert await across_companies.acquire(ctx.services, store.LEASE, "first")
-    for size in (40, 1, store.BATCH):
-        monkeypatch.setattr(store, "BATCH", size)
-        await store.number(ctx.services, "first")
+    assert await across_companies.acquire(ctx.services, numbering.LEASE, "first")
+    for size in (40, 1, numbering.BATCH):
+        monkeypatch.setattr(numbering, "BATCH", size)
+        await numbering.number(ctx.services, "first")
     batches = await ctx.db["changeNumbers"].find({}).sort("last").to_list(None)
     named = [change["_id"] for batch in batches for change in batch["changes"]]
     assert named == [change["_id"] for change in stored] == [change_id for change_id, _ in await numbers(ctx)]
@@ -228,21 +227,23 @@ async def test_two_sequencers_number_each_change_once_when_the_lease_is_taken(ct
     async with sequencing(ctx.services), sequencing(ctx.services):
         ids = await create_clients(ctx, 3)
         for _ in range(3):
-            await ctx.db["leases"].update_one({"_id": store.LEASE}, {"$set": {"holder": "another", "expiresAt": now()}})
+            await ctx.db["leases"].update_one(
+                {"_id": numbering.LEASE}, {"$set": {"holder": "another", "expiresAt": now()}}
+            )
             ids += await create_clients(ctx, 3)
         await all_numbered(ctx, ids)
 
 
 async def test_holder_without_the_lease_stores_nothing(ctx: Context) -> None:
     ids = await create_clients(ctx, 1)
-    assert await across_companies.acquire(ctx.services, store.LEASE, "first")
-    assert not await across_companies.acquire(ctx.services, store.LEASE, "second")
-    await across_companies.release(ctx.services, store.LEASE, "first")
-    assert await across_companies.acquire(ctx.services, store.LEASE, "second")
+    assert await across_companies.acquire(ctx.services, numbering.LEASE, "first")
+    assert not await across_companies.acquire(ctx.services, numbering.LEASE, "second")
+    await across_companies.release(ctx.services, numbering.LEASE, "first")
+    assert await across_companies.acquire(ctx.services, numbering.LEASE, "second")
     with pytest.raises(across_companies.LeaseLost):
-        await store.number(ctx.services, "first")
+        await numbering.number(ctx.services, "first")
     assert await numbers(ctx) == []
-    assert [await store.number(ctx.services, "second") for _ in range(2)] == [len(ids), 0]
+    assert [await numbering.number(ctx.services, "second") for _ in range(2)] == [len(ids), 0]
     await all_numbered(ctx, ids)
 
 
@@ -273,9 +274,9 @@ async def test_numbering_works_while_others_write_the_same_changes(ctx: Context)
 
 async def test_failures_are_survived(ctx: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors of the database and of the program, in the stream and while numbering."""
-    monkeypatch.setattr(sequencer, "_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(numbering, "_RETRY_SECONDS", 0.01)
     failures = [AutoReconnect("lost"), RuntimeError("unknown"), TimeoutError()]
-    number, follow = store.number, store.watch_new_changes
+    number, follow = numbering.number, numbering._watch_new_changes
 
     async def number_or_fail(*arguments: Any) -> int:
         if failures:
@@ -287,8 +288,8 @@ async def test_failures_are_survived(ctx: Context, monkeypatch: pytest.MonkeyPat
             raise failures.pop()
         follow(*arguments)
 
-    monkeypatch.setattr(store, "number", number_or_fail)
-    monkeypatch.setattr(store, "watch_new_changes", follow_or_fail)
+    monkeypatch.setattr(numbering, "number", number_or_fail)
+    monkeypatch.setattr(numbering, "_watch_new_changes", follow_or_fail)
     async with sequencing(ctx.services):
         ids = await create_clients(ctx, 3)
         await all_numbered(ctx, ids)

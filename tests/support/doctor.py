@@ -9,7 +9,7 @@ from typing import Any
 
 from coaching_service import features
 from coaching_service.core.auth import Vault
-from coaching_service.core.changes.numbering.sequencer import sequencing
+from coaching_service.core.changes.numbering import sequencing
 from coaching_service.core.database.checks import CheckResult, Finding, run_checks
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, cast
 
+from coaching_service.core.changes import numbering
 from coaching_service.core.changes.models import CompanyFeedItem, DocumentPatch, NumberedChange, StoredChange
-from coaching_service.core.changes.numbering import batches
 from coaching_service.core.changes.store import (
     BY_ARCHIVAL,
     BY_BATCH,
@@ -181,11 +181,11 @@ async def list_numbered(
     Raises CursorExpired if numbers after it were assigned before `since`.
     """
     if customer_id is None:
-        numbered = await batches.find_after(ctx, after, limit, since)
+        numbered = await numbering.find_after(ctx, after, limit, since)
         until = after
     else:
-        await batches.require_available(ctx, after, since)
-        until = max(after, await batches.find_last_number(ctx))
+        await numbering.require_available(ctx, after, since)
+        until = max(after, await numbering.find_last_number(ctx))
         where: Filter = {"customerId": customer_id, "createdAt": {"$gte": since - _NUMBERING_DELAY}}
         where["lastSeq"] = {"$gt": after, "$lte": until}
         stages: list[PipelineStage] = [{"$project": {"lastSeq": 1}}, {"$sort": {"lastSeq": 1}}, {"$limit": limit}]

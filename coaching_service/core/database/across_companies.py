@@ -19,39 +19,47 @@ from coaching_service.core.metrics import NO_BACKLOG, Backlog
 
 _NOT_DURABLE = WriteConcern(w=1, j=False)
 _DUPLICATE_KEY = 11_000
+_COUNTED = ("count", "updatedAt")
+
+
+async def update_each(
+    stored: Collection,
+    writes: Sequence[tuple[Filter, Document | list[Document]]],
+    *,
+    upsert: bool = False,
+    hint: str | None = None,
+    session: Any = None,
+) -> None:
+    """Change documents in one round trip, each (filter, update operators or pipeline) by itself."""
+    if writes:
+        changes = [UpdateOne(where, change, upsert=upsert, hint=hint) for where, change in writes]
+        await stored.bulk_write(changes, ordered=False, session=session)
 
 
 async def increment(collection: Documents[Any], services: Services, counts: Sequence[tuple[Filter, Document]]) -> None:
     """Add counts to number fields of documents: (filter, which names the company, counts); created if missing."""
-    stored = _uncached(collection, services)
-    if writes := [UpdateOne(where, {"$inc": each}, upsert=True) for where, each in counts]:
-        await stored.bulk_write(writes, ordered=False)
+    writes = [(where, {"$inc": each}) for where, each in counts]
+    await update_each(_uncached(collection, services), writes, upsert=True)
 
 
 async def insert_or_count(
     collection: Documents[Any], services: Services, documents: Iterable[Mapping[str, Any]]
 ) -> None:
     """Store new documents with their identifiers; to the `count` of those that are stored already, add theirs."""
-    stored = _uncached(collection, services)
-    writes = []
-    set_apart = ("_id", "companyId", "count", "updatedAt")
+    stored, writes = _uncached(collection, services), []
     for document in documents:
-        first = {name: value for name, value in document.items() if name not in set_apart}
-        change = {
-            "$setOnInsert": first,
-            "$inc": {"count": document["count"]},
-            "$max": {"updatedAt": document["updatedAt"]},
-        }
-        writes.append(UpdateOne({"_id": document["_id"], "companyId": document["companyId"]}, change, upsert=True))
+        first = {name: value for name, value in document.items() if name not in ("_id", "companyId", *_COUNTED)}
+        counted = {"$inc": {"count": document["count"]}, "$max": {"updatedAt": document["updatedAt"]}}
+        where = {"_id": document["_id"], "companyId": document["companyId"]}
+        writes.append((where, {"$setOnInsert": first, **counted}))
     try:
-        if writes:
-            await stored.bulk_write(writes, ordered=False)
+        await update_each(stored, writes, upsert=True)
     except BulkWriteError as error:
         failed = error.details["writeErrors"]
         if {each["code"] for each in failed} != {_DUPLICATE_KEY}:
             raise
         # Another process has stored them at this moment.
-        await stored.bulk_write([writes[each["index"]] for each in failed], ordered=False)
+        await update_each(stored, [writes[each["index"]] for each in failed], upsert=True)
 
 
 async def insert_computed(collection: Documents[Any], ctx: Context, documents: Mapping[ObjectId, Document]) -> None:
@@ -61,8 +69,8 @@ async def insert_computed(collection: Documents[Any], ctx: Context, documents: M
     """
     stored = _uncached(collection, ctx.services)
     stored = stored if ctx.thread is None else ctx.thread.collection(stored)
-    if writes := [UpdateOne({"_id": key}, [{"$set": fields}], upsert=True) for key, fields in documents.items()]:
-        await stored.bulk_write(writes, session=ctx.session)
+    writes = [({"_id": key}, [{"$set": fields}]) for key, fields in documents.items()]
+    await update_each(stored, writes, session=ctx.session, upsert=True)
 
 
 async def insert_missing_computed(
@@ -75,12 +83,11 @@ async def insert_missing_computed(
     stored = _uncached(collection, services)
     known = {each["_id"] async for each in stored.find({"_id": {"$in": list(documents)}}, {"_id": 1})}
     writes = [
-        UpdateOne({"_id": key}, [{"$replaceWith": {"$mergeObjects": [fields, "$$ROOT"]}}], upsert=True)
+        ({"_id": key}, [{"$replaceWith": {"$mergeObjects": [fields, "$$ROOT"]}}])
         for key, fields in documents.items()
         if key not in known
     ]
-    if writes:
-        await stored.bulk_write(writes, ordered=False)
+    await update_each(stored, writes, upsert=True)
     return bool(writes)
 
 

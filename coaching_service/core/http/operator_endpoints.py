@@ -16,7 +16,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from coaching_service import __version__
 from coaching_service.core.background import retrieve_failure
-from coaching_service.core.changes.numbering.sequencer import count_pending
+from coaching_service.core.changes.numbering import count_pending
 from coaching_service.core.database import files, migrations
 from coaching_service.core.database.connection import read_clock_difference, unreachable
 from coaching_service.core.database.context import Services

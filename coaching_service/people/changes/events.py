@@ -11,10 +11,9 @@ from typing import Annotated, Literal, NotRequired, TypedDict, cast
 from marshmallow import Schema, fields
 
 from coaching_service.core.auth import Visibility
-from coaching_service.core.changes import history
+from coaching_service.core.changes import history, numbering
 from coaching_service.core.changes.history import NumberedPage
 from coaching_service.core.changes.models import NumberedChange
-from coaching_service.core.changes.numbering import batches
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.worker_thread import on_worker_thread
@@ -93,8 +92,8 @@ async def find_event(ctx: Context, event_id: str) -> change_models.Event | None:
 
 async def find_available(ctx: Context, position: int) -> int:
     """Return the number to continue from: that before the first event that is available, or the last of the log."""
-    first = await batches.find_position_at(ctx, now() - RETENTION)
-    return first if position < first else await batches.find_last_number(ctx)
+    first = await numbering.find_position_at(ctx, now() - RETENTION)
+    return first if position < first else await numbering.find_last_number(ctx)
 
 
 async def wait_for_changes(
@@ -200,7 +199,7 @@ def _page(events: list[change_models.Event], position: int, *, has_more: bool) -
 
 async def _position_of(ctx: Context, cursor: str | None) -> int:
     if cursor is None:
-        return await batches.find_position_at(ctx, now() - RETENTION)
+        return await numbering.find_position_at(ctx, now() - RETENTION)
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= 15):
         message = "must be a nextCursor of this list"
         raise InvalidFields([{"field": "after", "code": "INVALID_CURSOR", "message": message}])

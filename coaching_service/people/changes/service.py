@@ -11,9 +11,8 @@ from functools import partial
 from typing import Any, Literal
 
 from coaching_service.core import auth, errors, idempotency
-from coaching_service.core.changes import history, undo
+from coaching_service.core.changes import history, numbering, undo
 from coaching_service.core.changes.models import ChangedDocument, DocumentPatch, StoredChange
-from coaching_service.core.changes.numbering import batches
 from coaching_service.core.changes.undo import public_values
 from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.declared import Action, DocumentFields
@@ -316,7 +315,7 @@ class Followed:
 
 async def find_position(ctx: Context) -> int:
     """Return the number to continue from for a page that is read afterwards."""
-    return await batches.find_last_number(ctx)
+    return await numbering.find_last_number(ctx)
 
 
 async def wait_for_event(

@@ -19,7 +19,7 @@ import structlog
 
 from coaching_service.core.auth import SecretUnreadable, new_token
 from coaching_service.core.background import running_in_background
-from coaching_service.core.changes.numbering import batches
+from coaching_service.core.changes import numbering
 from coaching_service.core.database import across_companies
 from coaching_service.core.database.connection import as_service_error, unreachable
 from coaching_service.core.database.context import Context, Services, gather_reads, transactional
@@ -438,7 +438,7 @@ async def _plan_deliveries(ctx: Context, webhook_id: ObjectId) -> bool:
     if webhook is None or not webhook["isActive"]:
         return False
     if (position := webhook.get("position")) is None:
-        await webhooks.move_position(ctx, webhook_id, None, await batches.find_last_number(ctx))
+        await webhooks.move_position(ctx, webhook_id, None, await numbering.find_last_number(ctx))
         return True
     try:
         page, new_position = await events.read_events(ctx, position, _BATCH, webhook["types"])

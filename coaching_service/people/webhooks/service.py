@@ -21,8 +21,8 @@ from coaching_service.core.auth import (
     Vault,
     require_permission,
 )
+from coaching_service.core.changes import numbering
 from coaching_service.core.changes.models import StoredEvent
-from coaching_service.core.changes.numbering import batches
 from coaching_service.core.database.context import Collection as StoredCollection
 from coaching_service.core.database.context import Context, Services, transactional, version_conflict
 from coaching_service.core.database.declared import Index, NotExported, Unsharded
@@ -355,7 +355,7 @@ async def create(ctx: Context, details: models.NewWebhook) -> models.WebhookWith
     if for_all:
         webhook = await _insert_shared(ctx, new)
     else:
-        position = await batches.find_last_number(ctx)
+        position = await numbering.find_last_number(ctx)
         of_company = {"position": position, "requested": 0, "isOfOwner": ctx.caller.is_unrestricted_owner}
         webhook = await webhooks.insert(ctx, new | of_company)
     await audit.record(ctx, "webhook.created", webhook_id)
@@ -391,7 +391,7 @@ async def update(ctx: Context, webhook_id: ObjectId, change: models.WebhookChang
     if becomes_active:
         fields |= {"disabledAt": None, "failingSince": None}
         if not webhook["allCompanies"]:
-            fields["position"] = await batches.find_last_number(ctx)
+            fields["position"] = await numbering.find_last_number(ctx)
     elif change.get("url", webhook["url"]) != webhook["url"]:
         fields["failingSince"] = None
     if change.get("url", webhook["url"]) != webhook["url"] and not ctx.caller.is_unrestricted_owner:
@@ -673,7 +673,7 @@ async def _begin_again(ctx: Context, shared_id: ObjectId) -> None:
     parts = webhooks.across_companies(ctx.services)
     cursor: Any = parts.find({"sharedId": shared_id}, {"companyId": 1}, session=ctx.session)
     of_company = {part["companyId"]: part["_id"] async for part in cursor}
-    numbers = await batches.find_last_numbers(ctx.services, of_company)
+    numbers = await numbering.find_last_numbers(ctx.services, of_company)
     for company_id, part_id in of_company.items():
         position = {"$set": {"position": numbers.get(company_id, 0)}}
         await parts.update_one({"companyId": company_id, "_id": part_id}, position, session=ctx.session)
@@ -685,7 +685,7 @@ async def join_companies(ctx: Context, shared: models.Webhook) -> None:
     allowing = await assistants.list_companies(ctx, shared["clientId"], WEBHOOKS_SCOPE)
     cursor: Any = parts.find({"sharedId": shared["_id"]}, {"companyId": 1}, session=ctx.session)
     missing = allowing - {part["companyId"] async for part in cursor}
-    numbers = await batches.find_last_numbers(ctx.services, missing)
+    numbers = await numbering.find_last_numbers(ctx.services, missing)
     if new := [_new_part(shared["clientId"], shared, each, numbers.get(each, 0)) for each in missing]:
         await parts.insert_many(new, session=ctx.session)
 
@@ -725,7 +725,7 @@ async def join_company(ctx: Context, event: ApplicationAllowed) -> None:
     if WEBHOOKS_SCOPE in event.scopes:
         own = await webhooks.find(ctx, {"clientId": event.client_id}, fields=("sharedId",))
         present = {each.get("sharedId") for each in own}
-        position = await batches.find_last_number(ctx)
+        position = await numbering.find_last_number(ctx)
         shared = await _list_shared(ctx, event.client_id)
         await webhooks.insert_many(
             ctx,

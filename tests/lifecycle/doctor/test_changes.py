@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from coaching_service.core.changes import history
-from coaching_service.core.changes.numbering.checks import find_long_pending
+from coaching_service.core.changes.numbering import find_long_pending
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.people.customers import batch as creation

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from coaching_service import features
-from coaching_service.core.changes.numbering.sequencer import sequencing
+from coaching_service.core.changes.numbering import sequencing
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.jobs import worker

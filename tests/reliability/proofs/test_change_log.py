@@ -22,7 +22,7 @@ import pytest
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
-from coaching_service.core.changes.numbering import store
+from coaching_service.core.changes import numbering
 from coaching_service.core.database.across_companies import LEASE
 from coaching_service.core.database.context import Services
 from coaching_service.settings import Settings
@@ -186,7 +186,7 @@ async def test_another_process_takes_over_within_the_lease(deployment: tuple[Dep
 
 async def holder_of(services: Services) -> str | None:
     """Which process numbers the changes."""
-    lease = await services.db["leases"].find_one({"_id": store.LEASE})
+    lease = await services.db["leases"].find_one({"_id": numbering.LEASE})
     return lease["holder"] if lease else None
 
 
