@@ -31,7 +31,7 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.database.embedded import running_mongod
 from coaching_service.core.jobs.worker import run_due
 from coaching_service.features import STEPS
-from coaching_service.library.exercises import shared
+from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers.derived_figures import COUNT_GROUPS
 from coaching_service.settings import Settings
 
@@ -94,7 +94,7 @@ async def _fill(settings: Settings, largest: int, companies: int, progress: Prog
     """Store the small companies, and one of each size."""
     async with runtime.open_services(settings) as services:
         await runtime.make_indexes(services)
-        await shared.publish(services)
+        await exercises.publish_shared(services)
         await copy_demo(services, companies, progress)
         return await grow_companies(services, list(sizes_up_to(largest)), progress)
 

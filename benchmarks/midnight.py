@@ -28,7 +28,7 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.database.embedded import DatabaseUnavailable
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
-from coaching_service.library.exercises import shared
+from coaching_service.library.exercises import service as exercises
 from coaching_service.people import team
 from coaching_service.people.customers import batch
 from coaching_service.seeding import seed_clients
@@ -106,7 +106,7 @@ async def prepare(settings: Settings, clients: int, workouts: int) -> None:
     """Create a company with clients and their workouts, as the service stores them."""
     async with runtime.open_services(settings) as services:
         await runtime.make_indexes(services)
-        await shared.publish(services)
+        await exercises.publish_shared(services)
         owner = await team.create_company(Context(services), "Bench", "Olga", "owner@example.com", "no hash")
         ctx = Context(services).acting_as(owner)
         calendar = await create_week(ctx)

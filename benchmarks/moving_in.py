@@ -31,7 +31,7 @@ from benchmarks.transfer import grown, resident, wait_until_ready
 from coaching_service import runtime, seeding
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
-from coaching_service.library.exercises import shared
+from coaching_service.library.exercises import service as exercises
 from coaching_service.people import api_keys, team
 from coaching_service.people.customers import batch
 from coaching_service.settings import Settings
@@ -92,7 +92,7 @@ async def prepare(settings: Settings) -> tuple[str, str, str, str]:
     found: list[str] = []
     async with runtime.open_services(settings) as services:
         await runtime.make_indexes(services)
-        await shared.publish(services)
+        await exercises.publish_shared(services)
         for name in ("importing", "other"):
             owner = await team.create_company(Context(services), name, "Olga", f"{name}@example.com", "no hash")
             ctx = Context(services).acting_as(owner)

@@ -21,7 +21,7 @@ from coaching_service.core import search
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
-from coaching_service.library.exercises import shared
+from coaching_service.library.exercises import service as exercises
 from coaching_service.lifecycle.search import find
 from coaching_service.people import team
 from coaching_service.people.customers import batch
@@ -113,7 +113,7 @@ async def measure(settings: Settings, count: int, clients: int) -> list[tuple[st
     texts = Texts(1)
     async with runtime.open_services(settings) as services:
         await runtime.make_indexes(services)
-        await shared.publish(services)
+        await exercises.publish_shared(services)
         owner = await team.create_company(Context(services), "Bench", "Olga", "owner@example.com", "no hash")
         ctx = Context(services).acting_as(owner)
         names = [" ".join(texts.words[400 + number : 402 + number]).title() for number in range(clients)]

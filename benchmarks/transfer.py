@@ -30,7 +30,7 @@ from coaching_service import runtime, seeding
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
-from coaching_service.library.exercises import shared
+from coaching_service.library.exercises import service as exercises
 from coaching_service.people import api_keys, team
 from coaching_service.people.customers import batch
 from coaching_service.progress.logs import service as logs
@@ -76,7 +76,7 @@ async def prepare(settings: Settings, clients: int) -> tuple[str, str]:
     """Create the company with its clients and blocks, and an empty one; returns their keys."""
     async with runtime.open_services(settings) as services:
         await runtime.make_indexes(services)
-        await shared.publish(services)
+        await exercises.publish_shared(services)
         source, target = [await _company(services, name) for name in ("source", "target")]
         await seeding.seed_clients(services, source, clients - 1)
         for customer_id in await _add_blocks(source, clients):

@@ -17,7 +17,7 @@ from rich.console import Console
 from coaching_service import runtime
 from coaching_service.core.auth import Vault, parse_master_key
 from coaching_service.core.database.context import Context, Services
-from coaching_service.library.exercises import shared
+from coaching_service.library.exercises import service as shared
 from coaching_service.people import api_keys, team
 from coaching_service.seeding import progress_bar, seed_clients
 from coaching_service.settings import Settings
@@ -67,7 +67,7 @@ async def company(settings: Settings, clients: int, console: Console) -> str:
     """Create the company with its clients, directly in the database; returns its key."""
     async with runtime.open_services(settings) as services:
         await runtime.make_indexes(services)
-        await shared.publish(services)
+        await shared.publish_shared(services)
         ctx = Context(services)
         owner = await team.create_company(ctx, "Bench", "Olga Owner", "owner@example.com", "correct horse battery")
         ctx = ctx.acting_as(owner)

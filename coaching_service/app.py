@@ -29,7 +29,7 @@ from coaching_service.core.http.server import Availability, end_interruption
 from coaching_service.core.jobs import worker
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.core.slots import RequestSlots, overloaded
-from coaching_service.library.exercises import use_counts
+from coaching_service.library.exercises import service as exercises
 from coaching_service.lifecycle import erasure
 from coaching_service.lifecycle.administration import read_metrics as read_backup_metrics
 from coaching_service.mcp.endpoint import McpEndpoint
@@ -182,7 +182,7 @@ def _background(services: Services, availability: Availability) -> Callable[[web
         async with (
             aborting_abandoned_transactions(services),
             sequencing(services, start=availability.ready),
-            storing(services, use_counts.store_counts, 1, start=availability.ready),
+            storing(services, exercises.store_counts, 1, start=availability.ready),
             storing(services, audit_log.store_pending, 5, start=availability.ready),
             signalling(services),
             webhooks.delivering(services, start=availability.ready),

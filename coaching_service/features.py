@@ -98,19 +98,22 @@ from coaching_service.progress.notes import routes as notes
 from coaching_service.progress.notes import tools as notes_tools
 from coaching_service.progress.personal_records import renewal as training_load_renewal
 from coaching_service.progress.personal_records import routes as personal_records
-from coaching_service.training import group_programs, own_schedule, resuming, training_maxes, visibility
-from coaching_service.training.assignments import routes as assignments
-from coaching_service.training.assignments import schedule_tools
+from coaching_service.training import (
+    group_programs,
+    own_schedule,
+    programs,
+    resuming,
+    templates,
+    training_maxes,
+    visibility,
+)
+from coaching_service.training.assignments import service as assignments
 from coaching_service.training.assignments import tools as assignments_tools
-from coaching_service.training.programs import routes as programs
-from coaching_service.training.programs import tools as programs_tools
 from coaching_service.training.schedule import program_tools
 from coaching_service.training.schedule import routes as schedule
-from coaching_service.training.templates import routes as templates
 from coaching_service.training.workout_text import finding as finding_tools
 from coaching_service.training.workout_text import tools as workouts_tools
-from coaching_service.training.workout_text import training_max_tools
-from coaching_service.training.workouts import routes as workouts
+from coaching_service.training.workouts import shared_routes as workout_routes
 from coaching_service.training.workouts.blocks import batches as workouts_checks
 
 ROUTES: tuple[Routes, ...] = (
@@ -136,7 +139,7 @@ ROUTES: tuple[Routes, ...] = (
     reports.routes,
     group_programs.routes,
     group_programs.group_routes,
-    workouts.routes,
+    workout_routes.routes,
     schedule.routes,
     resuming.routes,
     logs.routes,
@@ -216,13 +219,12 @@ TOOLS: tuple[Tools, ...] = (
     finding_tools.tools,
     logs_tools.tools,
     history_import.tools,
-    schedule_tools.tools,
-    resuming.tools,
-    training_max_tools.tools,
-    exercises_tools.tools,
-    programs_tools.tools,
-    program_tools.tools,
     assignments_tools.tools,
+    resuming.tools,
+    workouts_tools.training_max_tools,
+    exercises_tools.tools,
+    program_tools.tools,
+    assignments_tools.schedule_tools,
     metrics.tools,
     compliance_tools.tools,
     exercise_history.tools,

@@ -29,7 +29,7 @@ from coaching_service.core.outbound import OutboundClient, Relaxations
 from coaching_service.core.slots import RequestSlots
 from coaching_service.core.temporary_files import DiskSpace
 from coaching_service.core.tracing import NO_TRACER, TracingUnusable, start_tracing
-from coaching_service.library.exercises import use_counts
+from coaching_service.library.exercises import service as exercises
 from coaching_service.people import audit_log
 from coaching_service.settings import Settings, SettingsError
 
@@ -124,7 +124,7 @@ async def open_services(settings: Settings, *, is_embedded: bool = False) -> Asy
     )
     try:
         yield services
-        for store in (use_counts.store_counts, audit_log.store_pending):
+        for store in (exercises.store_counts, audit_log.store_pending):
             await store_now(services, store)
     finally:
         await services.outbound.close()

@@ -44,14 +44,14 @@ from coaching_service.progress.personal_records import service as personal_recor
 from coaching_service.training import group_programs
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.body_weights import BodyWeightsChanged
-from coaching_service.training.programs.models import ProgramDeleted
+from coaching_service.training.programs import ProgramDeleted
+from coaching_service.training.workouts.blocks.batches import record_written_workouts, update_restored_workouts
 from coaching_service.training.workouts.blocks.models import (
     CompletedWorkChanged,
     RecordedItemsRescheduled,
     ScheduleChanged,
     ScheduleShifted,
 )
-from coaching_service.training.workouts.blocks.subscribers import record_written_workouts, update_restored_workouts
 
 
 def assemble() -> EventBus:

@@ -30,7 +30,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.embedded import find_mongod, running_mongod
 from coaching_service.core.http.server import Runner
 from coaching_service.core.metrics import Metrics
-from coaching_service.library.exercises import shared
+from coaching_service.library.exercises import service as exercises
 from coaching_service.people.identities import passwords
 from coaching_service.settings import Settings
 from tests.reliability.replica_set import running_replica_set
@@ -176,7 +176,7 @@ async def services(settings: Settings) -> AsyncIterator[Services]:
     async with runtime.open_services(settings) as opened:
         await opened.db.client.drop_database(settings.mongodb_database)
         await runtime.make_indexes(opened)
-        await shared.publish(opened)
+        await exercises.publish_shared(opened)
         await pause_renewal(opened)
         yield opened
 
@@ -283,7 +283,7 @@ def company_copies(services: Services, password_hash: str) -> CompanyCopies:
 async def only_coach(settings: Settings, password_hash: str) -> AsyncIterator[CoachClient]:
     """The owner of the only company of a database, for what reads all companies: the steps and jobs of an upgrade."""
     async with running_application(settings, "only", password_hash) as application:
-        await shared.publish(application.services)
+        await exercises.publish_shared(application.services)
         client = await application.new_coach()
         yield client
         await client.close()

@@ -17,7 +17,7 @@ from coaching_service import logs, runtime, serving
 from coaching_service.command_line.options import service_settings_with
 from coaching_service.core.database.connection import hosts_of
 from coaching_service.core.database.context import Services
-from coaching_service.library.exercises import shared
+from coaching_service.library.exercises import service as exercises
 from coaching_service.settings import Settings
 from coaching_service.sockets import Sockets
 from coaching_service.supervisor.worker_connection import SupervisorConnection
@@ -48,7 +48,7 @@ def work(worker_socket: int) -> None:
     metrics = instructions.metrics_listening
     on_ready = _completion(given, with_demo=instructions.with_demo)
     if not instructions.listens_at_once:  # the service runs already
-        on_ready = shared.publish if instructions.prepares else _do_nothing
+        on_ready = exercises.publish_shared if instructions.prepares else _do_nothing
     with Sockets(api, None if metrics is None else socket.socket(fileno=metrics)) as sockets:
         uvloop.run(serving.serve(opened, sockets, on_ready, supervisor))
 
@@ -78,7 +78,7 @@ def _completion(settings: Settings, *, with_demo: bool) -> Callable[[Services], 
         settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     async def complete(services: Services) -> None:
-        await shared.publish(services)
+        await exercises.publish_shared(services)
         if with_demo:
             from coaching_service import demo
             from coaching_service.integrations import sample_proposal

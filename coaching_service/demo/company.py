@@ -16,7 +16,7 @@ from coaching_service.demo import samples, training
 from coaching_service.demo.assets import PLAN_VERSIONS, SIDES, Assets, photo_dates
 from coaching_service.demo.samples import Client
 from coaching_service.library import forms, metric_sets
-from coaching_service.library.exercises import muscles
+from coaching_service.library.exercises import models as exercise_models
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.forms import Form
 from coaching_service.library.metric_sets import unit_id
@@ -37,9 +37,8 @@ from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.models import NewMetricEntry
 from coaching_service.progress.notes import service as notes
 from coaching_service.progress.personal_records import service as personal_records
+from coaching_service.training import programs, templates
 from coaching_service.training.assignments import service as assignments
-from coaching_service.training.programs import service as programs
-from coaching_service.training.templates import service as templates
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import BlockPlan
@@ -106,7 +105,7 @@ async def _create_exercise(
         "defaultInstructions": text,
         "videoLink": None,
         "tags": ["own"],
-        "muscleGroups": [{"_id": next(iter(muscles.NAME_OF)), "role": "primary"}],
+        "muscleGroups": [{"_id": next(iter(exercise_models.MUSCLE_NAMES)), "role": "primary"}],
         "equipment": equipment,
         "loadType": "load",
         "media": [],

@@ -28,9 +28,7 @@ from coaching_service.people.account import Conversion, LoadUnit, LoadUnitChange
 from coaching_service.people.customers import service as customers
 from coaching_service.people.jobs import StoredJob
 from coaching_service.progress.personal_records import service as records
-from coaching_service.training import training_maxes
-from coaching_service.training.programs import service as programs
-from coaching_service.training.templates import service as templates
+from coaching_service.training import programs, templates, training_maxes
 from coaching_service.training.workouts.blocks import load_conversion as workouts
 
 # --- The conversion of a company's loads as it is sent ----------------------------------------------------------------

@@ -25,10 +25,8 @@ from coaching_service.integrations.history_files.tables import UnreadableTable
 from coaching_service.library import imported_names
 from coaching_service.library.imported_names import NameInFile, ResolvedNames, key_of, read_answers
 from coaching_service.people.account import LoadUnit, convert_entered_load
-from coaching_service.training.programs import schemas
-from coaching_service.training.programs import service as programs
-from coaching_service.training.programs.models import Program
-from coaching_service.training.programs.service import ProgramPlan
+from coaching_service.training import programs
+from coaching_service.training.programs import Program, ProgramPlan
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks.models import BlockPlan, plan_of
 from coaching_service.training.workouts.items.models import ItemInput
@@ -80,7 +78,7 @@ class ImportedProgram(Program):
     ]
 
 
-IMPORTED_PROGRAM = output_of(ImportedProgram, schemas.Program)
+IMPORTED_PROGRAM = output_of(ImportedProgram, programs.PROGRAM)
 
 
 _INSTRUCTIONS_LENGTH = 5_000

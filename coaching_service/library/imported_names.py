@@ -22,8 +22,7 @@ from coaching_service.core.validation import NAME_LENGTH, Text
 from coaching_service.library.exercises import name_resolution
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import LOAD, ExerciseName, LoadType, NewExercise
-from coaching_service.library.exercises.name_models import ExerciseMatch, ResolvedExerciseName
-from coaching_service.library.exercises.named_muscles import muscles_in_name
+from coaching_service.library.exercises.name_resolution import ExerciseMatch, ResolvedExerciseName, muscles_in_name
 
 NewOrSkipped = Literal["create", "skip"]
 CREATE: NewOrSkipped = "create"

@@ -34,7 +34,7 @@ from coaching_service.people.activity.models import (
 )
 from coaching_service.people.customers import service as customers
 from coaching_service.training import visibility
-from coaching_service.training.set_text.done import write_done
+from coaching_service.training.set_text import write_done
 from coaching_service.training.workout_text.finding import resolve_exercises
 from coaching_service.training.workouts import sets as workout_sets
 from coaching_service.training.workouts.blocks.load_conversion import show_loads

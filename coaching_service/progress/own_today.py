@@ -22,8 +22,7 @@ from coaching_service.progress import own_calendar
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.training import visibility
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.models import Block, WorkoutBlockQuery
-from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
+from coaching_service.training.workouts.blocks.models import WORKOUT_BLOCK, Block, WorkoutBlockQuery
 from coaching_service.training.workouts.blocks.service import ClientCalendar
 from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.training.workouts.reports.blocks import CalendarDay
@@ -62,7 +61,7 @@ class Today(TypedDict):
 
     date: Annotated[str, Date(), Description("Today, in the client's time zone.")]
     blocks: Annotated[
-        list[Block], fields.List(fields.Nested(WorkoutBlock)), Description("The workout blocks of today.")
+        list[Block], fields.List(fields.Nested(WORKOUT_BLOCK)), Description("The workout blocks of today.")
     ]
     nextWorkout: Annotated[NextWorkout | None, Description("The first workout after today; null without one.")]
     pendingForms: Annotated[

@@ -20,9 +20,9 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer, CustomerGroup, CustomersCreated, GroupsChanged
+from coaching_service.training import programs
 from coaching_service.training.assignments import service as assignments
-from coaching_service.training.programs import service as programs
-from coaching_service.training.programs.models import DatedProgram, ProgramDeleted
+from coaching_service.training.programs import DatedProgram, ProgramDeleted
 
 # --- Groups with a program as they are sent, stored and read ----------------------------------------------------------
 

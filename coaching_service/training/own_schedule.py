@@ -22,8 +22,7 @@ from coaching_service.training import visibility
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.models import Block, BlockName, BlockPlan, StoredBlock
-from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
+from coaching_service.training.workouts.blocks.models import WORKOUT_BLOCK, Block, BlockName, BlockPlan, StoredBlock
 from coaching_service.training.workouts.blocks.service import ClientCalendar, block_not_found, has_nothing_done
 from coaching_service.training.workouts.items.models import NEW_WORKOUT_ITEM, ItemInput
 from coaching_service.training.workouts.items.service import MAX_ITEMS, resolve_items
@@ -264,7 +263,7 @@ own_routes = Routes("/customer/wblocks", tag="The client's own")
 
 
 @own_routes.put(
-    "/{wblockId}/date", access=customer(), returns=WorkoutBlock, errors=(Conflict,), example={"date": "2026-03-02"}
+    "/{wblockId}/date", access=customer(), returns=WORKOUT_BLOCK, errors=(Conflict,), example={"date": "2026-03-02"}
 )
 async def move_own_workout_block(ctx: Context, wblock_id: ObjectId, body: WorkoutMove) -> Block:
     """Move a workout of mine to another day.
@@ -279,7 +278,7 @@ async def move_own_workout_block(ctx: Context, wblock_id: ObjectId, body: Workou
 @own_routes.post(
     "",
     access=customer(),
-    returns=WorkoutBlock,
+    returns=WORKOUT_BLOCK,
     errors=(NotFound,),
     example={"name": "Run with friends", "date": "2026-03-07", "items": [ITEM_EXAMPLE]},
 )
@@ -296,7 +295,7 @@ async def create_own_workout_block(ctx: Context, body: NewOwnWorkout) -> Block:
     "/{wblockId}",
     access=customer(),
     body=patch_of(input_of(NewOwnWorkout), name="OwnWorkoutChange"),
-    returns=WorkoutBlock,
+    returns=WORKOUT_BLOCK,
     errors=(Conflict,),
     example={"name": "Run in the park", "version": 0},
 )

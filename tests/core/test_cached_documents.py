@@ -23,7 +23,7 @@ from coaching_service.core.database.context import Context, Services, in_transac
 from coaching_service.core.database.documents import Documents, now, registry
 from coaching_service.core.errors import InvalidApiKey
 from coaching_service.core.ids import ObjectId
-from coaching_service.library.exercises import override_store
+from coaching_service.library.exercises import store as exercise_store
 from coaching_service.lifecycle import administration
 from coaching_service.lifecycle.administration import Operator
 from coaching_service.people import account, api_keys, team
@@ -289,7 +289,7 @@ async def test_the_first_override_applies_at_another_process(world: World, setti
         body: dict[str, object] = {"videoLink": None, "defaultInstructions": "Heels down.", "aliases": []}
         (await world.coach.put(f"{world.exercise_path}/override", body)).ok()
         ctx = Context(services, await api_keys.authenticate(services, world.key))
-        assert await override_store.find_instructions(ctx, [exercise_id]) == {exercise_id: "Heels down."}
+        assert await exercise_store.find_own_instructions(ctx, [exercise_id]) == {exercise_id: "Heels down."}
 
 
 async def test_an_export_after_the_first_load_says_that_there_are_loads(coach: CoachClient, settings: Settings) -> None:

@@ -7,8 +7,7 @@ import pytest
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import typed
 from coaching_service.core.text import isolate_direction, split_lines
-from coaching_service.training.set_text.done import parse_done
-from coaching_service.training.set_text.planned import parse_planned
+from coaching_service.training.set_text import parse_done, parse_planned
 from tests.support.client import CoachClient
 
 CONTROLS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"

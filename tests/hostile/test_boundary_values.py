@@ -40,7 +40,7 @@ from coaching_service.features import STEPS
 from coaching_service.integrations import load_unit
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.proposals import service as proposals
-from coaching_service.library.exercises import shared
+from coaching_service.library.exercises import service as exercises
 from coaching_service.lifecycle.customer_bulk import jobs as bulk_jobs
 from coaching_service.people.changes import service
 from coaching_service.people.customers import derived_figures
@@ -97,7 +97,7 @@ async def add_absence(coach: CoachClient, own: World, first: int, last: int | No
 async def inhabited(settings: Settings, password_hash: str) -> AsyncIterator[Inhabited]:
     """A company in an application of its own, whose webhooks arrive; another company does not change."""
     async with running_application(settings, "bounds", password_hash) as application, receiving() as receiver:
-        await shared.publish(application.services)
+        await exercises.publish_shared(application.services)
         coach, stranger = await application.new_coach(), await application.new_coach()
         async with AsyncExitStack() as stack:
             stack.push_async_callback(coach.close)

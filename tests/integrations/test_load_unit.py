@@ -18,10 +18,10 @@ from coaching_service.core.jobs.queue import Job
 from coaching_service.integrations import load_unit
 from coaching_service.people import account
 from coaching_service.people.account import LoadConversion
-from coaching_service.training.programs.service import ProgramPlan
+from coaching_service.training import templates
+from coaching_service.training.programs import ProgramPlan
 from coaching_service.training.schedule import service as schedule
-from coaching_service.training.templates import service as templates
-from coaching_service.training.templates.service import NewWorkoutTemplate, TemplateDetails
+from coaching_service.training.templates import NewWorkoutTemplate, TemplateDetails
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import service as workouts

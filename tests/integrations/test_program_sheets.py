@@ -13,7 +13,7 @@ import pytest
 
 from coaching_service.integrations.history_files.programs import ProgramSheet, read_program, write_table
 from coaching_service.integrations.history_files.tables import UnreadableTable
-from coaching_service.training.set_text.planned import write_planned
+from coaching_service.training.set_text import write_planned
 from tests.support.client import UNKNOWN, CoachClient, Reply
 from tests.support.training import Json, employee_key
 from tests.support.transfer import pick

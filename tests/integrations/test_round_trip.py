@@ -10,7 +10,7 @@ import pytest
 
 from coaching_service.core.media_worker import rewrite_pdf, rewrite_picture
 from coaching_service.integrations.company_export import portable_collections
-from coaching_service.library.exercises import muscles
+from coaching_service.library.exercises import models as exercise_models
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.metric_sets import UNITS
 from tests.conftest import NewCompany
@@ -42,7 +42,7 @@ def as_imported(content: bytes) -> bytes:
 
 async def names_of_shared(coach: CoachClient) -> dict[str, str]:
     """Names of what is the same in all companies."""
-    shared = (*muscles.NAME_OF, *UNITS, *await exercises.list_shared_ids(coach.ctx))
+    shared = (*exercise_models.MUSCLE_NAMES, *UNITS, *await exercises.list_shared_ids(coach.ctx))
     return {str(identifier): f"shared {identifier}" for identifier in shared}
 
 

@@ -14,7 +14,7 @@ from coaching_service.integrations.history_files.programs import read_program
 from coaching_service.integrations.history_files.rosters import read_roster
 from coaching_service.integrations.history_files.set_rows import Answers, UnknownFormat
 from coaching_service.integrations.history_files.survey import Survey
-from coaching_service.training.set_text.planned import write_planned
+from coaching_service.training.set_text import write_planned
 from tests.support.client import CoachClient
 from tests.support.imported_history import workouts
 from tests.support.surveys import survey

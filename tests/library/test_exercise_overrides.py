@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from coaching_service.core.database.context import Services
-from coaching_service.library.exercises import shared as shared_library
+from coaching_service.library.exercises import service as shared_library
 from tests.core.test_uploads import form, stored
 from tests.support.client import MONDAY, UNKNOWN, CoachClient
 from tests.support.media_files import picture
@@ -173,7 +173,7 @@ async def test_publishing_the_library_again_keeps_overrides(
     await services.db["exercises"].update_one(
         {"companyId": None, "name": goblet["name"]}, {"$set": {"digest": "older"}}
     )
-    assert await shared_library.publish(services) == 1
+    assert await shared_library.publish_shared(services) == 1
     after = (await coach.get(path)).ok()
     assert after["videoLink"] == OVERRIDE["videoLink"]
     (await coach.delete(f"{path}/override")).ok()

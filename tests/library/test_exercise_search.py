@@ -6,7 +6,7 @@ import pytest
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
-from coaching_service.library.exercises import shared
+from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises._search_index import SearchResult, index_of, search
 from coaching_service.library.exercises.models import SearchEntry
 from tests.support.client import CoachClient
@@ -194,10 +194,10 @@ SPANISH_HITS = {
     "sentadila": "Barbell Back Squat",
     "peso muetro": "Barbell Deadlift",
 }
-NAMES = {ObjectId(): entry["name"] for entry in shared.entries()}
+NAMES = {ObjectId(): entry["name"] for entry in exercises.shared_entries()}
 
 
-def _entry(exercise_id: ObjectId, entry: shared.LibraryEntry) -> SearchEntry:
+def _entry(exercise_id: ObjectId, entry: exercises.LibraryEntry) -> SearchEntry:
     spanish = entry["translations"]["es"]
     names = [entry["name"], spanish["name"]]
     aliases = [*entry["aliases"], *spanish["aliases"]]
@@ -212,7 +212,9 @@ def _entry(exercise_id: ObjectId, entry: shared.LibraryEntry) -> SearchEntry:
     }
 
 
-INDEX = index_of([_entry(exercise_id, entry) for exercise_id, entry in zip(NAMES, shared.entries(), strict=True)])
+INDEX = index_of(
+    [_entry(exercise_id, entry) for exercise_id, entry in zip(NAMES, exercises.shared_entries(), strict=True)]
+)
 
 
 def _names(result: SearchResult) -> list[str]:
@@ -241,7 +243,9 @@ async def test_spanish_search_answers_english_names(coach: CoachClient) -> None:
 
 
 def test_search_by_muscle_abbreviation_finds_exercises() -> None:
-    trained = {entry["name"] for entry in shared.entries() if "Quadriceps" in entry["primary"] + entry["secondary"]}
+    trained = {
+        entry["name"] for entry in exercises.shared_entries() if "Quadriceps" in entry["primary"] + entry["secondary"]
+    }
     assert trained <= set(_names(search(INDEX, "quads", {})))
 
 

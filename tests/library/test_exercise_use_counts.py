@@ -13,7 +13,7 @@ from coaching_service import runtime
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.pending import store_now, storing
 from coaching_service.library.exercises import store
-from coaching_service.library.exercises.use_counts import load_use_counts, store_counts
+from coaching_service.library.exercises.service import load_use_counts, store_counts
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 from tests.support.logs import recorded_logs

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
-from coaching_service.library.exercises import shared
-from coaching_service.library.exercises._resolution import resolve
+from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises._search_index import index_of
 from coaching_service.library.exercises.models import SearchEntry
+from coaching_service.library.exercises.name_resolution import resolve_name
 
 # What a coach expects to be trained by an exercise that has the word in its name.
 TRAINED = {
@@ -44,11 +44,11 @@ USUAL = {
 }
 POSITIONS = ("Seated", "Standing", "Lying", "Incline", "Bent-Over", "Kneeling", "Single-Arm", "Prone", "Reverse")
 EQUIPMENT = ("Machine", "Cable", "Dumbbell", "Barbell", "Band", "Plate")
-LIBRARY = {ObjectId(): entry for entry in shared.entries()}
+LIBRARY = {ObjectId(): entry for entry in exercises.shared_entries()}
 _NAMES = 600
 
 
-def _entry(exercise_id: ObjectId, entry: shared.LibraryEntry, *, suffix: str = "") -> SearchEntry:
+def _entry(exercise_id: ObjectId, entry: exercises.LibraryEntry, *, suffix: str = "") -> SearchEntry:
     texts = [entry["name"] + suffix, *entry["aliases"], *entry["tags"], *entry["primary"], *entry["secondary"]]
     return {
         "_id": exercise_id,
@@ -65,7 +65,7 @@ INDEX = index_of([_entry(exercise_id, entry) for exercise_id, entry in LIBRARY.i
 
 def _trained_by(name: str) -> set[str] | None:
     """The muscles of the exercise that a name means; None if it means none."""
-    match = resolve(INDEX, name, {}).match
+    match = resolve_name(INDEX, name, {}).match
     return None if match is None else {*LIBRARY[match.exercise_id]["primary"], *LIBRARY[match.exercise_id]["secondary"]}
 
 
@@ -99,7 +99,7 @@ def test_names_of_the_library_with_another_part_of_the_body_mean_no_exercise_of_
 
 def test_name_without_its_part_of_the_body_does_not_mean_the_exercise() -> None:
     for name in ("Seated Machine Curl", "Lying Curl Machine", "Standing Raise on Toes", "Seated Band Curl"):
-        match = resolve(INDEX, name, {}).match
+        match = resolve_name(INDEX, name, {}).match
         assert match is None or not {"Hamstrings", "Calves"} & {*LIBRARY[match.exercise_id]["primary"]}, name
 
 
@@ -111,9 +111,9 @@ def test_unknown_names_cost_little_with_thousands_of_exercises() -> None:
     index = index_of(entries[:3_000])
     names = [f"Wibble {first} {second} thing" for first, second in product(POSITIONS, EQUIPMENT)][:48]
     names += ["x" * 80, "dumbbell press " * 5]
-    resolve(index, "Leg press", {})  # the vocabulary is listed with the first name
+    resolve_name(index, "Leg press", {})  # the vocabulary is listed with the first name
     started = time.thread_time()
-    resolutions = [resolve(index, name, {}) for name in names]
+    resolutions = [resolve_name(index, name, {}) for name in names]
     seconds = time.thread_time() - started
     assert not any(each.match for each in resolutions)
     assert seconds < 50 * 0.008
@@ -132,7 +132,7 @@ def test_names_as_coaches_write_them_mean_what_coaches_mean() -> None:
             continue
         name, meant, calendar = [*line.split(" | "), ""][:3]
         planned = [numbers[each] for each in calendar.split("; ") if each]
-        match = resolve(INDEX, name, {}, planned).match
+        match = resolve_name(INDEX, name, {}, planned).match
         found = LIBRARY[match.exercise_id]["name"] if match else "ask"
         total += 1
         asked += [line] if found == "ask" else []

@@ -10,8 +10,8 @@ import pytest
 from coaching_service.core.errors import InvalidFields, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.library import imported_names
-from coaching_service.library.exercises.muscles import NAME_OF
-from coaching_service.library.exercises.named_muscles import muscles_in_name
+from coaching_service.library.exercises.models import MUSCLE_NAMES
+from coaching_service.library.exercises.name_resolution import muscles_in_name
 from coaching_service.library.imported_names import create_missing, read_answers, resolve_names
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.training import Json
@@ -170,7 +170,7 @@ async def test_answers_are_validated(coach: CoachClient) -> None:
 
 @pytest.mark.parametrize(("name", "muscles"), MUSCLES)
 def test_a_name_says_which_muscles_it_trains(name: str, muscles: list[str]) -> None:
-    assert [NAME_OF[each["_id"]] for each in muscles_in_name(name)] == muscles
+    assert [MUSCLE_NAMES[each["_id"]] for each in muscles_in_name(name)] == muscles
 
 
 async def test_alternatives_are_in_the_order_of_their_scores(coach: CoachClient) -> None:

@@ -9,14 +9,21 @@ from typing import get_args
 from coaching_service.core.database.context import Services
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
-from coaching_service.library.exercises import shared
+from coaching_service.library.exercises import service as shared
 from coaching_service.library.exercises._search_index import split_words
-from coaching_service.library.exercises.models import LEVELS, TYPES, Force, Laterality, Mechanic, MovementPattern
-from coaching_service.library.exercises.muscles import MUSCLES
+from coaching_service.library.exercises.models import (
+    LEVELS,
+    MUSCLES,
+    TYPES,
+    Force,
+    Laterality,
+    Mechanic,
+    MovementPattern,
+)
 from tests.support.client import CoachClient
 from tests.support.training import client_path
 
-ENTRIES = shared.entries()
+ENTRIES = shared.shared_entries()
 
 
 def test_library_has_at_least_300_exercises() -> None:
@@ -97,7 +104,7 @@ async def test_publishing_completes_the_library_of_an_earlier_release(coach: Coa
     [earlier] = page["docs"]
     assert [earlier[name] for name in new_fields[:5]] == [None] * 5
 
-    assert await shared.publish(services) == 1
+    assert await shared.publish_shared(services) == 1
 
     page = (await coach.get("/exercises/unified", pageSize=1, pageNum=1, keywords="sentadilla")).ok()
     [completed] = page["docs"]
@@ -107,7 +114,7 @@ async def test_publishing_completes_the_library_of_an_earlier_release(coach: Coa
 
 
 async def test_publishing_again_writes_nothing(services: Services) -> None:
-    assert await shared.publish(services) == 0
+    assert await shared.publish_shared(services) == 0
     assert await services.db["exercises"].count_documents({"companyId": None}) == len(ENTRIES)
 
 
@@ -116,7 +123,7 @@ async def test_publishing_restores_changed_exercises(services: Services) -> None
         {"companyId": None, "name": ENTRIES[0]["name"]}, {"$set": {"digest": "old", "level": "wrong"}}
     )
     assert changed is not None
-    assert await shared.publish(services) == 1
+    assert await shared.publish_shared(services) == 1
     restored = await services.db["exercises"].find_one({"_id": changed["_id"]})
     assert restored is not None
     assert (restored["level"], restored["version"]) == (ENTRIES[0]["level"], changed["version"] + 1)
@@ -133,8 +140,8 @@ async def test_publishing_deletes_removed_exercises(coach: CoachClient, services
     item = {"type": "EXERCISE", "exerciseId": str(dropped["_id"]), "exerciseSets": [{"type": "reps"}]}
     (await coach.post(f"{client_path(ana)}/wblocks/{block['_id']}/witems", item)).ok(201)
 
-    assert await shared.publish(services) == 1
-    assert await shared.publish(services) == 0, "it is deleted once"
+    assert await shared.publish_shared(services) == 1
+    assert await shared.publish_shared(services) == 0, "it is deleted once"
 
     (await coach.get(f"/exercises/{dropped['_id']}")).refused(404)
     (await coach.post(f"{client_path(ana)}/wblocks/{block['_id']}/witems", item)).refused(404)
@@ -144,7 +151,7 @@ async def test_publishing_deletes_removed_exercises(coach: CoachClient, services
     as_deleted = {name: stored[name] for name in ("deletedAt", "version")}
     back = {"companyId": None, "name": ENTRIES[1]["name"]}
     await exercises.update_one(back, {"$set": as_deleted, "$unset": {"digest": ""}})
-    assert await shared.publish(services) == 1
+    assert await shared.publish_shared(services) == 1
     published = await exercises.find_one(back)
     assert published is not None
     assert published["deletedAt"] is None

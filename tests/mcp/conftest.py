@@ -12,7 +12,7 @@ from coaching_service.core import rate_limits
 from coaching_service.core.database.context import Services
 from coaching_service.people import api_keys
 from coaching_service.people.api_keys import NewRestrictions
-from coaching_service.training.workouts import usual_loads
+from coaching_service.training.workouts import plan_changes
 from tests.support.client import CoachClient
 from tests.support.mcp_client import TODAY, McpHttpClient
 from tests.support.oauth_flow import OAuthApplication, register, signed_in
@@ -23,7 +23,7 @@ from tests.support.visitor import Visitor
 def usual_first_load(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Loads of clients without a history are not asked about, where a test is not about that."""
     if request.module.__name__.rpartition(".")[2] not in ("test_unusual_amounts", "test_jobs", "test_hostile_run"):
-        monkeypatch.setattr(usual_loads, "MAX_FIRST_KG", 500)
+        monkeypatch.setattr(plan_changes, "MAX_FIRST_KG", 500)
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from coaching_service.training.set_text.done import read_done_sets
+from coaching_service.training.set_text import read_done_sets
 from tests.support import fixed_clock
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, approve, changed_or_approved, tool_change, tool_proposal

@@ -17,10 +17,10 @@ from coaching_service.core.fields import names_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import snake_case
 from coaching_service.core.validation import Choice, Identifier, ListOf, Text
+from coaching_service.training import templates
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.schedule import service as schedule_service
 from coaching_service.training.schedule.models import CopyRequest
-from coaching_service.training.templates import service as templates
 from coaching_service.training.workout_text.finding import read_texts
 from coaching_service.training.workout_text.tool_schemas import WorkoutDay
 from coaching_service.training.workout_text.writing import label_supersets, write_header, write_item

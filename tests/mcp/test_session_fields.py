@@ -10,8 +10,7 @@ import pytest
 from coaching_service.progress.logs.schemas import WorkoutBlockLog
 from coaching_service.progress.logs.tools import WorkoutLog
 from coaching_service.training.workouts.blocks import models
-from coaching_service.training.workouts.blocks.models import SESSION_FIELDS, no_session
-from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
+from coaching_service.training.workouts.blocks.models import SESSION_FIELDS, WORKOUT_BLOCK, no_session
 from coaching_service.training.workouts.blocks.service import has_nothing_done
 from coaching_service.training.workouts.reports.models import DoneWorkout
 from tests.support import fixed_clock
@@ -44,7 +43,7 @@ def test_every_list_of_session_fields_is_complete() -> None:
     )
     for kind in (*kinds, DoneWorkout):
         assert typing.get_type_hints(kind).keys() >= FIELDS, kind.__name__
-    for schema in (WorkoutBlock, WorkoutBlockLog, WorkoutLog):
+    for schema in (WORKOUT_BLOCK, WorkoutBlockLog, WorkoutLog):
         assert schema().fields.keys() >= FIELDS, schema.__name__
 
 

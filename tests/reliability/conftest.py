@@ -14,7 +14,7 @@ from coaching_service import runtime
 from coaching_service.app import create_app
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
-from coaching_service.library.exercises import shared
+from coaching_service.library.exercises import service as exercises
 from coaching_service.people import api_keys, team
 from coaching_service.settings import Settings
 from tests.reliability.replica_set import ReplicaSet, running_replica_set
@@ -51,7 +51,7 @@ def own_database(settings: Settings) -> Iterator[dict[str, str]]:
 async def application(settings: Settings, password_hash: str) -> AsyncIterator[OwnApplication]:
     """An application on a database of its own, for tests that kill other processes on it; after them it has to be whole."""
     async with running_application(settings, "killed", password_hash) as running:
-        await shared.publish(running.services)
+        await exercises.publish_shared(running.services)
         yield running
         await running.require_whole()
 

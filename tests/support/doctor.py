@@ -18,7 +18,7 @@ from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.worker import ensure_standing_jobs
 from coaching_service.demo import ensure_demo
 from coaching_service.demo.company import EMAIL
-from coaching_service.library.exercises import shared
+from coaching_service.library.exercises import service as exercises
 from coaching_service.people import team
 from coaching_service.people.customers import batch
 from coaching_service.people.identities import service as identities
@@ -116,7 +116,7 @@ def new_job(ctx: Context, vault: Vault | None = None, **fields: Any) -> dict[str
 async def open_demo(settings: Settings, name: str) -> AsyncIterator[Context]:
     """The owner of the demo company, on a database of its own with numbered changes."""
     async with new_database(settings, name) as (_, services):
-        await shared.publish(services)
+        await exercises.publish_shared(services)
         await ensure_demo(services)
         await ensure_standing_jobs(services, features.STANDING_JOBS)
         async with sequencing(services):

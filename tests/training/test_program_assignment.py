@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.programs.service import ProgramPlan
+from coaching_service.training.programs import ProgramPlan
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks.models import BlockPlan
 from coaching_service.training.workouts.items.models import ItemInput

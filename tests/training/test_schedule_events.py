@@ -12,11 +12,10 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
 from coaching_service.core.events import EventBus
 from coaching_service.core.ids import ObjectId
+from coaching_service.training import programs, templates
 from coaching_service.training.assignments import service as assignments
-from coaching_service.training.programs import service as programs
 from coaching_service.training.schedule import service as schedule
 from coaching_service.training.schedule.models import CopyRequest
-from coaching_service.training.templates import service as templates
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import service as workouts

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from marshmallow import Schema
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.set_text.done import parse_done, write_done
-from coaching_service.training.set_text.planned import parse_planned, write_planned
-from coaching_service.training.set_text.scanner import SetTextError
+from coaching_service.training.set_text import SetTextError, parse_done, parse_planned, write_done, write_planned
 from coaching_service.training.workout_text.lines import parse_items, split_note
 from coaching_service.training.workouts.sets import CustomerSet, PlannedSet, PlannedSets
 

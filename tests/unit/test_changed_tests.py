@@ -61,7 +61,7 @@ def test_tests_of_what_imports_a_change_are_selected(select_tests: Select, scrip
     helper = {"tests/web/test_programs.py": {"tests/support/training.py"}}
     assert select_tests(["tests/support/training.py"], TESTS, helper) == {"tests/web/test_programs.py"}
     found = script["read_imports"]()
-    service = "coaching_service/training/templates/service.py"
+    service = "coaching_service/training/templates.py"
     assert {service, "tests/support/training.py"} <= found["tests/mcp/test_planned_fields.py"]
 
 

@@ -13,7 +13,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people import team
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.team import CustomersScope
-from coaching_service.training.workouts import usual_loads
+from coaching_service.training.workouts import plan_changes
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient
 from tests.support.visitor import Visitor
@@ -28,7 +28,7 @@ SignedIn = Callable[[CoachClient], Awaitable[Visitor]]
 def usual_first_load(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Loads of clients without a history are not asked about, where a test is not about that."""
     if not request.module.__name__.endswith("test_unusual_values"):
-        monkeypatch.setattr(usual_loads, "MAX_FIRST_KG", 500)
+        monkeypatch.setattr(plan_changes, "MAX_FIRST_KG", 500)
 
 
 @pytest.fixture

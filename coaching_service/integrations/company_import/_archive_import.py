@@ -32,7 +32,7 @@ from coaching_service.integrations.company_import._archive_reader import (
     referred_to,
 )
 from coaching_service.integrations.history_import.importing import Outcome, Progress
-from coaching_service.library.exercises import muscles
+from coaching_service.library.exercises import models as exercise_models
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.metric_sets import UNITS
 from coaching_service.people import account, team
@@ -401,7 +401,7 @@ async def _find_fixed_ids(
     owner's: authors are only those with the same e-mail address.
     """
     shared = await exercises.list_shared_ids(ctx)
-    fixed = {identifier: identifier for identifier in (*muscles.NAME_OF, *UNITS, *shared)}
+    fixed = {identifier: identifier for identifier in (*exercise_models.MUSCLE_NAMES, *UNITS, *shared)}
     account = reader.read_object(company_export.ACCOUNT)
     if (company_id := parse_id(account.get("_id"))) is not None:
         fixed[company_id] = ctx.company_id

@@ -14,8 +14,7 @@ from coaching_service.integrations.history_files import values
 from coaching_service.integrations.history_files._headings import Unit, unit_of
 from coaching_service.integrations.history_files.tables import Cell, text_of
 from coaching_service.integrations.history_files.values import DecimalSign, InvalidValue
-from coaching_service.training.set_text.planned import parse_planned
-from coaching_service.training.set_text.scanner import SetTextError
+from coaching_service.training.set_text import SetTextError, parse_planned
 from coaching_service.training.workouts.sets import PlannedSet, SetType
 
 PlanField = Literal["sets", "reps", "load", "percent", "rpe", "rir", "rest", "tempo"]

@@ -18,7 +18,7 @@ from coaching_service.integrations.history_files._vocabulary import VOCABULARY, 
 from coaching_service.integrations.history_files.columns import repeated_column, unknown_column, unknown_sheet
 from coaching_service.integrations.history_files.models import Problem
 from coaching_service.integrations.history_files.values import DecimalSign, decided_sign, decimal_signs, is_made_date
-from coaching_service.training.set_text.planned import write_planned
+from coaching_service.training.set_text import write_planned
 from coaching_service.training.workouts.sets import PlannedSet
 
 Column = Literal["week", "day", "dayNumber", "dayName", "exercise", "set", "superset", "notes"] | plan_cells.PlanField

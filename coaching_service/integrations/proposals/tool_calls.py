@@ -35,12 +35,12 @@ from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.service import ClientCalendar, regular_blocks
 from coaching_service.training.workouts.plan_changes import (
+    count_most,
     is_done_work_changed,
     is_plan_changed,
     list_load_changes,
     list_moved_loads,
 )
-from coaching_service.training.workouts.usual_loads import count_most
 
 # --- Budgets ----------------------------------------------------------------------------------------------------------
 # What an assistant may change without a confirmation in ten minutes, or an hour, over all calls of its key or grant.

@@ -28,7 +28,7 @@ from coaching_service.people.changes.models import DocumentValues, limit_values
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import NamedCustomer
 from coaching_service.training.workout_text import writing
-from coaching_service.training.workouts import usual_loads
+from coaching_service.training.workouts import plan_changes
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.service import load_references, present_items
 
@@ -120,9 +120,9 @@ async def find_unusual(tx: Context, versions: Sequence[Version]) -> list[str]:
         maxes = [each.after for each in some if each.change.kind == "training_max" and each.after is not None]
         values = {each["exerciseId"]: each["value"] for each in maxes if each["value"] is not None}
         if client_id is not None:
-            found = await usual_loads.find_unusual(tx, client_id, workouts, values)
+            found = await plan_changes.find_unusual(tx, client_id, workouts, values)
         else:
-            found = usual_loads.list_excesses(workouts, tx.caller.company.load_unit)
+            found = plan_changes.list_excesses(workouts, tx.caller.company.load_unit)
         sentences += [f"{each}." for each in found]
     return list(dict.fromkeys(sentences))
 

@@ -21,7 +21,7 @@ from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.documents import Filter, Ownership
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize, without_apostrophes, without_hidden
-from coaching_service.library.exercises import override_store, store
+from coaching_service.library.exercises import store
 from coaching_service.library.exercises.models import SearchEntry
 
 MIN_TYPO_LENGTH = 4
@@ -334,7 +334,7 @@ async def load_index(ctx: Context, condition: Filter, ownership: Ownership) -> S
 
 async def _load_entries(ctx: Context, condition: Filter, ownership: Ownership) -> list[SearchEntry]:
     entries, own_aliases = await gather_reads(
-        ctx, store.find_search_entries(ctx, condition, ownership=ownership), override_store.find_aliases(ctx)
+        ctx, store.find_search_entries(ctx, condition, ownership=ownership), store.find_own_aliases(ctx)
     )
     complete = [_with_aliases(entry, own_aliases.get(entry["_id"])) for entry in entries]
     return [{**entry, "search": without_apostrophes(entry["search"])} for entry in complete]

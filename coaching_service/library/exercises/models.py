@@ -16,9 +16,45 @@ from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.field_schemas import input_of, output_of, query_of
-from coaching_service.core.ids import ObjectId
+from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.list_selection import RECORDS, Page, RecordQuery, page_of
 from coaching_service.core.media import GIF, VIDEO_TYPES, file_extension
+
+# --- The muscle groups that exercises train; they are the same for every company --------------------------------------
+
+
+MUSCLES = (
+    "Chest",
+    "Front Deltoids",
+    "Side Deltoids",
+    "Rear Deltoids",
+    "Rotator Cuff",
+    "Biceps",
+    "Triceps",
+    "Forearms",
+    "Latissimus Dorsi",
+    "Upper Back",
+    "Trapezius",
+    "Lower Back",
+    "Abdominals",
+    "Obliques",
+    "Hip Flexors",
+    "Glutes",
+    "Quadriceps",
+    "Hamstrings",
+    "Adductors",
+    "Abductors",
+    "Calves",
+    "Tibialis Anterior",
+    "Neck",
+)
+
+MUSCLE_NAMES: dict[ObjectId, str] = {stable_id("muscle", name): name for name in MUSCLES}
+MUSCLE_IDS: dict[str, ObjectId] = {name: identifier for identifier, name in MUSCLE_NAMES.items()}
+
+
+# --- Exercises --------------------------------------------------------------------------------------------------------
+
 
 ExerciseType = Literal["strength", "cardio", "stretching", "plyometrics", "mobility"]
 Level = Literal["beginner", "intermediate", "expert"]

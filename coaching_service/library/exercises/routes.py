@@ -13,7 +13,7 @@ from coaching_service.core.list_selection import part_of
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
 from coaching_service.library.exercises import models, name_resolution, service
-from coaching_service.library.exercises.name_models import ExerciseNames, ResolvedExerciseNames
+from coaching_service.library.exercises.name_resolution import ExerciseNames, ResolvedExerciseNames
 
 routes = Routes("", tag="Exercises")
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache, partial
+from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import Any, Final, cast
 
 from coaching_service.core import errors, external_identity, list_selection
 from coaching_service.core.auth import EXERCISES
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context, gather_reads, transactional, version_conflict
+from coaching_service.core.database.context import Context, Services, gather_reads, transactional, version_conflict
 from coaching_service.core.database.declared import Returned
 from coaching_service.core.database.documents import Filter, Ownership, now
 from coaching_service.core.database.files import StoredFile
@@ -16,19 +22,17 @@ from coaching_service.core.fields import take
 from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.text import normalize, without_apostrophes
-from coaching_service.library.exercises import _search_index, models, muscles, override_store, store, use_counts
+from coaching_service.library.exercises import _search_index, models, store
 from coaching_service.library.exercises._search_index import search
 from coaching_service.library.exercises.store import BY_NAME, exercises
-from coaching_service.library.exercises.use_counts import load_use_counts
+from coaching_service.people import account
 
 SHARED_LIBRARY = stable_id("library", "shared")
 
 
 async def get(ctx: Context, exercise_id: ObjectId) -> models.Exercise:
     """Return an exercise as the company sees it, shared or own. Raises NotFound."""
-    stored, override = await gather_reads(
-        ctx, store.find_one(ctx, exercise_id), override_store.find_one(ctx, exercise_id)
-    )
+    stored, override = await gather_reads(ctx, store.find_one(ctx, exercise_id), store.find_override(ctx, exercise_id))
     return present(ctx, errors.require_found(stored, "exercise"), override)
 
 
@@ -68,7 +72,7 @@ async def _load_names(
     if not ids:
         return {}
     matching, instructions = await gather_reads(
-        ctx, store.find_names(ctx, ids, only_usable=only_usable), override_store.find_instructions(ctx, ids)
+        ctx, store.find_names(ctx, ids, only_usable=only_usable), store.find_own_instructions(ctx, ids)
     )
     names: dict[ObjectId, models.ExerciseName] = {each["_id"]: each for each in matching}
     for exercise_id in names.keys() & instructions.keys():
@@ -97,9 +101,6 @@ async def get_by_external_id(ctx: Context, external_id: str) -> models.Exercise:
 
 
 list_shared_ids = store.find_shared_ids
-
-
-count_uses = use_counts.count
 
 
 @transactional
@@ -191,7 +192,7 @@ def list_libraries(ctx: Context) -> list[models.ExerciseLibrary]:
 
 def list_muscle_groups() -> list[models.MuscleGroup]:
     """Return every muscle group."""
-    return [{"_id": identifier, "name": name} for identifier, name in muscles.NAME_OF.items()]
+    return [{"_id": identifier, "name": name} for identifier, name in models.MUSCLE_NAMES.items()]
 
 
 async def _require_own(ctx: Context, exercise_id: ObjectId) -> models.Exercise:
@@ -207,9 +208,9 @@ def _name_muscles(sent: Sequence[models.MuscleRole]) -> list[models.TrainedMuscl
     roles = {muscle["_id"]: muscle["role"] for muscle in sent}
     if len(roles) < len(sent):
         raise errors.invalid_field("muscleGroups", "must name each muscle only once", code="DUPLICATE")
-    if not roles.keys() <= muscles.NAME_OF.keys():
+    if not roles.keys() <= models.MUSCLE_NAMES.keys():
         raise errors.NotFound("muscle group")
-    return [{"_id": key, "name": muscles.NAME_OF[key], "role": role} for key, role in roles.items()]
+    return [{"_id": key, "name": models.MUSCLE_NAMES[key], "role": role} for key, role in roles.items()]
 
 
 # --- An exercise as a company sees it --------------------------------------------------------------------------------
@@ -338,7 +339,7 @@ async def _selection_filter(ctx: Context, selection: list_selection.ListSelectio
     where = selection.filter()
     if selection.updated_since is None:
         return where
-    overridden = await override_store.find_updates(ctx, selection.updated_since)
+    overridden = await store.find_override_updates(ctx, selection.updated_since)
     changed = {list_selection.UPDATED: where.pop(list_selection.UPDATED)}
     return {**where, "$or": [changed, {"_id": {"$in": list(overridden)}}]}
 
@@ -348,7 +349,7 @@ async def _page_by_update(
 ) -> models.ExercisePage:
     """Return a page in the order of the last change; each company has its own order because of its overrides."""
     updates, overridden = await gather_reads(
-        ctx, store.find_updates(ctx, condition, ownership=ownership), override_store.find_updates(ctx)
+        ctx, store.find_updates(ctx, condition, ownership=ownership), store.find_override_updates(ctx)
     )
     listed, tolerant = updates, False
     if keywords:
@@ -367,7 +368,7 @@ async def _page_by_update(
 async def present_all(ctx: Context, stored: Sequence[models.StoredExercise]) -> list[models.Exercise]:
     """Return stored exercises as the company sees them."""
     shared = [each["_id"] for each in stored if each["companyId"] is None]
-    overrides = await override_store.find(ctx, shared) if shared else {}
+    overrides = await store.find_overrides(ctx, shared) if shared else {}
     return [present(ctx, each, overrides.get(each["_id"])) for each in stored]
 
 
@@ -478,7 +479,7 @@ def _primary_muscles(exercise: models.ExerciseKind) -> set[ObjectId]:
 async def read_with_override(ctx: Context, exercise_id: ObjectId) -> tuple[models.Exercise, models.Override | None]:
     """Return an exercise as the company sees it, and what the company changes in it. Raises NotFound."""
     stored = await _read(ctx, exercise_id)
-    override = await override_store.find_one(ctx, exercise_id)
+    override = await store.find_override(ctx, exercise_id)
     exercise = present(ctx, stored, override)
     if override is None or not _changes_anything(override):
         return exercise, None
@@ -494,9 +495,9 @@ async def set_override(ctx: Context, exercise_id: ObjectId, sent: models.Exercis
     """
     stored = await _read_shared(ctx, exercise_id)
     version = sent.get("version")
-    if version is not None and version != version_of(stored, await override_store.find_one(ctx, exercise_id)):
+    if version is not None and version != version_of(stored, await store.find_override(ctx, exercise_id)):
         raise version_conflict()
-    override = await override_store.save(
+    override = await store.save_override(
         ctx,
         exercise_id,
         {
@@ -515,10 +516,10 @@ async def remove_override(ctx: Context, exercise_id: ObjectId) -> models.Exercis
     Returns the exercise. Raises NotFound, and Conflict for one of the company's own exercises.
     """
     stored = await _read_shared(ctx, exercise_id)
-    before = await override_store.find_one(ctx, exercise_id)
+    before = await store.find_override(ctx, exercise_id)
     if before is None:
         return present(ctx, stored)
-    override = await override_store.clear(ctx, exercise_id)
+    override = await store.clear_override(ctx, exercise_id)
     await files.discard(ctx, models.file_ids(before["media"]))
     return present(ctx, stored, override)
 
@@ -572,12 +573,118 @@ async def _load_media(ctx: Context, stored: models.StoredExercise) -> list[model
     """Return the media that the company can change: its own exercise's, or those it has added to a shared one."""
     if stored["companyId"] is not None:
         return stored["media"]
-    override = await override_store.find_one(ctx, stored["_id"])
+    override = await store.find_override(ctx, stored["_id"])
     return override["media"] if override else []
 
 
 async def _save_media(ctx: Context, stored: models.StoredExercise, media: list[models.StoredMedia]) -> models.Exercise:
     if stored["companyId"] is None:
-        return present(ctx, stored, await override_store.save(ctx, stored["_id"], {"media": media}))
+        return present(ctx, stored, await store.save_override(ctx, stored["_id"], {"media": media}))
     changed = await store.rewrite(ctx, stored["_id"], lambda _: {"media": media})
     return present(ctx, errors.require_found(changed, "exercise"))
+
+
+# --- The shared library: JSON files in this package, published to the database by the operator ------------------------
+
+
+class LibraryEntry(models.Movement):
+    """An exercise as it is written in the files, with its translations; `cue` is its instruction.
+
+    `loadType` is written only where loads are assistance or added to the body's weight.
+    """
+
+    loadType: models.LoadType
+    name: str
+    aliases: list[str]
+    type: models.ExerciseType
+    level: models.Level
+    equipment: str
+    primary: list[str]
+    secondary: list[str]
+    tags: list[str]
+    cue: str
+    translations: models.ExerciseTranslations
+
+
+@cache
+def shared_entries() -> tuple[LibraryEntry, ...]:
+    """Return the library as it is written."""
+    folder = resources.files(__package__) / "shared_library"
+    names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".json"))
+    return tuple(entry for name in names for entry in _read_entries(folder, name))
+
+
+def _read_entries(folder: Traversable, name: str) -> list[LibraryEntry]:
+    spanish: dict[str, models.TranslatedNames] = json.loads((folder / "translations" / "es" / name).read_text("utf-8"))
+    written: list[LibraryEntry] = json.loads((folder / name).read_text("utf-8"))
+    usual: Any = {"loadType": models.LOAD}
+    return [{**usual, **entry, "translations": {"es": spanish[entry["name"]]}} for entry in written]
+
+
+async def publish_shared(services: Services) -> int:
+    """Store the library in the database, or update it. Returns how many exercises were written or deleted."""
+    return await store.publish(services, [_to_exercise(entry) for entry in shared_entries()])
+
+
+def _to_exercise(entry: LibraryEntry) -> models.SharedExercise:
+    return {
+        "_id": stable_id("exercise", entry["name"]),
+        "name": entry["name"],
+        "aliases": entry["aliases"],
+        "type": entry["type"],
+        "level": entry["level"],
+        "defaultInstructions": entry["cue"],
+        "videoLink": None,
+        "tags": entry["tags"],
+        "muscleGroups": [*_muscles(entry["primary"], "primary"), *_muscles(entry["secondary"], "secondary")],
+        "equipment": entry["equipment"],
+        "loadType": entry["loadType"],
+        **take(models.Movement, entry),
+        "translations": entry["translations"],
+        "media": [],
+        "libraryId": SHARED_LIBRARY,
+        "digest": _digest(entry),
+    }
+
+
+def _digest(entry: LibraryEntry) -> str:
+    """Return what changes with an entry; the usual type of load, which came later, is left out."""
+    content = {name: value for name, value in entry.items() if (name, value) != ("loadType", models.LOAD)}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _muscles(names: list[str], role: models.Role) -> list[models.TrainedMuscle]:
+    return [{"_id": models.MUSCLE_IDS[name], "name": name, "role": role} for name in names]
+
+
+# --- How often each company has planned each exercise: counted in memory, and stored every second ---------------------
+# The counts only order search results. As part of a transaction they would make two coaches conflict who plan the same
+# exercise at the same time, and a write for each item would cost as much as two reads.
+
+
+def count_uses(ctx: Context, exercise_ids: Iterable[ObjectId]) -> None:
+    """Count one more use of each exercise once the transaction is committed: it moves up in search results."""
+    ctx.changes.after_commit.append(partial(ctx.services.exercise_uses.add, ctx.company_id, list(set(exercise_ids))))
+
+
+async def load_use_counts(ctx: Context) -> dict[ObjectId, int]:
+    """Return how often the company has planned each exercise that it uses.
+
+    Other processes are a second behind. Uses that are being stored at this moment may count twice, but are not missing.
+    """
+    pending = Counter(ctx.services.exercise_uses.of(ctx.company_id))
+    return pending + Counter(await store.find_uses(ctx))
+
+
+async def store_counts(services: Services) -> None:
+    """Store what has been counted since the last time, except of companies that have been deleted meanwhile.
+
+    What cannot be stored is lost.
+    """
+    if not (counted := services.exercise_uses.take()):
+        return
+    try:
+        existing = await account.find_existing(services, list(counted))
+        await store.add_uses(services, {company: counted[company] for company in existing})
+    finally:
+        services.exercise_uses.end_storing()

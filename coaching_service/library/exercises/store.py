@@ -1,4 +1,7 @@
-"""Exercises in the database: shared ones belong to no company. Deleted ones remain for the items that refer to them."""
+"""Exercises in the database, with what companies change in shared ones, and how often they plan each.
+
+Shared exercises belong to no company. Deleted ones remain for the items that refer to them.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from coaching_service.core.database import declared
 from coaching_service.core.database import documents as database_documents
 from coaching_service.core.database.across_companies import increment
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Documents
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.events import EventType
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS, StoredIdentity
@@ -19,9 +23,10 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import BY_UPDATE, UPDATED
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.text import normalize
-from coaching_service.core.validation import Choice
+from coaching_service.core.validation import TEXT_LENGTH, Choice, Text
 from coaching_service.library.exercises import models as exercise_models
-from coaching_service.library.exercises import muscles
+from coaching_service.library.exercises.models import MEDIA_CHECKS, Override, OverrideFields
+from coaching_service.people import account
 
 
 def _event(action: declared.Action, known: Mapping[str, Any], paths: Collection[str]) -> declared.EventData:
@@ -34,9 +39,9 @@ def _event(action: declared.Action, known: Mapping[str, Any], paths: Collection[
 def _complete_imported(exercise: dict[str, Any]) -> dict[str, Any]:
     """Return an imported exercise of a company with its private fields. Raises InvalidFields for unknown muscles."""
     for muscle in exercise["muscleGroups"]:
-        if muscle["_id"] not in muscles.NAME_OF:
+        if muscle["_id"] not in exercise_models.MUSCLE_NAMES:
             raise invalid_field("muscleGroups._id", "is not the identifier of a muscle group", code="NOT_FOUND")
-        muscle["name"] = muscles.NAME_OF[muscle["_id"]]
+        muscle["name"] = exercise_models.MUSCLE_NAMES[muscle["_id"]]
     return {**exercise, **_search_fields(exercise)}
 
 
@@ -272,3 +277,80 @@ def _search_fields(exercise: Mapping[str, Any]) -> dict[str, Any]:
         "searchNames": len(names),
         "searchAliases": len(aliases),
     }
+
+
+# --- What companies change in shared exercises: one document for a company and exercise -------------------------------
+
+
+def _override_event(action: declared.Action, known: Mapping[str, Any], paths: Collection[str]) -> declared.EventData:
+    del action, paths
+    return {"type": "exercise.updated", "data": {"exerciseId": known["exerciseId"]}}
+
+
+overrides = Documents[Override](
+    "exerciseOverrides",
+    (declared.Index(("exerciseId",), unique=True), declared.Index((UPDATED,))),
+    history=declared.History("exercise_override", _override_event, ("exerciseId",)),
+    transfer=declared.Portable(
+        Override,
+        declared.TEMPLATES,
+        checks={"aliases": Text(), "defaultInstructions": Text(max_length=TEXT_LENGTH), **MEDIA_CHECKS},
+        references={"exerciseId": "exercises"},
+        files=declared.FileRule(MEDIA_TYPES, "attachment"),
+    ),
+)
+_BY_EXERCISE = overrides.index_name("exerciseId")
+_NOTHING: OverrideFields = {"videoLink": None, "defaultInstructions": None, "aliases": [], "media": []}
+
+
+async def find_overrides(ctx: Context, exercise_ids: Sequence[ObjectId]) -> dict[ObjectId, Override]:
+    """Return the overrides of these exercises, by exercise."""
+    matching = await overrides.find(ctx, {"exerciseId": {"$in": list(exercise_ids)}}, hint=_BY_EXERCISE)
+    return {override["exerciseId"]: override for override in matching}
+
+
+async def find_override(ctx: Context, exercise_id: ObjectId) -> Override | None:
+    """Return the override of an exercise, or None."""
+    return await overrides.find_one(ctx, {"exerciseId": exercise_id})
+
+
+async def find_own_instructions(ctx: Context, exercise_ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
+    """Return the instructions of the exercises for which the company has its own."""
+    if not ctx.caller.company.has_overrides:
+        return {}
+    where = {"exerciseId": {"$in": list(exercise_ids)}, "defaultInstructions": {"$ne": None}}
+    matching = await overrides.find(ctx, where, fields=("exerciseId", "defaultInstructions"), hint=_BY_EXERCISE)
+    return {each["exerciseId"]: each["defaultInstructions"] or "" for each in matching}
+
+
+async def find_own_aliases(ctx: Context) -> dict[ObjectId, list[str]]:
+    """Return the aliases that the company has added, by exercise."""
+    matching = await overrides.find(ctx, {"aliases.0": {"$exists": True}}, fields=("exerciseId", "aliases"))
+    return {each["exerciseId"]: each["aliases"] for each in matching}
+
+
+async def find_override_updates(ctx: Context, since: datetime | None = None) -> dict[ObjectId, datetime]:
+    """Return when the company's overrides were last changed, by exercise; with `since`, only those changed since."""
+    where = {} if since is None else {UPDATED: {"$gte": since}}
+    matching = await overrides.find(ctx, where, fields=("exerciseId", UPDATED))
+    return {each["exerciseId"]: each["updatedAt"] for each in matching}
+
+
+async def save_override(ctx: Context, exercise_id: ObjectId, fields: OverrideFields) -> Override:
+    """Set `fields` of the override of an exercise and return it; created if missing.
+
+    Must be called in the transaction in which the override was read. A new one is stored empty and then changed, so
+    that an undo does not delete it: the exercise has changed then too.
+    """
+    if await overrides.find_one(ctx, {"exerciseId": exercise_id}, ("_id",)) is None:
+        await account.record_overrides(ctx)
+        await overrides.insert_many(ctx, [{"exerciseId": exercise_id, **_NOTHING}], recorded=False)
+    return await overrides.upsert(ctx, {"exerciseId": exercise_id}, fields)
+
+
+async def clear_override(ctx: Context, exercise_id: ObjectId) -> Override | None:
+    """Empty the override of an exercise and return it; None if there is none.
+
+    The document stays, so that versions of the exercise never repeat.
+    """
+    return await overrides.update(ctx, {"exerciseId": exercise_id}, {"$set": dict(_NOTHING)})

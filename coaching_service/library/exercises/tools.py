@@ -16,13 +16,12 @@ from coaching_service.core.text import normalize
 from coaching_service.core.validation import ListOf, Text
 from coaching_service.library.exercises import models as exercise_models
 from coaching_service.library.exercises import name_resolution, service
-from coaching_service.library.exercises._resolution import MAX_NAME_LENGTH
-from coaching_service.library.exercises.muscles import ID_OF, MUSCLES
-from coaching_service.library.exercises.name_models import ExerciseMatch, ResolvedExerciseName
+from coaching_service.library.exercises.models import MUSCLE_IDS, MUSCLES
+from coaching_service.library.exercises.name_resolution import MAX_NAME_LENGTH, ExerciseMatch, ResolvedExerciseName
 
 tools = Tools()
 _MAX_NAMES = 50
-_MUSCLES_BY_NAME = {normalize(name): identifier for name, identifier in ID_OF.items()}
+_MUSCLES_BY_NAME = {normalize(name): identifier for name, identifier in MUSCLE_IDS.items()}
 _NO_MATCH_HINT = "No exercise contains all these words. Try fewer words, or leave type out."
 
 

@@ -18,13 +18,8 @@ from coaching_service.core.idempotency import Claim
 from coaching_service.lifecycle.customer_bulk import jobs, service
 from coaching_service.progress.check_ins.service import NEW_CHECK_IN
 from coaching_service.progress.conversation.models import OneText
-from coaching_service.training.schedule.schemas import (
-    ExerciseReplacement,
-    ScheduleAdjustment,
-    ScheduleClearing,
-    ScheduleCopy,
-)
-from coaching_service.training.workouts.blocks.schemas import WorkoutBlockShift
+from coaching_service.training.schedule import models as schedule_models
+from coaching_service.training.workouts.blocks.models import WORKOUT_BLOCK_SHIFT
 
 # --- The schemas of requests and responses of the bulk operations -----------------------------------------------------
 
@@ -71,25 +66,25 @@ CHECK_IN = input_of(service.BulkCheckIn, _Selected, NEW_CHECK_IN)()
 FORM_REMINDER = input_of(service.BulkFormReminder, _Selected)()
 SCHEDULE_ADJUSTMENT = _of_schedules(
     "BulkScheduleAdjustment",
-    ScheduleAdjustment,
+    schedule_models.SCHEDULE_ADJUSTMENT,
     "The clients, the days of their calendars, and how the items change.",
 )
 EXERCISE_REPLACEMENT = _of_schedules(
     "BulkExerciseReplacement",
-    ExerciseReplacement,
+    schedule_models.EXERCISE_REPLACEMENT,
     "The clients, the exercise to replace, the one that takes its place, and the days.",
 )
 SCHEDULE_CLEARING = _of_schedules(
-    "BulkScheduleClearing", ScheduleClearing, "The clients, and the days of their calendars to clear."
+    "BulkScheduleClearing", schedule_models.SCHEDULE_CLEARING, "The clients, and the days of their calendars to clear."
 )
 SCHEDULE_SHIFT = _of_schedules(
     "BulkScheduleShift",
-    WorkoutBlockShift,
+    WORKOUT_BLOCK_SHIFT,
     "The clients, the first date of the blocks to shift, and the number of days.",
 )
 SCHEDULE_COPY = _of_schedules(
     "BulkScheduleCopy",
-    ScheduleCopy,
+    schedule_models.SCHEDULE_COPY,
     "The clients, the days of their calendars to copy, and the date on which the first copy begins.",
 )
 SCHEDULE_RESULT = output_of(

@@ -29,10 +29,9 @@ from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import CoachText
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.reminders import SkippedReminder
-from coaching_service.training import group_programs
+from coaching_service.training import group_programs, programs
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.assignments import sync
-from coaching_service.training.programs import service as programs
 from coaching_service.training.schedule import service as effects
 from coaching_service.training.schedule.models import OnConflict, ScheduleConflict, SkipReason, on_conflict
 from coaching_service.training.schedule.service import Effect

@@ -21,7 +21,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.progress.check_ins import service
 from coaching_service.progress.check_ins.service import CheckIn, NewCheckIn, Recurrence
 from coaching_service.progress.reminders import CHECK_INS_AT
-from coaching_service.training.workout_text.argument_checks import check_names
+from coaching_service.training.workout_text.edits import check_names
 from coaching_service.training.workout_text.finding import resolve_document
 
 routes = Routes(

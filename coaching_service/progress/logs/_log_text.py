@@ -13,8 +13,7 @@ from coaching_service.core.mcp.results import typed
 from coaching_service.core.text import normalize, split_lines
 from coaching_service.progress.logs.own_changes import stored_log
 from coaching_service.progress.logs.schemas import PAIN_LENGTH
-from coaching_service.training.set_text.done import parse_done, read_done_sets
-from coaching_service.training.set_text.scanner import SetTextError
+from coaching_service.training.set_text import SetTextError, parse_done, read_done_sets
 from coaching_service.training.workout_text import lines
 from coaching_service.training.workout_text.writing import find_item, name_of, write_done_of, write_result_of
 from coaching_service.training.workouts.blocks.load_conversion import show_loads, store_loads

@@ -13,8 +13,7 @@ from coaching_service.core.query import Period, SearchedRange
 from coaching_service.core.validation import DryRun
 from coaching_service.progress.logs import service
 from coaching_service.progress.logs.schemas import ITEM_LOG, SET_LOG, LogUpserts, WorkoutBlockLog
-from coaching_service.training.workouts.blocks.models import Block, BlockLog
-from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
+from coaching_service.training.workouts.blocks.models import WORKOUT_BLOCK, Block, BlockLog
 from coaching_service.training.workouts.items.models import ITEM_RESPONSE, WorkItem
 from coaching_service.training.workouts.sets import CustomerSet
 
@@ -41,7 +40,7 @@ async def log_workout_item(
     return await service.log_sent_item(ctx, customer_id, wblock_id, witem_id, body)
 
 
-@routes.put("/log", access=coach(CUSTOMERS.EDIT), body=WorkoutBlockLog(), returns=WorkoutBlock, example=_BLOCK_EXAMPLE)
+@routes.put("/log", access=coach(CUSTOMERS.EDIT), body=WorkoutBlockLog(), returns=WORKOUT_BLOCK, example=_BLOCK_EXAMPLE)
 async def log_workout_block(ctx: Context, customer_id: ObjectId, wblock_id: ObjectId, body: BlockLog) -> Block:
     """Log a session: its duration, RPE and comment.
 
@@ -84,7 +83,7 @@ own_routes = Routes("/customer", tag="The client's own")
 
 
 @own_routes.get(
-    "/wblock", access=customer(), query=SearchedRange(), returns=list_of(WorkoutBlock), on_worker_thread=True
+    "/wblock", access=customer(), query=SearchedRange(), returns=list_of(WORKOUT_BLOCK), on_worker_thread=True
 )
 async def list_own_workout_blocks(ctx: Context, query: Period) -> list[Block]:
     """List my workout blocks.
@@ -125,7 +124,7 @@ async def log_own_set(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, bod
 
 
 @own_routes.put(
-    "/wblocks/{wblockId}/log", access=customer(), body=WorkoutBlockLog(), returns=WorkoutBlock, example=_BLOCK_EXAMPLE
+    "/wblocks/{wblockId}/log", access=customer(), body=WorkoutBlockLog(), returns=WORKOUT_BLOCK, example=_BLOCK_EXAMPLE
 )
 async def log_own_workout_block(ctx: Context, wblock_id: ObjectId, body: BlockLog) -> Block:
     """Log a session of mine: its duration, RPE and comment."""

@@ -44,7 +44,6 @@ from coaching_service.training.workout_text.writing import name_of
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks import session_logs
 from coaching_service.training.workouts.blocks.service import ClientCalendar, block_not_found
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import ItemLog, WorkItem
@@ -309,7 +308,7 @@ async def create_logged_blocks(ctx: Context, customer_id: ObjectId, blocks: Sequ
     customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "name"))
     actor: Actor = {"type": "client", "_id": customer_id, "name": customer["name"]}
     marked = [_client_texts.mark_as_written_by_client(block) for block in blocks]
-    stored = await session_logs.add_logged_blocks(ctx, calendar, marked)
+    stored = await block_items.add_logged_blocks(ctx, calendar, marked)
     times = {str(block["plan"].get("date")): block["loggedAt"] for block in blocks}
     entries: list[ImportedEvent] = []
     added = {block["_id"] for block in stored}
@@ -362,12 +361,12 @@ async def log_block(
     """
     await activity_dates.lock_active(ctx, customer_id)
     calendar = ClientCalendar(customer_id)
-    stored = await session_logs.read_texts(ctx, calendar, block_id)
+    stored = await block_items.read_texts(ctx, calendar, block_id)
     await _require_shown_day(ctx, customer_id, stored["date"])
     if not ctx.caller.is_coach:
         log = {"feeling": None, **log}
     merged = _client_texts.keep_block_texts(ctx.caller, stored["comment"], stored["clientTexts"], log)
-    return await session_logs.log_block(ctx, calendar, block_id, merged)
+    return await block_items.log_block(ctx, calendar, block_id, merged)
 
 
 async def get_client_texts(ctx: Context, customer_id: ObjectId, block_id: ObjectId) -> block_models.LogTexts:
@@ -376,7 +375,7 @@ async def get_client_texts(ctx: Context, customer_id: ObjectId, block_id: Object
     Raises NotFound if the client or block does not exist, Forbidden if the client is outside the caller's scope.
     """
     await customers.get_visible(ctx, customer_id)
-    return await session_logs.read_texts(ctx, ClientCalendar(customer_id), block_id)
+    return await block_items.read_texts(ctx, ClientCalendar(customer_id), block_id)
 
 
 async def list_own_blocks(ctx: Context, start_date: str, end_date: str) -> list[block_models.Block]:

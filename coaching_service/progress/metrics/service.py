@@ -26,7 +26,7 @@ from coaching_service.people.customers.models import CustomersCreated
 from coaching_service.progress.metrics import models as metric_models
 from coaching_service.training import body_weights
 from coaching_service.training.body_weights import BodyWeight
-from coaching_service.training.workouts.blocks import session_logs
+from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks.models import RecordedItemsRescheduled
 from coaching_service.training.workouts.blocks.service import ClientCalendar
 from coaching_service.training.workouts.items.models import MetricValue
@@ -624,7 +624,7 @@ async def delete_value(ctx: Context, customer_id: ObjectId, set_id: ObjectId, me
     await copy_body_weights(ctx, customer_id, [entry])
     await activity.delete_events(ctx, customer_id, entry["_id"], "metric_recorded")
     if entry["witemId"] is not None:
-        await session_logs.remove_value(ctx, ClientCalendar(customer_id), entry["witemId"], metric_id)
+        await block_items.remove_value(ctx, ClientCalendar(customer_id), entry["witemId"], metric_id)
 
 
 async def find_metric(ctx: Context, set_id: ObjectId, metric_id: ObjectId) -> Metric:

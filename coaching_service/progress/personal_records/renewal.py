@@ -10,7 +10,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.jobs.worker import for_each_alone
-from coaching_service.library.exercises import shared
+from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import LoadTypeChanged
 from coaching_service.people import team
 from coaching_service.people.customers import service as customers
@@ -49,7 +49,7 @@ async def renew_batch(services: Services, job: Job) -> RunAgain | None:
     company_id = queue.company_of(job)
     last, exercise_id = job.arguments["last"], job.arguments["exerciseId"]
     if last is None and exercise_id is None:
-        await shared.publish(services)
+        await exercises.publish_shared(services)
     try:
         owner = await team.get_owner(services, company_id)
     except NotFound:  # the company is being erased

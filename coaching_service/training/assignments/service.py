@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, c
 from marshmallow import fields
 
 from coaching_service.core import validation
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.changes.models import NamedDocument
 from coaching_service.core.changes.undo import DocumentsMoved, RestorationPlanned
 from coaching_service.core.database import declared
@@ -17,14 +18,16 @@ from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.errors import NotFound
 from coaching_service.core.events import EventValue
-from coaching_service.core.field_schemas import output_of
+from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.fields import Default, Description, Partial
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import DryRun
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
-from coaching_service.training.programs import service as programs
-from coaching_service.training.programs.models import DatedProgram
+from coaching_service.training import programs
+from coaching_service.training.programs import DatedProgram
 from coaching_service.training.schedule.models import OnConflict, ScheduleConflict, on_conflict
 from coaching_service.training.schedule.service import find_conflicts, resolve_conflicts
 from coaching_service.training.workouts.blocks import batches as block_batches
@@ -481,3 +484,57 @@ async def require_single_copies(ctx: Context, event: RestorationPlanned) -> None
     ]
     if taken:
         raise DocumentsMoved(taken)
+
+
+# --- REST -------------------------------------------------------------------------------------------------------------
+
+
+routes = Routes("/coach/customers/{customerId}/programs", tag="Programs", locks="customer")
+program_routes = Routes("/coach/programs/{programId}", tag="Programs", locks="customer")
+
+
+@program_routes.post(
+    "/assign",
+    access=coach(CUSTOMERS.EDIT),
+    body=input_of(ProgramAssignment, DryRun)(),
+    example={"customerId": "66f0c0ffee0000000000abcd", "startDate": "2026-03-02"},
+)
+async def assign_program(ctx: Context, program_id: ObjectId, body: ProgramAssignment) -> ProgramAssignmentResult:
+    """Assign a program to a client.
+
+    Every block is copied to the calendar, day 1 on `startDate` or the days with work on `weekdays`: all or none. The
+    copies have `programId`, `assignmentId` and `day`.
+    """
+    return await assign(
+        ctx,
+        program_id,
+        body["customerId"],
+        body["startDate"],
+        weekdays=body.get("weekdays"),
+        on_conflict=body["onConflict"],
+        dry_run=body["dryRun"],
+    )
+
+
+@routes.get("", access=coach(CUSTOMERS.VIEW))
+async def list_customer_programs(ctx: Context, customer_id: ObjectId) -> list[ClientProgram]:
+    """List the programs assigned to a client, latest start first."""
+    return await list_programs(ctx, customer_id)
+
+
+@routes.post(
+    "/{assignmentId}/end",
+    access=coach(CUSTOMERS.EDIT),
+    status=200,
+    body_optional=True,
+    example={"removeUpcoming": True},
+)
+async def end_customer_program(
+    ctx: Context, customer_id: ObjectId, assignment_id: ObjectId, body: ProgramEnd
+) -> ProgramEndResult:
+    """End a program of a client.
+
+    Its completed blocks stay on the calendar, the others too unless `removeUpcoming`. Repeating is harmless.
+    """
+    removed = await end(ctx, customer_id, assignment_id, remove_upcoming=body["removeUpcoming"])
+    return {"removed": removed}

@@ -20,11 +20,10 @@ from coaching_service.core.validation import Choice, Date, Identifier, ListOf
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer, NamedCustomer
+from coaching_service.training import programs
 from coaching_service.training.assignments import service
 from coaching_service.training.assignments.service import Shift, StoredAssignment, find_week
-from coaching_service.training.programs import service as programs
-from coaching_service.training.programs.models import ProgramName
-from coaching_service.training.programs.service import ProgramPlan, date_blocks
+from coaching_service.training.programs import ProgramName, ProgramPlan, date_blocks
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service as workouts

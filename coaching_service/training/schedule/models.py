@@ -5,21 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, cast, get_args
 
 from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core import validation
 from coaching_service.core.external_identity import ExternalId
-from coaching_service.core.field_schemas import input_of
+from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.fields import Default, Description, Optional
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.independent_entries import IndependentEntries, InvalidEntry
-from coaching_service.core.query import Period
+from coaching_service.core.query import DateRange, Period
+from coaching_service.core.validation import DryRun, Input, invalid
 from coaching_service.library.exercises.models import LoadType
-from coaching_service.training.programs.models import LAST_DAY
-from coaching_service.training.workouts.blocks.models import BlockUpsert, NewBlock, ScheduleChange
-from coaching_service.training.workouts.blocks.schemas import ScheduledWorkoutBlock
+from coaching_service.training.programs import LAST_DAY
+from coaching_service.training.workouts.blocks.models import (
+    SCHEDULED_WORKOUT_BLOCK,
+    BlockUpsert,
+    NewBlock,
+    ScheduleChange,
+)
 from coaching_service.training.workouts.sets import MAX_LOAD, MAX_REPS, MAX_SETS
 
 # A date (`YYYY-MM-DD`) of a client's calendar, or a day of a program, from 1.
@@ -274,12 +280,12 @@ class WorkoutBlockBatch(validation.DryRunField):
 
     blocks: Annotated[
         list[NewBlock],
-        validation.ListOf(fields.Nested(ScheduledWorkoutBlock), minimum=1, maximum=100),
+        validation.ListOf(fields.Nested(SCHEDULED_WORKOUT_BLOCK), minimum=1, maximum=100),
         Description("The blocks; blocks of one day are in order."),
     ]
 
 
-_ENTRY = type(validation.patch_of(ScheduledWorkoutBlock, name="NewWorkoutBlockEntry"))
+_ENTRY = type(validation.patch_of(SCHEDULED_WORKOUT_BLOCK, name="NewWorkoutBlockEntry"))
 
 
 class WorkoutBlockEntry(_ENTRY):  # type: ignore[misc,valid-type]  # a schema that is made from another one
@@ -436,3 +442,60 @@ class ClearedSchedule(ScheduleResult):
     """What was removed from a calendar."""
 
     kept: Annotated[int, Description("The number of blocks that remain because work was done.")]
+
+
+# --- Schemas of requests, with the checks that concern several fields -------------------------------------------------
+
+
+_MAX_DAYS = 366
+
+
+class ScheduleRange(DateRange):
+    """`startDate` and `endDate`, both included, at most 366 days."""
+
+    @validates_schema
+    def is_at_most_a_year(self, data: Mapping[str, str], **_: Any) -> None:
+        """Require at most 366 days."""
+        require_at_most_a_year(data["startDate"], data["endDate"])
+
+
+def require_at_most_a_year(first: str, last: str) -> None:
+    """Raise ValidationError if there are more than 366 days from `first` to `last`, both included."""
+    if (date.fromisoformat(last) - date.fromisoformat(first)).days >= _MAX_DAYS:
+        raise invalid(f"must be within {_MAX_DAYS} days of startDate", "RANGE_TOO_LONG", "endDate")
+
+
+class ProgramRange(Input):
+    """The checks of `startDay` and `endDay`."""
+
+    @validates_schema
+    def is_at_most_a_year(self, data: Mapping[str, int], **_: Any) -> None:
+        """Require the end not to be before the start, and at most 366 days."""
+        if data["endDay"] < data["startDay"]:
+            raise invalid("must not be before startDay", "BEFORE_START", "endDay")
+        if data["endDay"] - data["startDay"] >= _MAX_DAYS:
+            raise invalid(f"must be within {_MAX_DAYS} days of startDay", "RANGE_TOO_LONG", "endDay")
+
+
+class _OpenRange(Input):
+    @validates_schema
+    def is_at_most_a_year(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require the end not to be before the start, and at most 366 days."""
+        if data["endDate"] is None:
+            return
+        if data["endDate"] < data["startDate"]:
+            raise invalid("must not be before startDate", "BEFORE_START", "endDate")
+        require_at_most_a_year(data["startDate"], data["endDate"])
+
+
+WORKOUT_BLOCK_BATCH = input_of(WorkoutBlockBatch, DryRun)
+WORKOUT_BLOCK_UPSERTS = input_of(WorkoutBlockUpserts, DryRun)
+SCHEDULE_COPY = input_of(ScheduleCopy, ScheduleRange, DryRun)
+PROGRAM_DAYS_COPY = input_of(ProgramDaysCopy, ProgramRange, DryRun)
+SCHEDULE_ADJUSTMENT = input_of(ScheduleAdjustment, ScheduleRange, DryRun)
+EXERCISE_REPLACEMENT = input_of(ExerciseReplacement, _OpenRange, DryRun)
+SCHEDULE_CLEARING = input_of(ScheduleClearing, ScheduleRange, DryRun)
+PROGRAM_FROM_CALENDAR = input_of(ProgramFromCalendar, ScheduleRange)
+SCHEDULE_CHANGE = output_of(ScheduleResult, name="ScheduleChange")
+REPLACED_EXERCISE = output_of(ReplacedExercise)
+ADJUSTED_LOADS = output_of(AdjustedSchedule, name="AdjustedLoads")

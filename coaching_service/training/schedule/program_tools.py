@@ -1,4 +1,4 @@
-"""MCP tool for writing programs: from text, or from a client's calendar."""
+"""MCP tools for programs: reading them, and writing them from text or from a client's calendar."""
 
 from __future__ import annotations
 
@@ -10,31 +10,88 @@ from typing import Any, NamedTuple
 from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core.auth import CUSTOMERS, PROGRAMS, coach
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.dates import name_period
 from coaching_service.core.field_schemas import argument_of
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp import arguments
 from coaching_service.core.mcp.arguments import Arguments, optional, require_range, typed_line
-from coaching_service.core.mcp.results import Reason, Written, find_reasons, typed
+from coaching_service.core.mcp.results import Answer, Reason, Written, find_reasons, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import split_lines
-from coaching_service.core.validation import Date, Identifier, ListOf, Text
+from coaching_service.core.validation import Boolean, Choice, Date, Identifier, ListOf, Text
 from coaching_service.people.customers import service as customers
-from coaching_service.training.programs import models as program_models
-from coaching_service.training.programs import service as programs
-from coaching_service.training.programs.service import ProgramPlan
+from coaching_service.training import programs
+from coaching_service.training.programs import LAST_DAY, Program, ProgramPlan
 from coaching_service.training.schedule import service
 from coaching_service.training.schedule.service import join_some
-from coaching_service.training.workout_text.argument_checks import check_names
+from coaching_service.training.workout_text.edits import check_names
 from coaching_service.training.workout_text.finding import read_texts
 from coaching_service.training.workout_text.lines import Problem, Problems, error_in_line, require_name
-from coaching_service.training.workout_text.tool_schemas import BlockArguments, workout_text
+from coaching_service.training.workout_text.tool_schemas import BlockArguments, WorkoutPage, workout_text
+from coaching_service.training.workout_text.tools import answer_workouts
+from coaching_service.training.workout_text.writing import DETAILS, Detail, WorkoutTexts
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import models as block_models
+from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.batches import Batch
 from coaching_service.training.workouts.items.service import resolve_items
 
+# --- Reading programs -------------------------------------------------------------------------------------------------
+
+
 tools = Tools()
+
+
+class ListPrograms(arguments.ToolPage):
+    """A filter of the programs, and a page."""
+
+    search = Text(
+        allow_blank=True,
+        load_default="",
+        metadata={"description": "Words in name, description or tag."},
+    )
+    isArchived = Boolean(load_default=False, metadata={"description": "Archived programs instead."})
+
+
+class ProgramPage(WorkoutPage):
+    """A program, how much of each workout, and a page of its workouts."""
+
+    programId = Identifier(required=True, metadata={"description": "From list_programs."})
+    detail = Choice(*DETAILS, load_default="plan", metadata={"description": "As in get_workouts."})
+
+
+@tools.tool("List programs", access=coach(PROGRAMS.VIEW), takes=ListPrograms(), returns=arguments.PageOfLines)
+async def list_programs(ctx: Context, page: int, page_size: int, search: str, *, is_archived: bool) -> Answer:
+    """List training programs (workouts by day that can be assigned to a client) by name."""
+    listed = await programs.list_page(ctx, archived=is_archived, page=page, size=page_size, keywords=search)
+    lines, ids = [_describe_program(each) for each in listed["docs"]], [each["_id"] for each in listed["docs"]]
+    return arguments.list_answer("Archived programs" if is_archived else "Programs", listed, lines, ids=ids)
+
+
+def _describe_program(program: Program) -> str:
+    days = program["numberOfDaysWithWorkouts"]
+    facts = arguments.join_facts(
+        f"{days} day with workouts" if days == 1 else f"{days} days with workouts",
+        program["tags"] and f"tags {', '.join(map(typed, program['tags']))}",
+        program["description"] and arguments.typed_line(program["description"]),
+    )
+    return f"{typed(program['name'])} [{program['_id']}]: {facts}"
+
+
+@tools.tool("Read a program", access=coach(PROGRAMS.VIEW), takes=ProgramPage(), returns=WorkoutTexts)
+async def get_program(ctx: Context, program_id: ObjectId, page: int, page_size: int, detail: Detail) -> Answer:
+    """Read a program's workouts as text, by day from 1, with the lines that save_program takes."""
+    program, blocks = await gather_reads(
+        ctx, programs.get(ctx, program_id), workouts.list_blocks(ctx, ProgramPlan(program_id), 0, LAST_DAY)
+    )
+    load_unit = ctx.caller.company.load_unit
+    title = f"Program {typed(program['name'])}, loads in {load_unit}, workouts"
+    return answer_workouts(title, arguments.paged(blocks, page, page_size), load_unit, detail)
+
+
+# --- Writing programs -------------------------------------------------------------------------------------------------
+
 
 _MAX_WORKOUTS, _MAX_DAYS, _NAMED, _MAX_LISTED, _LONGEST = 100, 366, 10, 30, 120
 
@@ -44,7 +101,7 @@ _CALENDAR = ("customerId", "startDate", "endDate")
 class ProgramDay(BlockArguments):
     """A workout of a day of a program, as text."""
 
-    day = argument_of(program_models.ProgramBlockCopy, "day")
+    day = argument_of(programs.ProgramBlockCopy, "day")
     name = Text(required=True, metadata={"description": "Name of the workout."})
     text = workout_text("Lines as in create_workout.", load_default="", allow_blank=True)
 
@@ -54,7 +111,7 @@ class SaveProgram(Arguments):
 
     programId = Identifier(**optional("A program to change: its workouts on the days given are replaced."))
     name = Text(**optional("Required for a new program."))
-    description = argument_of(program_models.ProgramInput, "description")
+    description = argument_of(programs.ProgramInput, "description")
     days = ListOf(fields.Nested(ProgramDay), minimum=1, maximum=_MAX_WORKOUTS, **optional("Its workouts."))
     customerId = Identifier(**optional("Instead of days: the client whose calendar becomes the program."))
     startDate = Date(**optional("First day of that calendar."))
@@ -129,12 +186,12 @@ async def save_program(
             {"programId": program["_id"]},
             sources=[await batches.read_calendar(ctx, customer_id, start_date, end_date)],
         )
-    before: program_models.Program | None = None
+    before: programs.Program | None = None
     if program_id is None:
         created = await programs.create(ctx, {"name": str(name), "description": description, "tags": []})
         program_id = created["_id"]
     else:
-        change: program_models.ProgramChange = {}
+        change: programs.ProgramChange = {}
         if name is not None:
             change["name"] = name
         if description is not None:
@@ -154,7 +211,7 @@ async def save_program(
     return Written(line, {"programId": program_id}, find_reasons(program_days=bool(replaced.removed)))
 
 
-def _name(before: program_models.Program | None, program: program_models.Program) -> str:
+def _name(before: programs.Program | None, program: programs.Program) -> str:
     """Return what is done with a program, with its name, and the one that it had before."""
     if before is None:
         return f"Created the program {typed(program['name'])}"
@@ -162,7 +219,7 @@ def _name(before: program_models.Program | None, program: program_models.Program
     return f"Changed the program {was}{typed(program['name'])}"
 
 
-def _describe_description(before: program_models.Program | None, program: program_models.Program) -> list[str]:
+def _describe_description(before: programs.Program | None, program: programs.Program) -> list[str]:
     """Return the description of a program before and after, if it has changed."""
     if before is None or before["description"] == program["description"]:
         return []
@@ -243,8 +300,8 @@ def _split(text: str, path: str) -> tuple[Sequence[_ProgramDay], Sequence[Proble
             day = int(heading[1])
             name = heading[2].strip() or f"Day {day}"
             with problems.collect():
-                if not 1 <= day <= program_models.LAST_DAY:
-                    raise error_in_line(path, number, f"expected a day from 1 to {program_models.LAST_DAY}")
+                if not 1 <= day <= programs.LAST_DAY:
+                    raise error_in_line(path, number, f"expected a day from 1 to {programs.LAST_DAY}")
                 require_name(path, number, name)
             days.append(_ProgramDay(day, name, number))
         elif days:

@@ -15,12 +15,11 @@ from coaching_service.core.http.routes import Handler, Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.independent_entries import BatchResult
 from coaching_service.core.validation import complete_upsert
-from coaching_service.training.programs import models as program_models
-from coaching_service.training.programs.schemas import Program
-from coaching_service.training.programs.service import ProgramPlan
-from coaching_service.training.schedule import models, schemas, service
+from coaching_service.training import programs
+from coaching_service.training.programs import PROGRAM, ProgramPlan
+from coaching_service.training.schedule import models, service
 from coaching_service.training.workouts.blocks import batches
-from coaching_service.training.workouts.blocks.schemas import ScheduledWorkoutBlock
+from coaching_service.training.workouts.blocks.models import SCHEDULED_WORKOUT_BLOCK
 from coaching_service.training.workouts.blocks.service import ClientCalendar, ScheduleOwner
 
 routes = Routes("/coach/customers/{customerId}", tag="Schedule", locks="customer")
@@ -45,8 +44,8 @@ def _declare_change(path: str, body: Schema, returns: Any, **options: Any) -> Ca
 @routes.post(
     "/wblocks/batch",
     access=coach(CUSTOMERS.EDIT),
-    body=schemas.WorkoutBlockBatch(),
-    returns=schemas.ScheduleChange,
+    body=models.WORKOUT_BLOCK_BATCH(),
+    returns=models.SCHEDULE_CHANGE,
     rejects_unknown_fields=True,
     request_class="bulk",
     example={
@@ -70,7 +69,7 @@ async def create_workout_blocks(
     "/wblocks/upsert",
     access=coach(CUSTOMERS.EDIT),
     status=200,
-    body=schemas.WorkoutBlockUpserts(),
+    body=models.WORKOUT_BLOCK_UPSERTS(),
     rolls_back=True,
     rejects_unknown_fields=True,
     request_class="bulk",
@@ -83,14 +82,14 @@ async def upsert_workout_blocks(ctx: Context, customer_id: ObjectId, body: model
     block has already is no change. `results` has the version of each block, or the errors of its entry. Unknown fields
     are 400.
     """
-    complete = partial(complete_upsert, ScheduledWorkoutBlock())
+    complete = partial(complete_upsert, SCHEDULED_WORKOUT_BLOCK())
     return await batches.upsert_many(ctx, ClientCalendar(customer_id), body["blocks"], body["onConflict"], complete)
 
 
 @routes.post(
     "/schedule/copy",
     access=coach(CUSTOMERS.EDIT),
-    body=schemas.ScheduleCopy(),
+    body=models.SCHEDULE_COPY(),
     errors=(NotFound,),
     example={**_WEEK, "targetDate": "2026-03-09", "progression": _PROGRESSION},
     on_worker_thread=True,
@@ -107,8 +106,8 @@ async def copy_schedule(ctx: Context, customer_id: ObjectId, body: models.Schedu
 
 @_declare_change(
     "/schedule/adjust",
-    schemas.ScheduleAdjustment(),
-    schemas.AdjustedLoads,
+    models.SCHEDULE_ADJUSTMENT(),
+    models.ADJUSTED_LOADS,
     example={**_WEEK, "progression": _PROGRESSION},
 )
 async def adjust_schedule(
@@ -124,8 +123,8 @@ async def adjust_schedule(
 
 @_declare_change(
     "/schedule/replace-exercise",
-    schemas.ExerciseReplacement(),
-    schemas.ReplacedExercise,
+    models.EXERCISE_REPLACEMENT(),
+    models.REPLACED_EXERCISE,
     example={"exerciseId": _EXERCISE, "withExerciseId": "66f0c0ffee0000000000abce", "startDate": "2026-03-02"},
 )
 async def replace_scheduled_exercise(
@@ -142,7 +141,7 @@ async def replace_scheduled_exercise(
 
 @_declare_change(
     "/schedule/clear",
-    schemas.ScheduleClearing(),
+    models.SCHEDULE_CLEARING(),
     models.ClearedSchedule,
     example={**_WEEK, "dryRun": True},
     deletes=True,
@@ -160,12 +159,12 @@ async def clear_schedule(ctx: Context, customer_id: ObjectId, body: models.Sched
     "/from-calendar",
     access=coach(CUSTOMERS.VIEW, PROGRAMS.CREATE),
     locks="customer",
-    body=schemas.ProgramFromCalendar(),
-    returns=Program,
+    body=models.PROGRAM_FROM_CALENDAR(),
+    returns=PROGRAM,
     errors=(NotFound,),
     example={"customerId": "66f0c0ffee0000000000abcd", **_WEEK, "name": "First week"},
 )
-async def create_program_from_calendar(ctx: Context, body: models.ProgramFromCalendar) -> program_models.Program:
+async def create_program_from_calendar(ctx: Context, body: models.ProgramFromCalendar) -> programs.Program:
     """Create a program from a client's calendar.
 
     What is planned becomes blocks of the program, rest days included; the first day is day 1. Nothing that was done is
@@ -177,7 +176,7 @@ async def create_program_from_calendar(ctx: Context, body: models.ProgramFromCal
 @program_routes.post(
     "/copy-days",
     access=coach(PROGRAMS.EDIT),
-    body=schemas.ProgramDaysCopy(),
+    body=models.PROGRAM_DAYS_COPY(),
     errors=(NotFound,),
     example={"startDay": 1, "endDay": 7, "targetDay": 8, "repeat": 3, "progression": _PROGRESSION},
     on_worker_thread=True,

@@ -20,9 +20,8 @@ from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import typed
 from coaching_service.library.exercises import service as exercises
-from coaching_service.training.programs import service as programs
-from coaching_service.training.programs.models import LAST_DAY, Program
-from coaching_service.training.programs.service import ProgramPlan
+from coaching_service.training import programs
+from coaching_service.training.programs import LAST_DAY, Program, ProgramPlan
 from coaching_service.training.schedule import _progression
 from coaching_service.training.schedule import models as schedule_models
 from coaching_service.training.workouts.blocks import batches as block_batches

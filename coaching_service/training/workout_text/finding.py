@@ -23,9 +23,8 @@ from coaching_service.core.text import normalize, without_hidden
 from coaching_service.library import forms, metric_sets
 from coaching_service.library.exercises import name_resolution
 from coaching_service.library.exercises import service as listing
-from coaching_service.library.exercises.muscles import ID_OF
-from coaching_service.library.exercises.name_models import ResolvedExerciseName
-from coaching_service.library.exercises.name_resolution import KnownExercises
+from coaching_service.library.exercises.models import MUSCLE_IDS
+from coaching_service.library.exercises.name_resolution import KnownExercises, ResolvedExerciseName
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.bulk import MAX_CLIENTS, choose_clients
@@ -315,7 +314,7 @@ def _describe(ctx: Context, kind: workout_text_lines.Kind, candidates: Sequence[
 
 tools = Tools()
 _MAX_ALL, _NEAR_DAYS, _MAX_DAYS, _MAX_FOUND, _MAX_ITEMS = 1_000, 28, 366, 1_000, 6
-_MUSCLES = {normalize(name): identifier for name, identifier in ID_OF.items()}
+_MUSCLES = {normalize(name): identifier for name, identifier in MUSCLE_IDS.items()}
 
 
 class WorkoutSearch(ToolPage):
@@ -413,7 +412,7 @@ async def _find_exercises(ctx: Context, exercise: str | None, muscle: str | None
     if muscle is None:
         return None
     if (muscle_id := _MUSCLES.get(normalize(muscle))) is None:
-        raise invalid_field("muscle", f"is unknown. Known are {', '.join(ID_OF)}", code="UNKNOWN_NAME")
+        raise invalid_field("muscle", f"is unknown. Known are {', '.join(MUSCLE_IDS)}", code="UNKNOWN_NAME")
     return await listing.list_training(ctx, muscle_id)
 
 

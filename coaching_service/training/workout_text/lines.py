@@ -15,8 +15,7 @@ from coaching_service.core.errors import FieldError, InvalidFields
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.text import split_lines
 from coaching_service.core.validation import NAME_LENGTH, TEXT_LENGTH, Text
-from coaching_service.training.set_text.planned import parse_planned
-from coaching_service.training.set_text.scanner import SetTextError
+from coaching_service.training.set_text import SetTextError, parse_planned
 from coaching_service.training.workouts.items.models import ItemInput, ScheduledTime
 from coaching_service.training.workouts.items.service import MAX_ITEMS
 from coaching_service.training.workouts.sets import PlannedSet

@@ -1,4 +1,4 @@
-"""MCP tools for workouts."""
+"""MCP tools for workouts, and for training maximums."""
 
 from __future__ import annotations
 
@@ -13,21 +13,33 @@ from coaching_service.core.fields import labels_of, names_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import Page
 from coaching_service.core.mcp import results
-from coaching_service.core.mcp.arguments import describe_list, paged
+from coaching_service.core.mcp.arguments import CustomerArgument, describe_list, format_figure, paged
+from coaching_service.core.mcp.results import RaisedLoad, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import snake_case
+from coaching_service.core.validation import Number, Text
+from coaching_service.library.exercises import service as exercises
+from coaching_service.people.account import convert_entered_load, convert_stored_load
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.service import AvailabilityText, write_period
 from coaching_service.people.customers import service as customers
+from coaching_service.training import training_maxes
+from coaching_service.training.training_maxes import ReferenceLoads, load_of
 from coaching_service.training.workout_text import tool_schemas, writing
-from coaching_service.training.workout_text._edits import apply_edits
-from coaching_service.training.workout_text.argument_checks import check_names
-from coaching_service.training.workout_text.finding import describe_readings, read_texts, to_exercise_items
+from coaching_service.training.workout_text.edits import apply_edits, check_names
+from coaching_service.training.workout_text.finding import (
+    describe_readings,
+    read_texts,
+    resolve_exercises,
+    to_exercise_items,
+)
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.blocks.service import ClientCalendar, has_nothing_done, regular_blocks
+from coaching_service.training.workouts.items.service import load_percent_bases
+from coaching_service.training.workouts.sets import MAX_LOAD
 
 tools = Tools()
 _change = partial(tools.tool, access=coach(CUSTOMERS.EDIT), writes=True, locks="customer", destructive=True)
@@ -302,3 +314,61 @@ async def remove_workout(ctx: Context, customer_id: ObjectId, workout_id: Object
         {"workoutId": workout_id},
         results.find_reasons(done_work=not has_nothing_done(block)),
     )
+
+
+# --- Training maximums ------------------------------------------------------------------------------------------------
+
+
+training_max_tools = Tools()
+
+
+class TrainingMaxToSet(CustomerArgument):
+    """The exercise, and its training maximum."""
+
+    exercise = Text(required=True, metadata={"description": "Its name or _id."})
+    value = Number(
+        minimum=0.1, maximum=MAX_LOAD, required=True, metadata={"description": "The load, in the client's unit."}
+    )
+
+
+@training_max_tools.tool(
+    "Set a training maximum",
+    access=coach(CUSTOMERS.EDIT),
+    takes=TrainingMaxToSet(),
+    writes=True,
+    locks="customer",
+    destructive=True,
+    idempotent=True,
+    check=check_names,
+)
+async def set_training_max(ctx: Context, customer_id: ObjectId, exercise: str, value: float) -> Written:
+    """Set the load to which a client's planned percentages (`@70%`) of an exercise refer, as in 5/3/1; without it they
+    refer to the estimated 1RM."""
+    [exercise_id] = await resolve_exercises(ctx, {"exercise": exercise}, customer_id)
+    unit, stored_unit = ctx.caller.load_unit, ctx.caller.company.load_unit
+    before = (await training_maxes.load_reference_loads(ctx, customer_id, [exercise_id])).get(exercise_id)
+    base = (await load_percent_bases(ctx, customer_id, [exercise_id])).get(exercise_id)
+    stored = convert_entered_load(value, unit, stored_unit)
+    is_set = before is not None and before["trainingMax"] == stored
+    if not is_set:
+        await training_maxes.set_by_coach(ctx, customer_id, exercise_id, stored)
+    customer = await customers.get_visible_reference(ctx, customer_id)
+    name = (await exercises.get_names(ctx, [exercise_id]))[exercise_id]["name"]
+    raised = [] if base is None else [RaisedLoad(customer_id, exercise_id, base.load_of(100), stored, unit="maximum")]
+    about = f"the training maximum of {typed(name)} of {typed(customer['name'])}"
+    shown = format_figure(value, f" {unit}")
+    line = f"Set {about}: {_describe_reference(before, stored_unit, unit)} → {shown}."
+    return Written(
+        f"{f'Nothing changed: {about} is {shown} already.' if is_set else line}{describe_readings([exercise], [name])}",
+        {"customerId": customer_id, "exerciseId": exercise_id},
+        raised=raised,
+        details={"value": value},
+    )
+
+
+def _describe_reference(loads: ReferenceLoads | None, unit: str, target: str) -> str:
+    """Return the load to which percentages have referred, in the unit `target`."""
+    if loads is None or (load := load_of(loads)) is None:
+        return "none"
+    shown = format_figure(convert_stored_load(load, unit, target), f" {target}")
+    return f"{shown} (estimated)" if loads["trainingMax"] is None else shown

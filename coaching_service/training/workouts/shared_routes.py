@@ -9,19 +9,20 @@ from typing import Any, Literal
 
 from marshmallow import Schema
 
-from coaching_service.core.auth import Access
+from coaching_service.core.auth import CUSTOMERS, Access, coach
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import Conflict, LegacyFailure
-from coaching_service.core.field_schemas import DeferredChange
+from coaching_service.core.errors import Conflict, LegacyFailure, NotFound
+from coaching_service.core.external_identity import ExternalId, IdentityFields, Upserted
+from coaching_service.core.field_schemas import DeferredChange, input_of
 from coaching_service.core.fields import take
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import DryRunField
+from coaching_service.core.validation import DryRunField, complete_upsert, patch_of, upsert_of
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service
-from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
+from coaching_service.training.workouts.blocks.models import WORKOUT_BLOCK
 from coaching_service.training.workouts.blocks.service import ClientCalendar, ScheduleOwner
 from coaching_service.training.workouts.items import models as item_models
 from coaching_service.training.workouts.reports.exercises import add_last_times
@@ -78,9 +79,9 @@ class BlockRoutes:
             partial(self._declare, method)
             for method in (self.routes.get, self.routes.post, self.routes.patch, self.routes.put, self.routes.delete)
         )
-        view: dict[str, Any] = {"access": self.view, "returns": WorkoutBlock}
-        edit: dict[str, Any] = {"access": self.edit, "returns": WorkoutBlock}
-        options = view | {"query": self.range_query, "returns": list_of(WorkoutBlock), "on_worker_thread": True}
+        view: dict[str, Any] = {"access": self.view, "returns": WORKOUT_BLOCK}
+        edit: dict[str, Any] = {"access": self.edit, "returns": WORKOUT_BLOCK}
+        options = view | {"query": self.range_query, "returns": list_of(WORKOUT_BLOCK), "on_worker_thread": True}
         options["selects_fields"] = True
         get("/wblock", self.list_blocks, client="listWorkoutBlocks", program="listProgramBlocks", **options)
         options = edit | {"body": self.new_block, "example": {**self.block_example, "items": [ITEM_EXAMPLE]}}
@@ -226,3 +227,88 @@ async def move_item(ctx: Context, owner: ScheduleOwner, body: block_models.ItemM
     `source` or `target` the response is 500 with `code` WITEM_MOVE_INCOMPLETE.
     """
     return await block_items.move_item(ctx, owner, body["source"], body["target"], body.get("version"))
+
+
+# --- The calendar of a client -----------------------------------------------------------------------------------------
+
+
+routes = Routes("/coach/customers/{customerId}", tag="Workouts", locks="customer")
+
+BlockRoutes(
+    routes=routes,
+    owner=ClientCalendar,
+    owner_parameter="customer_id",
+    view=coach(CUSTOMERS.VIEW),
+    edit=coach(CUSTOMERS.EDIT),
+    range_query=block_models.CALENDAR_QUERY(),
+    range_names=("startDate", "endDate"),
+    new_block=block_models.NEW_WORKOUT_BLOCK(),
+    block_change=patch_of(
+        input_of(block_models.WorkoutBlockFields, IdentityFields),
+        input_of(block_models.BlockPosition),
+        name="WorkoutBlockChange",
+    ),
+    copy_target=block_models.WORKOUT_BLOCK_COPY(),
+    block_example={"name": "Lower body", "date": "2026-03-02"},
+    block_query=block_models.WorkoutBlockQuery,
+).declare()
+
+
+@routes.post(
+    "/wblocks/shift",
+    access=coach(CUSTOMERS.EDIT),
+    status=200,
+    body=block_models.WORKOUT_BLOCK_SHIFT(),
+    rolls_back=True,
+    example={"from": "2026-03-02", "days": 7},
+)
+async def shift_workout_blocks(
+    ctx: Context, customer_id: ObjectId, body: block_models.WorkoutBlockShift
+) -> block_models.WorkoutBlockShiftResult:
+    """Shift a client's workout blocks.
+
+    Every block from that date on with nothing done moves by that number of days, back if it is negative.
+    """
+    return {"shifted": await service.shift(ctx, ClientCalendar(customer_id), body["from"], body["days"])}
+
+
+@routes.get(
+    "/wblocks/by-external-id/{externalId}",
+    access=coach(CUSTOMERS.VIEW),
+    path_fields={"externalId": ExternalId()},
+    query=block_models.WORKOUT_BLOCK_QUERY(),
+    returns=block_models.WORKOUT_BLOCK,
+    selects_fields=True,
+)
+async def get_workout_block_by_external_id(
+    ctx: Context, customer_id: ObjectId, external_id: str, query: block_models.WorkoutBlockQuery
+) -> block_models.Block:
+    """Read a client's workout block with an external identifier."""
+    calendar = ClientCalendar(customer_id)
+    await calendar.require_access(ctx)
+    block = await service.get_named(ctx, calendar, None, external_id)
+    return await get_block(ctx, calendar, block["_id"], query)
+
+
+@routes.put(
+    "/wblocks/by-external-id/{externalId}",
+    access=coach(CUSTOMERS.EDIT),
+    path_fields={"externalId": ExternalId()},
+    body=upsert_of(block_models.NEW_WORKOUT_BLOCK, name="WorkoutBlockUpsert"),
+    returns=block_models.WORKOUT_BLOCK,
+    errors=(NotFound, Conflict),
+    rolls_back=True,
+    example={"name": "Lower body", "date": "2026-03-02"},
+)
+async def upsert_workout_block(
+    ctx: Context, customer_id: ObjectId, external_id: str, body: block_models.BlockUpsert
+) -> Upserted:
+    """Create or change a client's workout block with an external identifier.
+
+    201 if it is new; otherwise 200, as changed by PATCH, and unchanged if it has all of it already. `items` replace
+    the items of the block, except for equal ones at the same position: 409 `WORKOUT_LOGGED` if something in it is done.
+    """
+    calendar = ClientCalendar(customer_id)
+    return await block_batches.upsert_external(
+        ctx, calendar, external_id, body, lambda: complete_upsert(block_models.SCHEDULED_WORKOUT_BLOCK(), body)
+    )

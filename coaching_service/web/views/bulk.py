@@ -28,10 +28,9 @@ from coaching_service.people.customers import bulk as customers_by_id
 from coaching_service.people.customers import models
 from coaching_service.people.customers import service as listing
 from coaching_service.progress.conversation.models import MessageField
-from coaching_service.training.programs import service as programs
+from coaching_service.training import programs
 from coaching_service.training.schedule import service as schedule
-from coaching_service.training.schedule.models import SkipReason
-from coaching_service.training.schedule.schemas import ScheduleRange
+from coaching_service.training.schedule.models import ScheduleRange, SkipReason
 from coaching_service.training.schedule.service import Effect, Fields, Operation, join_some
 from coaching_service.training.workouts.reports import exercises as exercise_reports
 from coaching_service.web import pages as web_pages

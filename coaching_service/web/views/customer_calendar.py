@@ -40,18 +40,23 @@ from coaching_service.training.schedule.models import (
     ReplacedLoad,
     ReplacedLoadField,
     ScheduleConflict,
+    ScheduleRange,
     SetCountChange,
     TargetDate,
     on_conflict,
+    require_at_most_a_year,
 )
-from coaching_service.training.schedule.schemas import ScheduleRange, require_at_most_a_year
 from coaching_service.training.schedule.service import ReplacedSets, day_name, join_some
 from coaching_service.training.workout_text.finding import exercises_of
 from coaching_service.training.workout_text.lines import Problem, TextError, unmark
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.models import Block, ScheduleChange, WorkoutBlockFields
-from coaching_service.training.workouts.blocks.schemas import WorkoutBlockCopy
+from coaching_service.training.workouts.blocks.models import (
+    WORKOUT_BLOCK_COPY,
+    Block,
+    ScheduleChange,
+    WorkoutBlockFields,
+)
 from coaching_service.training.workouts.blocks.service import ClientCalendar
 from coaching_service.training.workouts.items.descriptions import (
     ListedItem,
@@ -260,7 +265,7 @@ _CALENDAR = WorkoutOwnerPages(
     edit=CUSTOMERS.EDIT,
     layout="customer/layout.html",
     layout_variables=_layout_variables,
-    place_form=WorkoutBlockCopy,
+    place_form=WORKOUT_BLOCK_COPY,
     move_range=_week_of_block,
     overview_path=lambda customer_id, block: customer_layout.week_path(customer_id, str(block["date"])),
     load_comments=log_pages.load_comments,

@@ -22,8 +22,8 @@ from coaching_service.library.exercises import models as exercise_models
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.metric_sets import MetricSet, MetricSetDetails, NewMetric
 from coaching_service.lifecycle.customer_bulk import service
-from coaching_service.training.templates import service as templates
-from coaching_service.training.templates.service import TemplateDetails, TemplatePlan
+from coaching_service.training import templates
+from coaching_service.training.templates import TemplateDetails, TemplatePlan
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.web import pages as web_pages
 from coaching_service.web.records import Records

@@ -33,16 +33,20 @@ from coaching_service.library.imported_names import CREATE
 from coaching_service.lifecycle import program_sync
 from coaching_service.people.account import LoadUnit
 from coaching_service.people.customers import service as listing
+from coaching_service.training import programs
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.assignments import sync
-from coaching_service.training.programs import service as programs
-from coaching_service.training.programs.models import LAST_DAY, ProgramBlockFields, ProgramInput
-from coaching_service.training.programs.schemas import NewProgram, ProgramBlockCopy
-from coaching_service.training.programs.service import ProgramPlan
+from coaching_service.training.programs import (
+    LAST_DAY,
+    NEW_PROGRAM,
+    PROGRAM_BLOCK_COPY,
+    ProgramBlockFields,
+    ProgramInput,
+    ProgramPlan,
+)
 from coaching_service.training.schedule import service as schedule
-from coaching_service.training.schedule.models import ProgramDays
-from coaching_service.training.schedule.schemas import ProgramRange
-from coaching_service.training.set_text.planned import write_planned
+from coaching_service.training.schedule.models import ProgramDays, ProgramRange
+from coaching_service.training.set_text import write_planned
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items.descriptions import ListedItem, describe_items
@@ -65,7 +69,7 @@ pages = Records(
     folder="library",
     locks="program",
 )
-_PROGRAM_FORM = validation.patch_of(NewProgram, name="ProgramForm")
+_PROGRAM_FORM = validation.patch_of(NEW_PROGRAM, name="ProgramForm")
 _PAGE_SIZE = 24
 _MAX_CLIENTS, _MAX_OPTIONS = 50, 500
 
@@ -99,7 +103,7 @@ async def programs_page(ctx: Context, query: _Search) -> dict[str, Any]:
     return {"page": page, "query": query, "page_url": web_pages.list_url(pages.prefix, query)}
 
 
-@pages.create(form=input_of(_NewProgram, NewProgram)())
+@pages.create(form=input_of(_NewProgram, NEW_PROGRAM)())
 async def create_program(ctx: Context, form: _NewProgram) -> web_pages.Redirect:
     """Create a program, with the workouts of a text if there is one."""
     program = await programs.create(ctx, take(ProgramInput, form))
@@ -241,7 +245,7 @@ declare_workout_pages(
         edit=PROGRAMS.EDIT,
         layout="library/program_layout.html",
         layout_variables=_layout_variables,
-        place_form=ProgramBlockCopy,
+        place_form=PROGRAM_BLOCK_COPY,
         move_range=lambda _: (1, LAST_DAY),
         overview_path=lambda program_id, _: pages.path(program_id),
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from playwright.async_api import Page, Route, expect
 
-from coaching_service.library.exercises.use_counts import store_counts
+from coaching_service.library.exercises.service import store_counts
 from tests.support import training
 from tests.support.client import CoachClient
 from tests.support.sampled import some

@@ -1,4 +1,4 @@
-"""Workout blocks as they are sent, stored and read; see also session_fields.py and items/models.py."""
+"""Workout blocks as they are sent, stored and read; see also items/models.py."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from coaching_service.core import external_identity, validation
 from coaching_service.core import fields as core_fields
 from coaching_service.core.database.declared import Stored
 from coaching_service.core.events import DomainEvent
-from coaching_service.core.field_schemas import output_of
+from coaching_service.core.external_identity import IdentityFields, IdentityResult
+from coaching_service.core.field_schemas import input_of, output_of, query_of
 from coaching_service.core.ids import NameOrId, ObjectId
 from coaching_service.core.list_selection import UpdatedSince
-from coaching_service.core.query import Period
+from coaching_service.core.query import Period, SearchedRange
+from coaching_service.core.validation import DryRun
 from coaching_service.training.workouts.items import models as item_models
 from coaching_service.training.workouts.items.service import MAX_ITEMS
 from coaching_service.training.workouts.sets import BlockTotals
@@ -541,3 +543,17 @@ class RecordedItemsRescheduled(DomainEvent):
 def plan_of(source: Mapping[str, Any], items: Sequence[item_models.ItemInput | item_models.WorkItem]) -> BlockPlan:
     """Return what is planned in a block, a template or a request, with these items and without a day."""
     return cast("BlockPlan", {"isRest": False, **core_fields.take(PlannedBlock, source), "items": items})
+
+
+# --- Schemas ----------------------------------------------------------------------------------------------------------
+
+
+CALENDAR_QUERY = query_of(CalendarQuery, SearchedRange, query_of(BlockFilters))
+WORKOUT_BLOCK_QUERY = query_of(WorkoutBlockQuery)
+# The items come before the other fields, as in earlier API documents.
+_BLOCK = (IdentityFields, input_of(BlockItems))
+SCHEDULED_WORKOUT_BLOCK = input_of(ScheduledWorkoutBlock, *_BLOCK)
+NEW_WORKOUT_BLOCK = input_of(NewWorkoutBlock, *_BLOCK, DryRun)
+WORKOUT_BLOCK = output_of(WorkoutBlock, IdentityResult)
+WORKOUT_BLOCK_COPY = input_of(WorkoutBlockCopy)
+WORKOUT_BLOCK_SHIFT = input_of(WorkoutBlockShift, DryRun)

@@ -29,7 +29,7 @@ from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.own_changes import LogFields
 from coaching_service.progress.logs.schemas import PAIN_LENGTH, NewSkip, NewSwap, WorkoutBlockLog
 from coaching_service.training import own_schedule
-from coaching_service.training.workouts import usual_loads
+from coaching_service.training.workouts import plan_changes
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.blocks.models import Block, BlockLog
 from coaching_service.training.workouts.blocks.service import presented_volume
@@ -83,7 +83,7 @@ _ADDITIONAL: Mapping[SetType, tuple[AmountName, ...]] = {
 }
 _EFFORT: tuple[AmountName, ...] = ("rpe", "rir")
 _MOST_IN_ONE_LINE = 2
-_USUAL: tuple[float, float] = (usual_loads.MAX_REPS, usual_loads.MAX_SECONDS)
+_USUAL: tuple[float, float] = (plan_changes.MAX_REPS, plan_changes.MAX_SECONDS)
 _MAX_ROWS = 300
 
 
@@ -123,8 +123,8 @@ class SetRow:
     logged_at: datetime | None
     amounts: Sequence[Amount]
     more: Sequence[Amount]
-    most_reps: float = usual_loads.MAX_REPS
-    most_seconds: float = usual_loads.MAX_SECONDS
+    most_reps: float = plan_changes.MAX_REPS
+    most_seconds: float = plan_changes.MAX_SECONDS
 
     @property
     def captions(self) -> Sequence[str]:
@@ -342,9 +342,9 @@ def _most_usual(name: Literal["reps", "seconds"], planned: PlannedSet | None) ->
     """Return the most repetitions or seconds of a set that are not asked about: what is planned is not unusual."""
     if name == "reps":
         bounds = (planned.get("minPlannedReps"), planned.get("maxPlannedReps")) if planned else ()
-        return max([usual_loads.MAX_REPS, *(bound or 0 for bound in bounds)])
+        return max([plan_changes.MAX_REPS, *(bound or 0 for bound in bounds)])
     times = (planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds")) if planned else ()
-    return max([usual_loads.MAX_SECONDS, *(bound or 0 for bound in times)])
+    return max([plan_changes.MAX_SECONDS, *(bound or 0 for bound in times)])
 
 
 def shared_captions(rows: Iterable[SetRow]) -> Sequence[str]:
@@ -501,13 +501,13 @@ async def workout_page(ctx: Context, wblock_id: ObjectId, request: web.Request) 
     block = show_loads(await logs.read_own_workout(ctx, wblock_id), ctx, unit)
     days_to_move = await own_schedule.list_days_to_move(ctx, [block])
     groups = group_items(block, unit)
-    heaviest = await usual_loads.find_heaviest(ctx, ctx.caller.id, {row.exercise_id for row in rows_of(groups)})
+    heaviest = await plan_changes.find_heaviest(ctx, ctx.caller.id, {row.exercise_id for row in rows_of(groups)})
     stored = ctx.caller.company.load_unit
     with_media = [item["_id"] for item in block["items"] if item.get("mediaCount")]
     is_shown = SAVES_PAGE not in request.headers
 
     def highest_usual(row: SetRow) -> float:
-        return convert_stored_load(usual_loads.find_limit(heaviest.get(row.exercise_id), stored), stored, unit)
+        return convert_stored_load(plan_changes.find_limit(heaviest.get(row.exercise_id), stored), stored, unit)
 
     return {
         "block": block,
@@ -573,9 +573,9 @@ async def _require_confirmed(ctx: Context, wblock_id: ObjectId, witem_id: Object
     if form["load"] is not None and isinstance(exercise_id, ObjectId):
         stored = ctx.caller.company.load_unit
         load = convert_entered_load(form["load"], unit, stored)
-        heaviest = (await usual_loads.find_heaviest(ctx, ctx.caller.id, [exercise_id])).get(exercise_id)
-        if usual_loads.is_far(load, heaviest, stored):
-            unusual["load"] = f"is unusual: {usual_loads.describe_far(ctx, load, heaviest)}"
+        heaviest = (await plan_changes.find_heaviest(ctx, ctx.caller.id, [exercise_id])).get(exercise_id)
+        if plan_changes.is_far(load, heaviest, stored):
+            unusual["load"] = f"is unusual: {plan_changes.describe_far(ctx, load, heaviest)}"
     if unusual:
         unusual["confirmed"] = "has to be ticked if this is right"
         raise InvalidFields(

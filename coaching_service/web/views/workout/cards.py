@@ -15,8 +15,8 @@ from coaching_service.core.database.documents import Document
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId
+from coaching_service.training import templates
 from coaching_service.training.schedule.program_tools import read_program_text
-from coaching_service.training.templates import service as templates
 from coaching_service.training.workout_text.finding import read_texts
 from coaching_service.training.workouts import sets as workout_sets
 from coaching_service.training.workouts.blocks import batches as block_batches

@@ -16,8 +16,7 @@ from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, names_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises.models import Exercise
-from coaching_service.training.set_text.planned import parse_planned, write_planned
-from coaching_service.training.set_text.scanner import SetTextError
+from coaching_service.training.set_text import SetTextError, parse_planned, write_planned
 from coaching_service.training.workout_text.lines import Problem, TextError
 from coaching_service.training.workouts import sets as workout_sets
 from coaching_service.training.workouts.blocks import items as block_items

@@ -18,11 +18,10 @@ from coaching_service.core.validation import Integer, Text, patch_of
 from coaching_service.library import forms, metric_sets
 from coaching_service.library.exercises import service as exercises
 from coaching_service.progress.personal_records import service as personal_records
-from coaching_service.training import training_maxes
-from coaching_service.training.programs.models import LAST_DAY
+from coaching_service.training import templates, training_maxes
+from coaching_service.training.programs import LAST_DAY
 from coaching_service.training.schedule.models import Day
-from coaching_service.training.templates import service as templates
-from coaching_service.training.templates.service import TemplateDetails
+from coaching_service.training.templates import TemplateDetails
 from coaching_service.training.training_maxes import ReferenceLoads
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import items as block_items

@@ -5,25 +5,178 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, cast
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, cast
 
-from coaching_service.core import external_identity, list_selection
-from coaching_service.core.auth import PROGRAMS
+from marshmallow import ValidationError, validates_schema
+
+from coaching_service.core import external_identity, list_selection, validation
+from coaching_service.core import fields as core_fields
+from coaching_service.core.auth import PROGRAMS, coach, coach_with_any
 from coaching_service.core.database import declared
 from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.errors import NotFound, require_found
-from coaching_service.core.events import EventType
-from coaching_service.core.field_schemas import checks_of
+from coaching_service.core.events import DomainEvent, EventType
+from coaching_service.core.external_identity import (
+    ExternalId,
+    Identity,
+    IdentityFields,
+    IdentityInput,
+    IdentityResult,
+    StoredIdentity,
+    Upserted,
+)
+from coaching_service.core.field_schemas import checks_of, input_of, output_of, query_of
 from coaching_service.core.fields import take
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import RECORDS, Page, RecordQuery, page_of, part_of
+from coaching_service.core.query import QueryInteger
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
-from coaching_service.core.validation import NAME_LENGTH
-from coaching_service.training.programs import models as program_models
+from coaching_service.core.validation import NAME_LENGTH, DryRun, Input, complete_upsert, patch_of, upsert_of
 from coaching_service.training.workouts.blocks import batches
+from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.models import BlockPlan, ProgramCopy, StoredBlock, plan_of
+from coaching_service.training.workouts.blocks.models import (
+    BlockItems,
+    BlockPlan,
+    BlockPosition,
+    ProgramCopy,
+    StoredBlock,
+    plan_of,
+)
 from coaching_service.training.workouts.blocks.service import ClientCalendar, ScheduleOwner
+from coaching_service.training.workouts.shared_routes import BlockRoutes
+
+# --- Programs as they are sent, stored and read -----------------------------------------------------------------------
+
+
+LAST_DAY = 3_660
+
+
+class ProgramBlockCopy(TypedDict):
+    """The day of a copy."""
+
+    day: Annotated[
+        int, validation.Integer(minimum=1, maximum=LAST_DAY), core_fields.Description(argument="The day, from 1.")
+    ]
+
+
+class ProgramBlockFields(block_models.BlockName, ProgramBlockCopy, block_models.BlockSettings):
+    """The fields of a workout block of a program."""
+
+
+class NewProgramBlock(ProgramBlockFields, block_models.BlockItems):
+    """A workout block with items for a program, created all or nothing."""
+
+
+class _Details(TypedDict):
+    name: Annotated[str, validation.Text()]
+    description: Annotated[
+        str | None,
+        validation.Text(max_length=validation.TEXT_LENGTH, allow_blank=True),
+        core_fields.Description(argument="What it is for."),
+    ]
+    tags: Annotated[list[str], validation.StringList(), core_fields.Default(list)]
+
+
+class ProgramInput(_Details, IdentityInput):
+    """A program to create."""
+
+
+class _Program(_Details):
+    isArchived: bool
+
+
+class _ProgramFields(_Program, StoredIdentity):
+    pass
+
+
+class StoredProgram(_ProgramFields, declared.Stored):
+    """A program in the database; its blocks are stored by training/workouts."""
+
+
+class _Days(TypedDict):
+    numberOfDaysWithWorkouts: Annotated[
+        int, core_fields.Description("The number of days with a block that is not rest and has an item.")
+    ]
+
+
+class Program(_Program, _Days, Identity, declared.Stored):
+    """Workout blocks by day."""
+
+
+class ProgramQuery(RecordQuery):
+    """The filters of the program list."""
+
+    archived: bool
+    keywords: NotRequired[Annotated[str, core_fields.Description("Every word must occur in name, description or tag.")]]
+
+
+class ProgramDayRange(block_models.BlockFilters):
+    """`startDay` and `endDay`, both included; days count from 1, a start of 0 is accepted."""
+
+    startDay: Annotated[int, QueryInteger(minimum=0)]
+    endDay: Annotated[int, QueryInteger(minimum=0)]
+
+
+class VersionReference(TypedDict):
+    """The version that a change without other content is based on."""
+
+    version: NotRequired[Annotated[int, validation.Version()]]
+
+
+# The fields of a program to change, and the version the change is based on; those of a stored program to set.
+ProgramChange: TypeAlias = core_fields.Change[ProgramInput]
+ProgramFields: TypeAlias = core_fields.Partial[_ProgramFields]
+
+# A program as assistants read it in a list.
+ProgramName: TypeAlias = core_fields.Part[StoredProgram, Literal["_id", "name"]]
+
+
+@dataclass(frozen=True)
+class DatedProgram:
+    """A program whose blocks have dates, day 1 on `start`, or on `weekdays` (1 Monday to 7 Sunday) from then on.
+
+    `days` is the number of days from the first to the last block in the program itself.
+    """
+
+    program: ProgramName
+    start: str
+    blocks: list[block_models.BlockPlan]
+    weekdays: list[int] | None = None
+    days: int = 0
+
+
+# --- Domain events about programs -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ProgramDeleted(DomainEvent):
+    """A program was deleted; what was assigned from it remains."""
+
+    program_id: ObjectId
+
+
+# --- Schemas ----------------------------------------------------------------------------------------------------------
+
+
+class _DaysInOrder(Input):
+    @validates_schema
+    def require_order(self, data: Mapping[str, int], **_: Any) -> None:
+        """Require the end not to be before the start."""
+        if data["endDay"] < data["startDay"]:
+            raise ValidationError("must not be before startDay", "endDay")
+
+
+PROGRAM_QUERY = query_of(ProgramQuery, RECORDS)
+DAY_RANGE = query_of(ProgramDayRange, _DaysInOrder)
+NEW_PROGRAM = input_of(ProgramInput, IdentityFields, name="NewProgram")
+PROGRAM = output_of(Program, IdentityResult)
+PROGRAM_BLOCK_COPY = input_of(ProgramBlockCopy)
+# The items come before the other fields, as in earlier API documents.
+NEW_PROGRAM_BLOCK = input_of(NewProgramBlock, IdentityFields, input_of(BlockItems), DryRun)
+
 
 # --- Programs in the database; their blocks are stored with all others, by training/workouts --------------------------
 
@@ -44,7 +197,7 @@ def _texts(program: Mapping[str, Any]) -> Iterator[declared.SearchedText]:
     yield declared.SearchedText("programs", program.get("name", ""), text, program.get("createdAt"))
 
 
-_programs = Documents[program_models.StoredProgram](
+_programs = Documents[StoredProgram](
     "programs",
     (
         declared.Index(("isArchived", "sortName", "_id")),
@@ -56,9 +209,9 @@ _programs = Documents[program_models.StoredProgram](
     private=("companyId", "sortName", "search", "suf", "scheduleChanges"),
     history=declared.History("program", _event),
     transfer=declared.Portable(
-        program_models.StoredProgram,
+        StoredProgram,
         declared.LIBRARY,
-        checks={**external_identity.IDENTITY_CHECKS, **checks_of(program_models.ProgramInput)},
+        checks={**external_identity.IDENTITY_CHECKS, **checks_of(ProgramInput)},
         complete=lambda program: {**program, **search_fields(program)},
     ),
     searched=declared.Searched(("programs",), ("name", "description", "tags", "createdAt"), _texts),
@@ -73,7 +226,7 @@ _BY_UPDATE = _programs.index_name("isArchived", *list_selection.BY_UPDATE)
 
 async def find_page(
     ctx: Context, where: Filter, list_part: list_selection.ListPart, *, keywords: str
-) -> tuple[list[program_models.StoredProgram], int]:
+) -> tuple[list[StoredProgram], int]:
     """Return the programs of `where` for one part of the list with their sort fields, and their total number."""
     if "\0" in keywords:
         return [], 0
@@ -102,12 +255,12 @@ async def find_id_by_external_id(ctx: Context, external_id: str) -> ObjectId | N
 async def rewrite(
     ctx: Context,
     program_id: ObjectId,
-    changed_fields: Callable[[program_models.StoredProgram], program_models.ProgramFields],
+    changed_fields: Callable[[StoredProgram], ProgramFields],
     version: int | None,
-) -> program_models.StoredProgram | None:
+) -> StoredProgram | None:
     """Set the fields that `changed_fields` returns for the stored program. Returns None if there is no such program."""
 
-    def mutate(stored: program_models.StoredProgram) -> Mapping[str, Any]:
+    def mutate(stored: StoredProgram) -> Mapping[str, Any]:
         fields = changed_fields(stored)
         return {**fields, **search_fields({**stored, **fields})} if fields else fields
 
@@ -155,7 +308,7 @@ async def list_page(
     external_id: str | None = None,
     selection: list_selection.ListSelection = list_selection.ALL_ENTRIES,
     after: str | None = None,
-) -> list_selection.Page[program_models.Program]:
+) -> list_selection.Page[Program]:
     """Return one page of programs, sorted by name, or those after a cursor.
 
     `external_id` is the identifier in another system.
@@ -177,7 +330,7 @@ async def list_page(
 list_ids_after = _programs.list_ids_after
 
 
-async def require(ctx: Context, program_id: ObjectId) -> program_models.ProgramName:
+async def require(ctx: Context, program_id: ObjectId) -> ProgramName:
     """Return the name of a program. Raises NotFound."""
     if (program := await _programs.find_one(ctx, {"_id": program_id}, ("name",))) is None:
         raise NotFound("program")
@@ -190,17 +343,17 @@ async def get_names(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, str
     return {program["_id"]: program["name"] for program in named}
 
 
-async def get(ctx: Context, program_id: ObjectId) -> program_models.Program:
+async def get(ctx: Context, program_id: ObjectId) -> Program:
     """Return a program. Raises NotFound."""
     return await _present_one(ctx, await _programs.find_one(ctx, {"_id": program_id}))
 
 
-async def get_by_external_id(ctx: Context, external_id: str) -> program_models.Program:
+async def get_by_external_id(ctx: Context, external_id: str) -> Program:
     """Return the program with an identifier in another system. Raises NotFound."""
     return await get(ctx, require_found(await find_id_by_external_id(ctx, external_id), "program"))
 
 
-async def create(ctx: Context, program: program_models.ProgramInput) -> program_models.Program:
+async def create(ctx: Context, program: ProgramInput) -> Program:
     """Create a program without blocks."""
     new = {**external_identity.stored_fields(program), **search_fields(program), "isArchived": False}
     stored = await _programs.insert(ctx, new)
@@ -208,11 +361,11 @@ async def create(ctx: Context, program: program_models.ProgramInput) -> program_
 
 
 @transactional
-async def duplicate(ctx: Context, program_id: ObjectId) -> program_models.Program:
+async def duplicate(ctx: Context, program_id: ObjectId) -> Program:
     """Create a copy of a program with all its blocks. Raises NotFound."""
     source = await get(ctx, program_id)
     name = f"{source['name'][: NAME_LENGTH - len(_COPY)]}{_COPY}"
-    details: program_models.ProgramInput = {"name": name, "description": source["description"], "tags": source["tags"]}
+    details: ProgramInput = {"name": name, "description": source["description"], "tags": source["tags"]}
     copy = await create(ctx, details)
     blocks = await workouts.list_stored_blocks(ctx, ProgramPlan(program_id))
     plans: list[BlockPlan] = [{**plan_of(block, block["items"]), "day": block["day"]} for block in blocks]
@@ -221,22 +374,16 @@ async def duplicate(ctx: Context, program_id: ObjectId) -> program_models.Progra
 
 
 async def update(
-    ctx: Context, program_id: ObjectId, change: program_models.ProgramChange, *, only_differences: bool = False
-) -> program_models.Program:
+    ctx: Context, program_id: ObjectId, change: ProgramChange, *, only_differences: bool = False
+) -> Program:
     """Change the fields of a program that are sent. Raises NotFound, and Conflict if it has changed since `version`.
 
     With `only_differences`, fields that have these values already are not changes.
     """
-    fields = cast(
-        "program_models.ProgramFields", external_identity.stored_fields(take(program_models.ProgramInput, change))
-    )
+    fields = cast("ProgramFields", external_identity.stored_fields(take(ProgramInput, change)))
 
-    def changed_fields(stored: program_models.StoredProgram) -> program_models.ProgramFields:
-        return (
-            cast("program_models.ProgramFields", external_identity.find_differences(stored, fields))
-            if only_differences
-            else fields
-        )
+    def changed_fields(stored: StoredProgram) -> ProgramFields:
+        return cast("ProgramFields", external_identity.find_differences(stored, fields)) if only_differences else fields
 
     return await _present_one(ctx, await rewrite(ctx, program_id, changed_fields, change.get("version")))
 
@@ -244,8 +391,8 @@ async def update(
 async def upsert_external(
     ctx: Context,
     external_id: str,
-    sent: program_models.ProgramChange,
-    complete: Callable[[], program_models.ProgramInput],
+    sent: ProgramChange,
+    complete: Callable[[], ProgramInput],
 ) -> external_identity.Upserted:
     """Change the program with this identifier in another system, or create one of what `complete` returns.
 
@@ -260,15 +407,13 @@ async def upsert_external(
     )
 
 
-async def set_archived(
-    ctx: Context, program_id: ObjectId, *, archived: bool, version: int | None = None
-) -> program_models.Program:
+async def set_archived(ctx: Context, program_id: ObjectId, *, archived: bool, version: int | None = None) -> Program:
     """Archive or restore a program; repeating is harmless.
 
     Raises NotFound, and Conflict if the program has changed since `version`.
     """
 
-    def changed_fields(stored: program_models.StoredProgram) -> program_models.ProgramFields:
+    def changed_fields(stored: StoredProgram) -> ProgramFields:
         return {} if stored["isArchived"] == archived else {"isArchived": archived}
 
     return await _present_one(ctx, await rewrite(ctx, program_id, changed_fields, version))
@@ -286,7 +431,7 @@ async def is_assigned(ctx: Context, program_id: ObjectId, customer_id: ObjectId,
 
 async def get_dated(
     ctx: Context, program_id: ObjectId, start: str, weekdays: Collection[int] | None = None
-) -> program_models.DatedProgram:
+) -> DatedProgram:
     """Return a program with dates: day 1 on `start`.
 
     With `weekdays` (1 Monday to 7 Sunday) only its days with work, one after another on the next dates of these
@@ -298,7 +443,7 @@ async def get_dated(
     dated = [_dated_block(block, dates[block["_id"]]) for block in blocks if block["_id"] in dates]
     days = [block["day"] or 1 for block in blocks if block["_id"] in dates]
     span = max(days) - min(days) + 1 if days else 0
-    return program_models.DatedProgram(program, start, dated, sorted(weekdays) if weekdays else None, span)
+    return DatedProgram(program, start, dated, sorted(weekdays) if weekdays else None, span)
 
 
 def date_blocks(blocks: Sequence[StoredBlock], start: str, weekdays: Collection[int] | None) -> dict[ObjectId, str]:
@@ -344,16 +489,16 @@ async def delete(ctx: Context, program_id: ObjectId) -> None:
     if await _programs.delete(ctx, {"_id": program_id}) is None:
         raise NotFound("program")
     await workouts.delete_all(ctx, ProgramPlan(program_id))
-    await ctx.publish(program_models.ProgramDeleted(program_id))
+    await ctx.publish(ProgramDeleted(program_id))
 
 
-async def _present_one(ctx: Context, program: program_models.StoredProgram | None) -> program_models.Program:
+async def _present_one(ctx: Context, program: StoredProgram | None) -> Program:
     if program is None:
         raise NotFound("program")
     return (await _present(ctx, [program]))[0]
 
 
-async def _present(ctx: Context, programs: Sequence[program_models.StoredProgram]) -> list[program_models.Program]:
+async def _present(ctx: Context, programs: Sequence[StoredProgram]) -> list[Program]:
     counts = await workouts.count_program_workout_days(ctx, [program["_id"] for program in programs])
     return [
         {
@@ -363,3 +508,148 @@ async def _present(ctx: Context, programs: Sequence[program_models.StoredProgram
         }
         for program in programs
     ]
+
+
+# --- REST -------------------------------------------------------------------------------------------------------------
+
+
+routes = Routes("/coach/programs", tag="Programs")
+
+
+@routes.get(
+    "",
+    access=coach(PROGRAMS.VIEW),
+    query=PROGRAM_QUERY(),
+    returns=page_of(PROGRAM),
+    selects_fields=True,
+)
+async def list_programs(ctx: Context, query: ProgramQuery) -> Page[Program]:
+    """List programs by name."""
+    return await list_page(
+        ctx,
+        archived=query["archived"],
+        keywords=query.get("keywords", ""),
+        external_id=query.get("externalId"),
+        **part_of(query),
+    )
+
+
+@routes.post(
+    "",
+    access=coach(PROGRAMS.CREATE),
+    body=NEW_PROGRAM(),
+    returns=PROGRAM,
+    example={"name": "First twelve weeks", "description": "Three days a week", "tags": ["beginner"]},
+)
+async def create_program(ctx: Context, body: ProgramInput) -> Program:
+    """Create a program."""
+    return await create(ctx, body)
+
+
+@routes.put(
+    "/by-external-id/{externalId}",
+    access=coach_with_any(PROGRAMS.CREATE, PROGRAMS.EDIT),
+    path_fields={"externalId": ExternalId()},
+    body=upsert_of(NEW_PROGRAM, name="ProgramUpsert"),
+    returns=PROGRAM,
+    rolls_back=True,
+    example={"name": "First twelve weeks", "tags": ["beginner"]},
+)
+async def upsert_program(ctx: Context, external_id: str, body: ProgramChange) -> Upserted:
+    """Create or change the program with an external identifier.
+
+    201 if it is new; otherwise 200, as changed by PATCH, and unchanged if it has all of it already. It needs the
+    permission of what it does.
+    """
+    return await upsert_external(ctx, external_id, body, lambda: complete_upsert(NEW_PROGRAM(), body))
+
+
+@routes.get(
+    "/by-external-id/{externalId}",
+    access=coach(PROGRAMS.VIEW),
+    path_fields={"externalId": ExternalId()},
+    returns=PROGRAM,
+    selects_fields=True,
+)
+async def get_program_by_external_id(ctx: Context, external_id: str) -> Program:
+    """Read the program with an external identifier."""
+    return await get_by_external_id(ctx, external_id)
+
+
+@routes.get("/{programId}", access=coach(PROGRAMS.VIEW), returns=PROGRAM, selects_fields=True)
+async def get_program(ctx: Context, program_id: ObjectId) -> Program:
+    """Read a program."""
+    return await get(ctx, program_id)
+
+
+@routes.patch(
+    "/{programId}",
+    access=coach(PROGRAMS.EDIT),
+    locks="program",
+    body=patch_of(NEW_PROGRAM, name="ProgramChange"),
+    returns=PROGRAM,
+    example={"tags": ["strength"], "version": 0},
+)
+async def update_program(ctx: Context, program_id: ObjectId, body: ProgramChange) -> Program:
+    """Change a program."""
+    return await update(ctx, program_id, body)
+
+
+@routes.delete("/{programId}", access=coach(PROGRAMS.DELETE), locks="program")
+async def delete_program(ctx: Context, program_id: ObjectId) -> None:
+    """Delete a program with its blocks.
+
+    Blocks that were assigned from it remain on the clients' calendars.
+    """
+    await delete(ctx, program_id)
+
+
+@routes.put(
+    "/{programId}/archive",
+    access=coach(PROGRAMS.EDIT),
+    locks="program",
+    body_optional=True,
+    returns=PROGRAM,
+    example={},
+)
+async def archive_program(ctx: Context, program_id: ObjectId, body: VersionReference) -> Program:
+    """Archive a program.
+
+    Repeating is harmless.
+    """
+    return await set_archived(ctx, program_id, archived=True, version=body.get("version"))
+
+
+@routes.put(
+    "/{programId}/unarchive",
+    access=coach(PROGRAMS.EDIT),
+    locks="program",
+    body_optional=True,
+    returns=PROGRAM,
+    example={},
+)
+async def unarchive_program(ctx: Context, program_id: ObjectId, body: VersionReference) -> Program:
+    """Restore an archived program.
+
+    Repeating is harmless.
+    """
+    return await set_archived(ctx, program_id, archived=False, version=body.get("version"))
+
+
+block_routes = Routes("/coach/programs/{programId}", tag="Program workouts", locks="program")
+
+BlockRoutes(
+    routes=block_routes,
+    owner=ProgramPlan,
+    owner_parameter="program_id",
+    view=coach(PROGRAMS.VIEW),
+    edit=coach(PROGRAMS.EDIT),
+    range_query=DAY_RANGE(),
+    range_names=("startDay", "endDay"),
+    new_block=NEW_PROGRAM_BLOCK(),
+    block_change=patch_of(
+        input_of(ProgramBlockFields, IdentityFields), input_of(BlockPosition), name="ProgramBlockChange"
+    ),
+    copy_target=PROGRAM_BLOCK_COPY(),
+    block_example={"name": "Full body A", "day": 1},
+).declare()

@@ -11,13 +11,16 @@ from marshmallow import fields
 
 from coaching_service.core import fields as core_fields
 from coaching_service.core import list_selection
+from coaching_service.core.auth import CUSTOMERS, PROGRAMS, coach
 from coaching_service.core.database import declared
 from coaching_service.core.database.context import Context, gather_reads, transactional, version_conflict
 from coaching_service.core.database.documents import Documents, Filter, now
 from coaching_service.core.errors import Conflict, NotFound, invalid_field
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
-from coaching_service.core.validation import CalendarDate, ListOf, StringList, Text
+from coaching_service.core.validation import CalendarDate, ListOf, StringList, Text, patch_of
 from coaching_service.people.account import Conversion, LoadCount
 from coaching_service.training.schedule.models import OnConflict, on_conflict
 from coaching_service.training.schedule.service import find_conflicts, resolve_conflicts
@@ -25,6 +28,7 @@ from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.load_conversion import convert_items
+from coaching_service.training.workouts.blocks.models import WORKOUT_BLOCK, Block
 from coaching_service.training.workouts.blocks.service import ClientCalendar, ScheduleOwner
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.descriptions import COMPUTED_ITEM_FIELDS, ITEM_REFERENCES, complete_items
@@ -373,3 +377,87 @@ def _as_block(template: WorkoutTemplate) -> block_models.StoredBlock:
         **block_models.plan_of(template, template["items"]),
     }
     return cast("block_models.StoredBlock", block)
+
+
+# --- REST -------------------------------------------------------------------------------------------------------------
+
+
+routes = Routes(
+    "/coach/workout-templates",
+    tag="Workout templates",
+    path_descriptions={"templateId": "The identifier of the workout template."},
+)
+
+
+@routes.get("", access=coach(PROGRAMS.VIEW))
+async def list_workout_templates(ctx: Context, query: TemplateQuery) -> list[WorkoutTemplate]:
+    """List workout templates by name."""
+    return await search(
+        ctx,
+        kind=query.get("type"),
+        tag=query.get("tag"),
+        keywords=query.get("q", ""),
+        updated_since=query.get("updatedSince"),
+    )
+
+
+@routes.post(
+    "",
+    access=coach(PROGRAMS.CREATE),
+    errors=(NotFound,),
+    example={
+        "name": "Morning mobility",
+        "type": "mobility",
+        "tags": ["short"],
+        "items": [{"type": "TASK", "taskFields": {"title": "Walk for ten minutes"}}],
+    },
+)
+async def create_workout_template(ctx: Context, body: NewWorkoutTemplate) -> WorkoutTemplate:
+    """Create a workout template."""
+    return await create(ctx, body)
+
+
+@routes.get("/{templateId}", access=coach(PROGRAMS.VIEW))
+async def get_workout_template(ctx: Context, template_id: ObjectId) -> WorkoutTemplate:
+    """Read a workout template."""
+    return await get(ctx, template_id)
+
+
+@routes.patch(
+    "/{templateId}",
+    access=coach(PROGRAMS.EDIT),
+    locks="template",
+    body=patch_of(input_of(NewWorkoutTemplate), name="WorkoutTemplateChange"),
+    example={"tags": ["short", "home"], "version": 0},
+)
+async def update_workout_template(ctx: Context, template_id: ObjectId, body: TemplateChange) -> WorkoutTemplate:
+    """Change a workout template.
+
+    `items` are replaced as a whole.
+    """
+    return await update(ctx, template_id, body)
+
+
+@routes.delete("/{templateId}", access=coach(PROGRAMS.DELETE), locks="template")
+async def delete_workout_template(ctx: Context, template_id: ObjectId) -> None:
+    """Delete a workout template.
+
+    Blocks that were created from it remain.
+    """
+    await delete(ctx, template_id)
+
+
+@routes.post(
+    "/{templateId}/apply",
+    access=coach(CUSTOMERS.EDIT),
+    locks="customer",
+    returns=WORKOUT_BLOCK,
+    errors=(Conflict,),
+    example={"customerId": "66f0c0ffee0000000000abcd", "date": "2026-03-02"},
+)
+async def apply_workout_template(ctx: Context, template_id: ObjectId, body: TemplateApplication) -> Block:
+    """Add a workout template to a client's calendar.
+
+    The response is the new block. With `onConflict` skip, a day that has blocks is 409 and stays as it is.
+    """
+    return await apply(ctx, template_id, body["customerId"], body["date"], body["onConflict"])

@@ -1,1 +1,0 @@
-"""Programs: workout blocks by day number, assigned to clients' calendars."""

@@ -1,1 +1,0 @@
-"""Workout templates: blocks that can be copied to any calendar."""
