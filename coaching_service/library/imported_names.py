@@ -21,7 +21,7 @@ from coaching_service.core.text import normalize
 from coaching_service.core.validation import NAME_LENGTH, Text
 from coaching_service.library.exercises import name_resolution
 from coaching_service.library.exercises import service as exercises
-from coaching_service.library.exercises.models import LOAD, ExerciseName, LoadType, NewExercise
+from coaching_service.library.exercises.models import LOAD, ExerciseName, NewExercise
 from coaching_service.library.exercises.name_resolution import ExerciseMatch, ResolvedExerciseName, muscles_in_name
 
 NewOrSkipped = Literal["create", "skip"]
@@ -210,7 +210,19 @@ async def create_missing(
     ids: dict[str, ObjectId | None] = {}
     for key, decision in resolved.decisions.items():
         if decision == CREATE:
-            new = _new_exercise(resolved.spellings[key], "assistance" if key in helped else LOAD)
+            new: NewExercise = {
+                "name": resolved.spellings[key],
+                "aliases": [],
+                "type": "strength",
+                "level": None,
+                "defaultInstructions": None,
+                "videoLink": None,
+                "tags": [IMPORTED],
+                "muscleGroups": muscles_in_name(resolved.spellings[key]),
+                "equipment": None,
+                "loadType": "assistance" if key in helped else LOAD,
+                "media": [],
+            }
             ids[key] = (await exercises.create(ctx, new))["_id"]
         else:
             ids[key] = decision if isinstance(decision, ObjectId) else None
@@ -307,20 +319,4 @@ def _describe(
         "match": match,
         "alternatives": alternatives[:3],
         "answer": decision,
-    }
-
-
-def _new_exercise(name: str, load_type: LoadType) -> NewExercise:
-    return {
-        "name": name,
-        "aliases": [],
-        "type": "strength",
-        "level": None,
-        "defaultInstructions": None,
-        "videoLink": None,
-        "tags": [IMPORTED],
-        "muscleGroups": muscles_in_name(name),
-        "equipment": None,
-        "loadType": load_type,
-        "media": [],
     }

@@ -243,7 +243,20 @@ async def update(ctx: Context, set_id: ObjectId, change: MetricSetChange) -> Met
     def changed_fields(stored: StoredMetricSet) -> Mapping[str, object]:
         fields = core_fields.take(MetricSetFields, change)
         if "metrics" in change:
-            fields["metrics"] = _merge_metrics(stored["metrics"], change["metrics"])
+            sent_ids = [metric["_id"] for metric in change["metrics"] if "_id" in metric]
+            if len(set(sent_ids)) < len(sent_ids):
+                raise invalid_field("metrics", "must name each metric only once", code="DUPLICATE")
+            remaining = {metric["_id"]: metric for metric in stored["metrics"]}
+            merged: list[StoredMetric] = []
+            for metric in change["metrics"]:
+                previous = remaining.pop(metric["_id"], None) if "_id" in metric else None
+                if previous is None and "_id" in metric:
+                    raise NotFound("metric")
+                if previous is not None and previous["metricUnitId"] != metric["metricUnitId"]:
+                    message = "must keep the unit of each metric; remove the metric and add a new one instead"
+                    raise invalid_field("metrics", message, code="UNIT_CHANGED")
+                merged.append(_to_stored(previous["_id"] if previous else ObjectId(), metric))
+            fields["metrics"] = merged + [{**metric, "isArchived": True} for metric in remaining.values()]
         return {**fields, "sortName": normalize(fields["name"])} if "name" in fields else fields
 
     version = change.get("version")
@@ -277,24 +290,6 @@ def _present_metrics(metrics: Sequence[StoredMetric], *, archived: bool) -> list
         for metric in metrics
         if metric["isArchived"] is archived
     ]
-
-
-def _merge_metrics(stored: Sequence[StoredMetric], sent: Sequence[NewMetric]) -> list[StoredMetric]:
-    """Return the sent metrics followed by the stored ones that were left out, archived."""
-    sent_ids = [metric["_id"] for metric in sent if "_id" in metric]
-    if len(set(sent_ids)) < len(sent_ids):
-        raise invalid_field("metrics", "must name each metric only once", code="DUPLICATE")
-    remaining = {metric["_id"]: metric for metric in stored}
-    merged: list[StoredMetric] = []
-    for metric in sent:
-        previous = remaining.pop(metric["_id"], None) if "_id" in metric else None
-        if previous is None and "_id" in metric:
-            raise NotFound("metric")
-        if previous is not None and previous["metricUnitId"] != metric["metricUnitId"]:
-            message = "must keep the unit of each metric; remove the metric and add a new one instead"
-            raise invalid_field("metrics", message, code="UNIT_CHANGED")
-        merged.append(_to_stored(previous["_id"] if previous else ObjectId(), metric))
-    return merged + [{**metric, "isArchived": True} for metric in remaining.values()]
 
 
 def _to_stored(metric_id: ObjectId, metric: NewMetric) -> StoredMetric:

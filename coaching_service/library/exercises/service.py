@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache, partial
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -240,7 +240,11 @@ def present(ctx: Context, stored: models.StoredExercise, override: models.Overri
         if override["defaultInstructions"] is not None:
             exercise["defaultInstructions"] = override["defaultInstructions"]
         exercise["videoLink"] = override["videoLink"] or stored["videoLink"]
-        exercise["aliases"] = _join_aliases(stored, override["aliases"])
+        known = {normalize(name) for name in (stored["name"], *stored["aliases"])}
+        exercise["aliases"] = [
+            *stored["aliases"],
+            *(alias for alias in override["aliases"] if normalize(alias) not in known),
+        ]
         exercise["updatedAt"] = max(stored["updatedAt"], override["updatedAt"])
         exercise["version"] = version_of(stored, override)
     return exercise
@@ -249,12 +253,6 @@ def present(ctx: Context, stored: models.StoredExercise, override: models.Overri
 def version_of(stored: models.StoredExercise, override: models.Override | None) -> int:
     """Return the version of an exercise with its override: it rises with each change of either."""
     return stored["version"] + (override["version"] + 1 if override else 0)
-
-
-def _join_aliases(stored: models.StoredExercise, added: Sequence[str]) -> list[str]:
-    """Return the shared aliases and the added ones that are not among them."""
-    known = {normalize(name) for name in (stored["name"], *stored["aliases"])}
-    return [*stored["aliases"], *(alias for alias in added if normalize(alias) not in known)]
 
 
 def _present_media(ctx: Context, stored: models.StoredMedia) -> models.ExerciseMedia:
@@ -311,7 +309,21 @@ async def list_exercises(
         list_part = list_selection.ListPart(
             ctx, "exercises", filters, list_selection.BY_UPDATE, page=page, size=size, after=after
         )
-        return await _page_by_update(ctx, condition, ownership, filters["keywords"], list_part)
+        updates, overridden = await gather_reads(
+            ctx, store.find_updates(ctx, condition, ownership=ownership), store.find_override_updates(ctx)
+        )
+        listed, tolerant = updates, False
+        if filters["keywords"]:
+            result = search(await _search_index.load_index(ctx, condition, ownership), filters["keywords"], {})
+            matching, tolerant = set(result.ids), result.tolerant
+            listed = [each for each in updates if each["_id"] in matching]
+        for each in listed:
+            each["updatedAt"] = max(each["updatedAt"], overridden.get(each["_id"], each["updatedAt"]))
+        listed.sort(key=lambda each: (each["updatedAt"], each["_id"]))
+        docs, cursor = list_part.take_page_from(listed)
+        exercises = await present_all(ctx, await store.find_by_ids(ctx, [each["_id"] for each in docs]))
+        part = cast("models.ExercisePage", list_part.numbered(exercises, len(listed), cursor))
+        return {**part, "tolerant": True} if tolerant else part
     if not filters["keywords"]:
         order = store.ORDER
         list_part = list_selection.ListPart(
@@ -344,27 +356,6 @@ async def _selection_filter(ctx: Context, selection: list_selection.ListSelectio
     return {**where, "$or": [changed, {"_id": {"$in": list(overridden)}}]}
 
 
-async def _page_by_update(
-    ctx: Context, condition: Filter, ownership: Ownership, keywords: str, list_part: list_selection.ListPart
-) -> models.ExercisePage:
-    """Return a page in the order of the last change; each company has its own order because of its overrides."""
-    updates, overridden = await gather_reads(
-        ctx, store.find_updates(ctx, condition, ownership=ownership), store.find_override_updates(ctx)
-    )
-    listed, tolerant = updates, False
-    if keywords:
-        result = search(await _search_index.load_index(ctx, condition, ownership), keywords, {})
-        matching, tolerant = set(result.ids), result.tolerant
-        listed = [each for each in updates if each["_id"] in matching]
-    for each in listed:
-        each["updatedAt"] = max(each["updatedAt"], overridden.get(each["_id"], each["updatedAt"]))
-    listed.sort(key=lambda each: (each["updatedAt"], each["_id"]))
-    docs, cursor = list_part.take_page_from(listed)
-    exercises = await present_all(ctx, await store.find_by_ids(ctx, [each["_id"] for each in docs]))
-    part = cast("models.ExercisePage", list_part.numbered(exercises, len(listed), cursor))
-    return {**part, "tolerant": True} if tolerant else part
-
-
 async def present_all(ctx: Context, stored: Sequence[models.StoredExercise]) -> list[models.Exercise]:
     """Return stored exercises as the company sees them."""
     shared = [each["_id"] for each in stored if each["companyId"] is None]
@@ -382,25 +373,15 @@ async def suggest_exercises(
     """
     keywords, places = keywords.strip(), {each: place for place, each in enumerate(recent)}
     if keywords:
-        return await _suggest_matches(ctx, keywords, size, places)
-    return await _suggest_used(ctx, size, places)
-
-
-async def _suggest_matches(
-    ctx: Context, keywords: str, size: int, recent: Mapping[ObjectId, int]
-) -> list[models.Exercise]:
-    index, use_counts = await gather_reads(ctx, _search_index.load_index(ctx, {}, "all"), load_use_counts(ctx))
-    name = without_apostrophes(normalize(keywords))
-    exact = {entry["_id"] for entry in index.entries if entry["search"].partition("\n")[0] == name}
-    ids = search(index, keywords, use_counts).ids
-    ids = sorted(ids, key=lambda each: (each not in exact, recent.get(each, len(recent)), -use_counts.get(each, 0)))
-    return await present_all(ctx, await store.find_by_ids(ctx, ids[:size]))
-
-
-async def _suggest_used(ctx: Context, size: int, recent: Mapping[ObjectId, int]) -> list[models.Exercise]:
+        index, use_counts = await gather_reads(ctx, _search_index.load_index(ctx, {}, "all"), load_use_counts(ctx))
+        name = without_apostrophes(normalize(keywords))
+        exact = {entry["_id"] for entry in index.entries if entry["search"].partition("\n")[0] == name}
+        ids = search(index, keywords, use_counts).ids
+        ids = sorted(ids, key=lambda each: (each not in exact, places.get(each, len(places)), -use_counts.get(each, 0)))
+        return await present_all(ctx, await store.find_by_ids(ctx, ids[:size]))
     use_counts, by_name = await gather_reads(ctx, load_use_counts(ctx), list_exercises(ctx, page=1, size=size))
-    used = {each for each in use_counts if each not in recent}
-    ids = [*recent, *sorted(used, key=lambda each: (-use_counts[each], each))]
+    used = {each for each in use_counts if each not in places}
+    ids = [*places, *sorted(used, key=lambda each: (-use_counts[each], each))]
     # Some of the exercises that were used may have been deleted since.
     known_first = await present_all(ctx, (await store.find_by_ids(ctx, ids[: 2 * size]))[:size])
     known = {exercise["_id"] for exercise in known_first}

@@ -512,24 +512,20 @@ def _plan(assignment: StoredAssignment, chosen: Sequence[Comparison]) -> Batch:
         if each.source is None:
             removed.append(cast("block_models.StoredBlock", each.copy)["_id"])
         elif each.copy is None:
-            created.append(_plan_copy(assignment, each.source, each))
+            created.append(
+                {
+                    **block_models.plan_of(each.source, each.source["items"]),
+                    **programs.copy_of(each.source),
+                    "shiftedDays": each.shifted_days,
+                    "date": each.date,
+                    "day": each.source["day"],
+                    "programId": each.source["programId"],
+                    "assignmentId": assignment["_id"],
+                }
+            )
         else:
             rewritten.append((each.copy, _rewrite(each.source, each.copy, each)))
     return Batch(created=created, rewritten=rewritten, removed=removed, is_copy=True)
-
-
-def _plan_copy(
-    assignment: StoredAssignment, source: block_models.StoredBlock, compared: Comparison
-) -> block_models.BlockPlan:
-    return {
-        **block_models.plan_of(source, source["items"]),
-        **programs.copy_of(source),
-        "shiftedDays": compared.shifted_days,
-        "date": compared.date,
-        "day": source["day"],
-        "programId": source["programId"],
-        "assignmentId": assignment["_id"],
-    }
 
 
 def _rewrite(

@@ -186,7 +186,9 @@ async def _add(
     await resolve_workouts(ctx, [parsed], owner.customer_id)
     store_loads([each.item for each in parsed.items], ctx)
     for offset, new in enumerate(parsed.items):
-        _join_superset(block, new)
+        is_known = new.superset in writing.superset_letters(block["items"]).values()
+        if new.superset is not None and (is_known or new.item["supersetId"]):
+            new.item["supersetId"] = _superset_of(block, new.superset)
         added = await block_items.create_item(ctx, owner, block["_id"], new.details)
         if edit["index"] is not None:
             await _move(ctx, owner, added["_id"], block["_id"], block["_id"], edit["index"] + offset)
@@ -238,13 +240,6 @@ def _planned_change(block: Block, item: WorkItem, parsed: lines.ParsedItem) -> I
     else:
         change["supersetId"] = None if parsed.superset == "-" else _superset_of(block, parsed.superset)
     return change
-
-
-def _join_superset(block: Block, parsed: lines.ParsedItem) -> None:
-    """Put a new exercise with a label into the superset of the workout that has this letter, or into a new one."""
-    is_known = parsed.superset in writing.superset_letters(block["items"]).values()
-    if parsed.superset is not None and (is_known or parsed.item["supersetId"]):
-        parsed.item["supersetId"] = _superset_of(block, parsed.superset)
 
 
 def _superset_of(block: Block, letter: str) -> str:

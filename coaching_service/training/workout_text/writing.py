@@ -102,7 +102,12 @@ def write_item(item: item_models.WorkItem, load_unit: str) -> list[str]:
     if item["type"] == "EXERCISE":
         return [_write_exercise(item["exercise"], item["exerciseSets"], item["exerciseInstructions"], load_unit)]
     if item["type"] == "CIRCUIT":
-        return _write_circuit(item, load_unit)
+        lines = [f"circuit {quote(item['circuitName'])}, {item['rounds']} rounds:"]
+        for entry in item["circuitExercises"]:
+            lines.append(f"- {_write_exercise(entry['exercise'], entry['sets'], entry['instructions'], load_unit)}")
+            if done := _sets_of(item, entry):
+                lines.append(f"  done: {write_done(done, load_unit, len(entry['sets']))}")
+        return lines
     if item["type"] == "TASK":
         task = item["taskFields"]
         return [f"task: {quote(task['title'])}{_write_note(task['description'])}"]
@@ -178,7 +183,7 @@ def find_item(items: Sequence[item_models.WorkItem], short_id: str) -> item_mode
 def superset_letters(items: Iterable[item_models.WorkItem]) -> dict[str, str]:
     """Return the letter by which a text names each superset of a workout, by the superset's identifier."""
     ids = (item["supersetId"] for item in items if item["type"] == "EXERCISE" and item["supersetId"])
-    return {superset: _letter(position) for position, superset in enumerate(dict.fromkeys(ids))}
+    return {superset: chr(ord("A") + position % 26) for position, superset in enumerate(dict.fromkeys(ids))}
 
 
 def label_supersets(items: Sequence[item_models.WorkItem]) -> dict[ObjectId, str]:
@@ -193,25 +198,12 @@ def label_supersets(items: Sequence[item_models.WorkItem]) -> dict[ObjectId, str
     return labels
 
 
-def _letter(position: int) -> str:
-    return chr(ord("A") + position % 26)
-
-
 def _write_exercise(exercise: ExerciseName, sets: Sequence[PlannedSet], note: str | None, load_unit: str) -> str:
     return f"{quote(exercise['name'])}: {write_planned(sets, load_unit)}{_write_note(note)}"
 
 
 def _write_note(note: str | None) -> str:
     return f" | {quote(note)}" if note else ""
-
-
-def _write_circuit(item: item_models.CircuitItem, load_unit: str) -> list[str]:
-    lines = [f"circuit {quote(item['circuitName'])}, {item['rounds']} rounds:"]
-    for entry in item["circuitExercises"]:
-        lines.append(f"- {_write_exercise(entry['exercise'], entry['sets'], entry['instructions'], load_unit)}")
-        if done := _sets_of(item, entry):
-            lines.append(f"  done: {write_done(done, load_unit, len(entry['sets']))}")
-    return lines
 
 
 def _sets_of(item: item_models.CircuitItem, entry: item_models.CircuitExercise) -> list[CustomerSet]:

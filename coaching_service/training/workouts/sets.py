@@ -540,15 +540,13 @@ class PlannedSets(validation.ListOf):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
         planned = super()._deserialize(value, attr, data, **kwargs)
-        numbered = [{**_without_computed(each), "index": each.get("index", at)} for at, each in enumerate(planned, 1)]
+        numbered = [
+            {**(each if each.get("loadPercent") is None else {**each, "load": None}), "index": each.get("index", at)}
+            for at, each in enumerate(planned, 1)
+        ]
         if len({each["index"] for each in numbered}) < len(numbered):
             raise ValidationError("must have each index only once")
         return sorted(numbered, key=lambda each: int(each["index"]))
-
-
-def _without_computed(planned: dict[str, Any]) -> dict[str, Any]:
-    """Return a set without the load that is computed on read, so that a set can be sent as it was read."""
-    return planned if planned.get("loadPercent") is None else {**planned, "load": None}
 
 
 def _response_schema(schema: type[Schema]) -> type[Schema]:

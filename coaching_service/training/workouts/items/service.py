@@ -308,7 +308,12 @@ def present_item(
     elif item["type"] == "CIRCUIT":
         fields["customerSets"] = [with_kind(done) for done in item["customerSets"]]
         fields["circuitExercises"] = [
-            _present_circuit_exercise(entry, item["rounds"], references, load_unit, date)
+            {
+                **entry,
+                "exercise": references.exercises[entry["exerciseId"]],
+                "sets": _present_sets(entry["sets"], entry["exerciseId"], references, load_unit, date),
+                "plannedSetsTotal": len(entry["sets"]) * item["rounds"],
+            }
             for entry in item["circuitExercises"]
         ]
     elif item["type"] == "METRICS":
@@ -353,17 +358,6 @@ def time_of_day(scheduled_time: str, timezone: str | None) -> str:
     if moment.tzinfo is not None and timezone is not None and _FIRST_YEAR < moment.year < _LAST_YEAR:
         moment = moment.astimezone(zone_of(timezone))
     return moment.strftime("%H:%M")
-
-
-def _present_circuit_exercise(
-    entry: item_models.CircuitExercise, rounds: int, references: References, load_unit: str, date: str | None
-) -> item_models.CircuitExercise:
-    return {
-        **entry,
-        "exercise": references.exercises[entry["exerciseId"]],
-        "sets": _present_sets(entry["sets"], entry["exerciseId"], references, load_unit, date),
-        "plannedSetsTotal": len(entry["sets"]) * rounds,
-    }
 
 
 def _present_sets(
