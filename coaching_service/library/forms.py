@@ -139,45 +139,71 @@ forms = Documents[Form](
 _BY_UPDATE = forms.index_name(UPDATED)
 
 
+routes = Routes("/coach/forms", tag="Forms")
+
+
 async def list_all(ctx: Context, *, updated_since: datetime | None = None) -> list[Form]:
     """Return the company's forms, sorted by name; with `updated_since` (UTC), those changed at this time or later."""
     where, hint = ({}, None) if updated_since is None else ({UPDATED: {"$gte": updated_since}}, _BY_UPDATE)
     return await forms.find(ctx, where, sort=("sortName", "_id"), hint=hint)
 
 
+@routes.get("", access=coach(FORMS.VIEW))
+async def list_forms(ctx: Context, query: UpdatedSince) -> list[Form]:
+    """List the forms by name."""
+    return await list_all(ctx, updated_since=query.get("updatedSince"))
+
+
+@routes.get("/{formId}", access=coach(FORMS.VIEW), operation_id="getForm")
 async def get(ctx: Context, form_id: ObjectId) -> Form:
-    """Return a form. Raises NotFound."""
+    """Read a form."""
     return require_found(await forms.find_one(ctx, {"_id": form_id}), "form")
 
 
-async def create(ctx: Context, form: NewForm) -> Form:
+@routes.post(
+    "",
+    access=coach(FORMS.CREATE),
+    example={"name": "Weekly check-in", "questions": [{"label": "How did you sleep?", "type": "rating"}]},
+    operation_id="createForm",
+)
+async def create(ctx: Context, body: NewForm) -> Form:
     """Create a form."""
-    content: FormContent = {"name": form["name"], "questions": assign_question_ids(form["questions"])}
-    return await forms.insert(ctx, {**content, "sortName": normalize(form["name"])})
+    content: FormContent = {"name": body["name"], "questions": assign_question_ids(body["questions"])}
+    return await forms.insert(ctx, {**content, "sortName": normalize(body["name"])})
 
 
-async def update(ctx: Context, form_id: ObjectId, change: FormChange) -> Form:
-    """Change the fields of a form that are sent; a question sent with its `_id` remains the same question.
+@routes.patch(
+    "/{formId}",
+    access=coach(FORMS.EDIT),
+    body=validation.patch_of(input_of(NewForm), name="FormChange"),
+    example={"name": "Check-in", "version": 0},
+    operation_id="updateForm",
+)
+async def update(ctx: Context, form_id: ObjectId, body: FormChange) -> Form:
+    """Change a form.
 
-    Scheduled items keep the questions they were scheduled with. Raises NotFound for the form or for a question that it
-    does not have, Conflict if the form has changed since `version`.
+    Scheduled items keep the questions they were scheduled with.
     """
 
     def changed_fields(stored: Form) -> Mapping[str, object]:
         fields: FormFields = {}
-        if "name" in change:
-            fields["name"] = change["name"]
-        if "questions" in change:
+        if "name" in body:
+            fields["name"] = body["name"]
+        if "questions" in body:
             known = {question["_id"] for question in stored["questions"]}
-            fields["questions"] = assign_question_ids(change["questions"], known)
+            fields["questions"] = assign_question_ids(body["questions"], known)
         return {**fields, "sortName": normalize(fields["name"])} if "name" in fields else fields
 
-    form = await forms.rewrite(ctx, {"_id": form_id}, changed_fields, version=change.get("version"))
+    form = await forms.rewrite(ctx, {"_id": form_id}, changed_fields, version=body.get("version"))
     return require_found(form, "form")
 
 
+@routes.delete("/{formId}", access=coach(FORMS.DELETE), operation_id="deleteForm")
 async def delete(ctx: Context, form_id: ObjectId) -> None:
-    """Delete a form; scheduled items keep its questions. Raises NotFound."""
+    """Delete a form.
+
+    Scheduled items keep its questions.
+    """
     require_found(await forms.delete(ctx, {"_id": form_id}), "form")
 
 
@@ -201,51 +227,3 @@ def assign_question_ids(
 
 
 # --- Forms over REST --------------------------------------------------------------------------------------------------
-
-
-routes = Routes("/coach/forms", tag="Forms")
-
-
-@routes.get("", access=coach(FORMS.VIEW))
-async def list_forms(ctx: Context, query: UpdatedSince) -> list[Form]:
-    """List the forms by name."""
-    return await list_all(ctx, updated_since=query.get("updatedSince"))
-
-
-@routes.post(
-    "",
-    access=coach(FORMS.CREATE),
-    example={"name": "Weekly check-in", "questions": [{"label": "How did you sleep?", "type": "rating"}]},
-)
-async def create_form(ctx: Context, body: NewForm) -> Form:
-    """Create a form."""
-    return await create(ctx, body)
-
-
-@routes.get("/{formId}", access=coach(FORMS.VIEW))
-async def get_form(ctx: Context, form_id: ObjectId) -> Form:
-    """Read a form."""
-    return await get(ctx, form_id)
-
-
-@routes.patch(
-    "/{formId}",
-    access=coach(FORMS.EDIT),
-    body=validation.patch_of(input_of(NewForm), name="FormChange"),
-    example={"name": "Check-in", "version": 0},
-)
-async def update_form(ctx: Context, form_id: ObjectId, body: FormChange) -> Form:
-    """Change a form.
-
-    Scheduled items keep the questions they were scheduled with.
-    """
-    return await update(ctx, form_id, body)
-
-
-@routes.delete("/{formId}", access=coach(FORMS.DELETE))
-async def delete_form(ctx: Context, form_id: ObjectId) -> None:
-    """Delete a form.
-
-    Scheduled items keep its questions.
-    """
-    await delete(ctx, form_id)

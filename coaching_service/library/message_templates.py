@@ -51,51 +51,16 @@ templates = Documents[MessageTemplate](
 )
 
 
-async def list_all(ctx: Context) -> list[MessageTemplate]:
-    """Return the company's message templates, sorted by name."""
-    return await templates.find(ctx, {}, sort=("sortName", "_id"))
-
-
-async def get(ctx: Context, template_id: ObjectId) -> MessageTemplate:
-    """Return a message template. Raises NotFound."""
-    return require_found(await templates.find_one(ctx, {"_id": template_id}), "message template")
-
-
-@transactional
-async def create(ctx: Context, template: NewMessageTemplate) -> MessageTemplate:
-    """Create a message template. Raises Conflict if the company has 500 already."""
-    if await templates.count(ctx, {}) >= _MAX_TEMPLATES:
-        raise Conflict(f"A company has at most {_MAX_TEMPLATES} message templates", code="TOO_MANY_TEMPLATES")
-    return await templates.insert(ctx, {**template, "sortName": normalize(template["name"])})
-
-
-async def update(ctx: Context, template_id: ObjectId, change: MessageTemplateChange) -> MessageTemplate:
-    """Change the fields of a message template that are sent.
-
-    Raises NotFound, and Conflict if it has changed since `version`.
-    """
-    fields: dict[str, str] = {name: change[name] for name in ("name", "text") if name in change}
-    if "name" in change:
-        fields["sortName"] = normalize(change["name"])
-    template = await templates.rewrite(ctx, {"_id": template_id}, lambda _: fields, version=change.get("version"))
-    return require_found(template, "message template")
-
-
-async def delete(ctx: Context, template_id: ObjectId) -> None:
-    """Delete a message template; what has been sent or waits to be sent keeps its words. Raises NotFound."""
-    require_found(await templates.delete(ctx, {"_id": template_id}), "message template")
-
-
-def fill_in(text: str, name: str, surname: str | None) -> str:
-    """Return the text of a template for a client. The first word of a name without a surname is the first name."""
-    return text.replace(FIRST_NAME, name if surname else name.split(maxsplit=1)[0])
-
-
 routes = Routes(
     "/coach/message-templates",
     tag="Messages",
     path_descriptions={"messageTemplateId": "The identifier of the message template."},
 )
+
+
+async def list_all(ctx: Context) -> list[MessageTemplate]:
+    """Return the company's message templates, sorted by name."""
+    return await templates.find(ctx, {}, sort=("sortName", "_id"))
 
 
 @routes.get("", access=within(MESSAGES_SCOPES, coach(CUSTOMERS.VIEW)))
@@ -104,17 +69,26 @@ async def list_message_templates(ctx: Context) -> list[MessageTemplate]:
     return await list_all(ctx)
 
 
+async def get(ctx: Context, template_id: ObjectId) -> MessageTemplate:
+    """Return a message template. Raises NotFound."""
+    return require_found(await templates.find_one(ctx, {"_id": template_id}), "message template")
+
+
 @routes.post(
     "",
     access=within(MESSAGES_SCOPES, coach(CUSTOMERS.EDIT)),
     example={"name": "Good week", "text": "Well done this week, {firstName}!"},
+    operation_id="createMessageTemplate",
 )
-async def create_message_template(ctx: Context, body: NewMessageTemplate) -> MessageTemplate:
+@transactional
+async def create(ctx: Context, body: NewMessageTemplate) -> MessageTemplate:
     """Create a message template.
 
     `{firstName}` in its text is filled in when a message is sent with its `templateId`.
     """
-    return await create(ctx, body)
+    if await templates.count(ctx, {}) >= _MAX_TEMPLATES:
+        raise Conflict(f"A company has at most {_MAX_TEMPLATES} message templates", code="TOO_MANY_TEMPLATES")
+    return await templates.insert(ctx, {**body, "sortName": normalize(body["name"])})
 
 
 @routes.patch(
@@ -122,18 +96,28 @@ async def create_message_template(ctx: Context, body: NewMessageTemplate) -> Mes
     access=within(MESSAGES_SCOPES, coach(CUSTOMERS.EDIT)),
     body=validation.patch_of(input_of(NewMessageTemplate), name="MessageTemplateChange"),
     example={"name": "Great week", "version": 0},
+    operation_id="updateMessageTemplate",
 )
-async def update_message_template(
-    ctx: Context, message_template_id: ObjectId, body: MessageTemplateChange
-) -> MessageTemplate:
+async def update(ctx: Context, message_template_id: ObjectId, body: MessageTemplateChange) -> MessageTemplate:
     """Change a message template."""
-    return await update(ctx, message_template_id, body)
+    fields: dict[str, str] = {name: body[name] for name in ("name", "text") if name in body}
+    if "name" in body:
+        fields["sortName"] = normalize(body["name"])
+    template = await templates.rewrite(ctx, {"_id": message_template_id}, lambda _: fields, version=body.get("version"))
+    return require_found(template, "message template")
 
 
-@routes.delete("/{messageTemplateId}", access=within(MESSAGES_SCOPES, coach(CUSTOMERS.EDIT)))
-async def delete_message_template(ctx: Context, message_template_id: ObjectId) -> None:
+@routes.delete(
+    "/{messageTemplateId}", access=within(MESSAGES_SCOPES, coach(CUSTOMERS.EDIT)), operation_id="deleteMessageTemplate"
+)
+async def delete(ctx: Context, message_template_id: ObjectId) -> None:
     """Delete a message template.
 
     Messages that were sent with it stay, and so do those that wait to be sent.
     """
-    await delete(ctx, message_template_id)
+    require_found(await templates.delete(ctx, {"_id": message_template_id}), "message template")
+
+
+def fill_in(text: str, name: str, surname: str | None) -> str:
+    """Return the text of a template for a client. The first word of a name without a surname is the first name."""
+    return text.replace(FIRST_NAME, name if surname else name.split(maxsplit=1)[0])

@@ -185,9 +185,20 @@ async def find_all(ctx: Context, *, updated_since: datetime | None = None) -> li
     return await _metric_sets.find(ctx, {"deletedAt": None, **where}, sort=("sortName", "_id"), hint=hint)
 
 
+routes = Routes("", tag="Metric sets")
+_SETS = "/coach/metrics-sets"
+_METRICS_SET = output_of(MetricSet, name="MetricsSet")
+
+
 async def list_all(ctx: Context, *, updated_since: datetime | None = None) -> list[MetricSet]:
     """Return the company's metric sets, sorted by name; with `updated_since` (UTC), those changed then or later."""
     return [present(metric_set) for metric_set in await find_all(ctx, updated_since=updated_since)]
+
+
+@routes.get(_SETS, access=coach(METRICS.VIEW), returns=list_of(_METRICS_SET))
+async def list_metrics_sets(ctx: Context, query: UpdatedSince) -> list[MetricSet]:
+    """List the metric sets by name."""
+    return await list_all(ctx, updated_since=query.get("updatedSince"))
 
 
 async def list_with_archived(ctx: Context) -> list[MetricSetWithArchived]:
@@ -195,9 +206,10 @@ async def list_with_archived(ctx: Context) -> list[MetricSetWithArchived]:
     return [_with_archived(metric_set) for metric_set in await find_all(ctx)]
 
 
-async def get(ctx: Context, set_id: ObjectId) -> MetricSet:
-    """Return a metric set. Raises NotFound."""
-    return present(require_found(await _metric_sets.find_one(ctx, _existing(set_id)), "metrics set"))
+@routes.get(f"{_SETS}/{{metricsSetId}}", access=coach(METRICS.VIEW), returns=_METRICS_SET, operation_id="getMetricsSet")
+async def get(ctx: Context, metrics_set_id: ObjectId) -> MetricSet:
+    """Read a metric set."""
+    return present(require_found(await _metric_sets.find_one(ctx, _existing(metrics_set_id)), "metrics set"))
 
 
 def _existing(set_id: ObjectId) -> Filter:
@@ -225,30 +237,45 @@ async def get_by_id(ctx: Context, set_ids: Iterable[ObjectId]) -> dict[ObjectId,
     return {metric_set["_id"]: _with_archived(metric_set) for metric_set in metric_sets}
 
 
-async def create(ctx: Context, metric_set: NewMetricsSet) -> MetricSet:
-    """Create a metric set. Raises NotFound for an unknown unit."""
-    metrics = [_to_stored(ObjectId(), metric) for metric in metric_set["metrics"]]
-    content: MetricSetContent = {**metric_set, "metrics": metrics}
+@routes.post(
+    _SETS,
+    access=coach(METRICS.CREATE),
+    returns=_METRICS_SET,
+    errors=(NotFound,),
+    example={"name": "Body", "metrics": [{"name": "Body weight", "metricUnitId": str(unit_id("kg"))}]},
+    operation_id="createMetricsSet",
+)
+async def create(ctx: Context, body: NewMetricsSet) -> MetricSet:
+    """Create a metric set."""
+    metrics = [_to_stored(ObjectId(), metric) for metric in body["metrics"]]
+    content: MetricSetContent = {**body, "metrics": metrics}
     private = {"sortName": normalize(content["name"]), "deletedAt": None}
     return present(await _metric_sets.insert(ctx, {**content, **private}))
 
 
-async def update(ctx: Context, set_id: ObjectId, change: MetricSetChange) -> MetricSet:
-    """Change the fields of a metric set that are sent. A metric left out is archived: its history remains.
+@routes.patch(
+    f"{_SETS}/{{metricsSetId}}",
+    access=coach(METRICS.EDIT),
+    body=patch_of(input_of(NewMetricsSet), name="MetricsSetChange"),
+    returns=_METRICS_SET,
+    example={"assignAutomatically": True, "version": 0},
+    operation_id="updateMetricsSet",
+)
+async def update(ctx: Context, metrics_set_id: ObjectId, body: MetricSetChange) -> MetricSet:
+    """Change a metric set.
 
-    Raises NotFound for the set, a metric or a unit, InvalidFields if the unit of a metric would change, and Conflict
-    if the set has changed since `version`.
+    A metric sent with its `_id` remains the same metric; one left out is archived, and its history remains.
     """
 
     def changed_fields(stored: StoredMetricSet) -> Mapping[str, object]:
-        fields = core_fields.take(MetricSetFields, change)
-        if "metrics" in change:
-            sent_ids = [metric["_id"] for metric in change["metrics"] if "_id" in metric]
+        fields = core_fields.take(MetricSetFields, body)
+        if "metrics" in body:
+            sent_ids = [metric["_id"] for metric in body["metrics"] if "_id" in metric]
             if len(set(sent_ids)) < len(sent_ids):
                 raise invalid_field("metrics", "must name each metric only once", code="DUPLICATE")
             remaining = {metric["_id"]: metric for metric in stored["metrics"]}
             merged: list[StoredMetric] = []
-            for metric in change["metrics"]:
+            for metric in body["metrics"]:
                 previous = remaining.pop(metric["_id"], None) if "_id" in metric else None
                 if previous is None and "_id" in metric:
                     raise NotFound("metric")
@@ -259,14 +286,18 @@ async def update(ctx: Context, set_id: ObjectId, change: MetricSetChange) -> Met
             fields["metrics"] = merged + [{**metric, "isArchived": True} for metric in remaining.values()]
         return {**fields, "sortName": normalize(fields["name"])} if "name" in fields else fields
 
-    version = change.get("version")
-    metric_set = await _metric_sets.rewrite(ctx, _existing(set_id), changed_fields, version=version)
+    version = body.get("version")
+    metric_set = await _metric_sets.rewrite(ctx, _existing(metrics_set_id), changed_fields, version=version)
     return present(require_found(metric_set, "metrics set"))
 
 
-async def delete(ctx: Context, set_id: ObjectId) -> None:
-    """Delete a metric set; recorded values remain. Raises NotFound."""
-    deleted = await _metric_sets.update(ctx, _existing(set_id), {"$set": {"deletedAt": now()}})
+@routes.delete(f"{_SETS}/{{metricsSetId}}", access=coach(METRICS.DELETE), operation_id="deleteMetricsSet")
+async def delete(ctx: Context, metrics_set_id: ObjectId) -> None:
+    """Delete a metric set.
+
+    Recorded values remain.
+    """
+    deleted = await _metric_sets.update(ctx, _existing(metrics_set_id), {"$set": {"deletedAt": now()}})
     require_found(deleted, "metrics set")
 
 
@@ -299,59 +330,6 @@ def _to_stored(metric_id: ObjectId, metric: NewMetric) -> StoredMetric:
 
 
 # --- Metric sets over REST --------------------------------------------------------------------------------------------
-
-
-routes = Routes("", tag="Metric sets")
-_SETS = "/coach/metrics-sets"
-_METRICS_SET = output_of(MetricSet, name="MetricsSet")
-
-
-@routes.get(_SETS, access=coach(METRICS.VIEW), returns=list_of(_METRICS_SET))
-async def list_metrics_sets(ctx: Context, query: UpdatedSince) -> list[MetricSet]:
-    """List the metric sets by name."""
-    return await list_all(ctx, updated_since=query.get("updatedSince"))
-
-
-@routes.post(
-    _SETS,
-    access=coach(METRICS.CREATE),
-    returns=_METRICS_SET,
-    errors=(NotFound,),
-    example={"name": "Body", "metrics": [{"name": "Body weight", "metricUnitId": str(unit_id("kg"))}]},
-)
-async def create_metrics_set(ctx: Context, body: NewMetricsSet) -> MetricSet:
-    """Create a metric set."""
-    return await create(ctx, body)
-
-
-@routes.get(f"{_SETS}/{{metricsSetId}}", access=coach(METRICS.VIEW), returns=_METRICS_SET)
-async def get_metrics_set(ctx: Context, metrics_set_id: ObjectId) -> MetricSet:
-    """Read a metric set."""
-    return await get(ctx, metrics_set_id)
-
-
-@routes.patch(
-    f"{_SETS}/{{metricsSetId}}",
-    access=coach(METRICS.EDIT),
-    body=patch_of(input_of(NewMetricsSet), name="MetricsSetChange"),
-    returns=_METRICS_SET,
-    example={"assignAutomatically": True, "version": 0},
-)
-async def update_metrics_set(ctx: Context, metrics_set_id: ObjectId, body: MetricSetChange) -> MetricSet:
-    """Change a metric set.
-
-    A metric sent with its `_id` remains the same metric; one left out is archived, and its history remains.
-    """
-    return await update(ctx, metrics_set_id, body)
-
-
-@routes.delete(f"{_SETS}/{{metricsSetId}}", access=coach(METRICS.DELETE))
-async def delete_metrics_set(ctx: Context, metrics_set_id: ObjectId) -> None:
-    """Delete a metric set.
-
-    Recorded values remain.
-    """
-    await delete(ctx, metrics_set_id)
 
 
 @routes.get("/metrics-units", access=coach(METRICS.VIEW))

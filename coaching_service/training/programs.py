@@ -298,6 +298,10 @@ class ProgramPlan(ScheduleOwner):
             raise NotFound("program")
 
 
+routes = Routes("/coach/programs", tag="Programs")
+block_routes = Routes("/coach/programs/{programId}", tag="Program workouts", locks="program")
+
+
 async def list_page(
     ctx: Context,
     *,
@@ -327,6 +331,24 @@ async def list_page(
     return list_part.numbered(await _present(ctx, docs), total, cursor)
 
 
+@routes.get(
+    "",
+    access=coach(PROGRAMS.VIEW),
+    query=PROGRAM_QUERY(),
+    returns=page_of(PROGRAM),
+    selects_fields=True,
+)
+async def list_programs(ctx: Context, query: ProgramQuery) -> Page[Program]:
+    """List programs by name."""
+    return await list_page(
+        ctx,
+        archived=query["archived"],
+        keywords=query.get("keywords", ""),
+        external_id=query.get("externalId"),
+        **part_of(query),
+    )
+
+
 list_ids_after = _programs.list_ids_after
 
 
@@ -343,19 +365,38 @@ async def get_names(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, str
     return {program["_id"]: program["name"] for program in named}
 
 
+@routes.get(
+    "/{programId}", access=coach(PROGRAMS.VIEW), returns=PROGRAM, selects_fields=True, operation_id="getProgram"
+)
 async def get(ctx: Context, program_id: ObjectId) -> Program:
-    """Return a program. Raises NotFound."""
+    """Read a program."""
     return await _present_one(ctx, await _programs.find_one(ctx, {"_id": program_id}))
 
 
+@routes.get(
+    "/by-external-id/{externalId}",
+    access=coach(PROGRAMS.VIEW),
+    path_fields={"externalId": ExternalId()},
+    returns=PROGRAM,
+    selects_fields=True,
+    operation_id="getProgramByExternalId",
+)
 async def get_by_external_id(ctx: Context, external_id: str) -> Program:
-    """Return the program with an identifier in another system. Raises NotFound."""
+    """Read the program with an external identifier."""
     return await get(ctx, require_found(await find_id_by_external_id(ctx, external_id), "program"))
 
 
-async def create(ctx: Context, program: ProgramInput) -> Program:
-    """Create a program without blocks."""
-    new = {**external_identity.stored_fields(program), **search_fields(program), "isArchived": False}
+@routes.post(
+    "",
+    access=coach(PROGRAMS.CREATE),
+    body=NEW_PROGRAM(),
+    returns=PROGRAM,
+    example={"name": "First twelve weeks", "description": "Three days a week", "tags": ["beginner"]},
+    operation_id="createProgram",
+)
+async def create(ctx: Context, body: ProgramInput) -> Program:
+    """Create a program."""
+    new = {**external_identity.stored_fields(body), **search_fields(body), "isArchived": False}
     stored = await _programs.insert(ctx, new)
     return {**stored, **external_identity.present_identity(stored), "numberOfDaysWithWorkouts": 0}
 
@@ -483,9 +524,13 @@ def copy_of(block: StoredBlock) -> ProgramCopy:
     return {"programBlockId": block["_id"], "programBlockVersion": block["version"]}
 
 
+@routes.delete("/{programId}", access=coach(PROGRAMS.DELETE), locks="program", operation_id="deleteProgram")
 @transactional
 async def delete(ctx: Context, program_id: ObjectId) -> None:
-    """Delete a program with its blocks; blocks that were assigned from it remain. Raises NotFound."""
+    """Delete a program with its blocks.
+
+    Blocks that were assigned from it remain on the clients' calendars.
+    """
     if await _programs.delete(ctx, {"_id": program_id}) is None:
         raise NotFound("program")
     await workouts.delete_all(ctx, ProgramPlan(program_id))
@@ -513,39 +558,6 @@ async def _present(ctx: Context, programs: Sequence[StoredProgram]) -> list[Prog
 # --- REST -------------------------------------------------------------------------------------------------------------
 
 
-routes = Routes("/coach/programs", tag="Programs")
-
-
-@routes.get(
-    "",
-    access=coach(PROGRAMS.VIEW),
-    query=PROGRAM_QUERY(),
-    returns=page_of(PROGRAM),
-    selects_fields=True,
-)
-async def list_programs(ctx: Context, query: ProgramQuery) -> Page[Program]:
-    """List programs by name."""
-    return await list_page(
-        ctx,
-        archived=query["archived"],
-        keywords=query.get("keywords", ""),
-        external_id=query.get("externalId"),
-        **part_of(query),
-    )
-
-
-@routes.post(
-    "",
-    access=coach(PROGRAMS.CREATE),
-    body=NEW_PROGRAM(),
-    returns=PROGRAM,
-    example={"name": "First twelve weeks", "description": "Three days a week", "tags": ["beginner"]},
-)
-async def create_program(ctx: Context, body: ProgramInput) -> Program:
-    """Create a program."""
-    return await create(ctx, body)
-
-
 @routes.put(
     "/by-external-id/{externalId}",
     access=coach_with_any(PROGRAMS.CREATE, PROGRAMS.EDIT),
@@ -564,24 +576,6 @@ async def upsert_program(ctx: Context, external_id: str, body: ProgramChange) ->
     return await upsert_external(ctx, external_id, body, lambda: complete_upsert(NEW_PROGRAM(), body))
 
 
-@routes.get(
-    "/by-external-id/{externalId}",
-    access=coach(PROGRAMS.VIEW),
-    path_fields={"externalId": ExternalId()},
-    returns=PROGRAM,
-    selects_fields=True,
-)
-async def get_program_by_external_id(ctx: Context, external_id: str) -> Program:
-    """Read the program with an external identifier."""
-    return await get_by_external_id(ctx, external_id)
-
-
-@routes.get("/{programId}", access=coach(PROGRAMS.VIEW), returns=PROGRAM, selects_fields=True)
-async def get_program(ctx: Context, program_id: ObjectId) -> Program:
-    """Read a program."""
-    return await get(ctx, program_id)
-
-
 @routes.patch(
     "/{programId}",
     access=coach(PROGRAMS.EDIT),
@@ -593,15 +587,6 @@ async def get_program(ctx: Context, program_id: ObjectId) -> Program:
 async def update_program(ctx: Context, program_id: ObjectId, body: ProgramChange) -> Program:
     """Change a program."""
     return await update(ctx, program_id, body)
-
-
-@routes.delete("/{programId}", access=coach(PROGRAMS.DELETE), locks="program")
-async def delete_program(ctx: Context, program_id: ObjectId) -> None:
-    """Delete a program with its blocks.
-
-    Blocks that were assigned from it remain on the clients' calendars.
-    """
-    await delete(ctx, program_id)
 
 
 @routes.put(
@@ -635,8 +620,6 @@ async def unarchive_program(ctx: Context, program_id: ObjectId, body: VersionRef
     """
     return await set_archived(ctx, program_id, archived=False, version=body.get("version"))
 
-
-block_routes = Routes("/coach/programs/{programId}", tag="Program workouts", locks="program")
 
 BlockRoutes(
     routes=block_routes,

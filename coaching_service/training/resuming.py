@@ -97,7 +97,7 @@ async def resume(
         ended = await availability.end(ctx, absence, last, is_resumed=mode is not None)
     if mode == "drop":
         period = absence["from"], ended["until"] or last
-        cleared = await schedule.clear_accessible(ctx, calendar, *period, dry_run=dry_run, field=field)
+        cleared = await schedule.clear(ctx, calendar, *period, dry_run=dry_run, field=field)
         return {**cleared.result, "availability": ended}
     blocks = await schedule.get_regular_blocks(ctx, calendar, absence["from"], _LAST_DATE, field) if mode else []
     moved = [block for block in blocks if has_nothing_done(block)]

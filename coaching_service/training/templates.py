@@ -143,6 +143,13 @@ def _search_fields(template: Mapping[str, Any]) -> dict[str, Any]:
 _NULLS = core_fields.nulls_of(WorkoutTemplate)  # of fields that older templates do not have
 
 
+routes = Routes(
+    "/coach/workout-templates",
+    tag="Workout templates",
+    path_descriptions={"templateId": "The identifier of the workout template."},
+)
+
+
 async def search(
     ctx: Context,
     *,
@@ -167,34 +174,71 @@ async def search(
     return await _present(ctx, await _templates.find(ctx, condition, sort=ORDER, hint=hint))
 
 
+@routes.get("", access=coach(PROGRAMS.VIEW))
+async def list_workout_templates(ctx: Context, query: TemplateQuery) -> list[WorkoutTemplate]:
+    """List workout templates by name."""
+    return await search(
+        ctx,
+        kind=query.get("type"),
+        tag=query.get("tag"),
+        keywords=query.get("q", ""),
+        updated_since=query.get("updatedSince"),
+    )
+
+
+@routes.get("/{templateId}", access=coach(PROGRAMS.VIEW), operation_id="getWorkoutTemplate")
 async def get(ctx: Context, template_id: ObjectId) -> WorkoutTemplate:
-    """Return a template. Raises NotFound."""
+    """Read a workout template."""
     return await _present_one(ctx, await find_one(ctx, template_id))
 
 
+@routes.post(
+    "",
+    access=coach(PROGRAMS.CREATE),
+    errors=(NotFound,),
+    example={
+        "name": "Morning mobility",
+        "type": "mobility",
+        "tags": ["short"],
+        "items": [{"type": "TASK", "taskFields": {"title": "Walk for ten minutes"}}],
+    },
+    operation_id="createWorkoutTemplate",
+)
 @transactional
-async def create(ctx: Context, template: NewWorkoutTemplate) -> WorkoutTemplate:
-    """Create a template. Raises NotFound if a document that an item refers to does not exist."""
-    new_items = await create_items(ctx, dict(enumerate(template["items"])))
+async def create(ctx: Context, body: NewWorkoutTemplate) -> WorkoutTemplate:
+    """Create a workout template."""
+    new_items = await create_items(ctx, dict(enumerate(body["items"])))
     await items.fix_load_unit(ctx, new_items)
-    return await _present_one(ctx, await _create(ctx, {**template, "items": new_items}))
+    return await _present_one(ctx, await _create(ctx, {**body, "items": new_items}))
 
 
+@routes.patch(
+    "/{templateId}",
+    access=coach(PROGRAMS.EDIT),
+    locks="template",
+    body=patch_of(input_of(NewWorkoutTemplate), name="WorkoutTemplateChange"),
+    example={"tags": ["short", "home"], "version": 0},
+    operation_id="updateWorkoutTemplate",
+)
 @transactional
-async def update(ctx: Context, template_id: ObjectId, change: TemplateChange) -> WorkoutTemplate:
-    """Change the fields of a template that are sent; its items are replaced as a whole.
+async def update(ctx: Context, template_id: ObjectId, body: TemplateChange) -> WorkoutTemplate:
+    """Change a workout template.
 
-    Raises NotFound, and Conflict if the template has changed since `version`.
+    `items` are replaced as a whole.
     """
-    fields = cast("TemplateFields", core_fields.take(TemplateDetails, change))
-    if "items" in change and (stored := await find_one(ctx, template_id)) is not None:
-        fields["items"] = await create_items(ctx, dict(enumerate(change["items"])), stored["items"])
+    fields = cast("TemplateFields", core_fields.take(TemplateDetails, body))
+    if "items" in body and (stored := await find_one(ctx, template_id)) is not None:
+        fields["items"] = await create_items(ctx, dict(enumerate(body["items"])), stored["items"])
         await items.fix_load_unit(ctx, fields["items"])
-    return await _present_one(ctx, await rewrite(ctx, template_id, fields, change.get("version")))
+    return await _present_one(ctx, await rewrite(ctx, template_id, fields, body.get("version")))
 
 
+@routes.delete("/{templateId}", access=coach(PROGRAMS.DELETE), locks="template", operation_id="deleteWorkoutTemplate")
 async def delete(ctx: Context, template_id: ObjectId) -> None:
-    """Delete a template; blocks that were created from it remain. Raises NotFound."""
+    """Delete a workout template.
+
+    Blocks that were created from it remain.
+    """
     if await _templates.delete(ctx, {"_id": template_id}) is None:
         raise NotFound("workout template")
 
@@ -380,71 +424,6 @@ def _as_block(template: WorkoutTemplate) -> block_models.StoredBlock:
 
 
 # --- REST -------------------------------------------------------------------------------------------------------------
-
-
-routes = Routes(
-    "/coach/workout-templates",
-    tag="Workout templates",
-    path_descriptions={"templateId": "The identifier of the workout template."},
-)
-
-
-@routes.get("", access=coach(PROGRAMS.VIEW))
-async def list_workout_templates(ctx: Context, query: TemplateQuery) -> list[WorkoutTemplate]:
-    """List workout templates by name."""
-    return await search(
-        ctx,
-        kind=query.get("type"),
-        tag=query.get("tag"),
-        keywords=query.get("q", ""),
-        updated_since=query.get("updatedSince"),
-    )
-
-
-@routes.post(
-    "",
-    access=coach(PROGRAMS.CREATE),
-    errors=(NotFound,),
-    example={
-        "name": "Morning mobility",
-        "type": "mobility",
-        "tags": ["short"],
-        "items": [{"type": "TASK", "taskFields": {"title": "Walk for ten minutes"}}],
-    },
-)
-async def create_workout_template(ctx: Context, body: NewWorkoutTemplate) -> WorkoutTemplate:
-    """Create a workout template."""
-    return await create(ctx, body)
-
-
-@routes.get("/{templateId}", access=coach(PROGRAMS.VIEW))
-async def get_workout_template(ctx: Context, template_id: ObjectId) -> WorkoutTemplate:
-    """Read a workout template."""
-    return await get(ctx, template_id)
-
-
-@routes.patch(
-    "/{templateId}",
-    access=coach(PROGRAMS.EDIT),
-    locks="template",
-    body=patch_of(input_of(NewWorkoutTemplate), name="WorkoutTemplateChange"),
-    example={"tags": ["short", "home"], "version": 0},
-)
-async def update_workout_template(ctx: Context, template_id: ObjectId, body: TemplateChange) -> WorkoutTemplate:
-    """Change a workout template.
-
-    `items` are replaced as a whole.
-    """
-    return await update(ctx, template_id, body)
-
-
-@routes.delete("/{templateId}", access=coach(PROGRAMS.DELETE), locks="template")
-async def delete_workout_template(ctx: Context, template_id: ObjectId) -> None:
-    """Delete a workout template.
-
-    Blocks that were created from it remain.
-    """
-    await delete(ctx, template_id)
 
 
 @routes.post(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from email.utils import format_datetime
 from functools import cached_property
-from typing import IO, Any, Literal, get_args, get_origin, get_type_hints, is_typeddict
+from typing import IO, Any, Literal, TypeVar, get_args, get_origin, get_type_hints, is_typeddict
 
 from aiohttp import web
 from marshmallow import Schema, fields
@@ -66,6 +66,7 @@ def deprecation_headers(request: web.Request) -> dict[str, str]:
 
 
 Handler = Callable[..., Awaitable[Any]]
+H = TypeVar("H", bound=Handler)
 # A validated body, by the names of its fields: the schema of the route knows their types.
 Body = Mapping[str, object]
 RequestClass = Literal["database", "bulk", "held", "unlimited"]
@@ -290,27 +291,27 @@ class Routes:
         self.path_descriptions = path_descriptions or {}
         self.declared: list[Route] = []
 
-    def get(self, path: str, *, access: Access, **options: Any) -> Callable[[Handler], Handler]:
+    def get(self, path: str, *, access: Access, **options: Any) -> Callable[[H], H]:
         """Declare a read."""
         return self._declare("GET", path, access, options)
 
-    def post(self, path: str, *, access: Access, **options: Any) -> Callable[[Handler], Handler]:
+    def post(self, path: str, *, access: Access, **options: Any) -> Callable[[H], H]:
         """Declare a POST: 201, or `status=200` for an action that creates nothing."""
         return self._declare("POST", path, access, options)
 
-    def put(self, path: str, *, access: Access, **options: Any) -> Callable[[Handler], Handler]:
+    def put(self, path: str, *, access: Access, **options: Any) -> Callable[[H], H]:
         """Declare a PUT."""
         return self._declare("PUT", path, access, options)
 
-    def patch(self, path: str, *, access: Access, **options: Any) -> Callable[[Handler], Handler]:
+    def patch(self, path: str, *, access: Access, **options: Any) -> Callable[[H], H]:
         """Declare a PATCH."""
         return self._declare("PATCH", path, access, options)
 
-    def delete(self, path: str, *, access: Access, **options: Any) -> Callable[[Handler], Handler]:
+    def delete(self, path: str, *, access: Access, **options: Any) -> Callable[[H], H]:
         """Declare a DELETE: 204, no body; or `status=200` with a body."""
         return self._declare("DELETE", path, access, options)
 
-    def _declare(self, method: str, path: str, access: Access, options: dict[str, Any]) -> Callable[[Handler], Handler]:
+    def _declare(self, method: str, path: str, access: Access, options: dict[str, Any]) -> Callable[[H], H]:
         access = within(self.scope_area, access) if self.scope_area else access
         status = options.pop("status", DEFAULT_STATUS[method])
         writes = method == "POST" and not options.get("read_only") and access.audience in ("coach", "customer")
@@ -320,7 +321,7 @@ class Routes:
         full_path = self.prefix + path
         parameters = tuple((wire, snake_case(wire)) for wire in re.findall(r"{(\w+)}", full_path))
 
-        def declare(handler: Handler) -> Handler:
+        def declare(handler: H) -> H:
             if not handler.__doc__:
                 raise TypeError(f"{method} {full_path}: the handler needs a docstring, the summary in the document")
             result = get_type_hints(handler)["return"]

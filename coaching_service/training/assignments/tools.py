@@ -349,9 +349,7 @@ async def copy_schedule(
     days = (schedule.days_between(start_date, end_date) + 1) * repeat
     last = str(schedule.last_day_of(target_date, days))
     copied = [await batches.read_calendar(ctx, client["_id"], start_date, end_date) for client in clients]
-    outcomes = await _for_each(
-        clients, lambda calendar: schedule.copy_accessible(ctx, calendar, request, dry_run=False)
-    )
+    outcomes = await _for_each(clients, lambda calendar: schedule.copy_days(ctx, calendar, request))
     results = [outcome.result for outcome in outcomes]
     created = [block for result in results for block in result["created"]]
     removed = sum(len(result["removed"]) for result in results)
@@ -386,7 +384,7 @@ async def adjust_schedule(ctx: Context, start_date: str, end_date: str, **sent: 
     change = cast("Progression", progression)
     outcomes = await _for_each(
         clients,
-        lambda calendar: schedule.adjust_accessible(ctx, calendar, start_date, end_date, change, dry_run=False),
+        lambda calendar: schedule.adjust(ctx, calendar, start_date, end_date, change),
     )
     today, changed = await customers.resolve_today(ctx, clients[0]["_id"]), _list_changed(outcomes)
     planned = "" if changed else await _name_planned(ctx, clients[0]["_id"], start_date, end_date)
@@ -446,7 +444,7 @@ async def clear_schedule(ctx: Context, start_date: str, end_date: str, **sent: A
     """Remove every workout from days of a client's calendar. Those with something done stay, and so do check-ins."""
     clients = await _choose(ctx, sent)
     days = start_date, end_date
-    outcomes = await _for_each(clients, lambda calendar: schedule.clear_accessible(ctx, calendar, *days, dry_run=False))
+    outcomes = await _for_each(clients, lambda calendar: schedule.clear(ctx, calendar, *days))
     removed = [block_id for outcome in outcomes for block_id in outcome.result["removed"]]
     today = await customers.resolve_today(ctx, clients[0]["_id"])
     affected = [block for outcome in outcomes for block in outcome.affected]

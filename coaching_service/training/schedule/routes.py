@@ -118,7 +118,10 @@ async def adjust_schedule(
     Only of items with nothing done; `items` counts those that are different afterwards.
     """
     days = body["startDate"], body["endDate"]
-    return await service.adjust(ctx, ClientCalendar(customer_id), *days, body["progression"], dry_run=body["dryRun"])
+    adjusted = await service.adjust(
+        ctx, ClientCalendar(customer_id), *days, body["progression"], dry_run=body["dryRun"]
+    )
+    return adjusted.result
 
 
 @_declare_change(
@@ -152,7 +155,7 @@ async def clear_schedule(ctx: Context, customer_id: ObjectId, body: models.Sched
     `kept` counts the blocks that stay because work was done.
     """
     days = body["startDate"], body["endDate"]
-    return await service.clear(ctx, ClientCalendar(customer_id), *days, dry_run=body["dryRun"])
+    return (await service.clear(ctx, ClientCalendar(customer_id), *days, dry_run=body["dryRun"])).result
 
 
 @library_routes.post(
@@ -198,4 +201,4 @@ async def _copy(
     body: models.ScheduleCopy | models.ProgramDaysCopy,
 ) -> models.CopiedSchedule:
     request = models.CopyRequest(*days, body["repeat"], body["progression"], body["onConflict"])
-    return await service.copy_days(ctx, owner, request, dry_run=body["dryRun"])
+    return (await service.copy_days(ctx, owner, request, dry_run=body["dryRun"])).result

@@ -6,7 +6,7 @@ Each is one transaction, never touches work that has been done, and ignores the 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -165,23 +165,16 @@ async def create_blocks(
 
 
 @on_worker_thread
+@transactional
 async def copy_days(
     ctx: Context, owner: ScheduleOwner, request: schedule_models.CopyRequest, *, dry_run: bool = False
-) -> schedule_models.CopiedSchedule:
+) -> Outcome[schedule_models.CopiedSchedule]:
     """Copy days of a schedule, with items of every type, rest days and order, and nothing done.
 
     Copy k (from 1) applies the progression k times. Raises NotFound, Forbidden, and InvalidFields if there are more
     than 500 blocks, or if a copy would leave the calendar.
     """
     await owner.require_access(ctx)
-    return (await copy_accessible(ctx, owner, request, dry_run=dry_run)).result
-
-
-@transactional
-async def copy_accessible(
-    ctx: Context, owner: ScheduleOwner, request: schedule_models.CopyRequest, *, dry_run: bool
-) -> Outcome[schedule_models.CopiedSchedule]:
-    """Copy days of the schedule of an owner whose access has been checked; see `copy_days`."""
     change = await _set_change(ctx, request.progression) if request.progression else None
     source: list[block_models.StoredBlock] = [
         {**block, "items": [items.with_planned_sets(item) for item in block["items"]]}
@@ -242,6 +235,7 @@ def _plan_copies(
     return plans
 
 
+@transactional
 async def adjust(
     ctx: Context,
     owner: ScheduleOwner,
@@ -250,26 +244,12 @@ async def adjust(
     progression: schedule_models.Progression,
     *,
     dry_run: bool = False,
-) -> schedule_models.AdjustedSchedule:
+) -> Outcome[schedule_models.AdjustedSchedule]:
     """Apply a progression to the items with nothing done.
 
     Raises NotFound, Forbidden, and InvalidFields if there are more than 500 blocks.
     """
     await owner.require_access(ctx)
-    return (await adjust_accessible(ctx, owner, first, last, progression, dry_run=dry_run)).result
-
-
-@transactional
-async def adjust_accessible(
-    ctx: Context,
-    owner: ScheduleOwner,
-    first: schedule_models.Day,
-    last: schedule_models.Day,
-    progression: schedule_models.Progression,
-    *,
-    dry_run: bool,
-) -> Outcome[schedule_models.AdjustedSchedule]:
-    """Apply a progression to the schedule of an owner whose access has been checked; see `adjust`."""
     change = await _set_change(ctx, progression)
     blocks = await get_regular_blocks(ctx, owner, first, last)
     changed, skipped = _change_items(owner, blocks, change.change_item)
@@ -409,31 +389,21 @@ async def _apply_changes(
     return {**_result(ctx, result, dry_run=dry_run), "items": count}
 
 
-async def clear(
-    ctx: Context, owner: ScheduleOwner, first: schedule_models.Day, last: schedule_models.Day, *, dry_run: bool = False
-) -> schedule_models.ClearedSchedule:
-    """Remove the blocks with nothing done.
-
-    Raises NotFound, Forbidden, and InvalidFields if there are more than 500 blocks.
-    """
-    await owner.require_access(ctx)
-    return (await clear_accessible(ctx, owner, first, last, dry_run=dry_run)).result
-
-
 @transactional
-async def clear_accessible(
+async def clear(
     ctx: Context,
     owner: ScheduleOwner,
     first: schedule_models.Day,
     last: schedule_models.Day,
     *,
-    dry_run: bool,
+    dry_run: bool = False,
     field: str = "endDate",
 ) -> Outcome[schedule_models.ClearedSchedule]:
-    """Remove the blocks with nothing done of an owner whose access has been checked.
+    """Remove the blocks with nothing done.
 
-    Raises InvalidFields, naming `field`, if there are more than 500 blocks.
+    Raises NotFound, Forbidden, and InvalidFields, naming `field`, if there are more than 500 blocks.
     """
+    await owner.require_access(ctx)
     days = await get_target_days(ctx, owner, first, last, field)
     blocks = regular_blocks(days)
     removed = [block for block in blocks if has_nothing_done(block)]
@@ -561,7 +531,31 @@ async def apply(
     ctx: Context, operation: Operation, customer_id: ObjectId, fields: Fields, *, dry_run: bool = False
 ) -> Effect:
     """Do an operation, or with `dry_run` decide the same and write nothing. Raises as the operation on one client."""
-    return await _OPERATIONS[operation](ctx, ClientCalendar(customer_id), fields, dry_run)
+    calendar = ClientCalendar(customer_id)
+    if operation == "shift":
+        moved, stay = await blocks.shift_accessible(ctx, calendar, fields["from"], fields["days"], dry_run=dry_run)
+        return Effect(
+            _place(calendar, moved),
+            [
+                {"day": str(block["date"]), "name": block["name"], "wblockId": block["_id"], "code": "DONE"}
+                for block in stay
+            ],
+        )
+    days = fields["startDate"], fields["endDate"]
+    if operation == "adjust":
+        adjusted = await adjust(ctx, calendar, *days, fields["progression"], dry_run=dry_run)
+        return Effect(adjusted.affected, adjusted.skipped, adjusted.result)
+    if operation == "copy":
+        options = fields["repeat"], fields["progression"], fields["onConflict"]
+        request = schedule_models.CopyRequest(*days, fields["targetDate"], *options)
+        copied = await copy_days(ctx, calendar, request, dry_run=dry_run)
+        return Effect(copied.affected, copied.skipped, copied.result)
+    if operation == "replace-exercise":
+        swap, load = (fields["exerciseId"], fields["withExerciseId"]), fields.get("load", "keep")
+        replaced = await replace_accessible(ctx, calendar, *swap, *days, load, dry_run=dry_run)
+        return Effect(replaced.affected, replaced.skipped, replaced=replaced.replaced)
+    cleared = await clear(ctx, calendar, *days, dry_run=dry_run)
+    return Effect(cleared.affected, cleared.skipped)
 
 
 async def check(ctx: Context, operation: Operation, fields: Fields) -> None:
@@ -572,45 +566,3 @@ async def check(ctx: Context, operation: Operation, fields: Fields) -> None:
         require_another(fields["exerciseId"], fields["withExerciseId"])
     if progression := fields.get("progression"):
         await require_exercises(ctx, progression)
-
-
-async def _adjust(ctx: Context, calendar: ClientCalendar, fields: Fields, dry_run: bool) -> Effect:
-    days = fields["startDate"], fields["endDate"]
-    outcome = await adjust_accessible(ctx, calendar, *days, fields["progression"], dry_run=dry_run)
-    return Effect(outcome.affected, outcome.skipped, outcome.result)
-
-
-async def _replace_exercise(ctx: Context, calendar: ClientCalendar, fields: Fields, dry_run: bool) -> Effect:
-    swap, days = (fields["exerciseId"], fields["withExerciseId"]), (fields["startDate"], fields["endDate"])
-    outcome = await replace_accessible(ctx, calendar, *swap, *days, fields.get("load", "keep"), dry_run=dry_run)
-    return Effect(outcome.affected, outcome.skipped, replaced=outcome.replaced)
-
-
-async def _clear(ctx: Context, calendar: ClientCalendar, fields: Fields, dry_run: bool) -> Effect:
-    outcome = await clear_accessible(ctx, calendar, fields["startDate"], fields["endDate"], dry_run=dry_run)
-    return Effect(outcome.affected, outcome.skipped)
-
-
-async def _shift(ctx: Context, calendar: ClientCalendar, fields: Fields, dry_run: bool) -> Effect:
-    moved, stay = await blocks.shift_accessible(ctx, calendar, fields["from"], fields["days"], dry_run=dry_run)
-    changed: list[schedule_models.PlacedBlock] = [{"day": str(block["date"]), "name": block["name"]} for block in moved]
-    skipped: list[schedule_models.SkippedBlock] = [
-        {"day": str(block["date"]), "name": block["name"], "wblockId": block["_id"], "code": "DONE"} for block in stay
-    ]
-    return Effect(changed, skipped)
-
-
-async def _copy(ctx: Context, calendar: ClientCalendar, fields: Fields, dry_run: bool) -> Effect:
-    days = fields["startDate"], fields["endDate"], fields["targetDate"]
-    request = schedule_models.CopyRequest(*days, fields["repeat"], fields["progression"], fields["onConflict"])
-    outcome = await copy_accessible(ctx, calendar, request, dry_run=dry_run)
-    return Effect(outcome.affected, outcome.skipped, outcome.result)
-
-
-_OPERATIONS: Mapping[Operation, Callable[[Context, ClientCalendar, Fields, bool], Awaitable[Effect]]] = {
-    "adjust": _adjust,
-    "replace-exercise": _replace_exercise,
-    "clear": _clear,
-    "shift": _shift,
-    "copy": _copy,
-}

@@ -568,7 +568,7 @@ _operation = partial(declare_operation, _schedule, access=coach(CUSTOMERS.EDIT),
 async def copy_schedule(ctx: Context, customer_id: ObjectId, form: CopyForm, *, dry_run: bool) -> Outcome:
     """Copy days to later or earlier ones, once or several times, with a progression."""
     request = to_copy_request(form["startDate"], form["endDate"], form["targetDate"], form)
-    result = await schedule.copy_days(ctx, ClientCalendar(customer_id), request, dry_run=dry_run)
+    result = (await schedule.copy_days(ctx, ClientCalendar(customer_id), request, dry_run=dry_run)).result
     return describe_copy(result, form["onConflict"], customer_layout.week_path(customer_id, form["targetDate"]))
 
 
@@ -576,7 +576,7 @@ async def copy_schedule(ctx: Context, customer_id: ObjectId, form: CopyForm, *, 
 async def adjust_schedule(ctx: Context, customer_id: ObjectId, form: AdjustForm, *, dry_run: bool) -> Outcome:
     """Change loads, repetitions and sets of what has not been done."""
     calendar, days = ClientCalendar(customer_id), (form["startDate"], form["endDate"])
-    result = await schedule.adjust(ctx, calendar, *days, to_progression(form) or {}, dry_run=dry_run)
+    result = (await schedule.adjust(ctx, calendar, *days, to_progression(form) or {}, dry_run=dry_run)).result
     loads = describe_loads(result["loadChanges"], ctx.caller.company.load_unit)[:_NAMED_CHANGES]
     changes = "; ".join([*loads, *describe_set_counts(result["setChanges"])[:_NAMED_CHANGES]])
     summary, location = (
@@ -658,7 +658,7 @@ async def find_exercise(ctx: Context, form: ReplaceForm, customer_id: ObjectId |
 async def clear_schedule(ctx: Context, customer_id: ObjectId, form: Period, *, dry_run: bool) -> Outcome:
     """Remove the workouts with nothing done."""
     days = form["startDate"], form["endDate"]
-    result = await schedule.clear(ctx, ClientCalendar(customer_id), *days, dry_run=dry_run)
+    result = (await schedule.clear(ctx, ClientCalendar(customer_id), *days, dry_run=dry_run)).result
     done = result["kept"]
     remaining = f", {done} kept because {'it was' if done == 1 else 'they were'} done" if done else ""
     summary = f"{quantity(len(result['removed']), 'workout')} removed{remaining}"

@@ -276,7 +276,7 @@ async def copy_program_days(
 ) -> customer_calendar.Outcome:
     """Copy days of a program, once or several times, with a progression."""
     request = customer_calendar.to_copy_request(form["startDay"], form["endDay"], form["targetDay"], form)
-    result = await schedule.copy_days(ctx, ProgramPlan(program_id), request, dry_run=dry_run)
+    result = (await schedule.copy_days(ctx, ProgramPlan(program_id), request, dry_run=dry_run)).result
     return customer_calendar.describe_copy(result, form["onConflict"], pages.path(program_id))
 
 
