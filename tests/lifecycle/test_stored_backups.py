@@ -24,11 +24,11 @@ from coaching_service.core.database.backup.stored import Retention, StoredBackup
 from coaching_service.core.database.backup.stores import FolderStore, Store, open_store
 from coaching_service.core.database.context import Services
 from coaching_service.settings import Settings
-from tests.lifecycle.test_backup import content, ignore
+from tests.lifecycle.test_backup import content, ignore, source_database
 from tests.support.databases import INDEX_STATE, new_database, remove_documents
 from tests.support.s3_server import running_s3_server
 
-PHOTO = 250_000
+PHOTO = 100_000
 
 
 @pytest.fixture(scope="module")
@@ -41,22 +41,22 @@ def s3() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-async def indexed(settings: Settings) -> AsyncIterator[Services]:
-    """A database with all indexes."""
-    async with new_database(settings, "source") as (_, services):
+async def database(settings: Settings) -> AsyncIterator[Services]:
+    """A database for the backups of all tests."""
+    async with source_database(settings) as services:
         yield services
 
 
 @pytest.fixture
-async def source(indexed: Services) -> Services:
+async def source(database: Services) -> Services:
     """A database with clients and photos of several MB."""
-    await remove_documents(indexed.db, but_of=(INDEX_STATE, migrations.COLLECTION))
-    await indexed.db["customers"].insert_many(
+    await remove_documents(database.db, but_of=(INDEX_STATE, migrations.COLLECTION))
+    await database.db["customers"].insert_many(
         [{"_id": ObjectId(), "companyId": ObjectId(), "name": f"Client {number}"} for number in range(500)]
     )
-    await indexed.db["fs.chunks"].insert_many([photo() for _ in range(40)])
-    await indexed.db["leases"].insert_one({"_id": "webhooks", "holder": "a process"})
-    return indexed
+    await database.db["fs.chunks"].insert_many([photo() for _ in range(40)])
+    await database.db["leases"].insert_one({"_id": "webhooks", "holder": "a process"})
+    return database
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ async def test_encrypted_backup_is_restored_from_a_bucket(
 
 
 async def test_second_backup_copies_what_is_new(source: Services, target: Services, tmp_path: Path) -> None:
-    """Of 10 MB of photos, one is new and one deleted: only the parts that had them, or have them, are copied."""
+    """Of 4 MB of photos, one is new and one deleted: only the parts that had them, or have them, are copied."""
     store = FolderStore(tmp_path / "store")
     _, first, writer = await back_up(source, store)
     assert writer.copied_bytes > 40 * PHOTO

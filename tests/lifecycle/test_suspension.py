@@ -205,9 +205,11 @@ async def test_figures_and_check_ins_wait_and_follow_at_once(
 
 
 async def test_the_sandbox_of_a_suspended_company_is_suspended_too(
-    coach: CoachClient, interactive: CoachClient, operator: Operator
+    coach: CoachClient, other_company: CoachClient, operator: Operator
 ) -> None:
-    sandbox = coach.with_key((await interactive.post("/coach/sandbox")).ok(201)["apiKey"])
+    sandbox, companies = other_company, coach.ctx.db["companies"]  # without sample data, which takes seconds
+    await companies.update_one({"_id": sandbox.ctx.company_id}, {"$set": {"sandboxOf": coach.ctx.company_id}})
+    await companies.update_one({"_id": coach.ctx.company_id}, {"$set": {"sandboxId": sandbox.ctx.company_id}})
     (await sandbox.get("/coach/account")).ok()
     await administration.suspend_company(operator, coach.ctx.company_id, "x")
     (await sandbox.get("/coach/account")).refused(403)

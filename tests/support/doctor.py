@@ -10,6 +10,7 @@ from typing import Any
 from coaching_service import features
 from coaching_service.core.auth import Vault
 from coaching_service.core.changes.numbering import sequencing
+from coaching_service.core.database import migrations
 from coaching_service.core.database.checks import CheckResult, Finding, run_checks
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
@@ -23,7 +24,7 @@ from coaching_service.people import team
 from coaching_service.people.customers import batch
 from coaching_service.people.identities import service as identities
 from coaching_service.settings import Settings
-from tests.support.databases import new_database
+from tests.support.databases import INDEX_STATE, new_database, remove_documents
 from tests.support.service_process import until
 
 CHECKS = {check.name: check for check in features.CHECKS}
@@ -129,14 +130,14 @@ async def open_demo(settings: Settings, name: str) -> AsyncIterator[Context]:
 
 
 @asynccontextmanager
-async def open_company(settings: Settings) -> AsyncIterator[Context]:
-    """The owner of a new company with six clients, on a database of its own with numbered changes."""
-    async with new_database(settings, "new") as (_, services):
-        owner = await team.create_company(Context(services), "One", "Olga", "olga@doctor.test", "no hash")
-        ctx = Context(services).acting_as(owner)
-        for number in range(6):
-            await batch.create_customer(ctx, {"name": f"Client {number}"})
-        async with sequencing(services):
-            await until(lambda: is_numbered(services), "all changes are numbered")
-        assert findings_of(await check(services)) == []
-        yield ctx
+async def open_company(services: Services) -> AsyncIterator[Context]:
+    """The owner of a new company with six clients and numbered changes, the only one of a database."""
+    await remove_documents(services.db, but_of=(INDEX_STATE, migrations.COLLECTION))
+    owner = await team.create_company(Context(services), "One", "Olga", "olga@doctor.test", "no hash")
+    ctx = Context(services).acting_as(owner)
+    for number in range(6):
+        await batch.create_customer(ctx, {"name": f"Client {number}"})
+    async with sequencing(services):
+        await until(lambda: is_numbered(services), "all changes are numbered")
+    assert findings_of(await check(services, "change-numbers", "change-counters", "change-order", "change-log")) == []
+    yield ctx

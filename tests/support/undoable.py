@@ -91,11 +91,15 @@ class Company:
 
     async def state(self) -> dict[str, dict[str, Any]]:
         """Every stored document of the company by collection and identifier, without what an undo does not restore."""
-        state: dict[str, dict[str, Any]] = {}
-        for name in registry:
-            if name not in _NOT_RESTORED:
-                documents = await self.find(name)
-                state[name] = {str(document["_id"]): _without_derived(document) for document in documents}
+        names = [name for name in registry if name not in _NOT_RESTORED]
+        state: dict[str, dict[str, Any]] = {name: {} for name in names}
+        own: Json = {"$match": {"companyId": self.coach.ctx.company_id}}
+        stages: list[Json] = [own, {"$set": {"_collection": names[0]}}]
+        stages += [
+            {"$unionWith": {"coll": name, "pipeline": [own, {"$set": {"_collection": name}}]}} for name in names[1:]
+        ]
+        async for document in self.coach.ctx.db[names[0]].aggregate(stages):  # one command: 60 take ten times as long
+            state[document.pop("_collection")][str(document["_id"])] = _without_derived(document)
         # An override that changes nothing stays, so that versions of its exercise never repeat.
         overrides = state["exerciseOverrides"].items()
         state["exerciseOverrides"] = {key: each for key, each in overrides if any(map(each.get, _OVERRIDDEN))}

@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, Services
 from coaching_service.settings import Settings
+from tests.support.databases import new_database
 from tests.support.doctor import Restored, check, findings_of, open_company, open_demo
 
 
@@ -19,10 +20,17 @@ async def ctx(settings: Settings) -> AsyncIterator[Context]:
         assert findings_of(await check(demo.services)) == []
 
 
+@pytest.fixture(scope="package")
+async def new_services(settings: Settings) -> AsyncIterator[Services]:
+    """A database of its own for new companies."""
+    async with new_database(settings, "new") as (_, services):
+        yield services
+
+
 @pytest.fixture
-async def new_ctx(settings: Settings) -> AsyncIterator[Context]:
-    """The owner of a new company with six clients, on a database of its own with numbered changes."""
-    async with open_company(settings) as company:
+async def new_ctx(new_services: Services) -> AsyncIterator[Context]:
+    """The owner of a new company with six clients and numbered changes, the only one of a database."""
+    async with open_company(new_services) as company:
         yield company
 
 

@@ -2,48 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
 
-import pytest
+from aiohttp.test_utils import TestServer
 
 from coaching_service import features
+from coaching_service.app import create_app
 from coaching_service.core.changes.numbering import sequencing
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.lifecycle.erasure import ERASE_CUSTOMER
 from coaching_service.people.customers import service as customers
 from coaching_service.settings import Settings
-from tests.support.doctor import (
-    check,
-    findings_of,
-    is_numbered,
-    open_demo,
-)
+from tests.support.client import CoachClient
+from tests.support.companies import create_company
+from tests.support.databases import new_database
+from tests.support.declared_world import make_world
+from tests.support.doctor import check, findings_of, is_numbered
 from tests.support.service_process import until
 
 
-@pytest.fixture
-async def ctx(settings: Settings) -> AsyncIterator[Context]:
-    """A demo company that no other test uses: what is erased is not restored."""
-    async with open_demo(settings, "erased") as demo:
-        yield demo
-
-
-async def test_erasures_in_progress_are_no_findings(ctx: Context) -> None:
-    """What a deleted client leaves is erased step by step."""
-    note = await ctx.db["notes"].find_one({})
-    assert note is not None
-    await customers.erase(ctx, note["customerId"])
-    erase = {ERASE_CUSTOMER: features.STEPS[ERASE_CUSTOMER]}
-    steps = 0
-    while await worker.run_due(ctx.services, erase, at=now() + timedelta(minutes=5), limit=1):
-        steps += 1
+async def test_erasures_in_progress_are_no_findings(settings: Settings, password_hash: str) -> None:
+    """What a deleted client leaves is erased step by step; the client has a document of each kind."""
+    async with new_database(settings, "erased") as (own, services):
+        company = await create_company(services, password_hash)
+        ctx = Context(services).acting_as(company.owner)
+        async with TestServer(create_app(own, services)) as server:
+            coach = CoachClient(server, company.key, ctx)
+            customer_id = ObjectId((await make_world(coach))["customerId"])
+            await coach.close()
         checked = ("references", "companies", "files-missing", "files-unreferenced", "client-numbers")
-        assert findings_of(await check(ctx.services, *checked)) == []
-    assert steps > 3
-    async with sequencing(ctx.services):
-        await until(lambda: is_numbered(ctx.services), "all changes are numbered")
-    [(name, finding)] = findings_of(await check(ctx.services))
-    assert (name, finding.is_notice) == ("change-numbers", True)
+        assert findings_of(await check(services, *checked)) == []
+
+        await customers.erase(ctx, customer_id)
+        erase = {ERASE_CUSTOMER: features.STEPS[ERASE_CUSTOMER]}
+        steps = 0
+        while await worker.run_due(services, erase, at=now() + timedelta(minutes=5), limit=1):
+            steps += 1
+            assert findings_of(await check(services, *checked)) == []
+        assert steps > 3
+        async with sequencing(services):
+            await until(lambda: is_numbered(services), "all changes are numbered")
+        [(name, finding)] = findings_of(await check(services))
+        assert (name, finding.is_notice) == ("change-numbers", True)
