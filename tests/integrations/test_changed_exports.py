@@ -1,14 +1,15 @@
 """A random history in each format with each locale's signs, of which a column was renamed, dropped or doubled.
 
 Every number that is read equals the source, or its row is reported, or a question is asked; a column that is not read is
-reported. `HISTORY_SEED=text` writes other histories, and repeats a failure. Each format has half of the locales with each
-change, by chance; the proofs try all of them.
+reported. `HISTORY_SEED=text` writes other histories, and repeats a failure. Each format has a third of the locales with
+each change, by chance; the proofs try all of them.
 """
 
 from __future__ import annotations
 
 import io
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ SEED = os.environ.get("HISTORY_SEED", "2026-11-29")
 LOCALES = ((".", "", ","), (",", "", ";"), (".", ",", ";"), (",", ".", ";"), (",", "\u202f", ";"), (".", "\u2019", ","))
 CHANGES = ("none", "renamed", "dropped", "doubled")
 UNREAD = "Xyz"
+DISTANCE = re.compile(r"^\d+\.\d+(?= (km|mi)$)")
 Numbers = tuple[float | None, ...]  # repetitions, kilograms, meters, seconds, RPE
 
 
@@ -46,7 +48,7 @@ class Case:
 def cell_of(value: object, sign: str, thousands: str) -> str:
     """A cell as a spreadsheet of a locale writes it."""
     if not isinstance(value, int | float):
-        return str(value)
+        return DISTANCE.sub(lambda found: found[0].replace(".", sign), str(value))
     text = f"{value:,}" if abs(value) >= 1000 else str(value)
     return text.replace(",", "T").replace(".", sign).replace("T", thousands)
 
@@ -130,13 +132,13 @@ def test_every_number_equals_the_source_or_is_reported(export: Export) -> None:
     chance = Random(f"{SEED} {export.name}")
     seen: Counter[str] = Counter()
     for change in CHANGES:
-        for locale in some(chance.sample(LOCALES, len(LOCALES)), len(LOCALES) // 2):
-            workouts = [*random_workouts(chance, 8)]
+        for locale in some(chance.sample(LOCALES, len(LOCALES)), len(LOCALES) // 3):
+            workouts = [*random_workouts(chance, 5)]
             column = chance.randrange(len(export.headings))
             case = build(export, workouts, locale, change, column)
             where = f"HISTORY_SEED={SEED} {export.name} {locale} {change} {export.headings[column]}"
             seen[check(export, workouts, case, locale, change, where)] += 1
-    assert seen["read"] >= len(LOCALES) // 2, (SEED, seen)
+    assert seen["read"] >= len(LOCALES) // 3, (SEED, seen)
 
 
 def check(

@@ -291,12 +291,12 @@ def test_the_unique_indexes_of_portable_collections_are_those_that_a_dry_run_und
 async def test_an_import_that_is_interrupted_continues_without_doubling(
     coach: CoachClient, new_company: NewCompany, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for number in range(30):
+    for number in range(16):
         customer = await coach.create_customer(f"Client {number:02}")
         await coach.schedule(customer)
     content = make_zip(await export(coach))
     target = await new_company()
-    monkeypatch.setattr("coaching_service.integrations.company_import._archive_import.BATCH", 7)
+    monkeypatch.setattr("coaching_service.integrations.company_import._archive_import.BATCH", 4)
     job = (await send(target, content)).ok(202)
     (await send(target, content)).refused(409, "not finished")
     steps = Interrupted(target)
@@ -306,12 +306,12 @@ async def test_an_import_that_is_interrupted_continues_without_doubling(
         job = (await target.get(f"/coach/jobs/{job['_id']}")).ok()
 
     assert steps.interruptions > 5
-    assert job["result"]["imported"] == {"customers": 30, "workoutBlocks": 30}
+    assert job["result"]["imported"] == {"customers": 16, "workoutBlocks": 16}
     names = await target.names(pageSize=50)
-    assert names == [f"Client {number:02}" for number in range(30)]
+    assert names == [f"Client {number:02}" for number in range(16)]
     blocks = await target.ctx.db["workoutBlocks"].count_documents({"companyId": target.ctx.company_id})
-    assert blocks == 30
-    assert (await target.customers(pageSize=1))["totalDocs"] == 30
+    assert blocks == 16
+    assert (await target.customers(pageSize=1))["totalDocs"] == 16
 
 
 class Interrupted:

@@ -63,17 +63,16 @@ COMMON = (
 )
 
 
-@pytest.mark.parametrize("external_id", COMMON, ids=[each[:12] for each in COMMON])
-async def test_identifiers_of_common_systems_are_accepted(coach: CoachClient, path: str, external_id: str) -> None:
+async def test_identifiers_of_common_systems_are_accepted(coach: CoachClient, path: str) -> None:
     """Percent-encoded in the path and in the query, as they are in the body."""
-    encoded = quote(external_id, safe="")
-    by_id = f"{path}/by-external-id/{encoded}"
-    created = (await coach.put(by_id, body_of(path))).ok(201)
-    assert created["externalId"] == external_id
-    assert (await coach.put(by_id, body_of(path))).ok(200)["_id"] == created["_id"]
-    if path == "/coach/customers":
-        listed = (await coach.get(path, pageSize=1, pageNum=1, archived="false", externalId=external_id)).ok()
-        assert [each["_id"] for each in listed["docs"]] == [created["_id"]]
+    for external_id in COMMON:
+        by_id = f"{path}/by-external-id/{quote(external_id, safe='')}"
+        created = (await coach.put(by_id, body_of(path))).ok(201)
+        assert created["externalId"] == external_id
+        assert (await coach.put(by_id, body_of(path))).ok(200)["_id"] == created["_id"]
+        if path == "/coach/customers":
+            listed = (await coach.get(path, pageSize=1, pageNum=1, archived="false", externalId=external_id)).ok()
+            assert [each["_id"] for each in listed["docs"]] == [created["_id"]]
 
 
 async def test_ten_at_once_create_one(coach: CoachClient, path: str) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from coaching_service.integrations.history_files.sessions import Session
 from tests.support.client import CoachClient
 from tests.support.imported_history import HEVY, SETS, events, rows_of_sets, workouts
+from tests.support.sampled import MORE
 from tests.support.training import block_with, exercise_of, log
 from tests.support.transfer import import_file, pick
 
@@ -167,7 +168,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12 * MORE, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS)
 async def test_rows_are_imported_or_reported(coach: CoachClient, rows: list[tuple[str, ...]]) -> None:
     ana = await coach.create_customer("Ana")

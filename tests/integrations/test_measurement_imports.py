@@ -261,15 +261,15 @@ async def test_another_process_goes_on(coach: CoachClient, monkeypatch: pytest.M
     assert feed.ok()["totalDocs"] == 0
 
 
-async def test_four_thousand_values(coach: CoachClient) -> None:
+async def test_two_thousand_values(coach: CoachClient) -> None:
     ana, _ = await coach.create_customer("Ana"), await body_set(coach)
-    lines = [f"{2014 + n // 336}-{n % 336 // 28 + 1:02}-{n % 28 + 1:02},80.5,18,90" for n in range(1334)]
+    lines = [f"{2014 + n // 336}-{n % 336 // 28 + 1:02}-{n % 28 + 1:02},80.5,18,90" for n in range(667)]
     began = time.monotonic()
     job = await import_file(
         coach, "\n".join(["date,weight_kg,fat_percent,waist_cm", *lines]).encode(), name="m.csv", customerId=ana["_id"]
     )
-    assert time.monotonic() - began < 60, "about 4 s on a quiet machine"
-    assert job["result"]["created"]["values"] == 4002
+    assert time.monotonic() - began < 30, "about 2 s on a quiet machine"
+    assert job["result"]["created"]["values"] == 2001
 
 
 async def test_boundaries_of_dates_numbers_and_units(coach: CoachClient) -> None:

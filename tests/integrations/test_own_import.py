@@ -150,7 +150,7 @@ async def test_files_that_coaches_import_are_refused(coach: CoachClient) -> None
     mara = await coach.create_customer("Mara")
     client = await coach.as_client(mara)
     for export in (own_csv(mara["_id"], "Mara"), next(each for each in EXPORTS if each.format == "trainheroic")):
-        job = await ended(coach, client, (await send(client, export.build())).ok(202))
+        job = await ended(coach, client, (await send(client, export.build(60))).ok(202))
         assert (job["status"], job["errors"][-1]["code"]) == ("failed", "NOT_SUPPORTED"), export.name
     assert await coach.calendar(mara, "2025-01-01", "2025-12-31") == []
 

@@ -19,7 +19,7 @@ from tests.support.transfer import import_file
 
 ALL = [*EXPORTS, own_csv("64b7f0c2a1b2c3d4e5f60718", "Mara Quill")]
 # The other rows of an export are like these: one export has all of them, in the proofs all have.
-LARGE, FEW = "Hevy in kg", 150
+LARGE, FEW = "Hevy in kg", 80
 
 
 def shown(row: SetRow) -> tuple[object, ...]:

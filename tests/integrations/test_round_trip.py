@@ -18,7 +18,7 @@ from tests.support.archive_graph import find_bijection, graph_of, rename, swap_i
 from tests.support.client import CoachClient
 from tests.support.figures import renew_figures
 from tests.support.portable_company import hire_colleagues, make_company
-from tests.support.sampled import some
+from tests.support.sampled import MORE, some
 from tests.support.training import Json
 from tests.support.transfer import Entries, export, import_file, make_zip, records, with_records
 
@@ -89,23 +89,25 @@ async def test_export_of_an_import_is_the_same_graph(coach: CoachClient, new_com
     await read_everything(target)
 
 
-async def test_demo_company_is_the_same_graph_after_an_import(
-    services_with_demo: CoachClient, new_company: NewCompany
-) -> None:
-    first = await export(services_with_demo)
-    target = await new_company()
-    first = with_owner_of(first, await export(target))
+if MORE > 1:  # the company above has records of all kinds
 
-    job = await import_file(target, make_zip(first))
-    assert (job["status"], job["result"]["failed"]) == ("done", 0)
-    assert [error["entry"] for error in job["errors"]] == ["coaches.jsonl:2"], "an employee whom the target lacks"
-    second = await export(target)
+    async def test_demo_company_is_the_same_graph_after_an_import(
+        services_with_demo: CoachClient, new_company: NewCompany
+    ) -> None:
+        first = await export(services_with_demo)
+        target = await new_company()
+        first = with_owner_of(first, await export(target))
 
-    owner, absent = coaches(first)
-    expected = {**prepared(first, absent["_id"]), "coaches.jsonl": json.dumps(owner).encode()}
-    shared = await names_of_shared(target)
-    find_bijection(graph_of(expected, shared, as_imported), graph_of(prepared(second), shared))
-    assert job["done"] == job["total"] == sum(job["result"]["imported"].values())
+        job = await import_file(target, make_zip(first))
+        assert (job["status"], job["result"]["failed"]) == ("done", 0)
+        assert [error["entry"] for error in job["errors"]] == ["coaches.jsonl:2"], "an employee whom the target lacks"
+        second = await export(target)
+
+        owner, absent = coaches(first)
+        expected = {**prepared(first, absent["_id"]), "coaches.jsonl": json.dumps(owner).encode()}
+        shared = await names_of_shared(target)
+        find_bijection(graph_of(expected, shared, as_imported), graph_of(prepared(second), shared))
+        assert job["done"] == job["total"] == sum(job["result"]["imported"].values())
 
 
 def prepared(entries: Entries, absent_coach: str | None = None) -> Entries:
@@ -123,7 +125,7 @@ def ids(documents: list[Json]) -> list[str]:
 
 
 def assert_swaps_are_found(first: Entries, second: Entries, shared: dict[str, str]) -> None:
-    """Exchanging two identifiers of any field (of a fifth, but for the proofs) is noticed: the comparison overlooks nothing.
+    """Exchanging two identifiers of any field (of a twentieth, but for the proofs) is noticed: nothing is overlooked.
 
     With one time everywhere: records that are created in one request may have the same time, or not.
     """
@@ -131,7 +133,7 @@ def assert_swaps_are_found(first: Entries, second: Entries, shared: dict[str, st
     sent = graph_of(first, shared, as_imported)
     swaps = list(swap_identifiers(second))
     assert len({path for path, _ in swaps}) > 60
-    for path, changed in some(swaps, len(swaps) // 5):
+    for path, changed in some(swaps, len(swaps) // 20):
         with pytest.raises(AssertionError, match="no equal"):
             find_bijection(sent, graph_of(changed, shared))
             raise RuntimeError(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import pytest
@@ -114,6 +115,7 @@ DAMAGE: Mapping[str, tuple[str, bytes, bytes]] = {
 }
 
 
+@cache
 def damaged(kind: str) -> bytes:
     """A workbook with a damaged part."""
     return changed_workbook(*DAMAGE[kind])

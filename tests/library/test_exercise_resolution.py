@@ -163,11 +163,10 @@ async def test_names_are_resolved_outside_of_the_transaction(coach: CoachClient)
     assert coach.ctx.resolved == {}, "another transaction resolves them again"
 
 
-@pytest.mark.parametrize(
-    "body", [{}, {"names": []}, {"names": ["a"] * 51}, {"names": [" "]}, {"names": [1]}, {"names": "a"}]
-)
-async def test_one_to_fifty_names_are_required(coach: CoachClient, body: dict[str, Any]) -> None:
-    (await coach.post("/exercises/resolve", body)).refused(400, "names")
+async def test_one_to_fifty_names_are_required(coach: CoachClient) -> None:
+    wrong: tuple[Any, ...] = ([], ["a"] * 51, [" "], [1], "a")
+    for body in ({}, *({"names": names} for names in wrong)):
+        (await coach.post("/exercises/resolve", body)).refused(400, "names")
     assert len(await resolve(coach, *["squat"] * 50)) == 50
 
 

@@ -225,9 +225,8 @@ def test_the_table_has_a_hundred_queries() -> None:
     assert len(FIRST_HITS) >= 100
 
 
-@pytest.mark.parametrize(("query", "name"), FIRST_HITS.items())
-def test_first_hit_in_the_shared_library(query: str, name: str) -> None:
-    assert _names(search(INDEX, query, {}))[0] == name
+def test_first_hit_in_the_shared_library() -> None:
+    assert {query: _names(search(INDEX, query, {}))[0] for query in FIRST_HITS} == FIRST_HITS
 
 
 @pytest.mark.parametrize(("query", "name"), SPANISH_HITS.items())

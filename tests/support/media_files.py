@@ -17,11 +17,14 @@ def picture(kind: str = "JPEG", size: tuple[int, int] = (60, 40), **options: obj
     return out.getvalue()
 
 
-def animation(kind: str, frames: int = 3, size: tuple[int, int] = (40, 30)) -> bytes:
-    """A GIF or WebP whose frames differ."""
+def animation(kind: str, frames: int = 3, size: tuple[int, int] = (40, 30), **options: object) -> bytes:
+    """A GIF, in shades of gray, or a WebP whose frames differ."""
     out = io.BytesIO()
-    images = [Image.new("RGB", size, (number * 50 % 256, 90, 200)) for number in range(frames)]
-    images[0].save(out, kind, save_all=True, append_images=images[1:], duration=80, loop=0)
+    shades = [number * 50 % 256 for number in range(frames)]
+    images = [
+        Image.new("L", size, shade) if kind == "GIF" else Image.new("RGB", size, (shade, 90, 200)) for shade in shades
+    ]
+    images[0].save(out, kind, save_all=True, append_images=images[1:], duration=80, loop=0, **options)
     return out.getvalue()
 
 
