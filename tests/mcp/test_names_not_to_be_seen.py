@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from coaching_service.core.auth import ALL_PERMISSIONS, CUSTOMERS, EXERCISES, FORMS, METRICS
 from tests.support.check_ins import form
 from tests.support.client import CoachClient
@@ -33,25 +31,24 @@ CALLS: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("missing", "tool", "sent"), CALLS)
-async def test_errors_name_nothing_that_may_not_be_seen(
-    with_key: Any, coach: CoachClient, missing: str, tool: str, sent: dict[str, Any]
-) -> None:
+async def test_errors_name_nothing_that_may_not_be_seen(with_key: Any, coach: CoachClient) -> None:
     ana = await coach.create_customer("Ana", groups=["Zebras"])
     for name in ("Zercher squat", "Zottman curl"):
         await coach.create_exercise(name)
     await form(coach, "Weekly review")
     await metric_set(coach, "Waist", name="Body girths")
-    about = {} if "groups" in sent else {"customerId": ana["_id"]}
-    if tool == "assign_program":
-        about = {"programId": (await coach.post("/coach/programs", {"name": "Base"})).ok(201)["_id"]}
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
     sees = await with_key(permissions=sorted(ALL_PERMISSIONS), outreach=True)
-    if tool != "assign_program":
-        named = tool_error(await sees.call(tool, **about, **sent))
-        assert any(name in named for name in NAMES), named
-    mcp = await with_key(permissions=sorted(ALL_PERMISSIONS - {missing}), outreach=True)
-    text = tool_error(await mcp.call(tool, **about, **sent), missing)
-    assert not any(name in text for name in (*NAMES, "Ana"))
+    for missing, tool, sent in CALLS:
+        about = {} if "groups" in sent else {"customerId": ana["_id"]}
+        if tool == "assign_program":
+            about = {"programId": program["_id"]}
+        else:
+            named = tool_error(await sees.call(tool, **about, **sent))
+            assert any(name in named for name in NAMES), named
+        mcp = await with_key(permissions=sorted(ALL_PERMISSIONS - {missing}), outreach=True)
+        text = tool_error(await mcp.call(tool, **about, **sent), missing)
+        assert not any(name in text for name in (*NAMES, "Ana")), (missing, tool)
 
 
 async def test_exact_name_is_read_without_the_permission_to_list_names(with_key: Any, coach: CoachClient) -> None:

@@ -272,8 +272,9 @@ class _Memory(TokenStorage):
         self.client = client_info
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-@pytest.mark.parametrize("method", ["none", "client_secret_basic", "client_secret_post"])
+@pytest.mark.parametrize(
+    ("mode", "method"), [("auto", "none"), ("legacy", "client_secret_basic"), ("auto", "client_secret_post")]
+)
 async def test_official_client_completes_the_oauth_flow(
     public_server: TestServer, browser: Visitor, coach: CoachClient, mode: str, method: str
 ) -> None:

@@ -118,44 +118,47 @@ async def test_resource_is_accepted_in_the_spellings_clients_use(
     assert "access_token" in await approve(browser, application, resource=spelled, scope="mcp offline_access claudeai")
 
 
-@pytest.mark.parametrize(
-    ("registered", "used", "lets_in"),
-    [
-        ("http://localhost:8123/callback", "http://localhost:50123/callback", True),
-        ("http://127.0.0.1/", "http://127.0.0.1:33418/", True),
-        ("http://[::1]:1/callback", "http://[::1]:2/callback", True),
-        ("cursor://anysphere.cursor-mcp/oauth/callback", "cursor://anysphere.cursor-mcp/oauth/callback", True),
-        ("com.example.app:/callback", "com.example.app:/callback", True),
-        ("https://vscode.dev/redirect?x=1", "https://vscode.dev/redirect?x=1", True),
-        ("http://localhost:8123/callback?x=1", "http://localhost:50123/callback?x=1", True),
-        ("http://localhost:8123", "http://localhost:50123", True),
-        ("http://localhost:8123/callback", "http://localhost/callback", True),
-        ("http://localhost:8123/callback", "http://localhost:8123/callback?", False),
-        ("http://localhost:8123/callback?", "http://localhost:50123/callback", False),
-        ("http://localhost:8123/callback", "http://localhost:/callback", False),
-        ("http://localhost:8123/callback", "http://localhost:99999/callback", False),
-        ("http://localhost:8123/callback", "http://localhost:8_1/callback", False),
-        ("http://localhost:8123/callback", "http://LOCALHOST:8123/callback", False),
-        ("http://localhost:8123/callback", "http://localhost:8123.evil.example/callback", False),
-        ("http://localhost:8123/callback", "http://127.0.0.1:8123/callback", False),
-        ("http://localhost:8123/callback", "http://localhost:8123/other", False),
-        ("http://localhost:8123/callback", "http://localhost:8123/callback?x=1", False),
-        ("http://localhost:8123/callback", "https://localhost:8123/callback", False),
-        ("http://localhost:8123/callback", "http://evil@localhost:8123/callback", False),
-        ("http://localhost:8123/callback", "http://localhost:8123/callback#x", False),
-        ("cursor://anysphere.cursor-mcp/oauth/callback", "cursor://evil/oauth/callback", False),
-    ],
+REDIRECTS = (
+    ("http://localhost:8123/callback", "http://localhost:50123/callback", True),
+    ("http://127.0.0.1/", "http://127.0.0.1:33418/", True),
+    ("http://[::1]:1/callback", "http://[::1]:2/callback", True),
+    ("cursor://anysphere.cursor-mcp/oauth/callback", "cursor://anysphere.cursor-mcp/oauth/callback", True),
+    ("com.example.app:/callback", "com.example.app:/callback", True),
+    ("https://vscode.dev/redirect?x=1", "https://vscode.dev/redirect?x=1", True),
+    ("http://localhost:8123/callback?x=1", "http://localhost:50123/callback?x=1", True),
+    ("http://localhost:8123", "http://localhost:50123", True),
+    ("http://localhost:8123/callback", "http://localhost/callback", True),
+    ("http://localhost:8123/callback", "http://localhost:8123/callback?", False),
+    ("http://localhost:8123/callback?", "http://localhost:50123/callback", False),
+    ("http://localhost:8123/callback", "http://localhost:/callback", False),
+    ("http://localhost:8123/callback", "http://localhost:99999/callback", False),
+    ("http://localhost:8123/callback", "http://localhost:8_1/callback", False),
+    ("http://localhost:8123/callback", "http://LOCALHOST:8123/callback", False),
+    ("http://localhost:8123/callback", "http://localhost:8123.evil.example/callback", False),
+    ("http://localhost:8123/callback", "http://127.0.0.1:8123/callback", False),
+    ("http://localhost:8123/callback", "http://localhost:8123/other", False),
+    ("http://localhost:8123/callback", "http://localhost:8123/callback?x=1", False),
+    ("http://localhost:8123/callback", "https://localhost:8123/callback", False),
+    ("http://localhost:8123/callback", "http://evil@localhost:8123/callback", False),
+    ("http://localhost:8123/callback", "http://localhost:8123/callback#x", False),
+    ("cursor://anysphere.cursor-mcp/oauth/callback", "cursor://evil/oauth/callback", False),
 )
+
+
 async def test_redirect_uri_matches_exactly_except_for_the_loopback_port(
-    browser: Visitor, unauthenticated: McpHttpClient, registered: str, used: str, *, lets_in: bool
+    browser: Visitor, unauthenticated: McpHttpClient
 ) -> None:
-    application = await register(unauthenticated, redirect_uris=[registered])
-    if not lets_in:
-        (await browser.get(application.authorize_url(redirect_uri=used), follow=False)).ok(400)
-        return
-    answer = await decide(browser, application, redirect_uri=used)
-    assert answer.headers["Location"].startswith(used)
-    assert (await application.exchange(redirect_query(answer)["code"], redirect_uri=used)).status == 200
+    applications: dict[str, OAuthApplication] = {}
+    for registered, used, lets_in in REDIRECTS:
+        if registered not in applications:
+            applications[registered] = await register(unauthenticated, redirect_uris=[registered])
+        application = applications[registered]
+        if not lets_in:
+            (await browser.get(application.authorize_url(redirect_uri=used), follow=False)).ok(400)
+            continue
+        answer = await decide(browser, application, redirect_uri=used)
+        assert answer.headers["Location"].startswith(used)
+        assert (await application.exchange(redirect_query(answer)["code"], redirect_uri=used)).status == 200, used
 
 
 async def test_consent_requires_the_csrf_token(browser: Visitor, application: OAuthApplication) -> None:

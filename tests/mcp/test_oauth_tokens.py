@@ -11,45 +11,41 @@ from tests.support.mcp_client import McpHttpClient
 from tests.support.oauth_flow import CALLBACK, OAuthApplication, approve, decide, redirect_query, register
 from tests.support.visitor import Visitor
 
-
-@pytest.mark.parametrize(
-    ("changed", "status", "error"),
-    [
-        ({"grant_type": None}, 400, "invalid_request"),
-        ({"grant_type": "password"}, 400, "unsupported_grant_type"),
-        ({"grant_type": "client_credentials"}, 400, "unsupported_grant_type"),
-        ({"code": None}, 400, "invalid_request"),
-        ({"code": ""}, 400, "invalid_request"),
-        ({"code": "made-up"}, 400, "invalid_grant"),
-        ({"code_verifier": None}, 400, "invalid_request"),
-        ({"code_verifier": "short"}, 400, "invalid_request"),
-        ({"code_verifier": "x" * 129}, 400, "invalid_request"),
-        ({"code_verifier": "ü" * 50}, 400, "invalid_request"),
-        ({"code_verifier": "y" * 43}, 400, "invalid_grant"),
-        ({"redirect_uri": "https://evil.example/"}, 400, "invalid_grant"),
-        ({"redirect_uri": None}, 400, "invalid_grant"),
-        ({"redirect_uri": ""}, 400, "invalid_grant"),
-        ({"resource": "https://elsewhere.example/mcp"}, 400, "invalid_target"),
-        ({"client_id": None}, 401, "invalid_client"),
-        ({"client_id": ""}, 401, "invalid_client"),
-        ({"client_id": "nobody"}, 401, "invalid_client"),
-        ({"client_id": ["a", "b"]}, 400, "invalid_request"),
-        ({"code_verifier": ["x" * 43, "x" * 43]}, 400, "invalid_request"),
-        ({"grant_type": "refresh_token"}, 400, "invalid_request"),
-        ({"grant_type": "refresh_token", "refresh_token": "made-up"}, 400, "invalid_grant"),
-        ({"grant_type": "refresh_token", "refresh_token": "a.b.c"}, 400, "invalid_grant"),
-    ],
-    ids=str,
+REJECTED: tuple[tuple[dict[str, Any], int, str], ...] = (
+    ({"grant_type": None}, 400, "invalid_request"),
+    ({"grant_type": "password"}, 400, "unsupported_grant_type"),
+    ({"grant_type": "client_credentials"}, 400, "unsupported_grant_type"),
+    ({"code": None}, 400, "invalid_request"),
+    ({"code": ""}, 400, "invalid_request"),
+    ({"code": "made-up"}, 400, "invalid_grant"),
+    ({"code_verifier": None}, 400, "invalid_request"),
+    ({"code_verifier": "short"}, 400, "invalid_request"),
+    ({"code_verifier": "x" * 129}, 400, "invalid_request"),
+    ({"code_verifier": "ü" * 50}, 400, "invalid_request"),
+    ({"code_verifier": "y" * 43}, 400, "invalid_grant"),
+    ({"redirect_uri": "https://evil.example/"}, 400, "invalid_grant"),
+    ({"redirect_uri": None}, 400, "invalid_grant"),
+    ({"redirect_uri": ""}, 400, "invalid_grant"),
+    ({"resource": "https://elsewhere.example/mcp"}, 400, "invalid_target"),
+    ({"client_id": None}, 401, "invalid_client"),
+    ({"client_id": ""}, 401, "invalid_client"),
+    ({"client_id": "nobody"}, 401, "invalid_client"),
+    ({"client_id": ["a", "b"]}, 400, "invalid_request"),
+    ({"code_verifier": ["x" * 43, "x" * 43]}, 400, "invalid_request"),
+    ({"grant_type": "refresh_token"}, 400, "invalid_request"),
+    ({"grant_type": "refresh_token", "refresh_token": "made-up"}, 400, "invalid_grant"),
+    ({"grant_type": "refresh_token", "refresh_token": "a.b.c"}, 400, "invalid_grant"),
 )
-async def test_rejected_token_request_does_not_use_up_the_code(
-    browser: Visitor, application: OAuthApplication, changed: dict[str, Any], status: int, error: str
-) -> None:
+
+
+async def test_rejected_token_request_does_not_use_up_the_code(browser: Visitor, application: OAuthApplication) -> None:
     code = redirect_query(await decide(browser, application))["code"]
     usual = {"grant_type": "authorization_code", "code": code, "code_verifier": application.verifier}
-    reply = await application.post("/oauth/token", **{**usual, "redirect_uri": CALLBACK, **changed})
-    assert (reply.status, reply.json["error"]) == (status, error)
-    assert reply.headers["Cache-Control"] == "no-store"
-    assert code not in reply.raw.decode()
+    for changed, status, error in REJECTED:
+        reply = await application.post("/oauth/token", **{**usual, "redirect_uri": CALLBACK, **changed})
+        assert (reply.status, reply.json["error"]) == (status, error), changed
+        assert reply.headers["Cache-Control"] == "no-store"
+        assert code not in reply.raw.decode()
     assert (await application.exchange(code)).status == 200
 
 

@@ -379,9 +379,11 @@ async def test_a_rejected_call_is_refused_in_other_words(
 
 
 async def test_an_assistant_has_fifty_proposals_at_most_which_are_rejected_together(
-    mcp: McpHttpClient, coach: CoachClient, session: CoachClient
+    mcp: McpHttpClient, coach: CoachClient, session: CoachClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ids = [await propose_invitation(mcp, coach, f"Client{number}") for number in range(50)]
+    assert service.MAX_PENDING == 50
+    monkeypatch.setattr(service, "MAX_PENDING", 10)
+    ids = [await propose_invitation(mcp, coach, f"Client{number}") for number in range(10)]
     more = invitation(coach, "More")
     tool_error(await mcp.call("create_customer", **more), "50 proposals wait", "Ask the coach to decide")
     assert await propose_invitation(mcp, coach, "Client7") == ids[7], "the same call is the same proposal"
@@ -389,7 +391,7 @@ async def test_an_assistant_has_fifty_proposals_at_most_which_are_rejected_toget
     assert (await session.post("/coach/proposals/reject", many)).ok() == {"rejected": 2}
     assert (await session.get(f"/coach/proposals/{ids[0]}")).ok()["note"] == "No"
     assistant = (await session.get(f"/coach/proposals/{ids[2]}")).ok()["assistant"]["_id"]
-    assert (await session.post("/coach/proposals/reject", {"assistantId": assistant})).ok() == {"rejected": 48}
+    assert (await session.post("/coach/proposals/reject", {"assistantId": assistant})).ok() == {"rejected": 8}
     assert (await session.get("/coach/proposals?status=pending")).ok()["docs"] == []
     tool_proposal(await mcp.call("create_customer", **more), "CONTACT")
 

@@ -56,12 +56,14 @@ async def test_month_of_logged_workouts_is_short(mcp: McpHttpClient, coach: Coac
     known = {"customerId": client["_id"]}
     dates = [str(START + timedelta(days=7 * week + day)) for week in range(4) for day in (0, 1, 3, 4, 5)]
     texts = [(LOWER, LOWER_DONE, "Lower body"), (UPPER, UPPER_DONE, "Upper body")]
-    for number, date in enumerate(dates):
-        plan, done, name = texts[number % 2]
-        written = [{"date": date, "name": name, "text": plan}]
-        workout = tool_change(await mcp.call("create_workout", **known, days=written))["workoutId"]
-        log: dict[str, Any] = {"workoutId": workout, "text": done, "durationMinutes": 62, "sessionRpe": 7}
-        tool_change(await mcp.call("log_workout", **known, **log))
+    planned = [(date, *texts[number % 2]) for number, date in enumerate(dates)]
+    for start in range(0, len(planned), 5):
+        week = planned[start : start + 5]
+        written = [{"date": date, "name": name, "text": plan} for date, plan, _, name in week]
+        workouts = tool_change(await mcp.call("create_workout", **known, days=written))["workoutIds"]
+        for workout, (_, _, done, _) in zip(workouts, week, strict=True):
+            log: dict[str, Any] = {"workoutId": workout, "text": done, "durationMinutes": 62, "sessionRpe": 7}
+            tool_change(await mcp.call("log_workout", **known, **log))
         await let_ten_minutes_pass(coach)
 
     for days, budget in ((28, MONTH_BYTES), (7, WEEK_BYTES)):

@@ -137,28 +137,26 @@ async def test_a_separator_of_lines_ends_no_line(
 _PLANNED = ("exerciseSets", "exerciseInstructions", "supersetId", "circuitName", "rounds", "taskFields")
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("Back squat 4x8", "days.0.text line 1: expected NAME: SETS, as in: A1) Back squat"),
-        ("Plank: 3x30s\n\nBack squat: 4x8 @60stone", "line 3: in the sets, at position 8: expected a comma, or one of"),
-        ("circuit Finisher, 3 rounds:\nPlank: 1x30s", "line 1: expected 1 to 50 exercises in the next lines"),
-        ("reminder 25:00: Drink", "line 1: expected a time HH:MM"),
-        ("task: Wa\u202elk | Slowly", "line 1: expected a name of 1 to 200 characters, without control characters"),
-        ("circuit Fini\u202esher, 3 rounds:\n- Burpee: 1x10", "line 1: expected a name of 1 to 200 characters"),
-        ("Backsquad hold: 4x8", "line 1: the name does not mean exactly one exercise; the nearest: «"),
-        ("xyzzy quux: 4x8", "line 1: no exercise has this name"),
-        ("Old lift: 4x8", "Deleted: «Old Lift»"),
-        ("form: Check", "line 1: the name does not mean exactly one form; the nearest: «Check-in» ["),
-        ("[0123456789abcdef01234567]: 4x8", "exerciseId: Exercise not found"),
-    ],
+ERRORS = (
+    ("Back squat 4x8", "days.0.text line 1: expected NAME: SETS, as in: A1) Back squat"),
+    ("Plank: 3x30s\n\nBack squat: 4x8 @60stone", "line 3: in the sets, at position 8: expected a comma, or one of"),
+    ("circuit Finisher, 3 rounds:\nPlank: 1x30s", "line 1: expected 1 to 50 exercises in the next lines"),
+    ("reminder 25:00: Drink", "line 1: expected a time HH:MM"),
+    ("task: Wa\u202elk | Slowly", "line 1: expected a name of 1 to 200 characters, without control characters"),
+    ("circuit Fini\u202esher, 3 rounds:\n- Burpee: 1x10", "line 1: expected a name of 1 to 200 characters"),
+    ("Backsquad hold: 4x8", "line 1: the name does not mean exactly one exercise; the nearest: «"),
+    ("xyzzy quux: 4x8", "line 1: no exercise has this name"),
+    ("Old lift: 4x8", "Deleted: «Old Lift»"),
+    ("form: Check", "line 1: the name does not mean exactly one form; the nearest: «Check-in» ["),
+    ("[0123456789abcdef01234567]: 4x8", "exerciseId: Exercise not found"),
 )
-async def test_text_with_an_error_changes_nothing(
-    mcp: McpHttpClient, client: dict[str, Any], text: str, words: str
-) -> None:
-    days = [{"date": DAY, "name": "Legs", "text": text}]
-    tool_error(await mcp.call("create_workout", customerId=client["_id"], days=days), words, "nothing was changed")
-    assert (await read(mcp, client))["docs"] == []
+
+
+async def test_text_with_an_error_changes_nothing(mcp: McpHttpClient, client: dict[str, Any]) -> None:
+    for text, words in ERRORS:
+        days = [{"date": DAY, "name": "Legs", "text": text}]
+        tool_error(await mcp.call("create_workout", customerId=client["_id"], days=days), words, "nothing was changed")
+        assert (await read(mcp, client))["docs"] == [], text
 
 
 async def test_all_lines_with_errors_are_reported_at_once(mcp: McpHttpClient, client: dict[str, Any]) -> None:
