@@ -1,7 +1,7 @@
 """The list of clients by `contains` in a large company: what it reads depends on the hits, not on the size of the company.
 
 The profiler of the database reports what each query examined; nothing is timed. One test, so that one worker makes the
-company. SEARCH_SCALE is how many clients it has (12000).
+company. SEARCH_SCALE is how many clients it has (5000).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from coaching_service.people.customers.models import CustomerDetails, CustomerPr
 from coaching_service.seeding import seed_clients
 from tests.support.databases import profile_of
 
-SCALE = int(os.environ.get("SEARCH_SCALE", "12000"))
+SCALE = int(os.environ.get("SEARCH_SCALE", "5000"))
 SIZE = 50
 LAST_PAGE = -1
 ORDER = [("sortName", 1), ("sortSurname", 1), ("_id", 1)]

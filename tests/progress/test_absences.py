@@ -18,6 +18,7 @@ from tests.support.check_ins import LONG_AGO, as_if_added_a_week_ago, check_in, 
 from tests.support.client import CoachClient
 from tests.support.figures import renew_figures
 from tests.support.results import read_compliance
+from tests.support.sampled import MORE
 from tests.support.schedules import batch
 from tests.support.training import Json, block_with, client_path, log, path_of, task
 
@@ -97,9 +98,9 @@ class Plan:
         return round(100 * completed / total, 1) if total else None
 
 
-async def test_rates_of_forty_clients_are_those_of_a_naive_oracle(coach: CoachClient) -> None:
+async def test_rates_are_those_of_a_naive_oracle(coach: CoachClient) -> None:
     chance, today = random.Random(20), coach.ctx.caller.today()
-    named = [{"name": f"Client {number:02}"} for number in range(40)]
+    named = [{"name": f"Client {number:02}"} for number in range(40 if MORE > 1 else 15)]
     results = (await coach.post("/coach/customers/batch", {"customers": named})).ok()["results"]
     plans = {str(each["_id"]): Plan(chance, today) for each in results}
     for customer_id, plan in plans.items():
@@ -107,7 +108,7 @@ async def test_rates_of_forty_clients_are_those_of_a_naive_oracle(coach: CoachCl
         plan.choose_periods(chance)
         for kind, first, until in plan.periods:
             plan.entered.append(await absent(coach, {"_id": customer_id}, first, until, kind))
-    assert sum(plan.is_absent(each) for plan in plans.values() for each in plan.days) > 500
+    assert sum(plan.is_absent(each) for plan in plans.values() for each in plan.days) > 12 * len(plans)
     await compare(coach, plans, today)
 
     for customer_id, plan in plans.items():  # periods end earlier or are deleted, and the stored figures follow

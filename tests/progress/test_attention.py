@@ -173,7 +173,7 @@ async def test_archived_erased_and_unassigned_clients_are_left_out(
 
 async def test_lists_examine_few_keys(coach: CoachClient) -> None:
     me = str(coach.ctx.caller.id)
-    for number in range(90):
+    for number in range(63):
         fields = {"groups": ["Team"] if number % 9 == 0 else [], "assignedTo": me if number % 9 == 1 else None}
         client = await coach.create_customer(f"Client {number}", **fields)
         if number % 9 == 2:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import pytest
-
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.training import (
     add,
@@ -177,36 +175,35 @@ async def test_block_is_completed_when_all_items_are(coach: CoachClient) -> None
     assert (await read(coach, block))["isCompleted"] is False
 
 
-@pytest.mark.parametrize(
-    ("done", "field"),
-    [
-        ({"isCompleted": "yes"}, "isCompleted"),
-        ({"isCompleted": None}, "isCompleted"),
-        ({"comment": 5}, "comment"),
-        ({"comment": "x" * 10_001}, "comment"),
-        ({"customerSets": {}}, "customerSets"),
-        ({"customerSets": [5]}, "customerSets.0"),
-        ({"customerSets": [{"reps": "8"}]}, "customerSets.0.reps"),
-        ({"customerSets": [{"reps": 8.5}]}, "customerSets.0.reps"),
-        ({"customerSets": [{"reps": -1}]}, "customerSets.0.reps"),
-        ({"customerSets": [{"load": -1}]}, "customerSets.0.load"),
-        ({"customerSets": [{"seconds": True}]}, "customerSets.0.seconds"),
-        ({"customerSets": [{"rpe": 0}]}, "customerSets.0.rpe"),
-        ({"customerSets": [{"rpe": 10.5}]}, "customerSets.0.rpe"),
-        ({"customerSets": [{"index": 0}]}, "customerSets.0.index"),
-        ({"customerSets": [{"index": 1}, {"index": 1}]}, "customerSets"),
-        ({"customerSets": [{"index": 2}, {}]}, "customerSets"),
-        ({"customerSets": [{}] * 201}, "customerSets"),
-    ],
-)
-async def test_invalid_log_names_the_field(coach: CoachClient, done: dict[str, Any], field: str) -> None:
+INVALID_LOGS: list[tuple[dict[str, Any], str]] = [
+    ({"isCompleted": "yes"}, "isCompleted"),
+    ({"isCompleted": None}, "isCompleted"),
+    ({"comment": 5}, "comment"),
+    ({"comment": "x" * 10_001}, "comment"),
+    ({"customerSets": {}}, "customerSets"),
+    ({"customerSets": [5]}, "customerSets.0"),
+    ({"customerSets": [{"reps": "8"}]}, "customerSets.0.reps"),
+    ({"customerSets": [{"reps": 8.5}]}, "customerSets.0.reps"),
+    ({"customerSets": [{"reps": -1}]}, "customerSets.0.reps"),
+    ({"customerSets": [{"load": -1}]}, "customerSets.0.load"),
+    ({"customerSets": [{"seconds": True}]}, "customerSets.0.seconds"),
+    ({"customerSets": [{"rpe": 0}]}, "customerSets.0.rpe"),
+    ({"customerSets": [{"rpe": 10.5}]}, "customerSets.0.rpe"),
+    ({"customerSets": [{"index": 0}]}, "customerSets.0.index"),
+    ({"customerSets": [{"index": 1}, {"index": 1}]}, "customerSets"),
+    ({"customerSets": [{"index": 2}, {}]}, "customerSets"),
+    ({"customerSets": [{}] * 201}, "customerSets"),
+]
+
+
+async def test_invalid_log_names_the_field(coach: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     block = await block_with(coach, ana, exercise_of(squat))
+    for done, field in INVALID_LOGS:
+        error = (await log(coach, block, block["items"][0], **done)).refused(400)
 
-    error = (await log(coach, block, block["items"][0], **done)).refused(400)
-
-    assert [message for message in error["message"] if message.startswith(field + " ")], error
-    assert await read(coach, block) == block
+        assert [message for message in error["message"] if message.startswith(field + " ")], error
+        assert await read(coach, block) == block
 
 
 async def test_fields_of_other_types_are_ignored(coach: CoachClient) -> None:

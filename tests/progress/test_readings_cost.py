@@ -1,4 +1,4 @@
-"""How many keys and documents reads of three years of daily training examine, by the database's profiler."""
+"""How many keys and documents reads of a year of daily training examine, by the database's profiler."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from typing import Any
 from coaching_service.core.ids import ObjectId
 from tests.contract.test_queries import profiling
 from tests.support.client import CoachClient
+from tests.support.daily_training import DAYS, EXERCISES, FIRST, ITEMS_A_DAY, LAST, Year, train
 from tests.support.service_process import until
-from tests.support.three_years import DAYS, EXERCISES, FIRST, ITEMS_A_DAY, LAST, Years, train
 
-ALL_YEARS = f"startDate={FIRST}&endDate={LAST}"
+ALL_DAYS = f"startDate={FIRST}&endDate={LAST}"
 WEEK = "startDate=2026-03-02&endDate=2026-03-08"
 SESSIONS = DAYS * ITEMS_A_DAY // EXERCISES + 2  # of one exercise
 EVENTS = DAYS * ITEMS_A_DAY
 MARGIN = 5  # the ends of ranges, and the client
 
 
-def readings(years: Years) -> dict[str, tuple[int, int]]:
+def readings(year: Year) -> dict[str, tuple[int, int]]:
     """The paths to read, each with the maximum of keys and of documents that a query may examine."""
-    history = f"/exercise/{years.exercises[0]}/history?pageSize=50&pageNum=1"
+    history = f"/exercise/{year.exercises[0]}/history?pageSize=50&pageNum=1"
     return {
         history: (SESSIONS, 50),
         f"{history}&includeIncomplete=true": (SESSIONS, 50),
-        f"/exercise/{years.exercises[0]}/history?pageSize=5&pageNum=4": (SESSIONS, 5),
-        f"/exercise/{years.exercises[0]}/progress?{ALL_YEARS}": (SESSIONS, SESSIONS),
-        f"/exercise/{years.exercises[0]}/progress?{WEEK}&groupBy=week": (2, 2),
+        f"/exercise/{year.exercises[0]}/history?pageSize=5&pageNum=4": (SESSIONS, 5),
+        f"/exercise/{year.exercises[0]}/progress?{ALL_DAYS}": (SESSIONS, SESSIONS),
+        f"/exercise/{year.exercises[0]}/progress?{WEEK}&groupBy=week": (2, 2),
         "/exercises?pageSize=50&pageNum=1": (DAYS, DAYS),
         "/personal-records": (3 * EXERCISES, 3 * EXERCISES),
         "/activity-feed?page=1&limit=20": (EVENTS, 20),
-        f"/musclegroups/volume?{ALL_YEARS}": (DAYS, DAYS),
+        f"/musclegroups/volume?{ALL_DAYS}": (DAYS, DAYS),
         f"/musclegroups/volume?{WEEK}": (2 * EXERCISES, EXERCISES),  # the exercises' muscles
-        f"/workload?{ALL_YEARS}": (DAYS, DAYS),
+        f"/workload?{ALL_DAYS}": (DAYS, DAYS),
         f"/workload?{WEEK}&groupBy=week": (7 + 27, 7 + 27),
         f"/compliance?from={FIRST}&to={LAST}": (DAYS, DAYS),
         "/compliance?from=2026-03-02&to=2026-03-08": (7, 7),
@@ -39,7 +39,7 @@ def readings(years: Years) -> dict[str, tuple[int, int]]:
         "/form-responses?from=2026-03-02": (1, 1),
         "": (1, 1),  # of the last 90 days, and training ended in March
         f"/wblock?{WEEK}": (2 * EXERCISES, EXERCISES),
-        f"/wblocks/{years.block_id}?include=lastTime": (2 * ITEMS_A_DAY, ITEMS_A_DAY),
+        f"/wblocks/{year.block_id}?include=lastTime": (2 * ITEMS_A_DAY, ITEMS_A_DAY),
     }
 
 
@@ -61,20 +61,20 @@ def check(path: str, entries: list[dict[str, Any]], keys: int, documents: int) -
         assert entry.get("docsExamined", 0) <= documents + MARGIN, f"{entry['docsExamined']} documents; {details}"
 
 
-async def test_reads_of_three_years_examine_only_what_they_return(coach: CoachClient) -> None:
+async def test_reads_of_a_year_examine_only_what_they_return(coach: CoachClient) -> None:
     """No query scans a collection, and none examines more than it needs."""
     coach.checks = False
-    years = await train(coach.ctx, ObjectId((await coach.create_customer("Ana"))["_id"]))
+    year = await train(coach.ctx, ObjectId((await coach.create_customer("Ana"))["_id"]))
 
     async def are_numbered() -> bool:
         return await coach.ctx.db["changes"].find_one({"pending": {"$exists": True}}) is None
 
     await until(are_numbered, "changes have numbers: this is not done during the requests")
-    for path, bounds in readings(years).items():
-        check(path, await examined(coach, "GET", years.path + path), *bounds)
+    for path, bounds in readings(year).items():
+        check(path, await examined(coach, "GET", year.path + path), *bounds)
 
     # A log reads its item and, if that has a record, the other sessions of the exercise.
-    log = years.item_path + "/log"
+    log = year.item_path + "/log"
     for load in (900, 1):
         body = {"customerSets": [{"reps": 5, "load": load}]}
         check(log, await examined(coach, "PUT", log, body), SESSIONS, SESSIONS)

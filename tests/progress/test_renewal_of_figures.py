@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from coaching_service import features
+from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
@@ -26,18 +27,25 @@ from coaching_service.people.customers import batch, derived_figures
 from coaching_service.progress.attention import renewal
 from coaching_service.progress.attention.renewal import FIND_DUE, RENEW_CHANGED, RENEW_DAILY
 from coaching_service.settings import Settings
-from tests.support.databases import new_database
+from tests.support.databases import INDEX_STATE, new_database, remove_documents
 from tests.support.service_process import until
 
 LONG_AGO = datetime(2000, 1, 1)  # noqa: DTZ001 - stored times are UTC without a time zone
 KINDS = (FIND_DUE, RENEW_CHANGED, RENEW_DAILY)
 
 
-@pytest.fixture
-async def alone(settings: Settings) -> AsyncIterator[Services]:
-    """Services of an empty database."""
+@pytest.fixture(scope="module")
+async def own_services(settings: Settings) -> AsyncIterator[Services]:
+    """Services of a database for these tests."""
     async with new_database(settings, "renewal") as (_, services):
         yield services
+
+
+@pytest.fixture
+async def alone(own_services: Services) -> Services:
+    """Services of an empty database."""
+    await remove_documents(own_services.db, but_of=(INDEX_STATE, migrations.COLLECTION))
+    return own_services
 
 
 async def create_company(services: Services, clients: int) -> Context:

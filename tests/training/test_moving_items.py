@@ -93,30 +93,27 @@ async def test_items_move_within_a_program(coach: CoachClient) -> None:
     assert titles(await read(coach, second)) == ["a"]
 
 
-@pytest.mark.parametrize("missing", ["source", "target", "both"])
-@pytest.mark.parametrize("null", [True, False])
-@pytest.mark.parametrize("owner", ["customers", "programs"])
-async def test_move_without_source_or_target_is_the_documented_500(
-    coach: CoachClient, missing: str, null: bool, owner: str
-) -> None:
+async def test_move_without_source_or_target_is_the_documented_500(coach: CoachClient) -> None:
     """Contract 3: item move whose `source` or `target` is absent or null: 500, `WITEM_MOVE_INCOMPLETE`, nothing
     written."""
     ana = await coach.create_customer()
     program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
     block = await block_with(coach, ana, task("a"), task("b"))
-    body: Json = {
-        "source": {"wblockId": block["_id"], "witemId": block["items"][0]["_id"]},
-        "target": {"wblockId": block["_id"], "index": 1},
-    }
-    for part in ("source", "target") if missing == "both" else (missing,):
-        del body[part]
-        body |= {part: None} if null else {}
-    owner_id = ana["_id"] if owner == "customers" else program["_id"]
-
-    error = (await coach.put(f"/coach/{owner}/{owner_id}/witems/move", body)).refused(500)
-
-    assert set(error) == {"code", "message"}
-    assert error["code"] == "WITEM_MOVE_INCOMPLETE"
+    source = {"wblockId": block["_id"], "witemId": block["items"][0]["_id"]}
+    target = {"wblockId": block["_id"], "index": 1}
+    bodies: tuple[Json, ...] = (
+        {},
+        {"source": source},
+        {"target": target},
+        {"source": None, "target": None},
+        {"source": source, "target": None},
+        {"source": None, "target": target},
+    )
+    for body in bodies:
+        for owner in (f"customers/{ana['_id']}", f"programs/{program['_id']}"):
+            error = (await coach.put(f"/coach/{owner}/witems/move", body)).refused(500)
+            assert set(error) == {"code", "message"}
+            assert error["code"] == "WITEM_MOVE_INCOMPLETE", (owner, body)
     assert await read(coach, block) == block
 
 
@@ -214,7 +211,7 @@ async def test_item_logged_during_a_move_keeps_its_log(coach: CoachClient) -> No
 
 
 async def test_concurrent_moves_keep_every_item_exactly_once(coach: CoachClient) -> None:
-    """200 concurrent moves of items among five blocks; afterwards every item is located exactly once."""
+    """80 concurrent moves of items among five blocks; afterwards every item is located exactly once."""
     ana = await coach.create_customer()
     blocks = [await block_with(coach, ana, *(task(f"{b}{n}") for n in range(6)), name=b) for b in "abcde"]
     all_items = [item for block in blocks for item in block["items"]]
@@ -223,14 +220,14 @@ async def test_concurrent_moves_keep_every_item_exactly_once(coach: CoachClient)
     statuses: Counter[int] = Counter()
 
     async def keep_moving() -> None:
-        for _ in range(10):
+        for _ in range(8):
             item, target = dice.choice(all_items), dice.choice(blocks)
             reply = await move(coach, item, place[item["_id"]], target, dice.randrange(8))
             statuses[reply.status] += 1
             if reply.status == 200:
                 place[item["_id"]] = target
 
-    await asyncio.gather(*(keep_moving() for _ in range(20)))
+    await asyncio.gather(*(keep_moving() for _ in range(10)))
 
     after = await coach.calendar(ana)
     located = Counter(item["_id"] for block in after for item in block["items"])
@@ -238,8 +235,8 @@ async def test_concurrent_moves_keep_every_item_exactly_once(coach: CoachClient)
     for block in after:
         assert [item["order"] for item in block["items"]] == list(range(len(block["items"])))
     assert statuses.keys() <= {200, 409}
-    assert statuses.total() == 200
-    assert statuses[200] >= 100
+    assert statuses.total() == 80
+    assert statuses[200] >= 40
 
 
 async def test_an_exercise_of_an_imported_session_has_planned_sets_in_another_workout(coach: CoachClient) -> None:

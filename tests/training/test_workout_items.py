@@ -57,48 +57,47 @@ async def test_loads_are_in_the_company_unit(new_company: Any) -> None:
     assert load == {"key": "load", "unit": "lb", "value": {"type": "exact", "value": 60}}
 
 
-@pytest.mark.parametrize(
-    ("item", "field"),
-    [
-        ({}, "type"),
-        ({"type": "DANCE"}, "type"),
-        ({"type": ["EXERCISE"]}, "type"),
-        ({"type": "EXERCISE"}, "exerciseId"),
-        ({"type": "EXERCISE", "exerciseId": "nope", "exerciseSets": [SET]}, "exerciseId"),
-        ({"type": "EXERCISE", "exerciseId": UNKNOWN}, "exerciseSets"),
-        ({"type": "EXERCISE", "exerciseId": UNKNOWN, "exerciseSets": []}, "exerciseSets"),
-        ({"type": "EXERCISE", "exerciseId": UNKNOWN, "sets": [SET]}, "exerciseSets"),
-        ({"type": "EXERCISE", "exerciseId": UNKNOWN, "exerciseSets": [{"type": "yards"}]}, "exerciseSets.0.type"),
-        (
-            {"type": "EXERCISE", "exerciseId": UNKNOWN, "exerciseSets": [SET | {"minPlannedReps": 11}]},
-            "exerciseSets.0.minPlannedReps",
-        ),
-        (
-            {"type": "EXERCISE", "exerciseId": UNKNOWN, "exerciseSets": [SET | {"minPlannedReps": "8"}]},
-            "exerciseSets.0.minPlannedReps",
-        ),
-        (
-            {"type": "EXERCISE", "exerciseId": UNKNOWN, "exerciseSets": [SET | {"minPlannedReps": 8.0}]},
-            "exerciseSets.0.minPlannedReps",
-        ),
-        ({"type": "EXERCISE", "exerciseId": UNKNOWN, "exerciseSets": [SET | {"index": 0}]}, "exerciseSets.0.index"),
-        ({"type": "EXERCISE", "exerciseId": UNKNOWN, "exerciseSets": [SET, SET]}, "exerciseSets"),
-        ({"type": "EXERCISE", "exerciseId": UNKNOWN, "exerciseSets": [SET | {"rpe": 11}]}, "exerciseSets.0.rpe"),
-        ({"type": "EXERCISE", "exerciseId": UNKNOWN, "exerciseSets": [SET | {"load": -1}]}, "exerciseSets.0.load"),
-        ({"type": "EXERCISE", "exerciseId": UNKNOWN, "exerciseSets": [SET | {"load": True}]}, "exerciseSets.0.load"),
-        ({"type": "TASK"}, "taskFields"),
-        ({"type": "TASK", "taskFields": {}}, "taskFields.title"),
-        ({"type": "TASK", "taskFields": {"title": " "}}, "taskFields.title"),
-    ],
-)
-async def test_invalid_item_is_rejected_with_its_field(coach: CoachClient, item: dict[str, Any], field: str) -> None:
+INVALID_ITEMS: list[tuple[dict[str, Any], str]] = [
+    ({}, "type"),
+    ({"type": "DANCE"}, "type"),
+    ({"type": ["EXERCISE"]}, "type"),
+    ({"type": "EXERCISE"}, "exerciseId"),
+    ({"type": "EXERCISE", "exerciseId": "nope", "exerciseSets": [SET]}, "exerciseId"),
+    ({"type": "EXERCISE", "exerciseId": UNKNOWN}, "exerciseSets"),
+    ({"type": "EXERCISE", "exerciseId": UNKNOWN, "exerciseSets": []}, "exerciseSets"),
+    ({"type": "EXERCISE", "exerciseId": UNKNOWN, "sets": [SET]}, "exerciseSets"),
+    ({"type": "EXERCISE", "exerciseId": UNKNOWN, "exerciseSets": [{"type": "yards"}]}, "exerciseSets.0.type"),
+    (
+        {"type": "EXERCISE", "exerciseId": UNKNOWN, "exerciseSets": [SET | {"minPlannedReps": 11}]},
+        "exerciseSets.0.minPlannedReps",
+    ),
+    (
+        {"type": "EXERCISE", "exerciseId": UNKNOWN, "exerciseSets": [SET | {"minPlannedReps": "8"}]},
+        "exerciseSets.0.minPlannedReps",
+    ),
+    (
+        {"type": "EXERCISE", "exerciseId": UNKNOWN, "exerciseSets": [SET | {"minPlannedReps": 8.0}]},
+        "exerciseSets.0.minPlannedReps",
+    ),
+    ({"type": "EXERCISE", "exerciseId": UNKNOWN, "exerciseSets": [SET | {"index": 0}]}, "exerciseSets.0.index"),
+    ({"type": "EXERCISE", "exerciseId": UNKNOWN, "exerciseSets": [SET, SET]}, "exerciseSets"),
+    ({"type": "EXERCISE", "exerciseId": UNKNOWN, "exerciseSets": [SET | {"rpe": 11}]}, "exerciseSets.0.rpe"),
+    ({"type": "EXERCISE", "exerciseId": UNKNOWN, "exerciseSets": [SET | {"load": -1}]}, "exerciseSets.0.load"),
+    ({"type": "EXERCISE", "exerciseId": UNKNOWN, "exerciseSets": [SET | {"load": True}]}, "exerciseSets.0.load"),
+    ({"type": "TASK"}, "taskFields"),
+    ({"type": "TASK", "taskFields": {}}, "taskFields.title"),
+    ({"type": "TASK", "taskFields": {"title": " "}}, "taskFields.title"),
+]
+
+
+async def test_invalid_item_is_rejected_with_its_field(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     block = await coach.schedule(ana)
+    for item, field in INVALID_ITEMS:
+        error = (await coach.post(items_path(ana, block), item)).refused(400)
 
-    error = (await coach.post(items_path(ana, block), item)).refused(400)
-
-    assert [message for message in error["message"] if message.startswith(field)], error
-    assert (await coach.calendar(ana))[0]["items"] == []
+        assert [message for message in error["message"] if message.startswith(field)], error
+        assert (await coach.calendar(ana))[0]["items"] == []
 
 
 async def test_item_requires_an_exercise_of_the_company(coach: CoachClient, other_company: CoachClient) -> None:
@@ -170,11 +169,11 @@ async def test_concurrently_added_items_are_all_stored(coach: CoachClient) -> No
 
 async def test_block_is_limited_to_100_items(coach: CoachClient) -> None:
     ana = await coach.create_customer()
-    block = await coach.schedule(ana)
     body = {"type": "TASK", "taskFields": {"title": "x"}}
-    for _ in range(4):
-        await asyncio.gather(*(coach.post(items_path(ana, block), body) for _ in range(25)))
+    block = await block_with(coach, ana, *[body] * 90)
+    replies = await asyncio.gather(*(coach.post(items_path(ana, block), body) for _ in range(12)))
 
+    assert sorted(each.status for each in replies) == [201] * 10 + [400] * 2
     (await coach.post(items_path(ana, block), body)).refused(400, "100")
 
 

@@ -1,4 +1,4 @@
-"""Three years of daily training of one client, inserted directly into the database, to measure the cost of reads."""
+"""A year of daily training of one client, inserted directly into the database, to measure the cost of reads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import ItemInput, ItemLog, WorkItem
 from coaching_service.training.workouts.items.totals import planned_exercise_ids
 
-FIRST, LAST = date(2023, 3, 6), date(2026, 3, 8)
+FIRST, LAST = date(2025, 3, 10), date(2026, 3, 8)
 DAYS = (LAST - FIRST).days + 1
 ITEMS_A_DAY, EXERCISES = 6, 32
 _BATCH = 100
@@ -30,7 +30,7 @@ _INCOMPLETE_EVERY = 10  # every tenth item is not logged
 
 
 @dataclass(frozen=True)
-class Years:
+class Year:
     """The client, the exercises in training, and an item of the last day, with its block."""
 
     customer_id: ObjectId
@@ -49,7 +49,7 @@ class Years:
         return f"{self.path}/wblocks/{self.block_id}/witems/{self.item_id}"
 
 
-async def train(ctx: Context, customer_id: ObjectId) -> Years:
+async def train(ctx: Context, customer_id: ObjectId) -> Year:
     """Fill the client's calendar from FIRST to LAST with six items a day, nine of ten logged, and derived documents."""
     shared = await library.exercises.find(ctx, {"deletedAt": None}, sort=("sortName",), limit=EXERCISES)
     exercises = [exercise["_id"] for exercise in shared]
@@ -61,7 +61,7 @@ async def train(ctx: Context, customer_id: ObjectId) -> Years:
     for start in range(0, DAYS, _BATCH):
         await _insert_derived(ctx, customer_id, calendar[start : start + _BATCH])
     await activity_dates.set_last_workout_date(ctx, customer_id, str(LAST))
-    return Years(customer_id, exercises, calendar[-1]["_id"], calendar[-1]["items"][0]["_id"])
+    return Year(customer_id, exercises, calendar[-1]["_id"], calendar[-1]["items"][0]["_id"])
 
 
 def _block(customer_id: ObjectId, number: int, day: date, exercises: list[ObjectId]) -> BlockContent:
