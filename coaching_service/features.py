@@ -16,11 +16,9 @@ from coaching_service.integrations import (
     calendar_feed,
     company_export,
     load_unit,
-    own_import,
     program_sheets,
     sandbox,
 )
-from coaching_service.integrations.company_import import checked_files
 from coaching_service.integrations.company_import import routes as company_import
 from coaching_service.integrations.company_import import service as company_import_service
 from coaching_service.integrations.history_import import importing as history_following
@@ -151,7 +149,7 @@ ROUTES: tuple[Routes, ...] = (
     push.key_routes,
     push.routes,
     push.own_routes,
-    own_import.routes,
+    company_import.own_routes,
     visibility.routes,
     training_maxes.routes,
     exercises.routes,
@@ -316,7 +314,7 @@ _STEPS: Steps = {
     search.INDEX: search.index_batch,
     check_in_scheduling.SCHEDULE: check_in_scheduling.schedule_batch,
     orphans.COLLECT: orphans.collect_step,
-    background_jobs.DISCARD: checked_files.discard_step,
+    background_jobs.DISCARD: company_import_service.discard_checked_step,
     change_undo.REMOVE_OLD_PATCHES: change_undo.remove_old_patches,
     company_import_service.IMPORT: company_import_service.run_step,
     background_jobs.FOLLOW: history_following.run_step,

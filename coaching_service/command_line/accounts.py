@@ -15,8 +15,8 @@ from coaching_service.core.auth import new_master_key
 from coaching_service.core.database.backup.encryption import new_identity
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.validation import Email, Text, Timezone
-from coaching_service.demo.company import EMAIL
-from coaching_service.integrations import sample_proposal
+from coaching_service.demo import EMAIL
+from coaching_service.integrations import commands
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people import api_keys, team
 from coaching_service.people.identities.passwords import NewPassword, hash_password
@@ -133,7 +133,7 @@ async def seed(services: Services, clients: int | None, email: str) -> None:
     """Publish the shared exercise library and create the demo company. Running it again changes nothing."""
     written = await exercises.publish_shared(services)
     facts = await demo.ensure_demo(services, lambda subject: running.console.print(f"Creating {subject} ..."))
-    await sample_proposal.ensure(services)
+    await commands.ensure_sample_proposal(services)
     click.echo(f"{written} shared exercises written; the demo company is {facts['companyId']}")
     if clients:
         ctx = Context(services).acting_as(await running.find_coach(services, email))

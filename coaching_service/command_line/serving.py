@@ -81,7 +81,7 @@ def _completion(settings: Settings, *, with_demo: bool) -> Callable[[Services], 
         await exercises.publish_shared(services)
         if with_demo:
             from coaching_service import demo
-            from coaching_service.integrations import sample_proposal
+            from coaching_service.integrations import commands
 
             if not _is_local(settings.host):
                 log.warning(
@@ -90,7 +90,7 @@ def _completion(settings: Settings, *, with_demo: bool) -> Callable[[Services], 
                     demo_file=str(demo_file),
                 )
             facts = await demo.ensure_demo(services)
-            await sample_proposal.ensure(services)
+            await commands.ensure_sample_proposal(services)
         click.echo(f"Address  {services.base_url}\nDocs     {services.base_url}/docs")
         if with_demo:
             if sys.stdout.isatty():  # else it may be a log file, which more people read

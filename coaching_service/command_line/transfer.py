@@ -22,10 +22,9 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import InvalidFields
 from coaching_service.core.text import write_rows
 from coaching_service.integrations import commands
-from coaching_service.integrations.company_import.schemas import find_wrong_columns
-from coaching_service.integrations.history_files.models import Format
+from coaching_service.integrations.history_files.tables import Format
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
-from coaching_service.integrations.history_import import models as history_import_models
+from coaching_service.integrations.history_import import models as import_models
 from coaching_service.library.imported_names import read_answers
 from coaching_service.people.account import LoadUnit
 from coaching_service.people.customers.models import OnConflict
@@ -41,10 +40,10 @@ _OPTIONS = {
 
 
 class _Answers(TypedDict):
-    format: history_import_models.ImportFormat | None
+    format: import_models.ImportFormat | None
     load_unit: LoadUnit | None
-    distance_unit: history_import_models.DistanceUnit | None
-    duration_unit: history_import_models.DurationUnit | None
+    distance_unit: import_models.DistanceUnit | None
+    duration_unit: import_models.DurationUnit | None
     date_order: DateOrder | None
     decimal_sign: DecimalSign | None
     exercises: tuple[str, ...]
@@ -93,12 +92,12 @@ def _pairs(_: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 @click.option("--load-unit", type=click.Choice(get_args(LoadUnit)), help="Unit of loads that the file has without one.")
 @click.option(
     "--distance-unit",
-    type=click.Choice(get_args(history_import_models.DistanceUnit)),
+    type=click.Choice(get_args(import_models.DistanceUnit)),
     help="Unit of distances that have none.",
 )
 @click.option(
     "--duration-unit",
-    type=click.Choice(get_args(history_import_models.DurationUnit)),
+    type=click.Choice(get_args(import_models.DurationUnit)),
     help="Unit of durations that have none.",
 )
 @click.option("--decimal-sign", type=click.Choice(get_args(DecimalSign)), help="Sign before decimals.")
@@ -184,7 +183,7 @@ async def _as_owner_of_client(services: Services, email: str) -> Context:
     )
 
 
-def _read_answers(options: _Answers) -> history_import_models.ImportAnswers:
+def _read_answers(options: _Answers) -> import_models.ImportAnswers:
     """Return the options as answers about the file. Raises ClickException for one that is none."""
     try:
         names = read_answers(_by_name(options["exercises"]))
@@ -192,7 +191,7 @@ def _read_answers(options: _Answers) -> history_import_models.ImportAnswers:
     except InvalidFields as error:
         raise click.ClickException(error.errors[0]["message"]) from None
     columns = _by_name(options["columns"])
-    if problem := find_wrong_columns(columns):
+    if problem := import_models.find_wrong_columns(columns):
         raise click.ClickException(f"--column: {problem}")
     return {
         "format": options["format"],
@@ -218,28 +217,24 @@ def _show(job: StoredJob, report: IO[bytes] | None) -> None:
     if report is not None:
         rows = [
             (each.get("line"), each["entry"], each["field"], each["code"], each["message"])
-            for each in history_import_models.list_problems(
-                job["errors"], history_import_models.table_result(job["result"])
-            )
+            for each in import_models.list_problems(job["errors"], import_models.table_result(job["result"]))
         ]
         report.write(write_rows([("line", "entry", "field", "code", "message"), *rows]))
     else:
-        for error in history_import_models.list_problems(
-            job["errors"], history_import_models.table_result(job["result"])
-        ):
+        for error in import_models.list_problems(job["errors"], import_models.table_result(job["result"])):
             click.echo(" ".join(filter(None, (f"{error['entry']}:", error["field"], error["message"]))), err=True)
-    if result := history_import_models.table_result(job["result"]):
+    if result := import_models.table_result(job["result"]):
         _show_table(result, is_failed=job["status"] == "failed")
     if job["status"] == "failed" or job["result"] is None:
         raise click.ClickException("The file cannot be imported")
     if result is None:
-        archive = cast("history_import_models.ImportResult", job["result"])
+        archive = cast("import_models.ImportResult", job["result"])
         counts = ", ".join(f"{count} {name}" for name, count in archive["imported"].items())
         verb = "Would import" if archive["dryRun"] else "Imported"
         click.echo(f"{verb}: {counts or 'nothing'}; left out: {archive['failed']}")
 
 
-def _show_table(result: history_import_models.HistoryResult, *, is_failed: bool) -> None:
+def _show_table(result: import_models.HistoryResult, *, is_failed: bool) -> None:
     for question in result["questions"]:
         option = _OPTIONS.get(question["code"])
         answers = [f"{option} {each}" for each in question["options"]] if option else []

@@ -2,18 +2,368 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from importlib import import_module
+from importlib.resources import files as files_of_package
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
-from coaching_service.core.auth import Principal
+from coaching_service.core.auth import ALL_PERMISSIONS, Company, Principal
+from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, Services, in_transaction
-from coaching_service.demo.assets import create_assets
-from coaching_service.demo.company import EMAIL, fill
+from coaching_service.core.database.documents import now
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.database.recording import Actor, actor_of
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import WEBM
+from coaching_service.demo import samples
+from coaching_service.library import forms, metric_sets
+from coaching_service.library.exercises import models as exercise_models
+from coaching_service.library.exercises import service as exercises
 from coaching_service.people import api_keys, team
+from coaching_service.people.activity import service as activity
+from coaching_service.people.availability import service as availability
+from coaching_service.people.availability.models import NewAvailability
+from coaching_service.people.customers import batch, service
+from coaching_service.people.customers.models import CustomerDetails
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
+from coaching_service.progress import form_responses, nutrition_plans, progress_photos
+from coaching_service.progress.check_ins import service as check_ins
+from coaching_service.progress.conversation import service as conversation
+from coaching_service.progress.conversation.models import SampleMessage
+from coaching_service.progress.form_checks import service as form_checks
+from coaching_service.progress.logs import service as logs
+from coaching_service.progress.metrics import service as metrics
+from coaching_service.progress.metrics.models import NewMetricEntry
+from coaching_service.progress.notes import service as notes
+from coaching_service.progress.personal_records import service as personal_records
+from coaching_service.training import programs, templates
+from coaching_service.training.assignments import service as assignments
+from coaching_service.training.workouts.blocks import batches
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.models import BlockPlan
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+# --- Its files: drawn and stored before the transaction that creates the records they belong to -----------------------
+
+
+COMPANY = "Demo Coaching"
+SIDES = {"1": "front", "2": "back", "3": "side"}
+PLAN_VERSIONS = 2
+_PLAN_LINES = (
+    "Breakfast: oats, yoghurt, berries",
+    "Lunch: rice, chicken, vegetables",
+    "Snack: fruit and a handful of nuts",
+    "Dinner: fish, potatoes, salad",
+    "Water: two liters a day",
+)
+
+
+@dataclass(frozen=True)
+class Assets:
+    """The identifiers of the company and of the clients by name, and the stored files by path."""
+
+    company_id: ObjectId = field(default_factory=ObjectId)
+    customer_ids: dict[str, ObjectId] = field(
+        default_factory=lambda: {client.name: ObjectId() for client in samples.CLIENTS}
+    )
+    files: dict[str, StoredFile] = field(default_factory=dict)
+
+    async def attach(self, ctx: Context, path: str) -> StoredFile:
+        """Return a file, attached in the caller's transaction to the record that refers to it."""
+        file = self.files[path]
+        await files.attach(ctx, file)
+        return file
+
+
+async def create_assets(ctx: Context) -> Assets:
+    """Draw and store all files; they are deleted unless a record refers to them within an hour."""
+    await asyncio.to_thread(import_module, "PIL.ImageDraw")  # large, and slow to import
+    from coaching_service.demo import drawings
+
+    assets = Assets()
+    company = Company(assets.company_id, COMPANY, "UTC", "kg")
+    ctx = ctx.acting_as(Principal(assets.company_id, company, "OWNER", "session", "Demo", None, assets.company_id))
+
+    async def store(path: str, drawing: Image, customer_id: ObjectId | None) -> None:
+        save = drawings.store_pdf if path.startswith("plan/") else drawings.store_image
+        assets.files[path] = await save(ctx, drawing, path.replace("/", "-"), customer_id)
+
+    filmed = assets.customer_ids[samples.WITH_FORM_CHECK]
+    with (files_of_package(__package__) / "squat.webm").open("rb") as film:
+        assets.files["form check/video"] = await files.store(
+            ctx, film, name="squat.webm", content_type=WEBM, customer_id=filmed
+        )
+    today = ctx.caller.today()
+    async with asyncio.TaskGroup() as tasks:
+        for drawing in _draw_all(assets.customer_ids, today):
+            tasks.create_task(store(*drawing))
+    return assets
+
+
+def _draw_all(customer_ids: Mapping[str, ObjectId], today: date) -> Iterator[tuple[str, Image, ObjectId | None]]:
+    """Yield every drawing with its path and the client it belongs to."""
+    from coaching_service.demo import drawings
+
+    for *_, pose in samples.EXERCISES:
+        yield f"exercise/{pose}", drawings.draw_exercise(pose), None
+    yield "form check/poster", drawings.draw_exercise("squat"), customer_ids[samples.WITH_FORM_CHECK]
+    for number, client in enumerate(samples.CLIENTS):
+        customer_id = customer_ids[client.name]
+        yield f"profile/{client.name}", drawings.draw_profile(number), customer_id
+        if client.name in samples.WITH_PHOTOS:
+            for index, (_, values) in enumerate(photo_dates(client, today)):
+                for side in SIDES.values():
+                    drawing = drawings.draw_progress(side, values["Waist"], number)
+                    yield f"progress/{client.name}/{index}/{side}", drawing, customer_id
+        if client.name in samples.WITH_PLAN:
+            for version in range(1, PLAN_VERSIONS + 1):
+                page = drawings.draw_plan(f"Nutrition plan {version}", _PLAN_LINES[version - 1 :])
+                yield f"plan/{client.name}/{version}", page, customer_id
+
+
+def photo_dates(client: samples.Client, today: date) -> list[tuple[date, dict[str, float]]]:
+    """Return the first, a middle and the last date with measurements of a client, on which photos are taken."""
+    measurements = samples.measurements(client, today)
+    return [measurements[0], measurements[len(measurements) // 2], measurements[-1]]
+
+
+# --- Its content, in the caller's transaction -------------------------------------------------------------------------
+
+
+EMAIL = "demo@example.com"
+
+
+async def fill(ctx: Context, password_hash: str, assets: Assets, report: Callable[[str], None]) -> Principal:
+    """Create the demo company with its content and return its owner; `report` is called with each step."""
+    owner = await team.create_company(
+        ctx, "Demo Coaching", "Dana Demo", EMAIL, password_hash, company_id=assets.company_id
+    )
+    await fill_company(ctx, owner, assets, report, password_hash)
+    return owner
+
+
+async def fill_company(
+    ctx: Context, owner: Principal, assets: Assets, report: Callable[[str], None], password_hash: str | None = None
+) -> None:
+    """Add the content to the company of `owner`; the colleague signs in with the password of `password_hash`."""
+    ctx = ctx.acting_as(owner)
+    name, email = samples.COLLEAGUE
+    colleague = await team.create(ctx, name, email, sorted(ALL_PERMISSIONS), "assigned", password_hash)
+    report("exercises, forms, metrics and programs")
+    check_in, program_id = await _create_library(ctx, assets)
+    report("clients, their training and their photos")
+    trainers = {"owner": owner.id, "colleague": colleague["_id"], "": None}
+    for client in samples.CLIENTS:
+        await _create_client(ctx, client, trainers[client.trainer], assets, check_in, program_id)
+    for archived_name, surname, groups in samples.ARCHIVED_CLIENTS:
+        details: CustomerDetails = {"name": archived_name, "surname": surname, "groups": list(groups)}
+        document = batch.build_document(details, str(uuid.uuid4()), sample=True, archived=True)
+        await batch.add_many(ctx, [document])
+
+
+# --- Libraries -------------------------------------------------------------------------------------------------------
+
+
+async def _create_library(ctx: Context, assets: Assets) -> tuple[forms.Form, ObjectId]:
+    """Create the libraries; returns the form of the weekly check-in and the first program."""
+    for name, exercise_type, equipment, text, pose in samples.EXERCISES:
+        exercise = {
+            "name": name,
+            "aliases": [],
+            "type": exercise_type,
+            "level": "beginner",
+            "defaultInstructions": text,
+            "videoLink": None,
+            "tags": ["own"],
+            "muscleGroups": [{"_id": next(iter(exercise_models.MUSCLE_NAMES)), "role": "primary"}],
+            "equipment": equipment,
+            "loadType": "load",
+            "media": [],
+        }
+        created = await exercises.create(ctx, cast("Any", exercise))
+        await exercises.add_media(ctx, created["_id"], await assets.attach(ctx, f"exercise/{pose}"))
+    created_forms = {form["name"]: await forms.create(ctx, cast("Any", form)) for form in samples.FORMS}
+    for name, definitions in samples.METRIC_SETS:
+        fields = [{"name": metric, "metricUnitId": metric_sets.unit_id(unit)} for metric, unit in definitions]
+        metric_set = {"name": name, "assignAutomatically": False, "metrics": fields}
+        await metric_sets.create(ctx, cast("Any", metric_set))
+    for name, template_type, tags, session in samples.TEMPLATES:
+        template = {"name": name, "type": template_type, "tags": list(tags), "items": samples.plan_items(session)}
+        await templates.create(ctx, cast("Any", template))
+    program_ids = [await _create_program(ctx, *program) for program in samples.PROGRAMS]
+    return created_forms[samples.CHECK_IN], program_ids[0]
+
+
+async def _create_program(
+    ctx: Context, name: str, description: str, tags: tuple[str, ...], weeks: int, days: tuple[int, ...]
+) -> ObjectId:
+    program = await programs.create(ctx, {"name": name, "description": description, "tags": list(tags)})
+    plans = []
+    for week in range(weeks):
+        for number, day in enumerate(days):
+            session = samples.PROGRAM_SESSIONS[number % len(samples.PROGRAM_SESSIONS)]
+            items = samples.plan_items(session, 0.6 + 0.025 * week)
+            plans.append({"name": session, "day": 7 * week + day, "isRest": False, "items": items})
+    await batches.write(ctx, programs.ProgramPlan(program["_id"]), batches.Batch(created=cast("Any", plans)), [])
+    return program["_id"]
+
+
+# --- Clients ---------------------------------------------------------------------------------------------------------
+
+
+async def _create_client(
+    ctx: Context,
+    client: samples.Client,
+    trainer: ObjectId | None,
+    assets: Assets,
+    check_in: forms.Form,
+    program_id: ObjectId,
+) -> None:
+    today = ctx.caller.today()
+    customer_id = assets.customer_ids[client.name]
+    await _add_customer(ctx, client, trainer, assets, today)
+    client_today = ctx.caller.today(client.timezone)
+    schedule: check_ins.NewCheckIn = {
+        "formId": check_in["_id"],
+        "metricsSetId": None,
+        "taskFields": None,
+        "weekday": samples.CHECK_IN_WEEKDAY,
+        "everyDays": None,
+        "startDate": str(client_today - timedelta(weeks=client.weeks)),
+        "until": None,
+    }
+    weekly = await check_ins.create(ctx, customer_id, schedule)
+    answered = samples.past_check_ins(client, weekly["_id"], check_in, client_today)
+    program: list[BlockPlan] = []
+    if client.name == samples.WITH_PROGRAM:
+        monday = today - timedelta(days=today.weekday() + 7)
+        dated = await programs.get_dated(ctx, program_id, str(monday))
+        assigned = await assignments.add_to_calendar(ctx, dated, customer_id, first=str(today))
+        past = [block for block in dated.blocks if str(block["date"]) < str(today)]
+        program = [{**block, "assignmentId": assigned["assignmentId"]} for block in past]
+    await logs.create_logged_blocks(ctx, customer_id, [*samples.schedule(client, today, program), *answered])
+    records = await personal_records.list_records(ctx, customer_id)
+    achieved = {record["_id"]: _at(date.fromisoformat(record["date"])) for record in records}
+    activity.set_dates(ctx, achieved)
+    await _record_measurements(ctx, customer_id, client, today)
+    for text in client.notes:
+        await notes.create(
+            ctx, customer_id, {"content": text, "isPinned": False, "isHealth": client.character == "injured"}
+        )
+    await _add_messages(ctx, client, customer_id)
+    reviewed = today - timedelta(days=samples.REVIEWED_AFTER_DAYS)
+    for response in await form_responses.list_between(ctx, customer_id, None, str(reviewed)):
+        await form_responses.set_reviewed(ctx, response["_id"], reviewed=True)
+    if client.name in samples.WITH_PHOTOS:
+        await _add_photos(ctx, client, assets, today)
+    if client.name == samples.WITH_FORM_CHECK:
+        await _add_form_check(ctx, customer_id, assets, today)
+    if client.name == samples.ILL:
+        since, until = client_today - timedelta(days=1), client_today + timedelta(days=samples.ILL_DAYS)
+        illness: NewAvailability = {"kind": "ill", "from": str(since), "until": str(until), "note": "Flu"}
+        await availability.create(ctx, customer_id, illness)
+    if client.name in samples.WITH_PLAN:
+        for version in range(1, PLAN_VERSIONS + 1):
+            file = await assets.attach(ctx, f"plan/{client.name}/{version}")
+            await nutrition_plans.upload(ctx, customer_id, file)
+
+
+async def _add_messages(ctx: Context, client: samples.Client, customer_id: ObjectId) -> None:
+    authors: dict[str, Actor] = {
+        "client": {"type": "client", "_id": customer_id, "name": f"{client.name} {client.surname}"},
+        "coach": actor_of(ctx),
+    }
+    messages: list[SampleMessage] = [
+        {
+            "author": authors[message.author],
+            "text": message.text,
+            "at": now() - timedelta(hours=message.hours_ago),
+            "isRead": message.is_read,
+        }
+        for message in samples.MESSAGES.get(client.name, ())
+    ]
+    await conversation.create_samples(ctx, customer_id, messages)
+
+
+async def _add_customer(
+    ctx: Context, client: samples.Client, trainer: ObjectId | None, assets: Assets, today: date
+) -> None:
+    details: CustomerDetails = {
+        "name": client.name,
+        "surname": client.surname,
+        "email": client.email,
+        "phone": client.phone,
+        "birthday": client.birthday,
+        "timezone": client.timezone,
+        "groups": list(client.groups),
+        "assignedTo": trainer,
+    }
+    document = batch.build_document(details, str(uuid.uuid4()), sample=True)
+    customer_id = document["_id"] = assets.customer_ids[client.name]
+    document["customerRoleData"]["firstLoginDate"] = _at(today - timedelta(weeks=client.weeks))
+    document["lastActivityDate"] = _at(today - timedelta(days=1 + 9 * (client.character == "fading")))
+    await batch.add_many(ctx, [document])
+    await service.set_profile_photo(ctx, customer_id, await assets.attach(ctx, f"profile/{client.name}"))
+
+
+async def _record_measurements(ctx: Context, customer_id: ObjectId, client: samples.Client, today: date) -> None:
+    measurements = samples.measurements(client, today)
+    entries: list[NewMetricEntry] = []
+    for metric_set in await metric_sets.list_all(ctx):
+        await metrics.assign(ctx, customer_id, metric_set["_id"])
+        for metric in metric_set["metrics"]:
+            entries += [
+                {"metricId": metric["_id"], "date": str(day), "value": values[metric["name"]]}
+                for day, values in measurements
+            ]
+    recorded = await metrics.record_many(ctx, customer_id, entries)
+    activity.set_dates(ctx, {entry["_id"]: _at(date.fromisoformat(entry["date"])) for entry in recorded})
+
+
+async def _add_photos(ctx: Context, client: samples.Client, assets: Assets, today: date) -> None:
+    customer_id = assets.customer_ids[client.name]
+    dates: dict[ObjectId, datetime] = {}
+    for number, (day, _) in enumerate(photo_dates(client, today)):
+        for index, side in SIDES.items():
+            file = await assets.attach(ctx, f"progress/{client.name}/{number}/{side}")
+            photos = await progress_photos.create(ctx, customer_id, str(day), index, file)
+            dates[photos["_id"]] = _at(day)
+    activity.set_dates(ctx, dates)
+
+
+async def _add_form_check(ctx: Context, customer_id: ObjectId, assets: Assets, today: date) -> None:
+    """Add a video of the last session with an exercise, if there was one in the last four weeks."""
+    first, last = today - timedelta(weeks=4), today - timedelta(days=1)
+    done = [
+        (block["_id"], item)
+        for block in await workouts.list_blocks(ctx, workouts.ClientCalendar(customer_id), str(first), str(last))
+        for item in block["items"]
+        if item["type"] == "EXERCISE" and item["exerciseId"] == samples.exercise_id(samples.FORM_CHECK_OF)
+    ]
+    if done:
+        block_id, item = done[-1]
+        video, poster = [await assets.attach(ctx, f"form check/{part}") for part in ("video", "poster")]
+        await form_checks.create_sample(ctx, customer_id, block_id, item, video, poster)
+
+
+def _at(day: date) -> datetime:
+    """Return the time at which something is recorded on a day, in UTC."""
+    return datetime.combine(day, time(8, 15), UTC).replace(tzinfo=None)
+
+
+# --- Whether it is there ----------------------------------------------------------------------------------------------
+
 
 _KEY_NAME = "Demo"
 Progress = Callable[[str], None]
@@ -28,7 +378,8 @@ async def ensure_demo(services: Services, progress: Progress = lambda _: None) -
     """
     ctx = Context(services, operation="addSampleData")
     password = services.vault.derive_text("demo password")
-    owner = await _owner(ctx)
+    identity = await identities.find_by_email(ctx.services, EMAIL)
+    owner = None if identity is None else await team.get_principal(ctx.services, identity.subject_id)
     if owner is None:
         password_hash = await hash_password(password)
         progress("drawings")
@@ -45,11 +396,6 @@ async def ensure_demo(services: Services, progress: Progress = lambda _: None) -
         "email": EMAIL,
         "password": password,
     }
-
-
-async def _owner(ctx: Context) -> Principal | None:
-    identity = await identities.find_by_email(ctx.services, EMAIL)
-    return None if identity is None else await team.get_principal(ctx.services, identity.subject_id)
 
 
 def write_atomically(file: Path, content: dict[str, str]) -> None:

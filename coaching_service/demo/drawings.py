@@ -10,7 +10,6 @@ from PIL import Image, ImageDraw
 
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.files import StoredFile
 from coaching_service.core.ids import ObjectId
 
 _COLORS = ("#4f6d7a", "#c0d6df", "#dd6e42", "#e8dab2", "#7a9e7e", "#b56576", "#6d597a", "#355070", "#eaac8b", "#457b9d")
@@ -87,7 +86,7 @@ def draw_plan(title: str, lines: Sequence[str]) -> Image.Image:
     return image
 
 
-async def store_image(ctx: Context, image: Image.Image, name: str, customer_id: ObjectId | None) -> StoredFile:
+async def store_image(ctx: Context, image: Image.Image, name: str, customer_id: ObjectId | None) -> files.StoredFile:
     """Store a drawing as PNG with a thumbnail; it cannot be read until it is attached to a record."""
     thumbnail = image.copy()
     thumbnail.thumbnail((_THUMBNAIL, _THUMBNAIL))
@@ -95,14 +94,14 @@ async def store_image(ctx: Context, image: Image.Image, name: str, customer_id: 
     return replace(await _store(ctx, image, "PNG", "image/png", f"{name}.png", customer_id), thumbnail_id=small.id)
 
 
-async def store_pdf(ctx: Context, image: Image.Image, name: str, customer_id: ObjectId | None) -> StoredFile:
+async def store_pdf(ctx: Context, image: Image.Image, name: str, customer_id: ObjectId | None) -> files.StoredFile:
     """Store a drawing as a page of a PDF; it cannot be read until it is attached to a record."""
     return await _store(ctx, image, "PDF", "application/pdf", f"{name}.pdf", customer_id)
 
 
 async def _store(
     ctx: Context, image: Image.Image, image_format: str, content_type: str, name: str, customer_id: ObjectId | None
-) -> StoredFile:
+) -> files.StoredFile:
     content = io.BytesIO()
     image.save(content, image_format, compress_level=1)  # a third of the time; PDF ignores it
     content.seek(0)

@@ -23,12 +23,10 @@ from coaching_service.core.list_selection import CursorPage, cursor_page_of
 from coaching_service.core.media import ZIP
 from coaching_service.core.validation import Choice, Identifier, Output
 from coaching_service.integrations.history_import import models
-from coaching_service.integrations.history_import.models import ImportWork, StoredAnswer, UndoWork
 from coaching_service.lifecycle.customer_bulk.service import ClientChange, SkippedCustomer
 from coaching_service.people import jobs
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomersDeleted
-from coaching_service.people.jobs import JobError, JobStatus, StoredJob, Superseded
 from coaching_service.progress.attention import renewal
 from coaching_service.progress.personal_records import renewal as training_load_renewal
 
@@ -105,7 +103,7 @@ class _ImportJobResult(models.FileResult, models.Removed, models.SessionDates):
 _RESULT = output_of(_ImportJobResult, _JobResult, name="ImportJobResult")
 
 
-class BackgroundJob(StoredJob):
+class BackgroundJob(jobs.StoredJob):
     """Work that continues after the response."""
 
     result: Annotated[Mapping[str, Any] | None, fields.Nested(_RESULT), Description("null until the job has ended.")]
@@ -122,10 +120,10 @@ DISCARD = "discard_checked_file"
 _FILE_KEPT = timedelta(days=1)
 
 
-async def end_without_requester(ctx: Context, job: StoredJob) -> None:
+async def end_without_requester(ctx: Context, job: jobs.StoredJob) -> None:
     """End a job whose coach, API key or assistant has no access any more; what it has stored stays."""
     is_import = job["kind"] == "import"
-    problem: JobError = {
+    problem: jobs.JobError = {
         "entry": job["work"]["fileName"] if is_import else "undo",
         "line": None,
         "field": None,
@@ -136,19 +134,19 @@ async def end_without_requester(ctx: Context, job: StoredJob) -> None:
     async def store_end(tx: Context) -> None:
         await (end if is_import else end_undo)(tx, job, "failed", [problem])
 
-    with suppress(Superseded):
+    with suppress(jobs.Superseded):
         await in_transaction(ctx, store_end)
 
 
-async def end(ctx: Context, job: StoredJob, status: JobStatus, errors: Sequence[JobError] = ()) -> None:
+async def end(ctx: Context, job: jobs.StoredJob, status: jobs.JobStatus, errors: Sequence[jobs.JobError] = ()) -> None:
     """Store the result of an import and delete its file, in the caller's transaction. Raises Superseded as `update`.
 
     The figures of all clients are renewed: while records were stored, some have been computed from a part of them. So
     are the personal records after an archive: it may be of a version that had other ones.
     """
-    stored = cast("ImportWork", job["work"])
+    stored = cast("models.ImportWork", job["work"])
     keeps_file = status == "done" and stored["isDryRun"] and stored.get("keepsFile", False)
-    work: ImportWork = {**stored, "fileId": stored["fileId"] if keeps_file else None}
+    work: models.ImportWork = {**stored, "fileId": stored["fileId"] if keeps_file else None}
     plan = stored.get("plan")
     if plan is not None:
         work["plan"] = {**plan, "current": None, "customers": await _only_existing(ctx, plan["customers"])}
@@ -173,12 +171,14 @@ async def end(ctx: Context, job: StoredJob, status: JobStatus, errors: Sequence[
             await training_load_renewal.queue_renewal_of_all(ctx)
 
 
-async def end_undo(ctx: Context, job: StoredJob, status: JobStatus, errors: Sequence[JobError] = ()) -> None:
+async def end_undo(
+    ctx: Context, job: jobs.StoredJob, status: jobs.JobStatus, errors: Sequence[jobs.JobError] = ()
+) -> None:
     """Store the result of an undo that ends early, in the caller's transaction. Raises Superseded as `update`.
 
     The figures of the clients whose sessions it has removed follow later.
     """
-    work = cast("UndoWork", job["work"])
+    work = cast("models.UndoWork", job["work"])
     for period in work["clients"]:
         arguments = {"importId": work["importId"], "period": period, "undoId": job["_id"]}
         await queue.enqueue(ctx, FOLLOW, arguments)
@@ -194,7 +194,7 @@ async def forget_clients(ctx: Context, event: CustomersDeleted) -> None:
     """
     erased = set(event.customer_ids)
     for job in await jobs.find_of_clients(ctx, event.customer_ids):
-        work = cast("ImportWork", job["work"])
+        work = cast("models.ImportWork", job["work"])
         is_unfinished = jobs.is_unfinished(job)
         stays = not _is_of(job, erased)
         if not stays:
@@ -206,9 +206,9 @@ async def forget_clients(ctx: Context, event: CustomersDeleted) -> None:
             await files.discard(ctx, [file_id])
 
 
-def _is_of(job: StoredJob, clients: set[ObjectId]) -> bool:
+def _is_of(job: jobs.StoredJob, clients: set[ObjectId]) -> bool:
     """Return whether a job is only for some clients, requested by one of them, or has stored nothing but questions."""
-    work = cast("ImportWork", job["work"])
+    work = cast("models.ImportWork", job["work"])
     if job["kind"] != "import" or "plan" not in work or {job["customerId"], work["answers"]["customerId"]} & clients:
         return True
     result = models.table_result(job["result"])
@@ -220,7 +220,7 @@ def _is_of(job: StoredJob, clients: set[ObjectId]) -> bool:
     )
 
 
-def _without(work: ImportWork, erased: set[ObjectId], *, is_unfinished: bool) -> dict[str, Any]:
+def _without(work: models.ImportWork, erased: set[ObjectId], *, is_unfinished: bool) -> dict[str, Any]:
     """Return the fields of the job that differ without erased clients.
 
     The plan of an import that goes on keeps their places, with identifiers that no client has.
@@ -238,7 +238,7 @@ def _without(work: ImportWork, erased: set[ObjectId], *, is_unfinished: bool) ->
     return left | {"work.plan.customers": places}
 
 
-async def _only_existing(ctx: Context, answers: Sequence[StoredAnswer]) -> list[StoredAnswer]:
+async def _only_existing(ctx: Context, answers: Sequence[models.StoredAnswer]) -> list[models.StoredAnswer]:
     """Return the answers that are clients who exist: one who does not, or is left out, is not named any longer."""
     ids = [each["answer"] for each in answers if isinstance(each["answer"], ObjectId)]
     known = await customers.find_references(ctx, ids) if ids else {}
@@ -246,8 +246,8 @@ async def _only_existing(ctx: Context, answers: Sequence[StoredAnswer]) -> list[
 
 
 def _end_result(
-    work: ImportWork, status: JobStatus
-) -> tuple[models.ImportResult | models.HistoryResult, list[JobError]]:
+    work: models.ImportWork, status: jobs.JobStatus
+) -> tuple[models.ImportResult | models.HistoryResult, list[jobs.JobError]]:
     """Return the result of an import that ends, and a problem of the rows that it has not reached."""
     if work["contentType"] == ZIP:
         return {"dryRun": work["isDryRun"], "imported": work["imported"], "failed": work["failed"]}, []
@@ -263,7 +263,7 @@ def _end_result(
     return models.break_off(result), marks
 
 
-def _with_rows_left(work: ImportWork, errors: Sequence[JobError]) -> list[JobError]:
+def _with_rows_left(work: models.ImportWork, errors: Sequence[jobs.JobError]) -> list[jobs.JobError]:
     """Return the errors with which an import ends, with the number of rows that are not imported for that reason."""
     left = models.count_left(work["plan"]["result"]) if "plan" in work else 0
     if not left:
@@ -276,12 +276,12 @@ def _describe_left(rows: int) -> str:
     return "1 row is" if rows == 1 else f"{rows:,} rows are"
 
 
-def _mark(work: ImportWork, code: str, message: str) -> JobError:
+def _mark(work: models.ImportWork, code: str, message: str) -> jobs.JobError:
     return {"entry": work["fileName"], "line": None, "field": None, "code": code, "message": message}
 
 
 @transactional
-async def cancel(ctx: Context, job_id: ObjectId) -> StoredJob:
+async def cancel(ctx: Context, job_id: ObjectId) -> jobs.StoredJob:
     """End a job before its next step and return it; what it has stored stays.
 
     A job that has ended stays as it is. Raises NotFound, Forbidden, and Conflict for a conversion of loads that is no
@@ -312,7 +312,7 @@ routes = Routes(
 
 
 @routes.get("", access=even_while_converting(coach(CUSTOMERS.VIEW)), returns=cursor_page_of(BackgroundJob))
-async def list_jobs(ctx: Context, query: jobs.JobQuery) -> CursorPage[StoredJob]:
+async def list_jobs(ctx: Context, query: jobs.JobQuery) -> CursorPage[jobs.StoredJob]:
     """List jobs, newest first.
 
     The owner, by session or unrestricted key, reads all of the company; others those that they have requested, without
@@ -323,7 +323,7 @@ async def list_jobs(ctx: Context, query: jobs.JobQuery) -> CursorPage[StoredJob]
 
 
 @routes.get("/{jobId}", access=even_while_converting(coach()), returns=BACKGROUND_JOB)
-async def get_job(ctx: Context, job_id: ObjectId) -> StoredJob:
+async def get_job(ctx: Context, job_id: ObjectId) -> jobs.StoredJob:
     """Read the progress of a job.
 
     The owner reads all jobs, an employee the bulk operations and the imports of a client's history that they have
@@ -335,7 +335,7 @@ async def get_job(ctx: Context, job_id: ObjectId) -> StoredJob:
 
 
 @routes.post("/{jobId}/cancel", access=coach(), returns=BACKGROUND_JOB, status=200, idempotent=True, errors=(Conflict,))
-async def cancel_job(ctx: Context, job_id: ObjectId) -> StoredJob:
+async def cancel_job(ctx: Context, job_id: ObjectId) -> jobs.StoredJob:
     """Cancel a job.
 
     It ends before its next step, with `status: cancelled`; what it has stored stays. A job that has ended already is

@@ -7,8 +7,9 @@ may write: each is as it was when it was read.
 from __future__ import annotations
 
 import codecs
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from marshmallow import validates_schema
@@ -24,6 +25,7 @@ from coaching_service.core.fields import Default, Description, names_of, take
 from coaching_service.core.http.responses import Download, to_json
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import CursorPage
 from coaching_service.core.media import file_extension
 from coaching_service.core.text import snake_case, write_rows
 from coaching_service.core.validation import Input, invalid
@@ -32,15 +34,13 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
 from coaching_service.lifecycle.export import Archive
 from coaching_service.people import account, audit_log, notification_settings, team
-from coaching_service.people.account import AccountDetails
 from coaching_service.people.activity import service as activity
 from coaching_service.people.changes import service as changes
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import Customer
 from coaching_service.training.workouts.blocks.models import StoredBlock, WorkoutSettings
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.reports import blocks as queries
-from coaching_service.training.workouts.sets import CustomerSet, PlannedSet
+from coaching_service.training.workouts.sets import CustomerSet
 
 # --- The format of a company's export, which is described in docs/export-format.md. Exports and imports share it ------
 
@@ -113,28 +113,20 @@ async def iterate_client_rows(ctx: Context) -> AsyncGenerator[bytes, None]:
     rows: list[list[object]] = [[*_CLIENT_COLUMNS]]
     yield codecs.BOM_UTF8
     async for customer in customers.iterate_all(ctx):
-        rows.append(_row_of(customer, coaches))
+        status = customer["customerRoleData"]
+        rows.append(
+            [
+                *(customer[name] for name in ("name", "surname", "email", "phone", "birthday", "timezone")),
+                customer.get("externalId"),
+                join_groups(status["groups"]),
+                "archived" if status["isArchived"] else "active",
+                None if status["assignedTo"] is None else coaches.get(status["assignedTo"]),
+            ]
+        )
         if len(rows) >= _BATCH:
             yield write_rows(rows)
             rows = []
     yield write_rows(rows)
-
-
-def _row_of(customer: Customer, coaches: Mapping[ObjectId, str]) -> list[object]:
-    status = customer["customerRoleData"]
-    trainer = status["assignedTo"]
-    return [
-        customer["name"],
-        customer["surname"],
-        customer["email"],
-        customer["phone"],
-        customer["birthday"],
-        customer["timezone"],
-        customer.get("externalId"),
-        join_groups(status["groups"]),
-        "archived" if status["isArchived"] else "active",
-        coaches.get(trainer) if trainer is not None else None,
-    ]
 
 
 # --- Logged sets as CSV, in the columns of Hevy's export, with the client before them (docs/export-format.md) ---------
@@ -193,18 +185,20 @@ def _rows_of_block(block: StoredBlock, names: Mapping[ObjectId, ExerciseName]) -
             if exercise_id is None:
                 continue
             index = indexes[exercise_id] = indexes.get(exercise_id, -1) + 1
-            meters = done["meters"]
+            meters, load, exercise = done["meters"], done["load"], names.get(exercise_id)
             row = [
                 block["name"],
                 _start_of(block),
                 _end_of(block),
                 block["comment"],
-                names[exercise_id]["name"] if exercise_id in names else None,
+                None if exercise is None else exercise["name"],
                 group,
                 item["comment"],
                 index,
                 _set_type(item, exercise_id, done),
-                _load_of(done, names.get(exercise_id)),
+                -load
+                if load and exercise is not None and exercise.get("loadType") == ASSISTANCE
+                else load,  # as in Hevy
                 done["reps"],
                 None if meters is None else round(meters / 1000, 6),
                 done["seconds"],
@@ -238,30 +232,18 @@ def _end_of(block: StoredBlock) -> str | None:
     return f"{end:%Y-%m-%d %H:%M}"
 
 
-def _load_of(done: CustomerSet, exercise: ExerciseName | None) -> float | None:
-    """Return the load of a set; help is negative, as in Hevy."""
-    load = done["load"]
-    helps = exercise is not None and exercise.get("loadType") == ASSISTANCE
-    return -load if load and helps else load
-
-
 def _set_type(item: WorkItem, exercise_id: ObjectId, done: CustomerSet) -> str:
     """Return the type of a set in Hevy's words: its own, else the type of the planned set of the same index."""
     if done.get("isWarmup"):
         return "warmup"
     if (kind := done.get("setKind", "normal")) in _SET_TYPES:
         return _SET_TYPES[kind]
-    for planned in _planned_sets(item, exercise_id):
+    entries: list[Any] = item["circuitExercises"] if item["type"] == "CIRCUIT" else []
+    in_circuit = [planned for entry in entries if entry["exerciseId"] == exercise_id for planned in entry["sets"]]
+    for planned in item["exerciseSets"] if item["type"] == "EXERCISE" else in_circuit:
         if planned["index"] == done["index"]:
             return "warmup" if planned["isWarmup"] else _SET_TYPES.get(planned.get("setKind", "normal"), "normal")
     return "normal"
-
-
-def _planned_sets(item: WorkItem, exercise_id: ObjectId) -> list[PlannedSet]:
-    if item["type"] == "EXERCISE":
-        return item["exerciseSets"]
-    entries: list[Any] = item["circuitExercises"] if item["type"] == "CIRCUIT" else []
-    return [planned for entry in entries if entry["exerciseId"] == exercise_id for planned in entry["sets"]]
 
 
 _COACH_FIELDS = ("_id", "name", "email", "role", "permissions", "customersScope", "createdAt")
@@ -287,10 +269,12 @@ async def export(ctx: Context, kind: Literal["archive", "workouts", "customers"]
 async def _zip(ctx: Context) -> AsyncGenerator[bytes, None]:
     archive = Archive()
     header = {"format": FORMAT, "version": VERSION, "companyId": ctx.company_id, "exportedAt": now()}
-    async for output in archive.add(HEADER, _single(header)):
-        yield output
-    async for output in archive.add(ACCOUNT, _single(await _account(ctx))):
-        yield output
+    company = await account.get(ctx)
+    settings: account.AccountDetails = take(account.AccountDetails, company)
+    stored = {"_id": company["_id"], **settings, "hasStoredLoads": await account.has_stored_loads(ctx)}
+    for name, content in ((HEADER, header), (ACCOUNT, stored)):
+        async for output in archive.add(name, _single(content)):
+            yield output
     for name, entries in _lists(ctx):
         async for output in archive.add_records(name, entries):
             yield output
@@ -306,19 +290,13 @@ def _lists(ctx: Context) -> Iterator[tuple[str, AsyncIterator[Mapping[str, Any]]
     yield COACHES, _coaches(ctx)
     for name, collection, portable in portable_collections():
         yield records_entry(name), _records(ctx, collection, portable)
-    yield ACTIVITY, _activity(ctx)
-    yield HISTORY, _history(ctx)
+    yield ACTIVITY, _pages(partial(activity.list_company_events, ctx, limit=_PAGE))
+    yield HISTORY, _pages(partial(changes.list_changes, ctx, limit=_PAGE), _HISTORY_FIELDS)  # without values
     yield AUDIT, audit_log.iterate_entries(ctx)
 
 
 async def _single(content: Mapping[str, Any]) -> AsyncGenerator[bytes, None]:
     yield to_json(content)
-
-
-async def _account(ctx: Context) -> dict[str, Any]:
-    company = await account.get(ctx)
-    settings: AccountDetails = take(AccountDetails, company)
-    return {"_id": company["_id"], **settings, "hasStoredLoads": await account.has_stored_loads(ctx)}
 
 
 async def _coaches(ctx: Context) -> AsyncIterator[Mapping[str, Any]]:
@@ -350,24 +328,15 @@ async def _files(
                 yield output
 
 
-async def _activity(ctx: Context) -> AsyncIterator[Mapping[str, Any]]:
-    """Yield the entries of the activity feed of all clients, newest first."""
+async def _pages(
+    list_page: Callable[..., Awaitable[CursorPage[Any]]], fields: Sequence[str] | None = None
+) -> AsyncIterator[Mapping[str, Any]]:
+    """Yield the entries of all pages of a list, newest first: with these fields, or all of them."""
     after: str | None = None
     while True:
-        page = await activity.list_company_events(ctx, limit=_PAGE, after=after)
-        for event in page["docs"]:
-            yield event
-        if (after := page["nextCursor"]) is None:
-            return
-
-
-async def _history(ctx: Context) -> AsyncIterator[Mapping[str, Any]]:
-    """Yield the changes of the company, newest first, without values."""
-    after: str | None = None
-    while True:
-        page = await changes.list_changes(ctx, limit=_PAGE, after=after)
-        for change in page["docs"]:
-            yield {name: value for name, value in change.items() if name in _HISTORY_FIELDS}
+        page = await list_page(after=after)
+        for entry in page["docs"]:
+            yield entry if fields is None else {name: value for name, value in entry.items() if name in fields}
         if (after := page["nextCursor"]) is None:
             return
 

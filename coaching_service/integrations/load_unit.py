@@ -21,12 +21,9 @@ from coaching_service.core.fields import Default, Description
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
-from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.integrations import background_jobs
 from coaching_service.people import account, jobs
-from coaching_service.people.account import Conversion, LoadUnit, LoadUnitChanged, convert_stored_load
 from coaching_service.people.customers import service as customers
-from coaching_service.people.jobs import StoredJob
 from coaching_service.progress.personal_records import service as records
 from coaching_service.training import programs, templates, training_maxes
 from coaching_service.training.workouts.blocks import load_conversion as workouts
@@ -37,7 +34,7 @@ from coaching_service.training.workouts.blocks import load_conversion as workout
 class LoadUnitConversion(TypedDict):
     """The unit that all loads are converted to."""
 
-    loadUnit: Annotated[LoadUnit, Description("The new unit of all loads.")]
+    loadUnit: Annotated[account.LoadUnit, Description("The new unit of all loads.")]
     dryRun: Annotated[bool, Default(False), Description("Whether to count what would be converted only.")]
 
 
@@ -57,7 +54,7 @@ class ConversionWork(TypedDict):
     """
 
     isDryRun: bool
-    loadUnit: LoadUnit
+    loadUnit: account.LoadUnit
     entry: int
     record: int
     last: ObjectId | None
@@ -73,7 +70,7 @@ _WAIT = timedelta(seconds=5)
 
 
 @transactional
-async def begin(ctx: Context, load_unit: Literal["kg", "lb"], *, dry_run: bool) -> StoredJob:
+async def begin(ctx: Context, load_unit: Literal["kg", "lb"], *, dry_run: bool) -> jobs.StoredJob:
     """Queue the conversion of the caller's company, and return its job.
 
     Raises Conflict if the loads are in that unit, while another conversion is not finished, and unless it is a dry run,
@@ -99,7 +96,7 @@ async def begin(ctx: Context, load_unit: Literal["kg", "lb"], *, dry_run: bool) 
     return job
 
 
-async def run_step(services: Services, job: Job) -> RunAgain | None:
+async def run_step(services: Services, job: queue.Job) -> queue.RunAgain | None:
     """Continue a conversion for a moment."""
     if (step := await jobs.get_step(services, job, _OPERATION, background_jobs.end_without_requester)) is None:
         return None
@@ -109,29 +106,34 @@ async def run_step(services: Services, job: Job) -> RunAgain | None:
             await jobs.require_none_unfinished(ctx, "import")
         return await _continue(ctx, stored)
     except (Conflict, jobs.Superseded):  # an import that began at the same time, or a step whose lease had ended
-        return RunAgain(_WAIT)
+        return queue.RunAgain(_WAIT)
 
 
 class _Target(NamedTuple):
     """One kind of what is converted: how the next ones are listed, and how one is converted."""
 
     list_after: Callable[[Context, ObjectId | None, int], Awaitable[list[ObjectId]]]
-    convert: Callable[[Context, ObjectId, Conversion], Awaitable[Mapping[str, int]]]
+    convert: Callable[[Context, ObjectId, account.Conversion], Awaitable[Mapping[str, int]]]
 
 
-async def _continue(ctx: Context, job: StoredJob) -> RunAgain | None:
+async def _continue(ctx: Context, job: jobs.StoredJob) -> queue.RunAgain | None:
     end = time.monotonic() + _STEP_SECONDS
     work = cast("ConversionWork", job["work"])
-    convert = partial(convert_stored_load, unit=ctx.caller.company.load_unit, target=work["loadUnit"])
-    conversion = Conversion(convert, work["loadUnit"], is_stored=not work["isDryRun"])
+    convert = partial(account.convert_stored_load, unit=ctx.caller.company.load_unit, target=work["loadUnit"])
+    conversion = account.Conversion(convert, work["loadUnit"], is_stored=not work["isDryRun"])
     if job["status"] == "queued":
-        await _count_targets(ctx, job)
+        total = 0
+        for target in _TARGETS:
+            last: ObjectId | None = None
+            while ids := await target.list_after(ctx, last, 20 * _AT_ONCE):
+                last, total = ids[-1], total + len(ids)
+        await _store(ctx, job, {"status": "running", "total": total})
     while work["entry"] < len(_TARGETS):
         ids = await _TARGETS[work["entry"]].list_after(ctx, work["last"], _AT_ONCE)
         for each in ids:
             work = await _convert(ctx, job, work, each, conversion)
             if time.monotonic() > end:
-                return RunAgain()
+                return queue.RunAgain()
         if not ids:
             work = {**work, "entry": work["entry"] + 1, "record": 0, "last": None}
             await _store(ctx, job, {"work": work})
@@ -140,18 +142,8 @@ async def _continue(ctx: Context, job: StoredJob) -> RunAgain | None:
     return None
 
 
-async def _count_targets(ctx: Context, job: StoredJob) -> None:
-    total = 0
-    for target in _TARGETS:
-        last: ObjectId | None = None
-        while ids := await target.list_after(ctx, last, 20 * _AT_ONCE):
-            last = ids[-1]
-            total += len(ids)
-    await _store(ctx, job, {"status": "running", "total": total})
-
-
 async def _convert(
-    ctx: Context, job: StoredJob, work: ConversionWork, identifier: ObjectId, conversion: Conversion
+    ctx: Context, job: jobs.StoredJob, work: ConversionWork, identifier: ObjectId, conversion: account.Conversion
 ) -> ConversionWork:
     """Convert one client, program or template, and store the position after it; returns this position."""
     changed = work
@@ -173,7 +165,7 @@ async def _convert(
     return changed
 
 
-async def _end(ctx: Context, job: StoredJob, work: ConversionWork) -> None:
+async def _end(ctx: Context, job: jobs.StoredJob, work: ConversionWork) -> None:
     """Store the result; the company has the new unit from then on."""
     result: ConversionResult = {
         "dryRun": work["isDryRun"],
@@ -190,11 +182,11 @@ async def _end(ctx: Context, job: StoredJob, work: ConversionWork) -> None:
     await in_transaction(ctx, end)
 
 
-async def _store(ctx: Context, job: StoredJob, fields: Mapping[str, object]) -> None:
+async def _store(ctx: Context, job: jobs.StoredJob, fields: Mapping[str, object]) -> None:
     await in_transaction(ctx, lambda tx: jobs.update(tx, job, fields))
 
 
-async def _convert_client(ctx: Context, customer_id: ObjectId, conversion: Conversion) -> Mapping[str, int]:
+async def _convert_client(ctx: Context, customer_id: ObjectId, conversion: account.Conversion) -> Mapping[str, int]:
     if conversion.is_stored:
         await customers.lock_and_mark_figures(ctx, customer_id)
     of_workouts = await workouts.convert_client(ctx, customer_id, conversion)
@@ -210,12 +202,12 @@ async def _convert_client(ctx: Context, customer_id: ObjectId, conversion: Conve
     }
 
 
-async def _convert_program(ctx: Context, program_id: ObjectId, conversion: Conversion) -> Mapping[str, int]:
+async def _convert_program(ctx: Context, program_id: ObjectId, conversion: account.Conversion) -> Mapping[str, int]:
     converted = await workouts.convert_program(ctx, program_id, conversion)
     return {"workouts": converted.documents, "loads": converted.loads}
 
 
-async def _convert_template(ctx: Context, template_id: ObjectId, conversion: Conversion) -> Mapping[str, int]:
+async def _convert_template(ctx: Context, template_id: ObjectId, conversion: account.Conversion) -> Mapping[str, int]:
     converted = await templates.convert_template(ctx, template_id, conversion)
     return {"templates": converted.documents, "loads": converted.loads}
 
@@ -228,7 +220,7 @@ _TARGETS = (
 )
 
 
-async def require_no_loads(ctx: Context, _: LoadUnitChanged) -> None:
+async def require_no_loads(ctx: Context, _: account.LoadUnitChanged) -> None:
     """Raise Conflict if any load is stored, in the transaction that changes the unit.
 
     What is still stored of clients that have been deleted does not count: it is being erased.
@@ -258,7 +250,7 @@ routes = Routes("/coach/account/load-unit", tag="Account")
     errors=(Conflict,),
     example={"loadUnit": "lb", "dryRun": True},
 )
-async def convert_load_unit(ctx: Context, body: LoadUnitConversion) -> StoredJob:
+async def convert_load_unit(ctx: Context, body: LoadUnitConversion) -> jobs.StoredJob:
     """Convert all loads to another unit.
 
     A job converts planned and done sets, records, training maximums, programs and templates, and rounds to 0.1;

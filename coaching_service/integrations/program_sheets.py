@@ -11,7 +11,7 @@ from typing import IO, Annotated, TypedDict
 
 from coaching_service.core.auth import PROGRAMS, coach
 from coaching_service.core.database.context import Context, transactional
-from coaching_service.core.errors import InvalidFields, invalid_field
+from coaching_service.core.errors import invalid_field
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Default, Description
 from coaching_service.core.http.routes import MultipartBody, ReceivedFile, Routes
@@ -20,13 +20,11 @@ from coaching_service.core.media import CSV, XLSX
 from coaching_service.core.query import FormBoolean, FormObject
 from coaching_service.core.validation import NAME_LENGTH, Text
 from coaching_service.integrations.history_files import programs as history_file_programs
-from coaching_service.integrations.history_files.models import Problem, Question
-from coaching_service.integrations.history_files.tables import UnreadableTable
+from coaching_service.integrations.history_files.tables import Problem, Question, UnreadableTable
 from coaching_service.library import imported_names
-from coaching_service.library.imported_names import NameInFile, ResolvedNames, key_of, read_answers
 from coaching_service.people.account import LoadUnit, convert_entered_load
 from coaching_service.training import programs
-from coaching_service.training.programs import Program, ProgramPlan
+from coaching_service.training.programs import Program
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks.models import BlockPlan, plan_of
 from coaching_service.training.workouts.items.models import ItemInput
@@ -67,7 +65,8 @@ class ImportedProgram(Program):
 
     questions: Annotated[list[Question], Description("What the file does not decide; empty if nothing is open.")]
     names: Annotated[
-        list[NameInFile], Description("The names of exercises in the file and what they mean, the most frequent first.")
+        list[imported_names.NameInFile],
+        Description("The names of exercises in the file and what they mean, the most frequent first."),
     ]
     errors: Annotated[
         list[Problem],
@@ -90,7 +89,7 @@ class ReadProgram:
 
     name: str
     sheet: history_file_programs.ProgramSheet
-    names: ResolvedNames
+    names: imported_names.ResolvedNames
     unit: str
 
 
@@ -111,9 +110,10 @@ async def read_sheet(
     try:
         sheet = await asyncio.to_thread(history_file_programs.read_program, file, unit, corrections)
     except UnreadableTable as error:
-        raise _unreadable(error) from None
+        message = error.message if error.line is None else f"{error.message} (line {error.line})"
+        raise invalid_field("file", message, code="INVALID_FILE") from None
     counts = Counter(each.name for day in sheet.days for each in day.exercises)
-    names = await imported_names.resolve_names(ctx, counts, read_answers(options["names"]))
+    names = await imported_names.resolve_names(ctx, counts, imported_names.read_answers(options["names"]))
     name = options["name"] or PurePosixPath(file_name).stem.strip()[:NAME_LENGTH] or "Program"
     return ReadProgram(name, sheet, names, unit)
 
@@ -138,7 +138,7 @@ async def _create(ctx: Context, read: ReadProgram) -> ImportedProgram:
     program = await programs.create(ctx, {"name": read.name, "description": None, "tags": []})
     plans = [_plan(day, exercises, read.unit, ctx.caller.company.load_unit) for day in read.sheet.days]
     plans = [plan for plan in plans if plan["items"] or plan["isRest"]]
-    await batches.write(ctx, ProgramPlan(program["_id"]), batches.Batch(created=plans), [])
+    await batches.write(ctx, programs.ProgramPlan(program["_id"]), batches.Batch(created=plans), [])
     return {
         **await programs.get(ctx, program["_id"]),
         "questions": [],
@@ -150,38 +150,22 @@ async def _create(ctx: Context, read: ReadProgram) -> ImportedProgram:
 def _plan(
     day: history_file_programs.PlannedDay, exercises: Mapping[str, ObjectId | None], unit: str, stored_unit: str
 ) -> BlockPlan:
-    items = [
-        _item(each, exercise_id, day.superset_of(each), unit, stored_unit)
+    def stored(planned: PlannedSet) -> PlannedSet:
+        load = planned.get("load")
+        return planned if load is None else {**planned, "load": convert_entered_load(load, unit, stored_unit)}
+
+    items: list[ItemInput] = [
+        {
+            "type": "EXERCISE",
+            "exerciseId": exercise_id,
+            "exerciseSets": [stored(planned) for planned in each.sets],
+            "exerciseInstructions": "\n".join(dict.fromkeys(each.notes))[:_INSTRUCTIONS_LENGTH] or None,
+            "supersetId": day.superset_of(each),
+        }
         for each in day.exercises
-        if (exercise_id := exercises[key_of(each.name)]) is not None
+        if (exercise_id := exercises[imported_names.key_of(each.name)]) is not None
     ]
     return {**plan_of({"name": day.name, "isRest": day.is_rest and not items}, items), "day": day.day}
-
-
-def _item(
-    exercise: history_file_programs.PlannedExercise,
-    exercise_id: ObjectId,
-    superset: str | None,
-    unit: str,
-    stored_unit: str,
-) -> ItemInput:
-    return {
-        "type": "EXERCISE",
-        "exerciseId": exercise_id,
-        "exerciseSets": [_stored_set(each, unit, stored_unit) for each in exercise.sets],
-        "exerciseInstructions": "\n".join(dict.fromkeys(exercise.notes))[:_INSTRUCTIONS_LENGTH] or None,
-        "supersetId": superset,
-    }
-
-
-def _stored_set(planned: PlannedSet, unit: str, stored_unit: str) -> PlannedSet:
-    load = planned.get("load")
-    return planned if load is None else {**planned, "load": convert_entered_load(load, unit, stored_unit)}
-
-
-def _unreadable(error: UnreadableTable) -> InvalidFields:
-    message = error.message if error.line is None else f"{error.message} (line {error.line})"
-    return invalid_field("file", message, code="INVALID_FILE")
 
 
 # --- REST -------------------------------------------------------------------------------------------------------------

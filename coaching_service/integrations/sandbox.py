@@ -12,8 +12,7 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.mail import SANDBOX_ORDER, SandboxMail, sandbox_mails
 from coaching_service.core.list_selection import CursorPage, ListPart, PartQuery
-from coaching_service.demo.assets import Assets, create_assets
-from coaching_service.demo.company import fill_company
+from coaching_service.demo import Assets, create_assets, fill_company
 from coaching_service.people import account, api_keys, team
 
 # --- Sandboxes as they are returned -----------------------------------------------------------------------------------

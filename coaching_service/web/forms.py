@@ -37,7 +37,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import without_inner_marks
 from coaching_service.core.query import QueryInteger
 from coaching_service.core.validation import Integer, Seconds, Timezone, field_errors, read_clock
-from coaching_service.integrations.proposals.versions import AMOUNTS, find_unusual, read_versions
+from coaching_service.integrations.change_descriptions import AMOUNTS, find_unusual, read_versions
 from coaching_service.training.workout_text.lines import Problem, TextError
 from coaching_service.web.formatting import file_size
 from coaching_service.web.pages import Page, Redirect, Render

@@ -18,8 +18,8 @@ from typing import Literal
 
 import pytest
 
-from coaching_service.integrations.history_files.set_rows import Answers, SetFile, SetRow
-from coaching_service.integrations.history_files.survey import Survey
+from coaching_service.integrations.history_files.set_files import SetFile, Survey
+from coaching_service.integrations.history_files.set_rows import Answers, SetRow
 from coaching_service.integrations.history_files.tables import UnreadableTable
 from tests.support.done_workouts import KG_OF_LB, Done, Workout, random_workouts
 from tests.support.real_exports import EXPORTS, OTHER_EXPORTS, Export, as_csv

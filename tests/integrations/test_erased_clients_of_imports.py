@@ -15,7 +15,6 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.core.jobs.queue import Job
 from coaching_service.core.media import CSV
-from coaching_service.integrations.company_import import checked_files
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.history_import import importing, undoing
 from coaching_service.integrations.history_import.importing import HistoryImport
@@ -206,5 +205,5 @@ async def test_a_checked_file_is_deleted_with_a_client(
     assert await stored(coach) == (0, 0)
     assert not await mentions(coach, bo["_id"])
     with pytest.raises(NotFound if is_alone else Conflict):
-        await checked_files.begin(coach.ctx, job["_id"], NO_ANSWERS)
+        await company_import.begin_checked(coach.ctx, job["_id"], NO_ANSWERS)
     assert (await coach.get(f"/coach/customers/{ana['_id']}")).ok()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coaching_service.integrations.company_import import service as company_import
-from coaching_service.integrations.history_import import _reading
+from coaching_service.integrations.history_import import _planning
 from tests.conftest import NewCompany
 from tests.integrations.test_imports_that_end_early import read, run_now
 from tests.support.client import CoachClient
@@ -26,7 +26,7 @@ def years(rows: int) -> bytes:
 async def test_a_large_import_lets_others_pass_and_ends_when_it_is_cancelled(
     coach: CoachClient, new_company: NewCompany, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_reading, "STEP_SECONDS", 0.05)
+    monkeypatch.setattr(_planning, "STEP_SECONDS", 0.05)
     monkeypatch.setattr(company_import, "_LARGE_BYTES", 10_000)
     ana, other = await coach.create_customer("Ana"), await new_company()
     bo = await other.create_customer("Bo")

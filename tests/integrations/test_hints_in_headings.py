@@ -8,11 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from coaching_service.integrations.history_files._vocabulary import Field
 from coaching_service.integrations.history_files.rosters import read_roster
-from coaching_service.integrations.history_files.sessions import group_sessions
-from coaching_service.integrations.history_files.set_rows import Answers
-from coaching_service.integrations.history_files.values import DateOrder
+from coaching_service.integrations.history_files.set_rows import Answers, group_sessions
+from coaching_service.integrations.history_files.values import DateOrder, Field
 from tests.integrations.test_history_files import read
 from tests.support.client import CoachClient
 from tests.support.imported_history import workouts

@@ -7,10 +7,10 @@ from datetime import date, datetime
 
 import pytest
 
-from coaching_service.integrations.history_files import set_rows, tables, values
+from coaching_service.integrations.history_files import set_files, tables, values
 from coaching_service.integrations.history_files._dialects import count_headings, recognise
-from coaching_service.integrations.history_files.sessions import Session, group_sessions
-from coaching_service.integrations.history_files.set_rows import Answers, FileRow, SetFile, UnknownFormat
+from coaching_service.integrations.history_files.set_files import SetFile, UnknownFormat
+from coaching_service.integrations.history_files.set_rows import Answers, FileRow, Session, group_sessions
 from coaching_service.integrations.history_files.tables import MAX_ROWS, UnreadableTable, read_tables
 from coaching_service.integrations.history_files.values import DateAndTime, InvalidValue, UnknownOrder
 from tests.support.surveys import survey
@@ -343,10 +343,10 @@ def test_rows_of_all_sheets_count_together(monkeypatch: pytest.MonkeyPatch) -> N
     ],
 )
 def test_too_many_sets_are_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setattr(set_rows, "MAX_SETS", 79)
+    monkeypatch.setattr(set_files, "MAX_SETS", 79)
     with pytest.raises(UnreadableTable, match="more than 79 sets"):
         read(text)
-    monkeypatch.setattr(set_rows, "MAX_SETS", 80)
+    monkeypatch.setattr(set_files, "MAX_SETS", 80)
     assert sum(len(row.sets) for row in read(text)) == 80
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from coaching_service.integrations.history_files.sessions import Session
+from coaching_service.integrations.history_files.set_rows import Session
 from tests.support.client import CoachClient
 from tests.support.imported_history import HEVY, SETS, events, rows_of_sets, workouts
 from tests.support.sampled import MORE

@@ -8,8 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from coaching_service.integrations.history_files._headings import Unit
-from coaching_service.integrations.history_files.set_rows import Answers, SetFile, SetRow
+from coaching_service.integrations.history_files.set_files import SetFile
+from coaching_service.integrations.history_files.set_rows import Answers, SetRow
+from coaching_service.integrations.history_files.values import Unit
 from tests.support.client import CoachClient
 from tests.support.done_workouts import KG_OF_LB
 from tests.support.real_exports import EXPORTS, ROWS, Export, own_csv

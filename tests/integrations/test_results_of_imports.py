@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from coaching_service.integrations.company_import import service as company_import
-from coaching_service.integrations.history_import import _reading, importing
+from coaching_service.integrations.history_import import _planning, importing
 from coaching_service.integrations.history_import.importing import HistoryImport
 from tests.integrations.test_strange_tables import damaged
 from tests.support.client import CoachClient
@@ -67,13 +67,13 @@ class Reading:
     """Counts how often the sessions of files are read, which takes longer than a step."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.count, original = 0, _reading.read_content
+        self.count, original = 0, _planning.read_content
 
         def read(*arguments: Any, **options: Any) -> Any:
             self.count += 1
             return original(*arguments, **options)
 
-        monkeypatch.setattr(_reading, "read_content", read)
+        monkeypatch.setattr(_planning, "read_content", read)
         monkeypatch.setattr(importing, "_BATCH_SESSIONS", 1)
         monkeypatch.setattr(company_import, "time", self)
 

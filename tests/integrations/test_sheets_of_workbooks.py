@@ -9,11 +9,11 @@ from datetime import date
 import openpyxl
 import pytest
 
-from coaching_service.integrations.history_files.models import Format
 from coaching_service.integrations.history_files.programs import read_program
 from coaching_service.integrations.history_files.rosters import read_roster
-from coaching_service.integrations.history_files.set_rows import Answers, UnknownFormat
-from coaching_service.integrations.history_files.survey import Survey
+from coaching_service.integrations.history_files.set_files import Survey, UnknownFormat
+from coaching_service.integrations.history_files.set_rows import Answers
+from coaching_service.integrations.history_files.tables import Format
 from coaching_service.training.set_text import write_planned
 from tests.support.client import CoachClient
 from tests.support.imported_history import workouts

@@ -8,8 +8,8 @@ import openpyxl
 import pytest
 
 from coaching_service.integrations.history_files.rosters import read_roster
-from coaching_service.integrations.history_files.set_rows import Answers, SetFile, SetRow
-from coaching_service.integrations.history_files.survey import Survey
+from coaching_service.integrations.history_files.set_files import SetFile, Survey
+from coaching_service.integrations.history_files.set_rows import Answers, SetRow
 from tests.support.client import CoachClient
 from tests.support.imported_history import workouts
 from tests.support.surveys import survey

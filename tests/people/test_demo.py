@@ -13,8 +13,8 @@ from aiohttp.test_utils import TestServer
 
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.ids import ObjectId
-from coaching_service.demo import ensure_demo, samples, training
-from coaching_service.integrations import sample_proposal
+from coaching_service.demo import ensure_demo, samples
+from coaching_service.integrations import commands
 from coaching_service.people import team
 from tests.support.client import CoachClient
 from tests.support.figures import renew_figures
@@ -209,7 +209,7 @@ def test_client_with_a_program_does_its_workouts_instead_of_others(weekday: int)
     dates = [first + timedelta(days=7 * week + day - 1) for week in range(2) for day in days]
     items = samples.plan_items("Full body")
     program: Any = [{"name": "P", "date": str(day), "isRest": False, "items": items} for day in dates if day < today]
-    blocks = list(training.schedule(ana, today, program))
+    blocks = list(samples.schedule(ana, today, program))
     planned = [str(block["plan"].get("date")) for block in blocks]
     assert len(planned) == len(set(planned)), "a day with two workouts, one of them not done, is not completed"
     assert planned[-len(program) :] == [block["date"] for block in program]
@@ -224,7 +224,7 @@ async def test_a_monday_has_an_illness_and_one_proposal(demo: CoachClient, servi
     assert (absence["kind"], absence["customerId"]) == ("ill", client["_id"])
     assert absence["from"] <= str(today) <= absence["until"]
     for _ in range(2):
-        await sample_proposal.ensure(services)
+        await commands.ensure_sample_proposal(services)
     stored = await services.db["customers"].find_one({"_id": ObjectId(client["_id"])}) or {}
     proposals = await services.db["proposals"].find({"companyId": stored["companyId"]}).to_list()
     assert [(each["tool"], each["status"], len(each["customerIds"])) for each in proposals] == [

@@ -17,8 +17,7 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.worker import ensure_standing_jobs
-from coaching_service.demo import ensure_demo
-from coaching_service.demo.company import EMAIL
+from coaching_service.demo import EMAIL, ensure_demo
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people import team
 from coaching_service.people.customers import batch

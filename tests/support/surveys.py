@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import IO
 
+from coaching_service.integrations.history_files.set_files import Survey
+from coaching_service.integrations.history_files.set_files import survey as begin
 from coaching_service.integrations.history_files.set_rows import Answers
-from coaching_service.integrations.history_files.survey import Survey
-from coaching_service.integrations.history_files.survey import survey as begin
 
 
 def survey(file: IO[bytes], answers: Answers) -> Survey:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import IO, Any, NotRequired, TypedDict
+from typing import IO, Any, NotRequired, TypedDict, cast
 
 import orjson
 
@@ -15,7 +15,6 @@ from coaching_service.core.database import declared as database_declarations
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, DocumentExists
 from coaching_service.core.database.documents import Documents
-from coaching_service.core.database.files import StoredFile, storing
 from coaching_service.core.errors import Conflict, InvalidFields
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import take
@@ -36,7 +35,6 @@ from coaching_service.library.exercises import models as exercise_models
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.metric_sets import UNITS
 from coaching_service.people import account, team
-from coaching_service.people.account import AccountDetails, AccountNotifications, AttentionSettings, LoadUnit
 from coaching_service.people.customers import service as customers
 from coaching_service.people.identities import models
 from coaching_service.people.jobs import JobError
@@ -54,7 +52,7 @@ class _Record:
 
     line: int
     document: dict[str, Any] | None = None
-    files: list[StoredFile] = field(default_factory=list)
+    files: list[files.StoredFile] = field(default_factory=list)
     problems: list[tuple[str | None, str, str]] = field(default_factory=list)
 
     def reject(self, field_path: str | None, code: str, message: str) -> None:
@@ -143,23 +141,20 @@ class RecordImport:
                 await self._commit(records)
             except DocumentExists:  # its transaction is over: find out which record it was
                 for record in records:
-                    await self._store_alone(record)
-
-    async def _store_alone(self, record: _Record) -> None:
-        try:
-            await self._commit([record])
-        except DocumentExists as error:
-            record.reject(error.field, DocumentExists.default_code, str(error.message))
-            await self._commit([record])
+                    try:
+                        await self._commit([record])
+                    except DocumentExists as error:
+                        record.reject(error.field, DocumentExists.default_code, str(error.message))
+                        await self._commit([record])
 
     async def _store_files(self, record: _Record, stack: AsyncExitStack) -> None:
         if record.document is None or (rule := self._portable.files) is None:
             return
-        ctx = self._progress.ctx
-        if self._progress.work["isDryRun"]:
-            problems = await _check_files(ctx, self._reader, rule, record.document)
+        ctx, client_field = self._progress.ctx, self._collection.client_field
+        if self._progress.work["isDryRun"]:  # the files are deleted again
+            async with AsyncExitStack() as checked:
+                _, problems = await _store_files(ctx, self._reader, rule, record.document, None, checked)
         else:
-            client_field = self._collection.client_field
             customer_id: ObjectId | None = record.document[client_field] if client_field else None
             record.files, problems = await _store_files(ctx, self._reader, rule, record.document, customer_id, stack)
         record.problems += [("fileId", "INVALID_FILE", problem) for problem in problems]
@@ -218,13 +213,13 @@ async def _store_files(
     document: dict[str, Any],
     customer_id: ObjectId | None,
     stack: AsyncExitStack,
-) -> tuple[list[StoredFile], list[str]]:
+) -> tuple[list[files.StoredFile], list[str]]:
     """Store the files of a document, and put their identifiers into it; returns them, and the problems.
 
     A file that is missing or not accepted is taken out of the document; if the document is about that file, it has no
     `fileId` afterwards. Files that no record has attached when `stack` is closed are deleted. Raises InvalidArchive.
     """
-    stored: list[StoredFile] = []
+    stored: list[files.StoredFile] = []
     problems: list[str] = []
     limits = ctx.services.upload_limits
     for holder in list(database_declarations.file_holders(document)):
@@ -233,7 +228,7 @@ async def _store_files(
                 problems.append("the file is missing in the archive, or too large")
                 _remove(document, holder)
                 continue
-            storage = storing(
+            storage = files.storing(
                 ctx,
                 archived[1],
                 name=archived[0],
@@ -243,34 +238,19 @@ async def _store_files(
             )
             try:
                 file = await stack.enter_async_context(storage)
-            except (InvalidFile, DecodingFailed) as error:
-                problems.append(_describe(error))
+            except InvalidFile as error:
+                problems.append(f"the file {error.message}")
+                _remove(document, holder)
+                continue
+            except DecodingFailed:
+                problems.append("the picture could not be decoded: it took too long, or the decoder failed")
                 _remove(document, holder)
                 continue
         stored.append(file)
-        _refer(holder, file)
+        known = {"contentType": file.content_type, "size": file.size}
+        holder |= {name: value for name, value in known.items() if name in holder}
+        holder |= {"fileId": file.id, "thumbnailId": file.thumbnail_id}
     return stored, problems
-
-
-async def _check_files(
-    ctx: Context, reader: ArchiveReader, rule: database_declarations.FileRule, document: dict[str, Any]
-) -> list[str]:
-    """Return the problems of the files of a document, and store nothing. Raises InvalidArchive."""
-    async with AsyncExitStack() as stack:
-        _, problems = await _store_files(ctx, reader, rule, document, None, stack)
-    return problems
-
-
-def _describe(error: InvalidFile | DecodingFailed) -> str:
-    if isinstance(error, InvalidFile):
-        return f"the file {error.message}"
-    return "the picture could not be decoded: it took too long, or the decoder failed"
-
-
-def _refer(holder: dict[str, Any], file: StoredFile) -> None:
-    known = {"contentType": file.content_type, "size": file.size}
-    holder.update({name: value for name, value in known.items() if name in holder})
-    holder |= {"fileId": file.id, "thumbnailId": file.thumbnail_id}
 
 
 def _remove(document: dict[str, Any], holder: dict[str, Any]) -> None:
@@ -366,17 +346,8 @@ class ArchiveImport:
     def _import_of(self, number: int, start: int) -> RecordImport:
         """Return the import of the records of a collection, from the line `start`."""
         name, collection, portable = self._collections[number]
-        return RecordImport(
-            self._progress,
-            self._reader,
-            name,
-            collection,
-            portable,
-            self._map_id,
-            self._references,
-            self._accepted,
-            start,
-        )
+        shared = (self._map_id, self._references, self._accepted)
+        return RecordImport(self._progress, self._reader, name, collection, portable, *shared, start)
 
     async def _repeat(self, accepted: Accepted) -> None:
         """Find out again what the dry run has accepted up to the position of its job: another process did that."""
@@ -453,10 +424,10 @@ class AccountSettings(TypedDict):
     _id: ObjectId
     companyName: str
     timezone: str
-    loadUnit: LoadUnit
+    loadUnit: account.LoadUnit
     hasStoredLoads: bool
-    notifications: AccountNotifications
-    attention: NotRequired[AttentionSettings]
+    notifications: account.AccountNotifications
+    attention: NotRequired[account.AttentionSettings]
     clientsMayImport: NotRequired[bool]
     clientsMayMove: NotRequired[bool]
     clientsMayAdd: NotRequired[bool]
@@ -472,14 +443,10 @@ def read_account(reader: ArchiveReader) -> AccountSettings:
         raise InvalidArchive(
             f"{error.errors[0]['field']} {error.errors[0]['message']}", company_export.ACCOUNT
         ) from None
-    problems = input_of(AccountDetails)().validate(_change_of(settings))
+    problems = input_of(account.AccountDetails)().validate(take(account.AccountDetails, settings))
     if problems:
         raise InvalidArchive(f"{next(iter(problems))} is not valid", company_export.ACCOUNT)
     return settings
-
-
-def _change_of(settings: AccountSettings) -> Any:
-    return take(AccountDetails, settings)
 
 
 async def apply_account(ctx: Context, settings: AccountSettings, *, is_dry_run: bool) -> None:
@@ -491,7 +458,7 @@ async def apply_account(ctx: Context, settings: AccountSettings, *, is_dry_run: 
     is_empty = not await customers.has_any(ctx)
     if is_empty and not await account.has_stored_loads(ctx):
         if not is_dry_run:
-            await account.update(ctx, _change_of(settings))
+            await account.update(ctx, cast("Any", take(account.AccountDetails, settings)))
     elif settings["hasStoredLoads"] and settings["loadUnit"] != current["loadUnit"]:
         raise Conflict(f"has loads in {settings['loadUnit']}, and the company has loads in {current['loadUnit']}")
     if settings["hasStoredLoads"] and not is_dry_run:

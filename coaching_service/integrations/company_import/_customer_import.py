@@ -16,22 +16,19 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import field_errors
 from coaching_service.integrations.company_import._archive_reader import InvalidArchive
-from coaching_service.integrations.history_files.columns import ask_for_column
-from coaching_service.integrations.history_files.models import Problem, Question, count_kinds
-from coaching_service.integrations.history_files.rosters import Column, Roster, RosterRow, read_roster
-from coaching_service.integrations.history_import import answers as stored_answers
+from coaching_service.integrations.history_files.rosters import Roster, RosterRow, read_roster
+from coaching_service.integrations.history_files.set_files import ask_for_column
+from coaching_service.integrations.history_files.tables import Problem, Question, count_kinds
+from coaching_service.integrations.history_import import models as import_models
 from coaching_service.integrations.history_import.importing import HistoryRefused, Progress
-from coaching_service.integrations.history_import.models import HistoryPlan, HistoryResult, ImportWork, empty_result
 from coaching_service.library.imported_names import CREATE, SKIP, NameAnswer
 from coaching_service.people import team
 from coaching_service.people.customers import batch
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.schemas import CustomerFields as CustomerSchema
-from coaching_service.people.customers.service import full_name_key
 from coaching_service.people.identities.models import account_key
 from coaching_service.people.jobs import JobError
-from coaching_service.people.team import Coach
 from coaching_service.progress.notes import service as notes
 
 # --- Customer rows ----------------------------------------------------------------------------------------------------
@@ -69,14 +66,7 @@ class CustomerRow:
 
     def report(self, field_path: str | None, code: str, message: str, holder: ObjectId | None = None) -> None:
         """Report a problem. `holder` is the client because of whom the row is left out."""
-        row = self.source.row
-        problem: JobError = {
-            "entry": row.place,
-            "line": row.line,
-            "field": field_path,
-            "code": code,
-            "message": message,
-        }
+        problem = cast("JobError", self.source.row.problem(field_path, code, message))
         self.problems.append(problem if holder is None else {**problem, "_id": holder})
 
     def reject(self, field_path: str | None, code: str, message: str, holder: ObjectId | None = None) -> None:
@@ -85,10 +75,14 @@ class CustomerRow:
         self.report(field_path, code, message, holder)
 
 
-def validate_rows(roster: Roster, answers: Mapping[str, NameAnswer], coaches: Sequence[Coach]) -> list[CustomerRow]:
+def validate_rows(
+    roster: Roster, answers: Mapping[str, NameAnswer], coaches: Sequence[team.Coach]
+) -> list[CustomerRow]:
     """Return the rows of a roster; `answers` are about clients by their name or e-mail address in the file."""
     by_name = {normalize(name): answer for name, answer in answers.items()}
-    trainers = _trainers(coaches)
+    names = [normalize(coach["name"]) for coach in coaches]
+    trainers = {name: coach["_id"] for name, coach in zip(names, coaches, strict=True) if names.count(name) == 1}
+    trainers |= {normalize(coach["email"]): coach["_id"] for coach in coaches}
     rows = [_validate(source, by_name, trainers) for source in roster.rows]
     _reject_duplicates(rows)
     return rows
@@ -106,7 +100,7 @@ def email_key(email: str) -> Key:
 
 def name_key(client: customer_models.CustomerDetails | customer_models.CustomerIdentity) -> Key:
     """Return what is the same for clients with the same full name, however it is divided."""
-    return "name", full_name_key(client)
+    return "name", customers.full_name_key(client)
 
 
 def _validate(source: RosterRow, answers: Mapping[str, NameAnswer], trainers: Mapping[str, ObjectId]) -> CustomerRow:
@@ -122,15 +116,13 @@ def _validate(source: RosterRow, answers: Mapping[str, NameAnswer], trainers: Ma
     if row.answer == SKIP:
         row.reject("name", "SKIPPED", "is a client who is left out")
         return row
-    for each in source.left_out:
-        row.report(each["field"], each["code"], each["message"])
+    row.problems += [cast("JobError", each) for each in source.left_out]
     sent: dict[str, Any] = dict(source.details)
     if source.trainer:
         trainer = trainers.get(normalize(source.trainer))
         if trainer is None:
-            row.report(
-                "assignedTo", _LEFT_OUT, f"is not the e-mail address or name of one coach: {source.trainer[:50]}"
-            )
+            message = f"is not the e-mail address or name of one coach: {source.trainer[:50]}"
+            row.report("assignedTo", _LEFT_OUT, message)
         else:
             sent["assignedTo"] = str(trainer)
     row.details = _load(row, sent)
@@ -150,17 +142,8 @@ def _load(row: CustomerRow, sent: dict[str, Any]) -> customer_models.CustomerDet
         return None
     for each in errors:
         row.report(each["field"], _LEFT_OUT, each["message"])
-    return cast(
-        "customer_models.CustomerDetails",
-        _SCHEMA.load({name: value for name, value in sent.items() if name not in names}),
-    )
-
-
-def _trainers(coaches: Sequence[Coach]) -> dict[str, ObjectId]:
-    """Return coaches by e-mail address, and by name if no other one has it."""
-    names = [normalize(coach["name"]) for coach in coaches]
-    unique = {name: coach["_id"] for name, coach in zip(names, coaches, strict=True) if names.count(name) == 1}
-    return {**unique, **{normalize(coach["email"]): coach["_id"] for coach in coaches}}
+    valid = {name: value for name, value in sent.items() if name not in names}
+    return cast("customer_models.CustomerDetails", _SCHEMA.load(valid))
 
 
 def _reject_duplicates(rows: Sequence[CustomerRow]) -> None:
@@ -202,16 +185,10 @@ class CustomerImport:
     async def open(cls, progress: Progress, file: IO[bytes]) -> CustomerImport:
         """Read the file. Raises UnreadableTable."""
         sent = progress.work.get("answers")
-        columns = {each["heading"]: each["field"] for each in sent["columns"]} if sent else {}
-        order = sent["dateOrder"] if sent else None
-        roster = await asyncio.to_thread(
-            read_roster,
-            file,
-            order,
-            cast("Mapping[str, Column | Literal['']]", columns) or None,
-            asks_for_names=sent is not None and sent["format"] == "customers",
-        )
-        answers = stored_answers.by_name(sent["customers"]) if sent else {}
+        columns = cast("Any", {each["heading"]: each["field"] for each in sent["columns"]} if sent else None)
+        order, asks_for_names = (sent["dateOrder"], sent["format"] == "customers") if sent else (None, False)
+        roster = await asyncio.to_thread(read_roster, file, order, columns or None, asks_for_names=asks_for_names)
+        answers = import_models.by_name(sent["customers"]) if sent else {}
         coaches = await team.list_coaches(progress.ctx)
         return cls(progress, roster, await asyncio.to_thread(validate_rows, roster, answers, coaches))
 
@@ -230,10 +207,11 @@ class CustomerImport:
         open_rows = self._roster.open_rows
         if open_rows:
             questions.append(ask_for_column("name", "names of the clients", self._roster.name_options))
-        empty = empty_result("customers", is_dry_run=self._is_dry_run, rows=len(self._rows) + open_rows)
+        empty = import_models.empty_result("customers", is_dry_run=self._is_dry_run, rows=len(self._rows) + open_rows)
         kinds = count_kinds([], self._roster.problems)
-        result: HistoryResult = {**empty, "questions": questions, "problems": kinds}
-        await self._save({**self._progress.work, "isStarted": True, "plan": _plan(result, len(errors))}, 0, errors)
+        result: import_models.HistoryResult = {**empty, "questions": questions, "problems": kinds}
+        plan = import_models.new_plan(result, len(errors))
+        await self._progress.save({**self._progress.work, "isStarted": True, "plan": plan}, errors=errors)
         if questions and not self._is_dry_run:
             raise HistoryRefused(f"leaves a question open: {questions[0]['code']}. Answer it", "QUESTIONS_OPEN")
 
@@ -247,21 +225,26 @@ class CustomerImport:
         accepted = [row for row in rows if row.details is not None]
         before = self._progress.work["plan"]["result"]
         problems = [problem for row in rows for problem in row.problems]
-        result: HistoryResult = {
+        result: import_models.HistoryResult = {
             **before,
             "problems": count_kinds(before.get("problems", []), cast("Sequence[Problem]", problems)),
             "imported": before["imported"] + len(accepted),
             "reported": before["reported"] + len(rows) - len(accepted),
             "created": {**before["created"], "customers": before["created"]["customers"] + new},
         }
-        work: ImportWork = {
+        work: import_models.ImportWork = {
             **self._progress.work,
             "record": first + len(rows),
             "imported": {"customers": result["imported"]} if result["imported"] else {},
             "failed": result["reported"],
-            "plan": _plan(result, self._progress.work["plan"].get("problems", 0) + len(problems)),
+            "plan": import_models.new_plan(result, self._progress.work["plan"].get("problems", 0) + len(problems)),
         }
-        await self._save(work, len(rows), problems, accepted)
+
+        async def write(tx: Context) -> None:
+            if not self._is_dry_run:
+                await self._store(tx, accepted)
+
+        await self._progress.save(work, write, done=len(rows), errors=problems)
         return True
 
     @property
@@ -272,37 +255,24 @@ class CustomerImport:
     def _on_conflict(self) -> customer_models.OnConflict:
         return self._progress.work.get("onConflict", "error")
 
-    async def _save(
-        self,
-        work: ImportWork,
-        done: int,
-        errors: Sequence[JobError],
-        accepted: Sequence[CustomerRow] = (),
-    ) -> None:
-        async def write(tx: Context) -> None:
-            if not self._is_dry_run:
-                await self._store(tx, accepted)
-
-        fields: dict[str, Any] = {"work": work, "status": "running", "total": work["plan"]["result"]["rows"]}
-        await self._progress.save(work, fields, write, done=done, errors=errors)
-
     async def _store(self, tx: Context, rows: Sequence[CustomerRow]) -> None:
         """Store the clients of rows, in the order of the file, with their notes."""
         new = [row for row in rows if row.target is None]
         saved = await batch.save_many(tx, [_entry(row) for row in new], self._on_conflict) if new else None
-        if saved is not None and any(
-            "errors" in each for each in saved["results"]
-        ):  # a client was created since the check
+        results = [] if saved is None else saved["results"]
+        if any("errors" in each for each in results):  # a client was created since the check
             raise ExternalIdTaken
-        ids = iter([result["_id"] for result in saved["results"]] if saved is not None else [])
+        ids = iter([result["_id"] for result in results])
         for row in rows:
             if row.target is not None:
                 known = await customers.get_visible(tx, row.target, None)
                 change = {name: value for name, value in _entry(row).items() if name not in _NOT_CHANGED}
                 await customers.update_known(tx, known, cast("customer_models.CustomerChange", change))
             customer_id = row.target or next(ids)
-            if row.source.notes:
-                await _add_notes(tx, customer_id, row.source.notes)
+            existing = {note["content"] for note in await notes.list_notes(tx, customer_id)} if row.source.notes else ()
+            for content in [escape(text).replace("\n", "<br>") for text in row.source.notes]:
+                if content not in existing:
+                    await notes.create(tx, customer_id, {"content": content, "isPinned": False, "isHealth": False})
 
     async def _check(self, rows: Sequence[CustomerRow]) -> int:
         """Leave out rows of clients whom the company has. Returns how many clients are new."""
@@ -340,26 +310,6 @@ class CustomerImport:
         return known
 
 
-def _plan(result: HistoryResult, problems: int) -> HistoryPlan:
-    return {
-        "exercises": [],
-        "customers": [],
-        "dateOrder": None,
-        "current": None,
-        "result": result,
-        "problems": problems,
-    }
-
-
 def _entry(row: CustomerRow) -> customer_models.CustomerUpsert:
     status = {"isArchived": row.source.is_archived} if row.source.has_status else {}
     return cast("customer_models.CustomerUpsert", {**(row.details or {}), **status, "sendInvitation": False})
-
-
-async def _add_notes(tx: Context, customer_id: ObjectId, texts: Sequence[str]) -> None:
-    """Add notes with plain texts, unless the client has them already."""
-    existing = {note["content"] for note in await notes.list_notes(tx, customer_id)}
-    for text in texts:
-        content = escape(text).replace("\n", "<br>")
-        if content not in existing:
-            await notes.create(tx, customer_id, {"content": content, "isPinned": False, "isHealth": False})

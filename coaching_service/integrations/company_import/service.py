@@ -1,4 +1,4 @@
-"""Imports: an export, or a CSV file of clients, becomes records of the caller's company, in the background.
+"""Imports: an export, or a table of clients, sets or measurements, becomes records of the caller's company.
 
 Each batch of records is stored in one transaction with the position of the import, so that an import that was
 interrupted continues with the first record that is not stored. Nothing is sent: no mail, no invitation.
@@ -20,11 +20,9 @@ from coaching_service.core.changes import history
 from coaching_service.core.database import files
 from coaching_service.core.database.checks import check_of
 from coaching_service.core.database.connection import as_service_error
-from coaching_service.core.database.context import Context, Services, transactional
-from coaching_service.core.database.files import StoredFile
+from coaching_service.core.database.context import Context, Services, in_transaction, transactional
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue, worker
-from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.media import CSV, ZIP
 from coaching_service.core.temporary_files import open_temporary, write_all
 from coaching_service.integrations import background_jobs
@@ -32,16 +30,22 @@ from coaching_service.integrations.company_import._archive_import import Archive
 from coaching_service.integrations.company_import._archive_reader import InvalidArchive
 from coaching_service.integrations.company_import._customer_import import CustomerImport
 from coaching_service.integrations.history_files import rosters
-from coaching_service.integrations.history_files.set_rows import SetFile, UnknownFormat, has_amounts
+from coaching_service.integrations.history_files.set_files import SetFile, UnknownFormat, has_amounts
 from coaching_service.integrations.history_files.tables import Cell, UnreadableTable, estimate_rows, read_tables
-from coaching_service.integrations.history_import.answers import new_work, reading_answers
 from coaching_service.integrations.history_import.importing import HistoryImport, HistoryRefused, Progress
 from coaching_service.integrations.history_import.measurement_import import MeasurementImport
-from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers, StoredAnswers
-from coaching_service.people import jobs, team
+from coaching_service.integrations.history_import.models import (
+    NO_ANSWERS,
+    HistoryResult,
+    ImportAnswers,
+    ImportWork,
+    StoredAnswers,
+    new_work,
+    reading_answers,
+)
+from coaching_service.people import account, jobs, team
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import OnConflict
-from coaching_service.people.jobs import JobError, StoredJob
 
 IMPORT = "import_company"
 OPERATION = "importCompany"
@@ -98,13 +102,13 @@ _open: dict[ObjectId, _Open] = {}  # by job
 @transactional
 async def begin(
     ctx: Context,
-    file: StoredFile | None,
+    file: files.StoredFile | None,
     *,
     dry_run: bool,
     on_conflict: OnConflict = "error",
     answers: ImportAnswers = NO_ANSWERS,
     keeps_file: bool = False,
-) -> StoredJob:
+) -> jobs.StoredJob:
     """Queue the import of a file, which the caller attaches, and return its job.
 
     `on_conflict`: what becomes of rows of a table whose identifier in another system a client has. `answers`: what the
@@ -146,7 +150,7 @@ async def begin(
     return job
 
 
-async def run_step(services: Services, job: Job) -> RunAgain | None:
+async def run_step(services: Services, job: queue.Job) -> queue.RunAgain | None:
     """Continue an import for a moment. The file, and what has been read of it, stay open in this process."""
     job_id: ObjectId = job.arguments["jobId"]
     end = background_jobs.end_without_requester
@@ -157,7 +161,7 @@ async def run_step(services: Services, job: Job) -> RunAgain | None:
     if not opened.progress.renew(*step):
         opened.close()
         opened = _Open(Progress(*step))
-    again: RunAgain | None = None
+    again: queue.RunAgain | None = None
     try:
         again = await _run(job, opened)
     finally:
@@ -180,7 +184,7 @@ def _discard(job_id: ObjectId) -> None:
         opened.close()
 
 
-async def _run(job: Job, opened: _Open) -> RunAgain | None:
+async def _run(job: queue.Job, opened: _Open) -> queue.RunAgain | None:
     progress = opened.progress
     if job.attempts > _MAX_ATTEMPTS:
         message = "could not be imported: its import was interrupted too often"
@@ -188,10 +192,10 @@ async def _run(job: Job, opened: _Open) -> RunAgain | None:
         return None
     try:
         if opened.current is None and not await _open_file(opened):
-            return RunAgain(_UNTIL_FREE)
+            return queue.RunAgain(_UNTIL_FREE)
         return await _continue(opened)
     except jobs.Superseded:  # a step whose lease had ended was still running: go on where it is now
-        return RunAgain(_AFTER_OVERTAKING)
+        return queue.RunAgain(_AFTER_OVERTAKING)
     except (InvalidArchive, UnreadableTable, HistoryRefused, errors.StorageQuotaExceeded) as error:
         await _fail(progress, _as_invalid(error))
     except Exception as error:
@@ -240,17 +244,17 @@ CHECKS = (
 )
 
 
-async def _continue(opened: _Open) -> RunAgain | None:
+async def _continue(opened: _Open) -> queue.RunAgain | None:
     progress, current = opened.progress, opened.current
     if current is None:
         raise ValueError("the file is not open")
     if opened.preparing is not None and await _prepare(opened, opened.preparing):
-        return RunAgain(is_held=True)
+        return queue.RunAgain(is_held=True)
     began = time.monotonic()
     deadline = began + _STEP_SECONDS
     while await current.run_batch():
         if time.monotonic() > deadline:
-            return RunAgain(is_held=True)
+            return queue.RunAgain(is_held=True)
         if "plan" in progress.work:  # years of history: the requests of others come in between
             await asyncio.sleep(min(time.monotonic() - began, _MOST_REST_SECONDS))
         began = time.monotonic()
@@ -303,7 +307,7 @@ def _as_invalid(
 async def _fail(progress: Progress, error: InvalidArchive) -> None:
     """Store the error, and delete the file; what was imported before it stays."""
     entry = error.entry or progress.work["fileName"]
-    problem: JobError = {"entry": entry, "field": None, "code": error.code, "message": error.message}
+    problem: jobs.JobError = {"entry": entry, "field": None, "code": error.code, "message": error.message}
     is_table = progress.work["contentType"] != ZIP
     await progress.end("failed", [{**problem, "line": error.line} if is_table else problem])
 
@@ -374,3 +378,70 @@ def _has_clients(file: IO[bytes], answers: StoredAnswers) -> bool:
     file.seek(0)
     tables = [table.headings for table in read_tables(file, count)]
     return any(map(count, tables)) and not any(map(has_amounts, tables))
+
+
+# --- Files that were checked first: they are kept for a day, in which the same file is imported with answers ----------
+
+
+@transactional
+async def begin_checked(ctx: Context, job_id: ObjectId, answers: ImportAnswers) -> jobs.StoredJob:
+    """Queue the import of the file that a job has checked, and return its job.
+
+    If the columns were not known, the file is checked once more, with the answers. The caller may read the job.
+    Raises NotFound, Conflict if its file is no longer there, and as company_import.begin.
+    """
+    checked = await jobs.get_complete(ctx, job_id)
+    work = cast("ImportWork", checked["work"])
+    file_id = work.get("fileId")
+    stored = None if file_id is None else await files.find(ctx.services, file_id)
+    if checked["kind"] != "import" or checked["status"] != "done" or file_id is None or stored is None:
+        raise errors.Conflict("The file is no longer here: upload it again", code="FILE_GONE")
+    await jobs.forget_file(ctx, job_id, file_id)
+    result = cast("HistoryResult", checked["result"])
+    is_open = any(each["code"] == "COLUMN" for each in result.get("questions", ()))
+    file = files.StoredFile(file_id, work["fileName"], work["contentType"], stored["length"], stored["sha256"])
+    on_conflict = work.get("onConflict", "error")
+    return await begin(ctx, file, dry_run=is_open, on_conflict=on_conflict, answers=answers, keeps_file=is_open)
+
+
+async def discard_checked_step(services: Services, job: queue.Job) -> None:
+    """Delete a file that was checked and not imported."""
+    job_id, file_id = job.arguments["jobId"], job.arguments["fileId"]
+
+    async def discard(tx: Context) -> None:
+        if await jobs.forget_file(tx, job_id, file_id):
+            await files.discard(tx, [file_id])
+
+    try:
+        owner = await team.get_owner(services, queue.company_of(job))
+    except errors.NotFound:  # the company has been erased, with its files
+        return
+    await in_transaction(Context(services, operation=OPERATION).acting_as(owner), discard)
+
+
+# --- Imports that clients make of their own training history, if the company lets them --------------------------------
+
+
+async def begin_own(
+    ctx: Context, file: files.StoredFile | None, answers: ImportAnswers, *, dry_run: bool, keeps_file: bool = False
+) -> jobs.StoredJob:
+    """Queue the import of a file with the history of the client who calls, and return its job.
+
+    Raises Forbidden if the company does not let its clients import, and as company_import.begin.
+    """
+    await _require_allowed(ctx)
+    return await begin(
+        ctx, file, dry_run=dry_run, answers={**answers, "customerId": ctx.caller.id}, keeps_file=keeps_file
+    )
+
+
+async def begin_own_checked(ctx: Context, job_id: ObjectId, answers: ImportAnswers) -> jobs.StoredJob:
+    """Queue the import of a file that the client has checked. Raises as `begin` and checked_files.begin."""
+    await jobs.get(ctx, job_id)
+    await _require_allowed(ctx)
+    return await begin_checked(ctx, job_id, {**answers, "customerId": ctx.caller.id})
+
+
+async def _require_allowed(ctx: Context) -> None:
+    if not (await account.get(ctx))["clientsMayImport"]:
+        raise errors.Forbidden("Your coach has turned off imports by clients", code="CLIENT_IMPORTS_OFF")

@@ -12,20 +12,10 @@ from typing import IO, Literal, cast
 
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import CalendarDate
-from coaching_service.integrations.history_files import tables as history_file_tables
-from coaching_service.integrations.history_files import values
+from coaching_service.integrations.history_files import tables, values
 from coaching_service.integrations.history_files._dialects import CLIENT_FIELDS, DIALECTS, Cells
-from coaching_service.integrations.history_files._headings import FIELD_OF, read_heading, words_of
-from coaching_service.integrations.history_files.columns import (
-    count_surplus,
-    too_many_cells,
-    unknown_sheet,
-    unread_column,
-)
-from coaching_service.integrations.history_files.models import Problem, ProblemKind, Question, count_one
+from coaching_service.integrations.history_files.set_files import OpenPoints
 from coaching_service.integrations.history_files.set_rows import Answers, FileRow, client_of
-from coaching_service.integrations.history_files.survey import OpenPoints
-from coaching_service.integrations.history_files.values import DateOrder, DecimalSign, InvalidValue, UnknownOrder
 from coaching_service.library.metric_sets import UNITS
 
 MAX_ROWS = 50_000  # in memory while they are imported
@@ -127,11 +117,17 @@ class MeasuredRow:
     instant: datetime | None = None
     is_open: bool = False
     values: list[Measured] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[tables.Problem] = field(default_factory=list)
 
     def report(self, name: str | None, code: str, message: str) -> None:
         """Report a problem."""
-        new: Problem = {"entry": self.place, "line": self.line, "field": name, "code": code, "message": message}
+        new: tables.Problem = {
+            "entry": self.place,
+            "line": self.line,
+            "field": name,
+            "code": code,
+            "message": message,
+        }
         self.problems.append(new)
 
 
@@ -142,11 +138,11 @@ class Measurements:
     rows: list[MeasuredRow]
     names: Counter[str]
     people: Counter[tuple[str, str]]
-    questions: list[Question]
-    sheets: list[Problem]
-    unread: list[ProblemKind]
-    date_order: DateOrder | None
-    decimal_sign: DecimalSign | None
+    questions: list[tables.Question]
+    sheets: list[tables.Problem]
+    unread: list[tables.ProblemKind]
+    date_order: values.DateOrder | None
+    decimal_sign: values.DecimalSign | None
 
 
 @lru_cache(maxsize=4096)
@@ -185,17 +181,16 @@ def is_of_measurements(file: IO[bytes], answers: Answers, known: Collection[str]
     names = {split_unit(each)[0] for each in known}
     file.seek(0)
     try:
-        tables = [
-            each.headings
-            for each in history_file_tables.read_tables(file, lambda cells: _count_headings(cells, answers, names))
+        found = [
+            each.headings for each in tables.read_tables(file, lambda cells: _count_headings(cells, answers, names))
         ]
-    except history_file_tables.UnreadableTable:
+    except tables.UnreadableTable:
         return False
     finally:
         file.seek(0)
-    if any(dialect.matches(words_of(headings)) for headings in tables for dialect in DIALECTS):
+    if any(dialect.matches(values.words_of(headings)) for headings in found for dialect in DIALECTS):
         return False
-    layouts = [each for headings in tables if (each := _layout_of(headings, answers, names)) is not None]
+    layouts = [each for headings in found if (each := _layout_of(headings, answers, names)) is not None]
     meanings = {meaning_of(each) for each in known}
     return any(not each.may_be_of_clients or each.meanings & meanings for each in layouts)
 
@@ -209,36 +204,37 @@ def read_measurements(
     """
     names = {split_unit(each)[0] for each in known}
     file.seek(0)
-    found: list[tuple[_Layout, list[history_file_tables.Row]]] = []
-    sheets: list[Problem] = []
+    found: list[tuple[_Layout, list[tables.Row]]] = []
+    sheets: list[tables.Problem] = []
     number, points = 0, OpenPoints()
 
-    def count(cells: Sequence[history_file_tables.Cell]) -> int:
+    def count(cells: Sequence[tables.Cell]) -> int:
         return _count_headings(cells, answers, names)
 
-    tables = history_file_tables.read_tables(file, count)
-    for table in (part for each in tables for part in history_file_tables.divide(each, count)):
+    for table in (part for each in tables.read_tables(file, count) for part in tables.divide(each, count)):
         layout = _layout_of(table.headings, answers, names, takes_any=takes_any)
         if layout is None:
-            sheets.append(unknown_sheet(table, "measurements"))
+            sheets.append(tables.unknown_sheet(table, "measurements"))
             continue
         layout = replace(layout, is_text=table.is_text)
-        rows: list[history_file_tables.Row] = []
+        rows: list[tables.Row] = []
         for row in layout.fill(table):
             number += 1
             if number > MAX_ROWS:
-                raise history_file_tables.UnreadableTable(
-                    f"has more than {MAX_ROWS:,} rows: divide it into several files", row.line
-                )
+                message = f"has more than {MAX_ROWS:,} rows: divide it into several files"
+                raise tables.UnreadableTable(message, row.line)
             rows.append(row)
             points.add(layout.survey(row, answers))
             yield number
         found.append((layout, rows))
     if not found:
-        raise history_file_tables.UnreadableTable(
+        raise tables.UnreadableTable(
             "has no measurements: they need a date, and columns such as Weight and Waist, or Measurement and Value"
         )
-    order = answers.date_order or _order_of(points, [each for each, _ in found])
+    # The order of the dates that all of them fit, else the one that a heading says.
+    fitting = points.orders or set()
+    said = next((each.date_order for each, _ in found if each.date_order), None)
+    order = answers.date_order or (next(iter(fitting)) if len(fitting) == 1 else said)
     sign = answers.decimal_sign or (points.decimal_sign if points.depends_on_sign else None)
     read = [each.read(row, order, sign) for each, rows in found for row in rows]
     points.has_unknown_dates = any(measured.is_open for measured in read)
@@ -246,13 +242,6 @@ def read_measurements(
     written = Counter(each.name for measured in read for each in measured.values)
     people = Counter((measured.client, measured.client_id) for measured in read)
     return Measurements(read, written, people, list(points.questions()), sheets, unread, order, sign)
-
-
-def _order_of(points: OpenPoints, layouts: Sequence[_Layout]) -> DateOrder | None:
-    """Return the order of the dates of a file: the one that all dates fit, else what a heading says."""
-    if points.orders is not None and len(points.orders) == 1:
-        return next(iter(points.orders))
-    return next((each.date_order for each in layouts if each.date_order), None)
 
 
 @dataclass(frozen=True)
@@ -264,8 +253,8 @@ class _Layout:
 
     headings: Sequence[str]
     fields: Sequence[str | None]
-    unread: dict[int, ProblemKind]
-    date_order: DateOrder | None
+    unread: dict[int, tables.ProblemKind]
+    date_order: values.DateOrder | None
     is_text: bool = False
 
     @property
@@ -278,10 +267,10 @@ class _Layout:
         """Whether it may also be a list of clients: it has their names, and one measurement only."""
         return self.fields.count("metric") == 1 and not {*CLIENT_FIELDS}.isdisjoint(self.fields)
 
-    def fill(self, table: history_file_tables.Table) -> Iterator[history_file_tables.Row]:
+    def fill(self, table: tables.Table) -> Iterator[tables.Row]:
         """Yield the rows; an empty date or client is the one above, as in merged cells."""
         carried = [index for index, name in enumerate(self.fields) if name == "date" or name in CLIENT_FIELDS]
-        above: dict[int, history_file_tables.Cell] = {}
+        above: dict[int, tables.Cell] = {}
         for row in table.rows:
             cells = [*row.cells, *[None] * (len(self.headings) - len(row.cells))]
             if all(cells[index] is None for index, name in enumerate(self.fields) if name in ("value", "metric")):
@@ -294,9 +283,9 @@ class _Layout:
                     above[index] = cells[index]
                 elif index not in row.unsolved:
                     cells[index] = above.get(index)
-            yield history_file_tables.Row(row.line, tuple(cells), row.unsolved, row.sheet)
+            yield replace(row, cells=tuple(cells))
 
-    def survey(self, row: history_file_tables.Row, answers: Answers) -> FileRow:
+    def survey(self, row: tables.Row, answers: Answers) -> FileRow:
         """Return what a row tells about the order of dates and the decimal sign of the file."""
         cell = self._cell(row, "date")
         text = cell if isinstance(cell, str) and values.depends_on_order(cell, answers.date_order) else ""
@@ -308,23 +297,21 @@ class _Layout:
         orders = (values.possible_orders(text) or None) if text else None
         return FileRow(row.line, [], [], text, orders, numbers=[] if answers.decimal_sign else numbers)
 
-    def read(self, row: history_file_tables.Row, order: DateOrder | None, sign: DecimalSign | None) -> MeasuredRow:
+    def read(self, row: tables.Row, order: values.DateOrder | None, sign: values.DecimalSign | None) -> MeasuredRow:
         """Return the measurements of a row."""
         cells = cast("Cells", {name: (cell, None) for name, cell in zip(self.fields, row.cells, strict=False) if name})
-        client_id = history_file_tables.text_of(self._cell(row, "customerId")) or history_file_tables.text_of(
-            self._cell(row, "customerEmail")
-        )
+        client_id = tables.text_of(self._cell(row, "customerId")) or tables.text_of(self._cell(row, "customerEmail"))
         read = MeasuredRow(row.line, row.place, client_of(cells), client_id)
-        surplus = count_surplus(row, self.headings)
-        if surplus and self.is_text:
-            read.report(None, "TOO_MANY_CELLS", too_many_cells(surplus))
+        surplus = row.find_surplus(self.headings)
+        if surplus is not None and self.is_text:
+            read.problems.append(surplus)
             return read
         self._report_unread(read, row)
         self._read_day(read, self._cell(row, "date"), order)
-        unit_text = history_file_tables.text_of(self._cell(row, "unit"))
+        unit_text = tables.text_of(self._cell(row, "unit"))
         for heading, name, cell in zip(self.headings, self.fields, row.cells, strict=False):
             if name in ("value", "metric") and cell is not None:
-                written = history_file_tables.text_of(self._cell(row, "measure")) if name == "value" else heading
+                written = tables.text_of(self._cell(row, "measure")) if name == "value" else heading
                 if not written:
                     read.report("measurement", "REQUIRED", "is empty")
                     continue
@@ -333,30 +320,29 @@ class _Layout:
             read.report(None, "REQUIRED", "has no value")
         return read
 
-    def _report_unread(self, read: MeasuredRow, row: history_file_tables.Row) -> None:
+    def _report_unread(self, read: MeasuredRow, row: tables.Row) -> None:
         """Report the formulas without results, and count the cells of columns that are not read."""
         for number in row.unsolved:
             if number < len(self.fields) and self.fields[number]:
-                read.report(self.headings[number][:100], "VALUE_LEFT_OUT", history_file_tables.UNSOLVED)
+                read.report(self.headings[number][:100], "VALUE_LEFT_OUT", tables.UNSOLVED)
         for number, cell in enumerate(row.cells):
             if cell is not None and (number >= len(self.headings) or not self.headings[number]):
-                self.unread.setdefault(number, unread_column(number))
+                self.unread.setdefault(number, tables.unread_column(number))
         for number, kind in self.unread.items():
-            if number < len(row.cells) and row.cells[number] is not None:
-                count_one(kind, row.line)
+            if row.cell(number) is not None:
+                tables.count_one(kind, row.line)
 
-    def _cell(self, row: history_file_tables.Row, name: str) -> history_file_tables.Cell:
-        number = self.fields.index(name) if name in self.fields else len(row.cells)
-        return row.cells[number] if number < len(row.cells) else None
+    def _cell(self, row: tables.Row, name: str) -> tables.Cell:
+        return row.cell(self.fields.index(name)) if name in self.fields else None
 
-    def _read_day(self, read: MeasuredRow, cell: history_file_tables.Cell, order: DateOrder | None) -> None:
+    def _read_day(self, read: MeasuredRow, cell: tables.Cell, order: values.DateOrder | None) -> None:
         try:
             moment = values.read_date_and_time(cell, order)
-        except UnknownOrder as error:
+        except values.UnknownOrder as error:
             read.is_open = True
             read.report("date", "DATE_ORDER", str(error))
             return
-        except InvalidValue as error:
+        except values.InvalidValue as error:
             read.report("date", "INVALID_DATE", str(error))
             return
         first, last = CalendarDate.bounds()
@@ -369,12 +355,12 @@ class _Layout:
 
 
 def _read_value(
-    read: MeasuredRow, name: str, cell: history_file_tables.Cell, unit_text: str, sign: DecimalSign | None
+    read: MeasuredRow, name: str, cell: tables.Cell, unit_text: str, sign: values.DecimalSign | None
 ) -> None:
     """Add a value; its unit is behind the number, else in the column of units, else in the name or heading."""
     try:
         quantity = values.read_quantity(cell, sign)
-    except InvalidValue as error:
+    except values.InvalidValue as error:
         read.report(name, "VALUE_LEFT_OUT", str(error))
         return
     if quantity is None:
@@ -393,7 +379,7 @@ def _field_of(heading: str, answers: Answers, known: Collection[str]) -> str | N
     if (answer := answers.columns.get(heading)) is not None:
         return answer or None
     words = split_unit(heading)[0]
-    field = FIELD_OF.get(read_heading(heading).words)
+    field = values.FIELD_OF.get(values.read_heading(heading).words)
     for name, headings in (("measure", _NAMES), ("value", _VALUES), ("unit", _UNIT_HEADINGS)):
         if words in headings:
             return name
@@ -420,7 +406,7 @@ def _layout_of(
         name is None
         and bool(each)
         and answers.columns.get(each) != ""
-        and FIELD_OF.get(read_heading(each).words) not in _NO_METRICS
+        and values.FIELD_OF.get(values.read_heading(each).words) not in _NO_METRICS
         for name, each in zip(fields, headings, strict=True)
     ]
     if takes_any and not is_long:
@@ -429,7 +415,7 @@ def _layout_of(
     is_wide = count > 1 or (count == 1 and not any(is_free))
     if "date" not in fields or _OF_SETS & {*fields} or not (is_long or is_wide or (takes_any and count)):
         return None
-    unread: dict[int, ProblemKind] = {}
+    unread: dict[int, tables.ProblemKind] = {}
     seen: set[str] = set()
     for number, heading in enumerate(headings):
         key = split_unit(heading)[0] if fields[number] == "metric" else fields[number] or ""
@@ -439,9 +425,11 @@ def _layout_of(
             fields[number] = None
             code = "REPEATED_COLUMN" if is_repeated else "UNKNOWN_COLUMN"
             unread[number] = {"code": code, "column": heading[:100], "count": 0, "lines": []}
-    dates = (read_heading(each).date_order for each, name in zip(headings, fields, strict=True) if name == "date")
+    dates = (
+        values.read_heading(each).date_order for each, name in zip(headings, fields, strict=True) if name == "date"
+    )
     return _Layout(headings, fields, unread, next(dates, None))
 
 
-def _count_headings(cells: Sequence[history_file_tables.Cell], answers: Answers, known: Collection[str]) -> int:
+def _count_headings(cells: Sequence[tables.Cell], answers: Answers, known: Collection[str]) -> int:
     return sum(isinstance(each, str) and _field_of(each, answers, known) is not None for each in cells)

@@ -1,4 +1,4 @@
-"""Planned sets in the cells of a sheet: what coaches write for repetitions, loads, rests and tempos."""
+"""Planned sets in the cells of a sheet, and the weeks and days that sheets name."""
 
 from __future__ import annotations
 
@@ -11,16 +11,136 @@ from typing import Literal
 
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files import values
-from coaching_service.integrations.history_files._headings import Unit, unit_of
 from coaching_service.integrations.history_files.tables import Cell, text_of
-from coaching_service.integrations.history_files.values import DecimalSign, InvalidValue
 from coaching_service.training.set_text import SetTextError, parse_planned
 from coaching_service.training.workouts.sets import PlannedSet, SetType
+
+_WEEKDAYS = (
+    ("monday", "mon", "lunes", "lun"),
+    ("tuesday", "tue", "tues", "martes", "mar"),
+    ("wednesday", "wed", "miercoles", "mie"),
+    ("thursday", "thu", "thur", "thurs", "jueves", "jue"),
+    ("friday", "fri", "viernes", "vie"),
+    ("saturday", "sat", "sabado", "sab"),
+    ("sunday", "sun", "domingo", "dom"),
+)
+_WEEKDAY_OF = {name: number for number, names in enumerate(_WEEKDAYS, start=1) for name in names}
+_REST = {"rest", "rest day", "off", "day off", "descanso", "dia de descanso", "dia libre", "ruhetag", "repos", "riposo"}
+_WEEK = re.compile(r".*\b(?:week|wk|semana|sem|woche|semaine|settimana|w|s)\s*\.?\s*(\d{1,3})\b.*")
+_DAY = re.compile(
+    r"(?:day|dia|tag|jour|giorno|session|sesion|workout|d)?\s*(\d+)\s*(?:[-:.–—,)]\s*(.*))?", re.IGNORECASE
+)
+# Rows with nothing else say so which week and day the rows below are of; a sheet has `Week 1` above `Sets` and `Reps`.
+_WEEK_LABEL = re.compile(
+    r"(?:week|wk|semana|sem|woche|semaine|settimana|w)\s*\.?\s*(\d{1,3})\b\s*[-:.–—,(]?\s*(.*?)\)?"
+)
+_DAY_LABEL = re.compile(
+    r"(?:day|dia|tag|jour|giorno|session|sesion|workout|training|entrenamiento)\s*(?:\d{1,3}|[a-h])\b.*"
+)
+_WORD = re.compile(r"([^\W\d]+)\.?\s*(?:[-:–—,(]\s*(.*?)\)?)?")
+DAYS_OF_WEEK = 7
+LAST_DAY = 3_660
+_DIGITS = 6
+REST_DAY = "Rest day"
+
+
+def is_rest(text: str) -> bool:
+    """Return whether a cell says that there is no training."""
+    return normalize(text) in _REST
+
+
+def is_possible(text: str) -> bool:
+    """Return whether a text is not the number of a day behind the last one that a program can have."""
+    found = _DAY.fullmatch(normalize(text.strip()))
+    return found is None or values.is_made_date(text) or (len(found[1]) <= _DIGITS and int(found[1]) <= LAST_DAY)
+
+
+def week_in(text: str) -> int | None:
+    """Return the number of the week that a text names; None if it names none."""
+    found = _WEEK.fullmatch(normalize(text))
+    return int(found[1]) if found is not None and 1 <= int(found[1]) <= LAST_DAY // DAYS_OF_WEEK else None
+
+
+def without_number(text: str) -> str:
+    """Return the name behind the number of a day: `Push` of `Day 1 - Push`."""
+    return re.sub(r"^\D*\d+\s*[-:.–—,)]?\s*", "", text)
+
+
+def label_in(text: str) -> tuple[int | None, str] | None:
+    """Return the week and the day of a text that names nothing else, such as `Week 1 - Day 2: Upper`.
+
+    The week is None, or the day empty, if the text does not say it.
+    """
+    plain = " ".join(text.split())
+    week = _WEEK_LABEL.fullmatch(normalize(plain))
+    day = plain if week is None else plain[len(plain) - len(week[2]) :] if week[2] else ""
+    word = _WORD.fullmatch(day)
+    is_day = _DAY_LABEL.fullmatch(normalize(day)) or (word is not None and normalize(word[1]) in _WEEKDAY_OF)
+    if week is None:
+        return (None, day) if is_day else None
+    number = week_in(f"week {week[1]}")
+    return None if number is None else (number, day if is_day else "")
+
+
+class UnknownDay(Exception):
+    """A text names a day behind the last one that a program can have."""
+
+
+class DayNumbers:
+    """The days of a program by what sheets call them.
+
+    Numbers and weekdays are days of their week. Names are, in the order in which they appear, the next days of it; the
+    same name in a week is the same day. A number above 7 counts from the first day of the program.
+    """
+
+    def __init__(self) -> None:
+        self._week, self._begun = 1, False
+        self._last: dict[int, int] = {}  # by week
+        self._named: dict[tuple[int, str], int] = {}
+        self.changes_week = False
+
+    def begin_week(self, week: int) -> None:
+        """Continue with a week."""
+        self.changes_week = self._begun and week != self._week
+        self._week, self._begun = week, True
+
+    def read(self, text: str) -> tuple[int, str]:
+        """Return the day that a text means, and its name if the text has one; empty: the next day.
+
+        Raises UnknownDay.
+        """
+        number, name = self._within_week(text)
+        if number is None:
+            following, key = self._last.get(self._week, 0) + 1, (self._week, normalize(text))
+            number = following if is_rest(text) or not key[1] else self._named.setdefault(key, following)
+            name = "" if is_rest(text) else text
+        elif number > DAYS_OF_WEEK:
+            return number, name
+        self._last[self._week] = max(self._last.get(self._week, 0), number)
+        return min((self._week - 1) * DAYS_OF_WEEK + number, LAST_DAY), name
+
+    def _within_week(self, text: str) -> tuple[int | None, str]:
+        plain = text.strip()
+        if values.is_made_date(plain):
+            return None, ""
+        if (found := _DAY.fullmatch(normalize(plain))) is not None and found[1].strip("0"):
+            if not is_possible(plain):
+                raise UnknownDay
+            title = without_number(plain)
+            return int(found[1]), title or (f"Day {int(plain)}" if plain.isdigit() else plain)
+        word = _WORD.fullmatch(plain)
+        if word is not None and (weekday := _WEEKDAY_OF.get(normalize(word[1]))) is not None:
+            return weekday, word[2] or plain
+        return None, ""
+
+
+# --- Planned sets: what coaches write for repetitions, loads, rests and tempos ----------------------------------------
+
 
 PlanField = Literal["sets", "reps", "load", "percent", "rpe", "rir", "rest", "tempo"]
 PLAN_FIELDS: tuple[PlanField, ...] = ("sets", "reps", "load", "percent", "rpe", "rir", "rest", "tempo")
 # The cells of a row, each with the unit that its heading has.
-PlanCells = Mapping[PlanField, tuple[Cell, Unit | None]]
+PlanCells = Mapping[PlanField, values.Amount]
 # Loads that are none.
 _WITH_LOAD: dict[SetType, SetType] = {"reps": "reps_load", "time": "time_load", "distance": "distance_load"}
 _NO_LOAD = {"bw", "bodyweight", "body weight", "peso corporal", "sin peso", "none", "-", "n/a"}
@@ -52,12 +172,7 @@ class ReadSets:
     left_out: dict[PlanField, str] = field(default_factory=dict)
 
 
-def is_empty(cells: PlanCells) -> bool:
-    """Return whether a row plans no sets."""
-    return all(cell is None for cell, _ in cells.values())
-
-
-def cell_text(name: PlanField, cell: Cell, unit: Unit | None) -> str:
+def cell_text(name: PlanField, cell: Cell, unit: values.Unit | None) -> str:
     """Return a cell as a text that means the same below a heading without a unit."""
     if name == "reps" and isinstance(cell, datetime | date | time):
         return _reps_of(cell)
@@ -77,7 +192,7 @@ def has_number(planned: PlannedSet) -> bool:
     return any(planned.get(name) for name in (*_AMOUNTS, "load", "loadPercent", "rpe")) or planned["rir"] is not None
 
 
-def read_sets(cells: PlanCells, load_unit: str, sign: DecimalSign | None = None) -> ReadSets:
+def read_sets(cells: PlanCells, load_unit: str, sign: values.DecimalSign | None = None) -> ReadSets:
     """Return the sets that cells plan, with loads in `load_unit`; cells that cannot be read are left out.
 
     `sign` is before the decimals of loads in all of the file; None: each cell decides.
@@ -90,14 +205,14 @@ def read_sets(cells: PlanCells, load_unit: str, sign: DecimalSign | None = None)
         except SetTextError as error:
             read.left_out["sets"] = error.problem
     if not read.sets:
-        read.sets = _sets_of_columns(cells, load_unit, read, sign)
+        _read_columns(cells, load_unit, read)
     else:
         _check_reps(cells, load_unit, read)
-        _add_load(cells, load_unit, read, sign)
+    _add_load(cells, load_unit, read, sign)
     for name, read_cell in _EXTRAS.items():
         try:
             value = read_cell(*cells.get(name, (None, None)))
-        except InvalidValue as error:
+        except values.InvalidValue as error:
             read.left_out[name] = str(error)
             continue
         for each in read.sets if value is not None else ():
@@ -124,9 +239,13 @@ def _amounts_of(planned: PlannedSet) -> list[object]:
     return [planned.get(name) for name in _AMOUNTS]
 
 
-def _sets_of_columns(cells: PlanCells, load_unit: str, read: ReadSets, sign: DecimalSign | None) -> list[PlannedSet]:
-    """Return the sets of a number of sets and their repetitions, times or distances."""
-    count = _read_count(cells, read)
+def _read_columns(cells: PlanCells, load_unit: str, read: ReadSets) -> None:
+    """Read the sets of a number of sets and their repetitions, times or distances."""
+    text, count = _text(cells, "sets"), None
+    if (found := _COUNT.fullmatch(text)) is not None and 1 <= int(found[1]) <= 100:
+        count = int(found[1])
+    elif text:
+        read.left_out.setdefault("sets", "must be a number of sets from 1 to 100")
     cell = cells.get("reps", (None, None))[0]
     if isinstance(cell, str) and values.is_made_date(cell):
         read.left_out["reps"] = values.MADE_DATE
@@ -137,22 +256,10 @@ def _sets_of_columns(cells: PlanCells, load_unit: str, read: ReadSets, sign: Dec
         read.left_out["sets"] = f"does not fit the {len(groups)} numbers of repetitions"
     text = ", ".join(groups) if groups else f"{count or 1}x{reps or '?'}"
     try:
-        sets = parse_planned(text, load_unit)
+        read.sets = parse_planned(text, load_unit)
     except SetTextError:
         read.left_out["reps"] = "is no number of repetitions (8 or 8-10), time (30s), distance (400m) or AMRAP"
-        sets = parse_planned(f"{count or 1}x?", load_unit)
-    read.sets = sets
-    _add_load(cells, load_unit, read, sign)
-    return read.sets
-
-
-def _read_count(cells: PlanCells, read: ReadSets) -> int | None:
-    text = _text(cells, "sets")
-    found = _COUNT.fullmatch(text)
-    if text and (found is None or not 1 <= int(found[1]) <= 100):
-        read.left_out.setdefault("sets", "must be a number of sets from 1 to 100")
-        return None
-    return None if found is None else int(found[1])
+        read.sets = parse_planned(f"{count or 1}x?", load_unit)
 
 
 def _reps_of(cell: Cell) -> str:
@@ -172,33 +279,8 @@ def _reps_of(cell: Cell) -> str:
     return f"{_RANGE.sub('-', text).strip()}{side}"
 
 
-def _add_load(cells: PlanCells, load_unit: str, read: ReadSets, sign: DecimalSign | None) -> None:
-    """Add the load or the percentage of a row to its sets, and the effort that stands in the column of loads."""
-    load = _load_text(cells, load_unit, read, sign)
-    if load is None:
-        return
-    try:
-        (priced,) = parse_planned(f"1x1 @{load}", load_unit)
-    except SetTextError as error:
-        read.left_out["percent" if load.endswith("%") else "load"] = error.problem
-        return
-    for each in read.sets:
-        if _has_load(each):
-            if (each.get("load"), each.get("loadPercent")) != (priced.get("load"), priced.get("loadPercent")):
-                read.left_out["load" if _text(cells, "load") else "percent"] = (
-                    "is left out, as the cell of sets has a load"
-                )
-            continue
-        each["type"] = _WITH_LOAD.get(each["type"], each["type"])
-        each["load"], each["loadPercent"] = priced.get("load"), priced.get("loadPercent")
-
-
-def _has_load(planned: PlannedSet) -> bool:
-    return planned.get("load") is not None or planned.get("loadPercent") is not None
-
-
-def _load_text(cells: PlanCells, load_unit: str, read: ReadSets, sign: DecimalSign | None) -> str | None:
-    """Return the load of a row in the grammar of sets, such as `60kg` or `70%`; None without one.
+def _add_load(cells: PlanCells, load_unit: str, read: ReadSets, sign: values.DecimalSign | None) -> None:
+    """Add the load or the percentage of a row to its sets, and the effort that stands in the column of loads.
 
     A percentage in a row with a load is reported: a set is planned with one of them.
     """
@@ -206,25 +288,46 @@ def _load_text(cells: PlanCells, load_unit: str, read: ReadSets, sign: DecimalSi
     percent = _percent_text(cells.get("percent", (None, None))[0], read)
     if load is not None and percent not in (None, load):
         read.left_out["percent"] = "is left out, as the row has a load"
-    return load or percent
+    if (text := load or percent) is None:
+        return
+    try:
+        (priced,) = parse_planned(f"1x1 @{text}", load_unit)
+    except SetTextError as error:
+        read.left_out["percent" if text.endswith("%") else "load"] = error.problem
+        return
+    price = priced.get("load"), priced.get("loadPercent")
+    for each in read.sets:
+        if (known := (each.get("load"), each.get("loadPercent"))) == (None, None):
+            each["type"] = _WITH_LOAD.get(each["type"], each["type"])
+            each["load"], each["loadPercent"] = price
+        elif known != price:
+            column: PlanField = "load" if _text(cells, "load") else "percent"
+            read.left_out[column] = "is left out, as the cell of sets has a load"
 
 
-def _load_of_column(cells: PlanCells, load_unit: str, read: ReadSets, sign: DecimalSign | None) -> str | None:
+def _load_of_column(cells: PlanCells, load_unit: str, read: ReadSets, sign: values.DecimalSign | None) -> str | None:
     cell, heading_unit = cells.get("load", (None, None))
     text = text_of(cell)
     if percent := _PERCENT.fullmatch(text):
         return f"{percent[1].replace(',', '.')}%"
     if effort := _EFFORT.fullmatch(text):
-        name = (effort[1] or effort[3] or "rpe").lower()
-        _add_effort("rir" if name == "rir" else "rpe", effort[2], read)
+        name: Literal["rpe", "rir"] = "rir" if (effort[1] or effort[3] or "rpe").lower() == "rir" else "rpe"
+        try:
+            value = _read_effort(name, effort[2])
+            for each in read.sets:
+                each[name] = value
+        except values.InvalidValue as error:
+            read.left_out["load"] = str(error)
     elif sign is None and isinstance(cell, str) and len(values.decimal_signs(cell)) > 1:
         read.left_out["load"] = "may have thousands or decimals"
     elif text and normalize(text) not in _NO_LOAD:
         try:
             quantity = values.read_quantity(cell, sign)
-        except InvalidValue:
+        except values.InvalidValue:
             quantity = None
-        unit = None if quantity is None else unit_of(quantity.unit) if quantity.unit else heading_unit or load_unit
+        unit = (
+            None if quantity is None else values.unit_of(quantity.unit) if quantity.unit else heading_unit or load_unit
+        )
         if quantity is None or unit not in ("kg", "lb"):
             read.left_out["load"] = "is no load (60, 60 kg, 135 lbs or 70%)"
         elif quantity.amount:
@@ -235,7 +338,7 @@ def _load_of_column(cells: PlanCells, load_unit: str, read: ReadSets, sign: Deci
 def _percent_text(cell: Cell, read: ReadSets) -> str | None:
     if not (text := text_of(cell)):
         return None
-    with suppress(InvalidValue):
+    with suppress(values.InvalidValue):
         if values.is_plain_number(cell) and (number := values.read_number(cell)) is not None:
             return f"{number * 100 if 0 < number <= 1.5 else number:.6g}%" if number else None  # 0.7 is 70%
     found = _PERCENT.fullmatch(text)
@@ -245,26 +348,16 @@ def _percent_text(cell: Cell, read: ReadSets) -> str | None:
     return f"{found[1].replace(',', '.')}%"
 
 
-def _add_effort(name: Literal["rpe", "rir"], number: str, read: ReadSets) -> None:
-    try:
-        value = _read_effort(name, number)
-    except InvalidValue as error:
-        read.left_out["load"] = str(error)
-        return
-    for each in read.sets:
-        each[name] = value
-
-
 def _read_effort(name: Literal["rpe", "rir"], cell: Cell) -> float | None:
     found = _EFFORT.fullmatch(cell) if isinstance(cell, str) else None
     amount = values.read_number(found[2] if found else cell)
     low = 1 if name == "rpe" else 0
     if amount is not None and not low <= amount <= 10:
-        raise InvalidValue(f"must be a number from {low} to 10")
+        raise values.InvalidValue(f"must be a number from {low} to 10")
     return amount
 
 
-def _read_rest(cell: Cell, unit: Unit | None) -> float | None:
+def _read_rest(cell: Cell, unit: values.Unit | None) -> float | None:
     if isinstance(cell, time):  # 1:30 is a minute and a half
         return float(cell.hour * 60 + cell.minute) if not cell.second else values.read_seconds(cell)
     seconds = values.read_seconds(cell)
@@ -272,20 +365,20 @@ def _read_rest(cell: Cell, unit: Unit | None) -> float | None:
     if seconds is not None and is_plain and (unit == "min" or (unit is None and seconds <= _MINUTES_UP_TO)):
         seconds *= 60
     if seconds is not None and not 0 <= seconds <= 86_400:
-        raise InvalidValue("must be a time such as 90 s or 2 min")
+        raise values.InvalidValue("must be a time such as 90 s or 2 min")
     return seconds or None
 
 
-def _read_tempo(cell: Cell, _: Unit | None) -> str | None:
+def _read_tempo(cell: Cell, _: values.Unit | None) -> str | None:
     text = text_of(cell)
     if values.is_made_date(text):
-        raise InvalidValue(values.MADE_DATE)
+        raise values.InvalidValue(values.MADE_DATE)
     if len(text) > _LONGEST_TEMPO:
-        raise InvalidValue(f"must not be longer than {_LONGEST_TEMPO} characters")
+        raise values.InvalidValue(f"must not be longer than {_LONGEST_TEMPO} characters")
     return text or None
 
 
-_EXTRAS: Mapping[Literal["rpe", "rir", "rest", "tempo"], Callable[[Cell, Unit | None], float | str | None]] = {
+_EXTRAS: Mapping[Literal["rpe", "rir", "rest", "tempo"], Callable[[Cell, values.Unit | None], float | str | None]] = {
     "rpe": lambda cell, _: _read_effort("rpe", cell),
     "rir": lambda cell, _: _read_effort("rir", cell),
     "rest": _read_rest,

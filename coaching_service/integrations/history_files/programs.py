@@ -12,12 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import IO, Literal, cast
 
 from coaching_service.core.text import normalize
-from coaching_service.integrations.history_files import _program_days, plan_cells, tables
-from coaching_service.integrations.history_files._headings import Unit, read_heading
-from coaching_service.integrations.history_files._vocabulary import VOCABULARY, by_words, is_total
-from coaching_service.integrations.history_files.columns import repeated_column, unknown_column, unknown_sheet
-from coaching_service.integrations.history_files.models import Problem
-from coaching_service.integrations.history_files.values import DecimalSign, decided_sign, decimal_signs, is_made_date
+from coaching_service.integrations.history_files import plan_cells, tables, values
 from coaching_service.training.set_text import write_planned
 from coaching_service.training.workouts.sets import PlannedSet
 
@@ -32,20 +27,20 @@ COLUMNS: Mapping[Column, tuple[str, ...]] = {
     ),
     "dayNumber": ("day index", "day number", "day no", "numero de dia", "numero del dia"),
     "dayName": ("day name", "day title", "name of day", "nombre del dia"),
-    "exercise": (*VOCABULARY["exercise"], "exercises", "ejercicios", "movimiento"),
+    "exercise": (*values.VOCABULARY["exercise"], "exercises", "ejercicios", "movimiento"),
     "set": ("set", "set number", "set no", "set index", "set order", "serie", "numero de serie"),
     "sets": ("sets", "series", "number of sets", "sets x reps", "sets reps", "satze"),
-    "reps": (*VOCABULARY["reps"], "rep range", "repes", "rango de repeticiones"),
-    "load": (*VOCABULARY["load"], "kg", "lbs", "lb"),
+    "reps": (*values.VOCABULARY["reps"], "rep range", "repes", "rango de repeticiones"),
+    "load": (*values.VOCABULARY["load"], "kg", "lbs", "lb"),
     "percent": ("%", "% 1rm", "%1rm", "1rm %", "% of 1rm", "percent", "percentage", "intensity", "porcentaje"),
-    "rpe": VOCABULARY["rpe"],
-    "rir": (*VOCABULARY["rir"], "repeticiones en reserva"),
+    "rpe": values.VOCABULARY["rpe"],
+    "rir": (*values.VOCABULARY["rir"], "repeticiones en reserva"),
     "rest": ("rest", "rest time", "rest period", "descanso", "pausa", "recuperacion", "pause", "repos"),
     "tempo": ("tempo", "cadence", "cadencia", "ritmo"),
-    "superset": (*VOCABULARY["superset"], "order", "group", "orden", "grupo"),
-    "notes": (*VOCABULARY["notes"], "cues", "instructions", "nota", "comentarios", "indicaciones"),
+    "superset": (*values.VOCABULARY["superset"], "order", "group", "orden", "grupo"),
+    "notes": (*values.VOCABULARY["notes"], "cues", "instructions", "nota", "comentarios", "indicaciones"),
 }
-_COLUMN_OF: Mapping[str, Column] = by_words(COLUMNS)
+_COLUMN_OF: Mapping[str, Column] = values.by_words(COLUMNS)
 _LABEL = re.compile(r"([A-Z]\d?|\d[a-z])\s*(?:[).:]\s+|\s[-–—]\s+)(?=\S)")
 _LABEL_WITHOUT_SIGN = re.compile(r"(([A-H])(\d))-?\s+(?=\S)")
 # `Week 1`, `W1 Sets`, `Sets W1`, by the words of a heading.
@@ -110,7 +105,7 @@ class ProgramSheet:
     """A program as a file describes it: its days in order, and what could not be read, by line."""
 
     days: list[PlannedDay]
-    problems: list[Problem]
+    problems: list[tables.Problem]
 
 
 Corrections = Mapping[int, Mapping[plan_cells.PlanField, str]]
@@ -123,7 +118,7 @@ def read_program(file: IO[bytes], load_unit: str, corrections: Corrections | Non
     """
     reader, headings = _read(file, _Reader(load_unit, corrections or {}))
     signs = reader.signs
-    if (sign := decided_sign(signs)) is not None and (signs["?"] or (signs["."] and signs[","])):
+    if (sign := values.decided_sign(signs)) is not None and (signs["?"] or (signs["."] and signs[","])):
         reader, headings = _read(file, _Reader(load_unit, corrections or {}, sign))
     if not reader.tables:
         raise tables.UnreadableTable(f"has no column with exercises; it has: {', '.join(headings)[:300] or 'nothing'}")
@@ -159,7 +154,7 @@ def write_table(sheet: ProgramSheet, load_unit: str) -> str:
     headings = [_HEADINGS.get(name, name.capitalize()) for name in used]
     writer.writerow(("Week", "Day", "Exercise", "Sets", *headings, "Superset", "Notes"))
     for day in sheet.days:
-        week, number = divmod(day.day - 1, _program_days.DAYS_OF_WEEK)
+        week, number = divmod(day.day - 1, plan_cells.DAYS_OF_WEEK)
         label = f"Day {number + 1}"
         when = (week + 1, label if day.name == label else f"{label}: {' '.join(day.name.split())}")
         if not day.exercises:
@@ -191,7 +186,7 @@ class _Column:
 
     name: Column | Literal["plan"] | None
     week: int | None = None
-    unit: Unit | None = None
+    unit: values.Unit | None = None
 
 
 @dataclass
@@ -208,13 +203,13 @@ class _Block:
 def _column_of(heading: tables.Cell) -> _Column:
     if not isinstance(heading, str):
         return _Column(None)
-    own_units: dict[str, Unit] = {"kg": "kg", "lb": "lb", "lbs": "lb"}
-    read = read_heading(heading)
+    own_units: dict[str, values.Unit] = {"kg": "kg", "lb": "lb", "lbs": "lb"}
+    read = values.read_heading(heading)
     unit = read.unit or own_units.get(normalize(heading))
     if (name := _COLUMN_OF.get(read.words) or _COLUMN_OF.get(normalize(heading))) is not None:
         return _Column(name, None, unit)
     if (found := _OF_WEEK.fullmatch(read.words)) is None or (
-        week := _program_days.week_in(f"week {found[1] or found[4]}")
+        week := plan_cells.week_in(f"week {found[1] or found[4]}")
     ) is None:
         return _Column(None)
     if not (words := found[2] or found[3]):
@@ -233,14 +228,14 @@ def _count_headings(cells: Sequence[tables.Cell]) -> int:
 class _Reader:
     """Reads the rows of all sheets; cells of week and day that are empty mean the same as above."""
 
-    def __init__(self, load_unit: str, corrections: Corrections, sign: DecimalSign | None = None) -> None:
+    def __init__(self, load_unit: str, corrections: Corrections, sign: values.DecimalSign | None = None) -> None:
         self.signs: Counter[str] = Counter()  # before decimals of loads, and `?` for those that depend on it
         self._sign = sign
         self.days: dict[int, PlannedDay] = {}
-        self.problems: list[Problem] = []
+        self.problems: list[tables.Problem] = []
         self.tables = 0  # that have exercises
         self._load_unit, self._corrections, self._count = load_unit, corrections, 0
-        self._numbers = _program_days.DayNumbers()
+        self._numbers = plan_cells.DayNumbers()
         self._current: PlannedDay | None = None
         self._exercise: PlannedExercise | None = None  # of the current day, to which rows without a name belong
         self._unnamed = ("", "")  # the day of exercises before which no row names one
@@ -260,15 +255,15 @@ class _Reader:
         columns = [column for block in blocks for column in block.columns]
         names = {column.name for column in columns}
         if "exercise" not in names or (table.name and not names & {*plan_cells.PLAN_FIELDS, "set", "plan"}):
-            self.problems.append(unknown_sheet(table, "planned exercises"))
+            self.problems.append(tables.unknown_sheet(table, "planned exercises"))
             return
         self.tables += 1
         self._unsolved = []
         has_day = bool(names & {*_WHERE[1:]})
-        week = _program_days.week_in(table.name)
+        week = plan_cells.week_in(table.name)
         if "week" not in names and (week is not None or has_day):
             self._numbers.begin_week(week or (self.tables if table.name else 1))
-        is_day = not has_day and week is None and _program_days.is_possible(table.name)
+        is_day = not has_day and week is None and plan_cells.is_possible(table.name)
         unnamed = ("1", "") if has_day else (table.name if is_day else "", table.name)
         for block in blocks:
             self._report_columns(block)
@@ -291,9 +286,9 @@ class _Reader:
         seen: set[tuple[object, int | None]] = set()
         for heading, column in zip(headings, block.columns, strict=False):
             if heading and column.name is None:
-                self.problems.append(unknown_column(block.table, heading))
+                self.problems.append(tables.column_problem(block.table, heading))
             elif heading and (column.name, column.week) in seen:
-                self.problems.append(repeated_column(block.table, heading))
+                self.problems.append(tables.column_problem(block.table, heading, is_repeated=True))
             seen.add((column.name, column.week))
         nameless = {
             number
@@ -301,7 +296,7 @@ class _Reader:
             for number, cell in enumerate(row.cells)
             if cell is not None and block.columns[number].name is None and not "".join(headings[number : number + 1])
         }
-        self.problems += [unknown_column(block.table, f"column {number + 1}") for number in sorted(nameless)]
+        self.problems += [tables.column_problem(block.table, f"column {number + 1}") for number in sorted(nameless)]
 
     def _read_block(self, block: _Block) -> None:
         for row in block.titles:
@@ -314,7 +309,7 @@ class _Reader:
     def _read_label(self, row: tables.Row, columns: Sequence[_Column]) -> bool:
         """Begin the week or day that a row names and nothing else; returns False for another row."""
         filled = [(number, tables.text_of(cell)) for number, cell in enumerate(row.cells) if cell is not None]
-        labels = [_program_days.label_in(text) for _, text in filled]
+        labels = [plan_cells.label_in(text) for _, text in filled]
         if not labels or any(number < len(columns) and columns[number].name in _WHERE for number, _ in filled):
             return False
         weeks = [each[0] for each in labels if each is not None and each[0] is not None]
@@ -341,10 +336,13 @@ class _Reader:
         self._begin(row, _text(cells, "week"), day)
         if self._is_day_unknown:
             return
-        if _program_days.is_rest(name):
-            self._add_rest(has_day=bool(day))
+        if plan_cells.is_rest(name):
+            if day and self._current is not None and not self._current.exercises:
+                self._current.is_rest = True
+            else:  # the day after the one above
+                self._begin_day("rest", plan_cells.REST_DAY)
             return
-        if is_total(name):
+        if values.is_total(name):
             self._report(row, "exercise", f"is a sum and is left out: {name[:50]}")
             return
         plan = {column: cells[column] for column in plan_cells.PLAN_FIELDS if column in cells}
@@ -356,9 +354,10 @@ class _Reader:
         number = self._number_of(row, cells, plan)
         if name:
             self._begin_exercise(row, cells, name, number)
-        if name or not plan_cells.is_empty(plan) or number is not None:
+        if name or number is not None or any(cell is not None for cell, _ in plan.values()):
             self._add_sets(row, plan, number)
-        self._add_note(cells)
+        if (note := _text(cells, "notes")) and self._exercise is not None:
+            self._exercise.notes.append(note)
 
     def _begin(self, row: tables.Row, week: str, day: str) -> None:
         """Begin the week and the day of a row; without a day, a new week begins with the same."""
@@ -369,7 +368,7 @@ class _Reader:
         elif week and self._current is not None and self._numbers.changes_week:
             self._begin_day("", self._current.name)
 
-    def _day_of(self, cells: Mapping[Column, tuple[tables.Cell, Unit | None]]) -> str:
+    def _day_of(self, cells: Mapping[Column, values.Amount]) -> str:
         """Return the day of a row as a text: its number, which may count from 0, with its name."""
         number, day, name = (_text(cells, column) for column in ("dayNumber", "day", "dayName"))
         if number.isdecimal() and not int(number):
@@ -378,14 +377,14 @@ class _Reader:
             number = str(int(number) + 1 - self._first_day)
         if not (number := number or day) or not name:
             return number or name
-        title = _program_days.without_number(name) if _NUMBERED.match(name) else name
+        title = plan_cells.without_number(name) if _NUMBERED.match(name) else name
         return f"{number}: {title}" if number.isdecimal() and title else number
 
     def _number_of(
         self,
         row: tables.Row,
-        cells: Mapping[Column, tuple[tables.Cell, Unit | None]],
-        plan: dict[plan_cells.PlanField, tuple[tables.Cell, Unit | None]],
+        cells: Mapping[Column, values.Amount],
+        plan: dict[plan_cells.PlanField, values.Amount],
     ) -> int | None:
         """Return the number of the set of a row; what else the column has is how many sets there are."""
         text = _text(cells, "set")
@@ -432,7 +431,7 @@ class _Reader:
                 self._report(exercise.row, "notes", message)
 
     def _begin_week(self, row: tables.Row, text: str) -> None:
-        week = None if is_made_date(text) else _program_days.week_in(text) or _program_days.week_in(f"week {text}")
+        week = None if values.is_made_date(text) else plan_cells.week_in(text) or plan_cells.week_in(f"week {text}")
         if week is None:
             self._report(row, "week", f"is not the number of a week: {text[:50]}")
         else:
@@ -446,30 +445,23 @@ class _Reader:
             self._begin_day(day, day)
             if len(day) > _NAME_LENGTH:
                 self._report(row, "day", f"is cut: it has more than {_NAME_LENGTH} characters")
-        except _program_days.UnknownDay:
+        except plan_cells.UnknownDay:
             self._is_day_unknown = True
-            message = f"is not a day from 1 to {_program_days.LAST_DAY:,}, and what is on it is left out: {day[:50]}"
+            message = f"is not a day from 1 to {plan_cells.LAST_DAY:,}, and what is on it is left out: {day[:50]}"
             self._report(row, "day", message, code="OUT_OF_RANGE")
 
     def _begin_day(self, text: str, name: str) -> None:
         number, title = self._numbers.read(text)
         self._is_day_unknown = False
-        rest = _program_days.is_rest(text) or _program_days.is_rest(title)
+        rest = plan_cells.is_rest(text) or plan_cells.is_rest(title)
         name = (
-            _program_days.REST_DAY
+            plan_cells.REST_DAY
             if rest
-            else (title or name).strip()[:_NAME_LENGTH] or f"Day {(number - 1) % _program_days.DAYS_OF_WEEK + 1}"
+            else (title or name).strip()[:_NAME_LENGTH] or f"Day {(number - 1) % plan_cells.DAYS_OF_WEEK + 1}"
         )
         day = self.days.setdefault(number, PlannedDay(number, name, rest))
         if day is not self._current:
             self._current, self._exercise = day, day.exercises[-1] if day.exercises else None
-
-    def _add_rest(self, *, has_day: bool) -> None:
-        """Make the day of the row a day of rest; without a day of its own, the one after the day above."""
-        if has_day and self._current is not None and not self._current.exercises:
-            self._current.is_rest = True
-        else:
-            self._begin_day("rest", _program_days.REST_DAY)
 
     def _split_label(self, name: str) -> tuple[str, str]:
         """Return a name without the label before it, such as `A1`, and the label.
@@ -484,7 +476,11 @@ class _Reader:
         return " ".join(rest.split())[:_NAME_LENGTH], label
 
     def _begin_exercise(
-        self, row: tables.Row, cells: Mapping[Column, tuple[tables.Cell, Unit | None]], name: str, number: int | None
+        self,
+        row: tables.Row,
+        cells: Mapping[Column, values.Amount],
+        name: str,
+        number: int | None,
     ) -> None:
         """Continue with the exercise of a row: a new one, or with the number of a set the one that it continues."""
         if self._current is None:
@@ -509,13 +505,11 @@ class _Reader:
             most = f"{_MAX_EXERCISES:,} exercises, and {_MAX_EXERCISES_OF_A_DAY} on a day"
             raise tables.UnreadableTable(f"has more than {most}", row.line)
 
-    def _add_note(self, cells: Mapping[Column, tuple[tables.Cell, Unit | None]]) -> None:
-        note = _text(cells, "notes")
-        if note and self._exercise is not None:
-            self._exercise.notes.append(note)
-
     def _add_sets(
-        self, row: tables.Row, plan: Mapping[plan_cells.PlanField, tuple[tables.Cell, Unit | None]], number: int | None
+        self,
+        row: tables.Row,
+        plan: Mapping[plan_cells.PlanField, values.Amount],
+        number: int | None,
     ) -> None:
         """Add the sets of a row to its exercise, or to the one above; what cannot be read becomes a note."""
         if (exercise := self._exercise) is None:
@@ -523,7 +517,7 @@ class _Reader:
             return
         exercise.last_set = number or 0
         for cell in (plan[name][0] for name in ("load", "percent") if name in plan):
-            found = decimal_signs(cell) if isinstance(cell, str) else set()
+            found = values.decimal_signs(cell) if isinstance(cell, str) else set()
             self.signs.update(found if len(found) < 2 else "?")
         read = plan_cells.read_sets(plan, self._load_unit, self._sign)
         start = len(exercise.sets)
@@ -538,7 +532,7 @@ class _Reader:
             self._report(row, name, f"{message}. It is in the instructions: {text[:50]}")
 
     def _report(self, row: tables.Row, name: str, message: str, *, code: str = "VALUE_LEFT_OUT") -> None:
-        self.problems.append({"entry": row.place, "line": row.line, "field": name, "code": code, "message": message})
+        self.problems.append(row.problem(name, code, message))
 
 
 def _blocks_of(table: tables.Table) -> list[_Block]:
@@ -566,7 +560,7 @@ def _blocks_of(table: tables.Table) -> list[_Block]:
         _join_headings(block)
         block.columns = _columns_of(block)
         block.is_named = bool(block.titles and _text_alone(block.titles[-1])) and any(
-            each.titles and _program_days.label_in(_text_alone(each.titles[-1])) is None for each in blocks[1:]
+            each.titles and plan_cells.label_in(_text_alone(each.titles[-1])) is None for each in blocks[1:]
         )
     return blocks
 
@@ -587,7 +581,7 @@ def _parts_of(block: _Block) -> list[_Block]:
     parts: list[_Block] = []
     for first, end in itertools.pairwise((0, *starts[1:], tables.MAX_COLUMNS)):
         title = _cut(block.titles[-1], first, end)
-        label = _program_days.label_in(_text_alone(title))
+        label = plan_cells.label_in(_text_alone(title))
         if label is None or not label[1]:
             return [block]
         rows = [
@@ -648,10 +642,8 @@ def _columns_of(block: _Block) -> list[_Column]:
         if column.week is None and column.name in (*plan_cells.PLAN_FIELDS, "notes") and counts[column.name] > 1:
             columns[number] = replace(column, week=week)
         elif not heading and number < 2:
-            cells = [
-                text for row in block.rows if not _text_alone(row) and (text := tables.text_of(_cell(row, number)))
-            ]
-            labels = [_program_days.label_in(text) for text in cells]
+            cells = [text for row in block.rows if not _text_alone(row) and (text := tables.text_of(row.cell(number)))]
+            labels = [plan_cells.label_in(text) for text in cells]
             if labels and all(each is not None and each[1] for each in labels):
                 columns[number] = _Column("day")
             elif labels and all(each is not None and not each[1] for each in labels):
@@ -661,7 +653,7 @@ def _columns_of(block: _Block) -> list[_Column]:
 
 def _weeks_in(row: tables.Row) -> list[int | None]:
     """Return the weeks that the cells of a row name; empty if they are not several."""
-    labels = [_program_days.label_in(tables.text_of(cell)) for cell in row.cells]
+    labels = [plan_cells.label_in(tables.text_of(cell)) for cell in row.cells]
     weeks = [None if label is None else label[0] for label in labels]
     return weeks if sum(week is not None for week in weeks) > 1 else []
 
@@ -674,14 +666,12 @@ def _is_of_week(row: tables.Row, columns: Sequence[_Column], week: int) -> bool:
     )
 
 
-def _cells_of(
-    row: tables.Row, columns: Sequence[_Column], week: int | None
-) -> dict[Column, tuple[tables.Cell, Unit | None]]:
+def _cells_of(row: tables.Row, columns: Sequence[_Column], week: int | None) -> dict[Column, values.Amount]:
     """Return the cells of a row by column, with the units of their headings; of two for a column, the first.
 
     Those of the week precede those of all weeks.
     """
-    cells: dict[Column, tuple[tables.Cell, Unit | None]] = {}
+    cells: dict[Column, values.Amount] = {}
     names = {column.name for column in columns if column.week is None}
     for of_week in dict.fromkeys((week, None)):
         for column, cell in zip(columns, row.cells, strict=False):
@@ -718,12 +708,8 @@ def _text_alone(row: tables.Row) -> str:
 def _has_labels(row: tables.Row) -> bool:
     """Return whether all cells of a row, several, name weeks or days side by side."""
     filled = [cell for cell in row.cells if cell is not None]
-    return len(filled) > 1 and all(_program_days.label_in(tables.text_of(cell)) for cell in filled)
+    return len(filled) > 1 and all(plan_cells.label_in(tables.text_of(cell)) for cell in filled)
 
 
-def _cell(row: tables.Row, number: int) -> tables.Cell:
-    return row.cells[number] if number < len(row.cells) else None
-
-
-def _text(cells: Mapping[Column, tuple[tables.Cell, Unit | None]], column: Column) -> str:
+def _text(cells: Mapping[Column, values.Amount], column: Column) -> str:
     return tables.text_of(cells.get(column, (None, None))[0])

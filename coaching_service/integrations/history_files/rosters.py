@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Literal, NotRequired, TypedDict
 
 from coaching_service.core.text import normalize
-from coaching_service.integrations.history_files import _vocabulary, values
-from coaching_service.integrations.history_files import tables as history_file_tables
-from coaching_service.integrations.history_files._headings import FIELD_OF, read_heading, words_of
-from coaching_service.integrations.history_files.columns import unknown_column, unknown_sheet
-from coaching_service.integrations.history_files.models import Problem
-from coaching_service.integrations.history_files.values import DateOrder, InvalidValue, UnknownOrder
+from coaching_service.integrations.history_files import tables, values
 
 Column = (
     Literal["name", "surname", "fullName", "email", "phone", "birthday", "timezone", "externalId"]
@@ -25,10 +20,10 @@ Column = (
 _NAMES = ("name", "nombre")
 # Words of headings, normalized.
 COLUMNS: Mapping[Column, tuple[str, ...]] = {
-    "name": (*_NAMES, *_vocabulary.FIRST_NAMES),
-    "surname": _vocabulary.LAST_NAMES,
-    "fullName": ("full name", "member", "nombre completo", *_vocabulary.CLIENT_NAMES),
-    "email": _vocabulary.EMAILS,
+    "name": (*_NAMES, *values.FIRST_NAMES),
+    "surname": values.LAST_NAMES,
+    "fullName": ("full name", "member", "nombre completo", *values.CLIENT_NAMES),
+    "email": values.EMAILS,
     "phone": ("phone", "phone number", "telephone", "mobile", "mobile phone", "telefono", "movil"),
     "birthday": ("birthday", "birthdate", "birth date", "date of birth", "dob", "fecha de nacimiento", "nacimiento"),
     "timezone": ("timezone", "time zone", "zona horaria"),
@@ -39,7 +34,7 @@ COLUMNS: Mapping[Column, tuple[str, ...]] = {
     "goal": ("goal", "goals", "objetivo", "objetivos"),
     "assignedTo": ("trainer", "coach", "coach email", "trainer email", "coach name", "entrenador"),
 }
-_COLUMN_OF: Mapping[str, Column] = _vocabulary.by_words(COLUMNS)
+_COLUMN_OF: Mapping[str, Column] = values.by_words(COLUMNS)
 # Several columns may have these: their cells are joined.
 JOINED: tuple[Column, ...] = ("groups", "notes")
 _ARCHIVED = {"archived", "deactivated", "inactive", "archivado", "inactivo", "desactivado", "cancelled", "canceled"}
@@ -67,14 +62,6 @@ class RosterDetails(TypedDict):
     groups: NotRequired[list[str]]
 
 
-class LeftOut(TypedDict):
-    """A field of a row that is left out, and why; `code` is VALUE_LEFT_OUT or DATE_ORDER."""
-
-    field: str
-    code: str
-    message: str
-
-
 @dataclass
 class RosterRow:
     """A row of a roster.
@@ -89,14 +76,18 @@ class RosterRow:
         surplus: How many more cells the row has than there are headings.
     """
 
-    row: history_file_tables.Row
+    row: tables.Row
     details: RosterDetails
     notes: list[str] = field(default_factory=list)
     trainer: str = ""
     is_archived: bool = False
     has_status: bool = False
-    left_out: list[LeftOut] = field(default_factory=list)
+    left_out: list[tables.Problem] = field(default_factory=list)
     surplus: int = 0
+
+    def leave_out(self, name: str, message: str, code: str = "VALUE_LEFT_OUT") -> None:
+        """Report that a field is left out, and why."""
+        self.left_out.append(self.row.problem(name, code, message))
 
     @property
     def full_name(self) -> str:
@@ -106,7 +97,7 @@ class RosterRow:
     @property
     def is_sum(self) -> bool:
         """Whether the name says that the row has the sum of others."""
-        return _vocabulary.is_total(self.full_name)
+        return values.is_total(self.full_name)
 
 
 @dataclass
@@ -123,8 +114,8 @@ class Roster:
     """
 
     rows: list[RosterRow]
-    problems: list[Problem]
-    date_order: DateOrder | None
+    problems: list[tables.Problem]
+    date_order: values.DateOrder | None
     is_order_open: bool
     open_rows: int = 0
     name_options: list[str] = field(default_factory=list)
@@ -134,41 +125,28 @@ class Roster:
 class _Clients:
     """A table of clients with what its columns have."""
 
-    table: history_file_tables.Table
+    table: tables.Table
     known: list[Column | None]
-    rows: list[history_file_tables.Row]
+    rows: list[tables.Row]
 
 
-def column_of(
-    heading: history_file_tables.Cell, columns: Mapping[str, Column | Literal[""]] | None = None
-) -> Column | None:
+def column_of(heading: tables.Cell, columns: Mapping[str, Column | Literal[""]] | None = None) -> Column | None:
     """Return what a column has; `columns` are the answers of the caller by heading, empty for one that is not read."""
     if not isinstance(heading, str):
         return None
     if columns and heading in columns:
         return columns[heading] or None
-    return _COLUMN_OF.get(read_heading(heading).words)
+    return _COLUMN_OF.get(values.read_heading(heading).words)
 
 
-def _columns_of(headings: Sequence[str], columns: Mapping[str, Column | Literal[""]] | None) -> list[Column | None]:
-    """Return what columns have; a name next to its parts is the full name."""
-    known = [column_of(heading, columns) for heading in headings]
-    if known.count("name") < 2:
-        return known
-    pairs = zip(headings, known, strict=True)
-    return ["fullName" if name == "name" and read_heading(each).words in _NAMES else name for each, name in pairs]
-
-
-def count_headings(
-    cells: Sequence[history_file_tables.Cell], columns: Mapping[str, Column | Literal[""]] | None = None
-) -> int:
+def count_headings(cells: Sequence[tables.Cell], columns: Mapping[str, Column | Literal[""]] | None = None) -> int:
     """Return how many cells are headings of rosters."""
     return sum(column_of(cell, columns) in COLUMNS for cell in cells)
 
 
 def read_roster(
     file: IO[bytes],
-    date_order: DateOrder | None = None,
+    date_order: values.DateOrder | None = None,
     columns: Mapping[str, Column | Literal[""]] | None = None,
     *,
     asks_for_names: bool = False,
@@ -178,42 +156,47 @@ def read_roster(
     `asks_for_names`: without a column with names, return the headings that may have them. Raises UnreadableTable.
     """
     file.seek(0)
-    refused: history_file_tables.UnreadableTable | None = None
+    refused: tables.UnreadableTable | None = None
     nameless: list[Roster] = []
     read: list[_Clients] = []
-    left_out: list[Problem] = []
+    left_out: list[tables.Problem] = []
 
-    def count(cells: Sequence[history_file_tables.Cell]) -> int:
+    def count(cells: Sequence[tables.Cell]) -> int:
         return count_headings(cells, columns)
 
-    found = history_file_tables.read_tables(file, count)
-    for table in (part for each in found for part in history_file_tables.divide(each, count)):
-        known = _columns_of(table.headings, columns)
-        if columns is None and "exercise" in {FIELD_OF.get(words) for words in words_of(table.headings)}:
-            refused = refused or _refused(table, "exercises, not clients")
+    for table in (part for each in tables.read_tables(file, count) for part in tables.divide(each, count)):
+        known = [column_of(heading, columns) for heading in table.headings]
+        if known.count("name") > 1:  # a name next to its parts is the full name
+            pairs = zip([values.read_heading(heading).words for heading in table.headings], known, strict=True)
+            known = ["fullName" if name == "name" and words in _NAMES else name for words, name in pairs]
+        described = ", ".join(filter(None, table.headings))[:300]
+        if columns is None and "exercise" in {values.FIELD_OF.get(words) for words in values.words_of(table.headings)}:
+            refused = refused or tables.UnreadableTable(f"has exercises, not clients; it has: {described}")
         elif {"name", "fullName"} & {*known} and (not read or {*known, None} == {*read[0].known, None}):
             read.append(_read(table, known, room=MAX_CLIENTS - sum(len(each.rows) for each in read)))
             continue
         elif asks_for_names:
-            nameless.append(_without_names(table, known))
+            free = [heading for heading, column in zip(table.headings, known, strict=True) if heading and not column]
+            options = list(dict.fromkeys(free or filter(None, table.headings)))
+            rows = sum(1 for _ in table.rows)
+            nameless.append(Roster([], [], None, is_order_open=False, open_rows=rows, name_options=options))
         else:
-            refused = refused or _refused(table, "no column with names of clients")
-        left_out.append(unknown_sheet(table, "clients with the same columns"))
-    if read:
-        return _roster_of(read, date_order, left_out)
-    if nameless:
-        return max(nameless, key=lambda roster: len(roster.name_options))
-    raise refused or history_file_tables.UnreadableTable("has no rows")
-
-
-def _refused(table: history_file_tables.Table, reason: str) -> history_file_tables.UnreadableTable:
-    return history_file_tables.UnreadableTable(f"has {reason}; it has: {', '.join(filter(None, table.headings))[:300]}")
-
-
-def _without_names(table: history_file_tables.Table, known: Sequence[Column | None]) -> Roster:
-    free = [heading for heading, column in zip(table.headings, known, strict=True) if heading and not column]
-    options = list(dict.fromkeys(free or filter(None, table.headings)))
-    return Roster([], [], None, is_order_open=False, open_rows=sum(1 for _ in table.rows), name_options=options)
+            refused = refused or tables.UnreadableTable(f"has no column with names of clients; it has: {described}")
+        left_out.append(tables.unknown_sheet(table, "clients with the same columns"))
+    if not read:
+        if nameless:
+            return max(nameless, key=lambda roster: len(roster.name_options))
+        raise refused or tables.UnreadableTable("has no rows")
+    order = date_order or _decided_order(read)
+    clients = [_row_of(row, each.known, order) for each in read for row in each.rows]
+    ignored = [
+        tables.column_problem(each.table, heading)
+        for each in read
+        for heading, column in zip(each.table.headings, each.known, strict=True)
+        if heading and column is None
+    ]
+    is_open = any(each["code"] == "DATE_ORDER" for row in clients for each in row.left_out)
+    return Roster(clients, [*ignored, *left_out], order, is_open)
 
 
 def split_groups(cell: str) -> list[str]:
@@ -235,115 +218,72 @@ def join_groups(groups: Iterable[str]) -> str:
     return "; ".join(quoted)
 
 
-def _read(table: history_file_tables.Table, known: list[Column | None], *, room: int) -> _Clients:
+def _read(table: tables.Table, known: list[Column | None], *, room: int) -> _Clients:
     repeated = [column for column, n in Counter(known).items() if column and n > 1 and column not in JOINED]
     if repeated:
-        raise history_file_tables.UnreadableTable(f"has several columns for: {', '.join(repeated)}")
+        raise tables.UnreadableTable(f"has several columns for: {', '.join(repeated)}")
     rows = list(itertools.islice(table.rows, room + 1))
     if len(rows) > room:
-        raise history_file_tables.UnreadableTable(
-            f"has more than {MAX_CLIENTS:,} rows: divide it into several files", rows[-1].line
-        )
+        message = f"has more than {MAX_CLIENTS:,} rows: divide it into several files"
+        raise tables.UnreadableTable(message, rows[-1].line)
     return _Clients(table, known, rows)
 
 
-def _roster_of(tables: Sequence[_Clients], date_order: DateOrder | None, left_out: list[Problem]) -> Roster:
-    order = date_order or _decided_order(tables)
-    read = [_row_of(row, each.known, order) for each in tables for row in each.rows]
-    is_open = any(each["code"] == "DATE_ORDER" for row in read for each in row.left_out)
-    ignored = [
-        unknown_column(each.table, heading)
-        for each in tables
-        for heading, column in zip(each.table.headings, each.known, strict=True)
-        if heading and column is None
-    ]
-    return Roster(read, [*ignored, *left_out], order, is_open)
-
-
-def _decided_order(tables: Sequence[_Clients]) -> DateOrder | None:
+def _decided_order(read: Sequence[_Clients]) -> values.DateOrder | None:
     """Return the one order in which all dates of a roster can be read, else the one that their heading says.
 
     None if both are possible, or none.
     """
-    pattern: DateOrder | None = None
-    orders: set[DateOrder] = {"dmy", "mdy"}
-    for each in tables:
-        if "birthday" not in each.known:
-            continue
+    pattern: values.DateOrder | None = None
+    orders: set[values.DateOrder] = {"dmy", "mdy"}
+    for each in [each for each in read if "birthday" in each.known]:
         place = each.known.index("birthday")
-        pattern = pattern or read_heading(each.table.headings[place]).date_order
-        for row in each.rows:
-            cell = row.cells[place] if place < len(row.cells) else None
+        pattern = pattern or values.read_heading(each.table.headings[place]).date_order
+        for cell in [row.cell(place) for row in each.rows]:
             if isinstance(cell, str) and values.depends_on_order(cell, pattern):
                 orders &= values.possible_orders(cell) or orders  # one that is no day decides nothing
     return next(iter(orders)) if len(orders) == 1 else pattern
 
 
-def _row_of(row: history_file_tables.Row, known: Sequence[Column | None], order: DateOrder | None) -> RosterRow:
-    cells: dict[Column, history_file_tables.Cell] = {}
+def _row_of(row: tables.Row, known: Sequence[Column | None], order: values.DateOrder | None) -> RosterRow:
+    texts: defaultdict[Column, str] = defaultdict(str)
     joined: dict[Column, list[str]] = {column: [] for column in JOINED}
     for column, cell in zip(known, row.cells, strict=False):
         if column in JOINED and cell is not None:
             joined[column].append(str(cell).strip())
         elif column is not None and cell is not None:
-            cells[column] = cell
-    read = RosterRow(row, _names_of(cells))
-    for name in ("email", "phone", "timezone", "externalId"):
-        text = _text(cells, name)
-        if name == "phone" and _WITH_DECIMALS.fullmatch(text):
+            texts[column] = tables.text_of(cell)
+    first, last = split_name(texts["fullName"])
+    name, surname = (texts["name"], texts["surname"]) if texts["name"] else (first, last or texts["surname"])
+    read = RosterRow(row, {"name": name, "surname": surname} if surname else {"name": name})
+    for field_name in ("email", "phone", "timezone", "externalId"):
+        text = texts[field_name]
+        if field_name == "phone" and _WITH_DECIMALS.fullmatch(text):
             text = text.partition(".")[0]
         if _SHORTENED.fullmatch(text):
-            message = f"has lost digits, as a spreadsheet has shortened it: {text[:50]}"
-            read.left_out.append({"field": name, "code": "VALUE_LEFT_OUT", "message": message})
+            read.leave_out(field_name, f"has lost digits, as a spreadsheet has shortened it: {text[:50]}")
         elif text:
-            read.details[name] = text
+            read.details[field_name] = text
     if groups := [group for cell in joined["groups"] for group in split_groups(cell)]:
         read.details["groups"] = list(dict.fromkeys(groups))
     read.surplus = max(0, len(row.cells) - len(known))
-    read.notes = joined["notes"] + ([f"Goal: {goal}"] if (goal := _text(cells, "goal")) else [])
-    read.trainer = _text(cells, "assignedTo")
-    read.left_out += [
-        {"field": column, "code": "VALUE_LEFT_OUT", "message": history_file_tables.UNSOLVED}
-        for number in row.unsolved
-        if number < len(known) and (column := known[number]) is not None
-    ]
-    _read_birthday(read, cells.get("birthday"), order)
-    _read_status(read, _text(cells, "status"))
+    read.notes = joined["notes"] + ([f"Goal: {texts['goal']}"] if texts["goal"] else [])
+    read.trainer = texts["assignedTo"]
+    for column in [known[number] for number in row.unsolved if number < len(known)]:
+        read.left_out += [row.problem(column, "VALUE_LEFT_OUT", tables.UNSOLVED)] if column else []
+    _read_birthday(read, row.cell(known.index("birthday")) if "birthday" in known else None, order)
+    status = normalize(texts["status"])
+    read.is_archived, read.has_status = status in _ARCHIVED, status in _ARCHIVED | _ACTIVE and bool(status)
+    if status not in _ARCHIVED | _ACTIVE:
+        read.leave_out("status", f"is not known: {texts['status'][:50]}")
     return read
 
 
-def _names_of(cells: Mapping[Column, history_file_tables.Cell]) -> RosterDetails:
-    """Return the names: of their own columns, else of the full name."""
-    name, surname = _text(cells, "name"), _text(cells, "surname")
-    if not name or not surname:
-        first, last = split_name(_text(cells, "fullName"))
-        if not name:
-            name, surname = first, last or surname
-    details: RosterDetails = {"name": name}
-    if surname:
-        details["surname"] = surname
-    return details
-
-
-def _read_birthday(row: RosterRow, cell: history_file_tables.Cell, order: DateOrder | None) -> None:
+def _read_birthday(row: RosterRow, cell: tables.Cell, order: values.DateOrder | None) -> None:
     try:
-        moment = values.read_date_and_time(cell, order)
-    except UnknownOrder as error:
-        row.left_out.append({"field": "birthday", "code": "DATE_ORDER", "message": str(error)})
-    except InvalidValue as error:
-        row.left_out.append({"field": "birthday", "code": "VALUE_LEFT_OUT", "message": str(error)})
-    else:
-        if moment is not None:
+        if (moment := values.read_date_and_time(cell, order)) is not None:
             row.details["birthday"] = str(moment.day)
-
-
-def _read_status(row: RosterRow, text: str) -> None:
-    status = normalize(text)
-    row.has_status = status in _ARCHIVED | _ACTIVE and bool(status)
-    row.is_archived = status in _ARCHIVED
-    if status not in _ARCHIVED | _ACTIVE:
-        row.left_out.append({"field": "status", "code": "VALUE_LEFT_OUT", "message": f"is not known: {text[:50]}"})
-
-
-def _text(cells: Mapping[Column, history_file_tables.Cell], column: Column) -> str:
-    return history_file_tables.text_of(cells.get(column))
+    except values.UnknownOrder as error:
+        row.leave_out("birthday", str(error), "DATE_ORDER")
+    except values.InvalidValue as error:
+        row.leave_out("birthday", str(error))

@@ -1,27 +1,25 @@
-"""Rows of done sets: what a row of a file says, with its problems, and what the file leaves open."""
+"""Rows of done sets: what a row of a file says with its problems, and which rows are one session."""
 
 from __future__ import annotations
 
-import itertools
+import hashlib
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from functools import lru_cache
-from typing import IO, Literal
+from typing import Literal
 
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import NAME_LENGTH, TEXT_LENGTH, CalendarDate
-from coaching_service.integrations.history_files import _amounts, _dialects, _vocabulary, tables, values
-from coaching_service.integrations.history_files import columns as history_file_columns
-from coaching_service.integrations.history_files import models as history_file_models
-from coaching_service.integrations.history_files._headings import Unit, read_heading, unit_of, words_of
-from coaching_service.integrations.history_files._interpretation import SAMPLE_ROWS, find_names, interpret, needs_values
+from coaching_service.integrations.history_files import _dialects, tables, values
 
+Columns = Mapping[str, values.Field | Literal[""]]
+SET_DURATION = "Set duration"
 _ASSISTED = ("assist", "asist", "unterst")  # in English, French and Italian, in Spanish and Portuguese, in German
-_METERS: Mapping[Unit, float] = {"km": 1000.0, "mi": 1609.344, "m": 1.0, "yd": 0.9144, "cm": 0.01, "in": 0.0254}
+_METERS: Mapping[values.Unit, float] = {"km": 1000.0, "mi": 1609.344, "m": 1.0, "yd": 0.9144, "cm": 0.01, "in": 0.0254}
 _MOST = {
     "reps": 10_000.0,
     "load": 10_000.0,
@@ -34,13 +32,13 @@ _MOST = {
 }
 _LEAST = {"rpe": 1.0}
 _MOST_SETS_OF_A_ROW = 50
-_NEEDED: tuple[_vocabulary.Field, ...] = (
+_NEEDED: tuple[values.Field, ...] = (
     "date",
     "exercise",
     *_dialects.CLIENT_FIELDS,
 )  # for a row to be stored where it belongs
 # How many characters of a text are stored.
-_LONGEST: Mapping[_vocabulary.Field, int] = {
+_LONGEST: Mapping[values.Field, int] = {
     "exercise": NAME_LENGTH,
     "workout": NAME_LENGTH,
     "superset": NAME_LENGTH,
@@ -50,7 +48,7 @@ _LONGEST: Mapping[_vocabulary.Field, int] = {
 _ANY_DAY = date.fromisoformat(CalendarDate.first)  # of sets that have no date until a question is answered
 # Problems that a row with sets may have.
 _OF_SETS = ("VALUE_LEFT_OUT", "DATE_ORDER", "DISTANCE_UNIT", "DURATION_UNIT")
-_NUMBERS: tuple[_vocabulary.Field, ...] = ("reps", "load", "distance", "seconds", "duration", "rpe", "rir", "sets")
+_NUMBERS: tuple[values.Field, ...] = ("reps", "load", "distance", "seconds", "duration", "rpe", "rir", "sets")
 _normalize = lru_cache(1024)(normalize)  # rows repeat the same words
 
 
@@ -58,13 +56,13 @@ _normalize = lru_cache(1024)(normalize)  # rows repeat the same words
 class Answers:
     """What the caller says about a file; `columns`: the field of a heading, empty for one that is not read."""
 
-    format: history_file_models.Format | None = None
-    load_unit: Unit | None = None
-    distance_unit: Unit | None = None
-    duration_unit: Unit | None = None
+    format: tables.Format | None = None
+    load_unit: values.Unit | None = None
+    distance_unit: values.Unit | None = None
+    duration_unit: values.Unit | None = None
     date_order: values.DateOrder | None = None
     decimal_sign: values.DecimalSign | None = None
-    columns: history_file_columns.Columns = field(default_factory=dict)
+    columns: Columns = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +87,10 @@ class SetRow:
     exercise: str
     superset: str
     notes: str
-    kind: _vocabulary.SetKind
+    kind: values.SetKind
     reps: int | None
     load: float | None
-    load_unit: Unit | None
+    load_unit: values.Unit | None
     is_assistance: bool
     meters: float | None
     seconds: float | None
@@ -122,7 +120,7 @@ class FileRow:
 
     line: int
     sets: list[SetRow]
-    problems: list[history_file_models.Problem]
+    problems: list[tables.Problem]
     date_text: str = ""
     date_orders: set[values.DateOrder] | None = None
     open_sets: Sequence[SetRow] = ()
@@ -140,11 +138,11 @@ class RowReader:
         answers: Answers,
         row: tables.Row,
         number: int,
-        lacking: Sequence[_vocabulary.Field],
+        lacking: Sequence[values.Field],
     ) -> None:
         self._row_number, self._lacking, self._is_open = number, lacking, bool(lacking)
         self._dialect, self._headings, self._answers, self._row = dialect, headings, answers, row
-        self._problems: list[history_file_models.Problem] = []
+        self._problems: list[tables.Problem] = []
         self._date_text, self._is_rest = "", False
         self._sign, self._numbers = answers.decimal_sign, list[tuple[str, set[values.DecimalSign]]]()
 
@@ -186,14 +184,7 @@ class RowReader:
         return can_be_read
 
     def _report(self, name: str | None, code: str, message: str) -> None:
-        place, line = self._row.place, self._row.line
-        problem: history_file_models.Problem = {
-            "entry": place,
-            "line": line,
-            "field": name,
-            "code": code,
-            "message": message,
-        }
+        problem = self._row.problem(name, code, message)
         if problem not in self._problems:
             self._problems.append(problem)
 
@@ -202,7 +193,7 @@ class RowReader:
         for name in _NUMBERS:
             cell = _cell(cells, name)
             if isinstance(cell, str) and ("," in cell or "." in cell) and (signs := values.decimal_signs(cell)):
-                is_list = (count := _amounts.count_sets(cells)) > 1 and len(_amounts.list_in(cell, ".")) == count
+                is_list = (count := _dialects.count_sets(cells)) > 1 and len(_dialects.list_in(cell, ".")) == count
                 self._numbers.append((cell, {".", ","} if is_list else signs))
 
     def _sets_of(self, cells: _dialects.Cells) -> list[SetRow]:
@@ -221,12 +212,12 @@ class RowReader:
         if not exercise and "exercise" not in self._lacking:
             self._report("exercise", "REQUIRED", "is empty")
             return []
-        if self._dialect.is_general and _vocabulary.is_total(exercise):
+        if self._dialect.is_general and values.is_total(exercise):
             self._report(None, "NOT_A_SET", "is a sum, not a set")
             return []
         self._report_texts(cells)
         load, load_unit = self._load_of(cells)
-        reps = self._whole(cells, "reps", _amounts.read_repetitions, keeps_zero=True)
+        reps = self._whole(cells, "reps", _dialects.read_repetitions, keeps_zero=True)
         meters, seconds = self._meters_of(cells), self._seconds_of(cells)
         is_failed = reps == 0 and load is not None and meters is None and seconds is None
         row = SetRow(
@@ -272,32 +263,32 @@ class RowReader:
             if isinstance(cell := _cell(cells, name), str) and len(cell) > most:
                 self._report(name, "VALUE_LEFT_OUT", f"is cut: it has more than {most:,} characters")
 
-    def _kind_of(self, cells: _dialects.Cells) -> _vocabulary.SetKind | Literal["comment"] | None:
+    def _kind_of(self, cells: _dialects.Cells) -> values.SetKind | Literal["comment"] | None:
         """Return the kind of a set; None for a row between sets. The order of sets may have it in place of a number."""
         if self._flag(cells, "isWarmup"):
             return "warmup"
-        names: tuple[_vocabulary.Field, ...] = ("setKind", "set")
+        names: tuple[values.Field, ...] = ("setKind", "set")
         for name in names:
             text = _normalize(_text(cells, name)).replace("-", " ")
-            if text in _vocabulary.NOT_SETS:
+            if text in values.NOT_SETS:
                 self._is_rest = True
                 self._report(None, "NOT_A_SET", "is a rest, not a set")
                 return None
-            if text in _vocabulary.COMMENTS:
+            if text in values.COMMENTS:
                 return "comment"
             if text and not text.replace(".", "").isdigit():
-                if text in _vocabulary.KINDS:
-                    return _vocabulary.KINDS[text]
+                if text in values.KINDS:
+                    return values.KINDS[text]
                 if name == "setKind" or not any(character.isdigit() for character in text):  # as in `Set 2`
                     self._report(name, "VALUE_LEFT_OUT", f"is not known: {text[:50]}")
         return "normal"
 
-    def _flag(self, cells: _dialects.Cells, name: _vocabulary.Field) -> bool | None:
+    def _flag(self, cells: _dialects.Cells, name: values.Field) -> bool | None:
         """Return what a cell with yes or no says; None if it is empty, or says neither, which is reported."""
         text = _normalize(_text(cells, name)).strip("\ufe0f")
-        if not text or text in _vocabulary.YES:
+        if not text or text in values.YES:
             return bool(text) or None
-        if text not in _vocabulary.NO:
+        if text not in values.NO:
             self._report(name, "VALUE_LEFT_OUT", f"is neither yes nor no: {text[:50]}")
             return None
         return False
@@ -336,9 +327,9 @@ class RowReader:
         word = _normalize(text)
         if word == "0" and self._dialect.numbers_supersets:
             return text
-        if word in _vocabulary.NO:
+        if word in values.NO:
             return ""
-        if word in _vocabulary.YES and not word.isdigit():
+        if word in values.YES and not word.isdigit():
             self._report("superset", "VALUE_LEFT_OUT", "does not say with which exercise")
             return ""
         return text
@@ -382,7 +373,7 @@ class RowReader:
         is_next_day = clock is not None and start.clock is not None and clock < start.clock
         return values.DateAndTime(start.day + timedelta(days=is_next_day), clock)
 
-    def _load_of(self, cells: _dialects.Cells) -> tuple[float | None, Unit | None]:
+    def _load_of(self, cells: _dialects.Cells) -> tuple[float | None, values.Unit | None]:
         load, unit = self._amount_of(cells, "load", "loadUnit")
         if load is None:
             return None, None
@@ -410,7 +401,7 @@ class RowReader:
 
     def _seconds_of(self, cells: _dialects.Cells) -> float | None:
         cell, unit = cells.get("seconds", (None, None))
-        if unit is None and history_file_columns.SET_DURATION in self._headings and values.is_plain_number(cell):
+        if unit is None and SET_DURATION in self._headings and values.is_plain_number(cell):
             unit = self._answers.duration_unit
             if unit is None and (values.read_seconds(cell) or 0) > 0:
                 self._report("seconds", "DURATION_UNIT", "has no unit")
@@ -418,11 +409,11 @@ class RowReader:
         return self._number({**cells, "seconds": (cell, unit)}, "seconds", values.read_seconds)
 
     def _amount_of(
-        self, cells: _dialects.Cells, name: _vocabulary.Field, unit_field: _vocabulary.Field
-    ) -> tuple[float | None, Unit | None]:
+        self, cells: _dialects.Cells, name: values.Field, unit_field: values.Field
+    ) -> tuple[float | None, values.Unit | None]:
         cell, of_heading = cells.get(name, (None, None))
         try:
-            return _amounts.read_amount(cell, of_heading, _text(cells, unit_field), self._sign)
+            return _dialects.read_amount(cell, of_heading, _text(cells, unit_field), self._sign)
         except values.InvalidValue as error:
             self._report(name, "VALUE_LEFT_OUT", str(error))
             return None, None
@@ -430,7 +421,7 @@ class RowReader:
     def _number(
         self,
         cells: _dialects.Cells,
-        name: _vocabulary.Field,
+        name: values.Field,
         read: Callable[[tables.Cell, values.DecimalSign | None], float | None] = values.read_number,
         *,
         keeps_zero: bool = False,
@@ -438,7 +429,7 @@ class RowReader:
         try:
             amount = read(_cell(cells, name), self._sign)
             if amount is not None and read is values.read_seconds:
-                amount *= _amounts.seconds_in_unit(*cells[name])
+                amount *= _dialects.seconds_in_unit(*cells[name])
         except values.InvalidValue as error:
             self._report(name, "VALUE_LEFT_OUT", str(error))
             return None
@@ -452,7 +443,7 @@ class RowReader:
     def _whole(
         self,
         cells: _dialects.Cells,
-        name: _vocabulary.Field,
+        name: values.Field,
         read: Callable[[tables.Cell, values.DecimalSign | None], float | None] = values.read_number,
         *,
         keeps_zero: bool = False,
@@ -464,11 +455,11 @@ class RowReader:
         return None if amount is None else int(amount)
 
 
-def _cell(cells: _dialects.Cells, name: _vocabulary.Field) -> tables.Cell:
+def _cell(cells: _dialects.Cells, name: values.Field) -> tables.Cell:
     return cells.get(name, (None, None))[0]
 
 
-def _text(cells: _dialects.Cells, name: _vocabulary.Field) -> str:
+def _text(cells: _dialects.Cells, name: values.Field) -> str:
     return sys.intern(tables.text_of(_cell(cells, name))[:TEXT_LENGTH])  # rows repeat the same texts
 
 
@@ -485,188 +476,121 @@ def _minute(clock: str) -> int:
     return int(hours) * 60 + int(minutes)
 
 
-# --- Files of done sets: which of their tables are read, and how ------------------------------------------------------
-
-
-MAX_SETS = 500_000  # of a file, all in memory while it is imported
-
-
-class UnknownFormat(tables.UnreadableTable):
-    """The headings of a file fit no format."""
-
-
-@dataclass(frozen=True)
-class _Layout:
-    """How a table is read: its headings as the dialect reads them, and which columns are not read.
-
-    `is_text`: a row with more cells than headings may have its values in other columns.
-    """
-
-    dialect: _dialects.Dialect
-    headings: list[str]
-    rows: Iterator[tables.Row]
-    missing: history_file_columns.MissingColumns | None
-    unused: dict[int, history_file_models.ProblemKind]
-    questions: list[history_file_models.Question]
-    is_text: bool
+# --- Sessions of sets, in the order of the file -----------------------------------------------------------------------
 
 
 @dataclass
-class SetFile:
-    """A file of done sets.
+class Exercise:
+    """An exercise of a session with its sets; two of a session share `superset` if they were done in turn."""
 
-    Attributes:
-        missing: The columns that the first table lacks that does.
-        questions: What the values of columns leave open.
-        name_heading: The heading of a column whose names may be of clients or of workouts.
-        left_out: A problem for each sheet that has no table of sets, if another one has.
-        unread: The columns whose cells are not read, with their number.
-        has_workout_notes: Whether a column has the notes on workouts.
+    name: str
+    superset: str
+    sets: list[SetRow] = field(default_factory=list)
+    comments: list[SetRow] = field(default_factory=list)
+
+
+@dataclass
+class Session:
+    """A workout that was done."""
+
+    customer: str
+    day: date
+    clock: str | None
+    title: str
+    exercises: list[Exercise] = field(default_factory=list)
+    shared_note: str = ""
+
+    @property
+    def sets(self) -> Iterator[SetRow]:
+        """The sets of all exercises."""
+        return (each for exercise in self.exercises for each in exercise.sets)
+
+    def share_note(self) -> None:
+        """Make the note that all sets of all its exercises have, if there is one, the one of the workout."""
+        notes = {each.notes for each in self.sets}
+        if len(self.exercises) > 1 and len(notes) == 1:
+            [self.shared_note] = notes
+
+    @property
+    def notes(self) -> str:
+        """The notes on the workout, each once, in lines."""
+        return "\n".join(dict.fromkeys(filter(None, (*(each.workout_notes for each in self.sets), self.shared_note))))
+
+    def notes_of(self, exercise: Exercise) -> str:
+        """Return the notes on an exercise and its sets, each once, in lines."""
+        rows = (*exercise.comments, *exercise.sets)
+        shared = "" if exercise.comments else self.shared_note
+        return "\n".join(dict.fromkeys(each.notes for each in rows if each.notes and each.notes != shared))
+
+    def take_comments_alone(self) -> list[SetRow]:
+        """Remove exercises that have comments only, and return their rows."""
+        alone = [row for each in self.exercises if not each.sets for row in each.comments]
+        self.exercises = [each for each in self.exercises if each.sets]
+        return alone
+
+    @property
+    def rows(self) -> int:
+        """How many rows of the file its sets are in."""
+        comments = (row for each in self.exercises for row in each.comments)
+        return len({each.row for each in (*self.sets, *comments)})
+
+    @property
+    def minutes(self) -> float | None:
+        """How long it took; None if no row says it."""
+        return max((each.minutes for each in self.sets if each.minutes), default=None)
+
+    def add(self, row: SetRow) -> None:
+        """Add a set to its exercise: the one before it, or one of the same superset, or else another one."""
+        key = (row.exercise, row.superset)
+        candidates = self.exercises if row.superset else self.exercises[-1:]
+        last = next((each for each in candidates if (each.name, each.superset) == key), None)
+        if last is None:
+            last = Exercise(*key)
+            self.exercises.append(last)
+        (last.comments if row.is_comment else last.sets).append(row)
+
+    def fingerprint(self, *, with_clock: bool = True, with_customer: bool = True) -> str:
+        """Return what two copies of the session have in common: client, date, start, title, exercises and sets."""
+        customer, clock = self.customer if with_customer else None, self.clock if with_clock else None
+        parts: list[object] = [customer, self.day, clock, normalize(self.title)]
+        for each in self.exercises:
+            parts.append(normalize(each.name))
+            parts += [(row.kind, row.reps, row.load, row.meters, row.seconds) for row in each.sets]
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def split_sessions(rows: Iterable[SetRow]) -> tuple[list[Session], list[Session]]:
+    """Return the sessions of rows whose sessions are each written as a whole, and those that are repeated.
+
+    Rows that follow each other, with the same client, date, start and title, are one session. Several with these alike
+    are several sessions, unless their sets are the same: then the file has been put together from copies.
     """
-
-    file: IO[bytes]
-    answers: Answers
-    dialect: _dialects.Dialect | None = None
-    missing: history_file_columns.MissingColumns | None = None
-    questions: list[history_file_models.Question] = field(default_factory=list)
-    name_heading: str | None = None
-    left_out: list[history_file_models.Problem] = field(default_factory=list)
-    unread: list[history_file_models.ProblemKind] = field(default_factory=list)
-    has_workout_notes: bool = False
-    _rows: int = 0
-    _sets: int = 0
-
-    def rows(self) -> Iterator[FileRow]:
-        """Yield the rows, from the first; without sets if columns are missing.
-
-        Sheets without a table of sets are left out if another one has one. Raises UnreadableTable and UnknownFormat.
-        """
-        self._rows = self._sets = 0
-        for takes_any in (False, True):
-            self.left_out, self.unread = [], []
-            self.file.seek(0)
-            read = tables.read_tables(self.file, self._count_headings)
-            for table in (part for each in read for part in tables.divide(each, self._count_headings)):
-                if (unit := _unit_of(table)) is not None:
-                    self.answers = replace(self.answers, load_unit=self.answers.load_unit or unit)
-                    continue
-                layout = self._layout_of(table, takes_any=takes_any)
-                if layout is None:
-                    self.left_out.append(history_file_columns.unknown_sheet(table, "sets"))
-                    continue
-                self.dialect = self.dialect or layout.dialect
-                self.missing = self.missing or layout.missing
-                self.questions += [each for each in layout.questions if each not in self.questions]
-                yield from self._rows_of(layout)
-            if self.dialect is not None:
-                return
-        raise tables.UnreadableTable("has no rows")
-
-    def _rows_of(self, layout: _Layout) -> Iterator[FileRow]:
-        self.has_workout_notes |= "workoutNotes" in map(layout.dialect.field_of, layout.headings)
-        lacking = () if layout.missing is None else layout.missing.fields
-        order = self.answers.date_order or _dialects.date_order_of(layout.dialect, layout.headings)
-        answers = replace(self.answers, date_order=order)
-        for row in _filled(layout.dialect, layout.headings, layout.rows):
-            self._rows += 1
-            surplus = history_file_columns.count_surplus(row, layout.headings)
-            if surplus and layout.is_text:
-                message = history_file_columns.too_many_cells(surplus)
-                code = "TOO_MANY_CELLS"
-                place, line = row.place, row.line
-                yield FileRow(
-                    line, [], [{"entry": place, "line": line, "field": None, "code": code, "message": message}]
-                )
-                continue
-            read = RowReader(layout.dialect, layout.headings, answers, row, self._rows, lacking).read()
-            self._sets += len(read.sets)
-            if self._sets > MAX_SETS:
-                raise tables.UnreadableTable(f"has more than {MAX_SETS:,} sets: divide it into several files", row.line)
-            yield read
-            for number in range(len(layout.headings), len(row.cells) if surplus else 0):
-                layout.unused.setdefault(number, history_file_columns.unread_column(number))
-            for number, kind in layout.unused.items():
-                if number < len(row.cells) and row.cells[number] is not None:
-                    history_file_models.count_one(kind, row.line)
-        self.unread += [kind for kind in layout.unused.values() if kind["count"]]
-
-    def _count_headings(self, cells: Sequence[tables.Cell]) -> int:
-        return _dialects.count_headings(cells) + sum(cell in self.answers.columns for cell in cells)
-
-    def _layout_of(self, table: tables.Table, *, takes_any: bool) -> _Layout | None:
-        """Return how a table is read; None if it has no sets, but another one may have them."""
-        headings = [history_file_columns.renamed(heading, self.answers.columns) for heading in table.headings]
-        first = list(itertools.islice(table.rows, 1))
-        dialect = self._dialect_of(headings, () if not first else first[0].cells)
-        if dialect is None or dialect is history_file_columns.SETS:
-            headings = history_file_columns.with_durations(headings)
-            dialect = self._dialect_of(headings, ())
-        if dialect is None:
-            if takes_any and any(table.headings):
-                raise _unknown_format(table.headings)
-            return None
-        if not takes_any and dialect.count_marks(words_of(headings)) < len(dialect.marks) - 1:
-            return None
-        sample = [*first, *itertools.islice(table.rows, SAMPLE_ROWS if needs_values(dialect, headings) else 0)]
-        read, questions = interpret(dialect, headings, sample)
-        self.name_heading = self.name_heading or find_names(dialect, headings, read)
-        missing = history_file_columns.find_missing(dialect, table.headings, read)
-        unused = history_file_columns.find_unused(dialect, table.headings, read, self.answers.columns)
-        kinds = {
-            number: history_file_columns.unread_column(number, table.headings[number], code)
-            for number, code in unused.items()
-            if missing is None  # one of them has what is missing
-        }
-        rows = itertools.chain(sample, table.rows)
-        return _Layout(dialect, read, rows, missing, kinds, questions, table.is_text)
-
-    def _dialect_of(self, headings: Sequence[str], first: Sequence[tables.Cell]) -> _dialects.Dialect | None:
-        if self.answers.format is not None:
-            known = [each for each in _dialects.DIALECTS if each.format == self.answers.format]
-            return max(known, key=lambda each: each.count_marks(words_of(headings)), default=None)
-        dialect = _dialects.recognise(headings, first)
-        return history_file_columns.SETS if dialect is None and history_file_columns.is_near(headings) else dialect
-
-
-def has_amounts(headings: Sequence[str]) -> bool:
-    """Return whether headings are of sets, repetitions or loads, as none of clients is: a weight is of a body."""
-    own = [each for each in headings if read_heading(each).words != "weight"]
-    return any(history_file_columns.SETS.field_of(each) in ("sets", "reps", "load") for each in own)
-
-
-def _unit_of(table: tables.Table) -> Unit | None:
-    """Return the unit of loads that a table says which has the settings of the others; None for any other table."""
-    words = [read_heading(heading).words for heading in table.headings]
-    named = next((each.unit_heading for each in _dialects.DIALECTS if each.unit_heading in words), None)
-    if named is None or "date" in words or (row := next(iter(table.rows), None)) is None:
-        return None
-    return unit_of(tables.text_of(dict(zip(words, row.cells, strict=False)).get(named)))
-
-
-def _filled(dialect: _dialects.Dialect, headings: Sequence[str], rows: Iterable[tables.Row]) -> Iterator[tables.Row]:
-    """Yield rows in which an empty date is the one above, as in merged cells, and so are other empty cells below it."""
-    if not dialect.is_general:
-        yield from rows
-        return
-    fields = [dialect.field_of(each) for each in headings]
-    carried = [number for number, name in enumerate(fields) if name in ("date", "workout", "exercise")]
-    above: dict[int, tables.Cell] = {}
+    runs: list[tuple[tuple[object, ...], Session]] = []
     for row in rows:
-        cells = [*row.cells, *[None] * (len(headings) - len(row.cells))]
-        if any(fields[number] == "date" and cells[number] is not None for number in carried):
-            above = {}
-        for number in carried:
-            if cells[number] is not None:
-                above[number] = cells[number]
-            elif number not in row.unsolved:
-                cells[number] = above.get(number)
-        yield replace(row, cells=tuple(cells))
+        key = (row.customer, row.day, row.clock, _normalize(row.workout))
+        if not runs or runs[-1][0] != key:
+            runs.append((key, Session(row.customer, row.day, row.clock, row.workout)))
+        runs[-1][1].add(row)
+    known: set[str] = set()
+    sessions: list[Session] = []
+    repeated: list[Session] = []
+    for _, session in runs:
+        fingerprint = session.fingerprint()
+        (repeated if fingerprint in known else sessions).append(session)
+        known.add(fingerprint)
+    return sessions, repeated
 
 
-def _unknown_format(headings: Sequence[str]) -> UnknownFormat:
-    near = _dialects.nearest(headings)
-    lacking = [group[0] for group in near.marks if not set(group) & words_of(headings)]
-    return UnknownFormat(
-        f"has headings that fit no format: {', '.join(filter(None, headings))[:300]}. The nearest is "
-        f"{near.format}, which needs: {', '.join(lacking)}"
-    )
+def group_sessions(rows: Iterable[SetRow], *, by_day: bool = False) -> list[Session]:
+    """Return the sessions of rows, in the order of their first rows.
+
+    Rows with the same client, date, start and title are one session; with `by_day`, all rows of a client and a day.
+    """
+    sessions: dict[tuple[object, ...], Session] = {}
+    for row in rows:
+        key = (row.customer, row.day) if by_day else (row.customer, row.day, row.clock, _normalize(row.workout))
+        session = sessions.get(key)
+        if session is None:
+            session = sessions[key] = Session(row.customer, row.day, row.clock, row.workout)
+        session.add(row)
+    return list(sessions.values())

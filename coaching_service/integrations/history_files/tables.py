@@ -1,4 +1,4 @@
-"""Tables in CSV and XLSX files: rows with the number of their line, read one after another."""
+"""Tables in CSV and XLSX files: rows with the number of their line, and what files leave open or have wrong."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import itertools
 import re
 import zipfile
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from operator import itemgetter
 from time import perf_counter, sleep
-from typing import IO, TYPE_CHECKING, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, Annotated, Literal, NotRequired, TypeAlias, TypedDict, cast
 
+from coaching_service.core.fields import Description, Optional
 from coaching_service.core.text import restore, without_separators
 
 if TYPE_CHECKING:
@@ -25,6 +26,95 @@ if TYPE_CHECKING:
     from openpyxl.workbook import Workbook
     from openpyxl.worksheet._read_only import ReadOnlyWorksheet
     from openpyxl.worksheet.worksheet import Worksheet
+
+
+Format = Literal[
+    "hevy",
+    "strong",
+    "fitnotes",
+    "stronglifts",
+    "gravl",
+    "fitbod",
+    "liftosaur",
+    "jefit",
+    "trainheroic",
+    "workouts",
+    "sets",
+]
+QuestionCode = Literal[
+    "LOAD_UNIT", "DISTANCE_UNIT", "DURATION_UNIT", "DECIMAL_SIGN", "DATE_ORDER", "CUSTOMER", "COLUMN", "METRIC"
+]
+
+
+class FileProblem(TypedDict):
+    """Why a row or a value of it was left out, as jobs report it."""
+
+    entry: Annotated[str, Description("Where: a line, with the name of its sheet.")]
+    line: Annotated[int, Description("The line of the file, or the row of the sheet, from 1.")]
+    field: Annotated[str | None, Description("The field; null: the whole row.")]
+    code: Annotated[str, Description("A stable code, such as `VALUE_LEFT_OUT`.")]
+    message: Annotated[str, Description("What is wrong, as the continuation of the field's name.")]
+
+
+Problem: TypeAlias = FileProblem
+
+
+class ProblemKind(TypedDict):
+    """A kind of problem, and how often a file has it."""
+
+    code: Annotated[str, Description("The code, as in `errors`.")]
+    column: Annotated[str | None, Description("The field, or the heading of a column; null: whole rows.")]
+    count: Annotated[int, Description("How often the file has it.")]
+    lines: Annotated[list[int], Description("The first 20 lines that have it.")]
+
+
+# Problems of rows that are left out as they should be, and of columns: of other kinds the most frequent comes first.
+LAST_CODES = ("NOT_A_SET", "REPEATED_COLUMN", "UNKNOWN_COLUMN")
+_MOST_LINES = 20
+
+
+def count_one(kind: ProblemKind, line: int) -> None:
+    """Count a problem of a kind."""
+    kind["count"] += 1
+    if len(kind["lines"]) < _MOST_LINES:
+        kind["lines"].append(line)
+
+
+def count_kinds(kinds: Sequence[ProblemKind], problems: Iterable[Problem]) -> list[ProblemKind]:
+    """Return kinds of problems with more of them: rests and columns last, of others the most frequent first."""
+    new: list[ProblemKind] = [
+        {"code": each["code"], "column": each["field"], "count": 1, "lines": [each["line"]]} for each in problems
+    ]
+    return merge_kinds(kinds, new)
+
+
+def merge_kinds(*parts: Iterable[ProblemKind]) -> list[ProblemKind]:
+    """Return the kinds of problems of several parts of a file, in the same order."""
+    counted: dict[tuple[str, str | None], ProblemKind] = {}
+    for each in itertools.chain(*parts):
+        key = (each["code"], each["column"])
+        known: ProblemKind = counted.get(key, {**each, "count": 0, "lines": []})
+        lines = [*known["lines"], *each["lines"]][:_MOST_LINES]
+        counted[key] = {**known, "count": known["count"] + each["count"], "lines": lines}
+    return sorted(counted.values(), key=lambda each: (each["code"] in LAST_CODES, -each["count"]))
+
+
+class ImportQuestion(TypedDict):
+    """What the file does not decide; `options` are the possible answers."""
+
+    code: Annotated[QuestionCode, Description("What is asked for.")]
+    message: Annotated[str, Description("The question.")]
+    options: Annotated[list[str], Description("The possible answers, as they are sent.")]
+    name: NotRequired[
+        Annotated[str, Optional, Description("The client, field, heading or measurement that it is about.")]
+    ]
+    labels: NotRequired[Annotated[list[str], Optional, Description("The possible answers in words.")]]
+
+
+Question: TypeAlias = ImportQuestion
+
+
+# --- Tables, read one row after another -------------------------------------------------------------------------------
 
 
 # --- Limits of workbooks: an XLSX file is an archive of XML, which may inflate to anything ----------------------------
@@ -41,7 +131,6 @@ _WITHOUT_RESULT = re.compile(
     rb"(?:</(?:\w+:)?f>|<(?:\w+:)?f(?:\s[^<>]*)?/>)\s*(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v>\s*</|</(?:\w+:)?c>)"
 )
 _LONGEST_MATCH = 1_000
-_OVERLAP = max(map(len, _REFUSED)) - 1
 
 
 class UnsafeWorkbook(Exception):
@@ -64,10 +153,12 @@ def require_safe(file: IO[bytes]) -> None:
         if inflated > min(_MAX_BYTES, max(_MAX_RATIO * packed, 1_000_000)):
             raise UnsafeWorkbook("inflates to too many bytes: save it as CSV")
         for entry in entries:
-            if entry.filename.casefold().endswith("sharedstrings.xml") and entry.file_size > _MAX_TEXT_BYTES:
+            name = entry.filename.casefold()
+            if name.endswith("sharedstrings.xml") and entry.file_size > _MAX_TEXT_BYTES:
                 raise UnsafeWorkbook("has too much text: save it as CSV")
-            if entry.filename.casefold().endswith((".xml", ".rels", ".vml")):
-                _require_no_entities(archive, entry)
+            for text in _parts_of(archive, entry) if name.endswith((".xml", ".rels", ".vml")) else ():
+                if any(each in text.replace(b"\x00", b"").upper() for each in _REFUSED):  # UTF-16 too
+                    raise UnsafeWorkbook("has XML with a document type, which no spreadsheet writes")
     file.seek(0)
 
 
@@ -75,32 +166,22 @@ def lacks_results(file: IO[bytes]) -> bool:
     """Return whether a workbook has formulas that were stored without their results, as some tools write them."""
     file.seek(0)
     with zipfile.ZipFile(file) as archive:
-        return any(_lacks_results(archive, each) for each in archive.infolist() if _is_sheet(each.filename))
+        sheets = [each for each in archive.infolist() if each.filename.casefold().endswith(".xml")]
+        return any(
+            _WITHOUT_RESULT.search(text)
+            for each in sheets
+            if "sharedstrings" not in each.filename.casefold()
+            for text in _parts_of(archive, each)
+        )
 
 
-def _is_sheet(name: str) -> bool:
-    return name.casefold().endswith(".xml") and "sharedstrings" not in name.casefold()
-
-
-def _lacks_results(archive: zipfile.ZipFile, sheet: zipfile.ZipInfo) -> bool:
+def _parts_of(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]:
+    """Yield an entry in parts, each behind the end of the one before."""
     end = b""
-    with archive.open(sheet) as part:
-        while chunk := part.read(_CHUNK):
-            text = end + chunk
-            if _WITHOUT_RESULT.search(text):
-                return True
-            end = text[-_LONGEST_MATCH:]
-    return False
-
-
-def _require_no_entities(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
-    end = b""
-    with archive.open(entry) as part:
-        while chunk := part.read(_CHUNK):
-            text = end + chunk.replace(b"\x00", b"").upper()  # UTF-16 too
-            if any(each in text for each in _REFUSED):
-                raise UnsafeWorkbook("has XML with a document type, which no spreadsheet writes")
-            end = text[-_OVERLAP:]
+    with archive.open(entry) as content:
+        while chunk := content.read(_CHUNK):
+            yield end + chunk
+            end = (end + chunk)[-_LONGEST_MATCH:]
 
 
 Cell: TypeAlias = str | int | float | bool | datetime | date | time | timedelta | None
@@ -154,7 +235,21 @@ class Row:
     @property
     def place(self) -> str:
         """Where it is, in words."""
-        return place_of(self.sheet, self.line)
+        return f"{self.sheet}, line {self.line}" if self.sheet else f"line {self.line}"
+
+    def cell(self, number: int) -> Cell:
+        """Return a cell by its number; None behind the last one."""
+        return self.cells[number] if number < len(self.cells) else None
+
+    def problem(self, field: str | None, code: str, message: str) -> Problem:
+        """Return a problem of the row, or of a field of it."""
+        return {"entry": self.place, "line": self.line, "field": field, "code": code, "message": message}
+
+    def find_surplus(self, headings: Sequence[object]) -> Problem | None:
+        """Return the problem that cells are behind the last heading, as the others may be in wrong columns."""
+        surplus = sum(cell is not None for cell in self.cells[len(headings) :])
+        message = f"has {surplus} more {'cell' if surplus == 1 else 'cells'} than there are columns"
+        return self.problem(None, "TOO_MANY_CELLS", message) if surplus else None
 
 
 @dataclass(frozen=True)
@@ -234,7 +329,7 @@ def _with_headings(
     headings = headings_of(first[best])
     if len(headings) > MAX_COLUMNS:
         raise UnreadableTable(f"has {len(headings)} columns; {MAX_COLUMNS} are possible", first[best].line)
-    below = _with_rests(_limited(itertools.chain(first[best + 1 :], rows), numbers))
+    below = _with_rests(itertools.chain(first[best + 1 :], rows), numbers)
     return Table(name, headings, below, first[best].line, first[best].place, tuple(first[:best]))
 
 
@@ -243,20 +338,15 @@ def headings_of(row: Row) -> tuple[str, ...]:
     return tuple("" if cell is None else str(cell).strip() for cell in row.cells)
 
 
-def _limited(rows: Iterator[Row], numbers: Iterator[int]) -> Iterator[Row]:
-    for row, number in zip(rows, numbers, strict=False):
-        if number > MAX_ROWS:
-            raise UnreadableTable(f"has more than {MAX_ROWS:,} rows: divide it into several files", row.line)
-        yield row
-
-
-def _with_rests(rows: Iterator[Row]) -> Iterator[Row]:
-    """Yield rows, and rest from time to time as long as the work with them took.
+def _with_rests(rows: Iterator[Row], numbers: Iterator[int]) -> Iterator[Row]:
+    """Yield rows, as many as are possible, and rest from time to time as long as the work with them took.
 
     A thread that computes delays each step of each request by up to sys.getswitchinterval(), which is 5 ms.
     """
     began = perf_counter()
-    for row in rows:
+    for row, number in zip(rows, numbers, strict=False):
+        if number > MAX_ROWS:
+            raise UnreadableTable(f"has more than {MAX_ROWS:,} rows: divide it into several files", row.line)
         yield row
         worked = perf_counter() - began
         if worked > _WORK_SECONDS:
@@ -319,11 +409,18 @@ def _delimiter_of(sample: str, count_headings: CountHeadings) -> str:
 
 
 def _rows_of_csv(text: io.TextIOWrapper, delimiter: str) -> Iterator[Row]:
-    lines = _Lines(text)
-    reader, line = csv.reader(lines, delimiter=delimiter), 1
+    has_ended = False
+
+    def lines() -> Iterator[str]:
+        nonlocal has_ended
+        while content := text.readline():
+            yield content
+        has_ended = True
+
+    reader, line = csv.reader(lines(), delimiter=delimiter), 1
     try:
         for cells in reader:
-            if lines.have_ended:  # the reader has looked for the end of a cell
+            if has_ended:  # the reader has looked for the end of a cell
                 raise UnreadableTable("is not a CSV file: a quotation mark is not closed", line)
             is_declaration = line == 1 and cells[:1] and cells[0].lstrip("\ufeff").casefold().startswith("sep=")
             if any(cell.strip() for cell in cells) and not is_declaration:
@@ -348,28 +445,6 @@ def _sections_of(rows: Iterator[Row]) -> Iterator[tuple[str, Iterator[Row]]]:
 
     for section, found in itertools.groupby(named(), key=itemgetter(0)):
         yield section, (row for _, row in found)
-
-
-class _Lines:
-    """The lines of a text; `have_ended` once a line was asked for behind the last one."""
-
-    def __init__(self, text: io.TextIOWrapper) -> None:
-        self._text, self.have_ended = text, False
-
-    def __iter__(self) -> _Lines:
-        return self
-
-    def __next__(self) -> str:
-        line = next(self._text, None)
-        if line is None:
-            self.have_ended = True
-            raise StopIteration
-        return line
-
-
-def place_of(sheet: str, line: int) -> str:
-    """Return in words where a line is; `sheet` is empty if the file has one table only."""
-    return f"{sheet}, line {line}" if sheet else f"line {line}"
 
 
 def text_of(cell: Cell) -> str:
@@ -469,3 +544,30 @@ def _value_of(cell: SheetCell | MergedCell) -> object:
         factor = 100 if "%" in _QUOTED.sub("", cell.number_format) else 1
         return f"{value * factor:.10g}%"
     return value
+
+
+# --- Problems of columns, sheets and rows -----------------------------------------------------------------------------
+
+
+def unread_column(number: int, heading: str = "", code: str = "UNKNOWN_COLUMN") -> ProblemKind:
+    """Return the kind of problem of a column that is not read, before its cells are counted."""
+    return {"code": code, "column": heading[:100] or f"column {number + 1}", "count": 0, "lines": []}
+
+
+def column_problem(table: Table, heading: str, *, is_repeated: bool = False) -> Problem:
+    """Return the problem of a column that is not read, or that has what an earlier one has."""
+    code, message = "UNKNOWN_COLUMN", "is not a known column and is left out"
+    if is_repeated:
+        code, message = "REPEATED_COLUMN", "has what an earlier column has, and is read only where that one is empty"
+    return {"entry": table.place, "line": table.line, "field": heading[:100], "code": code, "message": message}
+
+
+def unknown_sheet(table: Table, kind: str) -> Problem:
+    """Return the problem of a sheet that is not read: it has no table of this kind."""
+    return {
+        "entry": table.name or table.place,
+        "line": table.line,
+        "field": table.name[:100] or None,
+        "code": "UNKNOWN_SHEET",
+        "message": f"is a sheet without a table of {kind} and is left out",
+    }

@@ -1,14 +1,14 @@
-"""Values in cells: numbers, times, dates and durations, as people and other services write them."""
+"""Values in cells as people and other services write them, and headings in the languages that files come in."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache, lru_cache
-from typing import Literal
+from typing import Literal, TypeVar
 
 from babel.dates import get_month_names
 
@@ -341,3 +341,322 @@ def _months() -> dict[str, int]:
                 names = get_month_names(width, context, language)
                 months |= {normalize(name).strip("."): number for number, name in names.items()}
     return months
+
+
+# --- The words of the headings of each field, and of kinds of sets ----------------------------------------------------
+
+
+Name = TypeVar("Name", bound=str)
+Field = (
+    Literal["customer", "customerId", "customerEmail", "firstName", "lastName"]
+    | Literal["date", "time", "end", "duration", "workout", "workoutNotes"]
+    | Literal["exercise", "set", "setKind", "sets", "reps", "load", "loadUnit", "distance", "distanceUnit", "seconds"]
+    | Literal["rpe", "rir", "notes", "superset", "isCompleted", "isWarmup", "leftOut"]
+)
+SetKind = Literal["normal", "warmup", "drop", "failure"]
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """Return the words in a text: commas are between them, and the lines divide them by languages."""
+    return tuple(words for line in text.split("\n") for each in line.split(",") if (words := each.strip()))
+
+
+def by_words(vocabulary: Mapping[Name, Sequence[str]]) -> dict[str, Name]:
+    """Return what each heading of a vocabulary means, by its words."""
+    return {words: name for name, headings in vocabulary.items() for words in headings}
+
+
+# Names of columns that tables of sets and tables of clients have.
+CLIENT_NAMES = _listed("client, client name, customer, athlete, athlete name, cliente, kunde, name of client")
+EMAILS = _listed("""
+    email, e mail, email address, client email, mail, customer email, customer e mail, client e mail, athlete email
+    client email address, member email, user email, trainee email
+    correo, correo electronico, email del cliente, correo del cliente
+""")
+FIRST_NAMES = ("first name", "firstname", "given name", "client first name")
+LAST_NAMES = ("surname", "last name", "lastname", "family name", "client last name", "apellido", "apellidos")
+# Headings of a date that have the start of a session where another column has the date.
+STARTS = _listed("start time, hora de inicio, inicio, startzeit, beginn, heure de debut, debut, ora di inizio, inizio")
+
+# Each name is normalized: lower case, without accents and signs. Units and what is in brackets are read separately.
+VOCABULARY: Mapping[Field, tuple[str, ...]] = {
+    "customer": (
+        *CLIENT_NAMES,
+        *_listed("""
+            full name, full client name, client full name, customer name, member, member name, user, user name
+            username, trainee, trainee name
+            nombre completo, nombre del cliente, nombre de cliente, usuario, alumno, alumna, atleta
+            kundenname
+            nom complet, nom du client
+            nome completo, nome do cliente, nome del cliente
+        """),
+    ),
+    "customerId": _listed("""
+        client id, customer id, athlete id, member id, user id, trainee id, external id, externalid
+        id de cliente, id cliente, id del cliente
+        kunden id
+    """),
+    "customerEmail": (*EMAILS,),
+    "firstName": (*FIRST_NAMES, "athlete first name", "member first name", "vorname", "prenom"),
+    "lastName": (*LAST_NAMES, "athlete last name", "member last name", "nachname", "nom de famille", "cognome"),
+    "date": ("date", "day", "workout date", "fecha", "dia", "datum", "data", *STARTS),
+    "time": _listed("""
+        time of day, start, started, started at, start hour, session start, session start time, start of session
+        workout start, workout start time, start of workout, time of session, time of workout
+        hora, hora inicio, hora del dia, hora de comienzo, comienzo, horario
+        uhrzeit, startuhrzeit, tageszeit
+        heure
+        ora, orario
+    """),
+    "end": _listed("""
+        end time, end
+        hora de fin, hora de finalizacion, fin
+        endzeit, ende
+        heure de fin
+        ora di fine, fine
+        hora de termino, fim
+    """),
+    "duration": _listed("""
+        workout duration, duration
+        duracion, duracion del entrenamiento
+        dauer, workout dauer, trainingsdauer
+        duree, duree de l entrainement
+        durata, durata allenamento, durata dell allenamento
+        duracao, duracao do treino
+    """),
+    "workout": _listed("""
+        workout, workout name, workout title, title, session, routine
+        entrenamiento, nombre del entrenamiento, rutina, titulo
+        titel, trainingsname, name des workouts
+        titre, nom de l entrainement, nom de la seance
+        titolo, nome allenamento, nome dell allenamento
+        nome do treino
+    """),
+    "workoutNotes": _listed("""
+        workout notes, description
+        notas del entrenamiento, descripcion
+        workout notizen, trainingsnotizen, beschreibung
+        notes de l entrainement
+        note allenamento, note dell allenamento, descrizione
+        notas do treino, descricao
+    """),
+    "exercise": _listed("""
+        exercise, exercise name, exercise title, movement, lift
+        ejercicio, nombre del ejercicio, titulo del ejercicio
+        ubung, name der ubung, ubungsname, titel der ubung, ubungstitel
+        exercice, nom de l exercice, titre de l exercice
+        esercizio, nome esercizio, nome dell esercizio, titolo dell esercizio, titolo esercizio
+        exercicio, nome do exercicio, titulo do exercicio
+    """),
+    "set": _listed("""
+        set, set order, set index, set number
+        serie, orden de la serie, orden de serie, indice de la serie, indice de serie
+        satz, satz reihenfolge, satzindex, satz index
+        ordre de la serie, ordre des series, index de la serie
+        ordine serie, ordine della serie, indice della serie, indice serie
+        ordem da serie, ordem das series, indice da serie
+    """),
+    "setKind": _listed("""
+        set type, type of set, kind
+        tipo de serie, satztyp, satz typ, type de serie, tipo serie, tipo di serie
+    """),
+    "sets": ("sets", "series", "satze"),
+    "reps": _listed("""
+        reps, rep, repetitions
+        repeticiones, wiederholungen, wdh, repetitions par serie, ripetizioni, repeticoes
+    """),
+    "load": ("weight", "load", "peso", "carga", "gewicht", "poids", "charge", "carico"),
+    "loadUnit": ("weight unit", "load unit", "unidad de peso", "gewichtseinheit", "unite de poids", "unita di peso"),
+    "distance": ("distance", "distancia", "distanz", "entfernung", "distanza"),
+    "distanceUnit": ("distance unit", "unidad de distancia", "distanzeinheit", "unite de distance"),
+    "seconds": _listed("""
+        seconds, duration seconds, time, set duration
+        segundos, tiempo, duracion segundos
+        sekunden, zeit, dauer sekunden
+        secondes, temps, duree secondes
+        secondi, tempo, durata secondi
+        duracao segundos
+    """),
+    "rpe": ("rpe", "effort", "esfuerzo"),
+    "rir": ("rir", "reps in reserve"),
+    "notes": _listed("""
+        notes, note, comment, comments, exercise notes
+        notas, comentario, notas del ejercicio
+        notizen, kommentar, ubungsnotizen, notizen zur ubung
+        notes de l exercice
+        note dell esercizio
+        notas do exercicio
+    """),
+    "superset": _listed("""
+        superset, superset id
+        superserie, id de superserie, id de la superserie, superserie id
+        supersatz, supersatz id
+        id superserie, id da superserie
+    """),
+    "isCompleted": ("is completed", "completed"),
+    "isWarmup": _listed("""
+        iswarmup, is warmup, is warm up, is warmup set, is warm up set, warmup, warm up, warmup set, warm up set
+        es calentamiento, calentamiento
+        aufwarmsatz, aufwarmen
+        echauffement
+        riscaldamento
+        aquecimento
+    """),
+}
+
+KINDS: Mapping[str, SetKind] = by_words(
+    {
+        "normal": (
+            "",
+            *_listed("normal, normale, regular, working, working set, work, work set"),
+            *_listed("top, top set, backoff, back off, back off set"),
+        ),
+        "warmup": _listed("""
+            w, warmup, warm up, warmup set, warm up set
+            calentamiento, aufwarmen, aufwarmsatz, echauffement, riscaldamento, aquecimento
+        """),
+        "drop": _listed("d, drop, dropset, drop set, dropsatz, serie descendente, degressive, serie degressive"),
+        "failure": _listed(
+            "f, failure, to failure, fallo, al fallo, echec, cedimento, falha, versagen, muskelversagen"
+        ),
+    }
+)
+# Rows between sets, and those with a comment on the exercise.
+NOT_SETS = _listed("""
+    rest timer, rest, rest time, timer
+    descanso, temporizador de descanso
+    pause, pausentimer, ruhe, ruhe timer, ruhetimer
+    repos, minuteur de repos, recupero, timer di recupero
+""")
+COMMENTS = _listed("note, notes, nota, notiz, notizen, remarque, commentaire")
+YES = _listed("""
+    true, yes, y, 1, x, \u2713, \u2714, \u2705, \u2611, \u221a, done, completed, complete
+    si, ja, oui, sim, verdadero, wahr, vrai, vero, verdadeiro, hecho, erledigt, fait, fatto, feito
+""")
+NO = _listed("""
+    false, no, n, 0, none, -, n/a, \u2717, \u2718, \u274c, \u2610, not done, incomplete, skipped, missed
+    nein, non, nao, falso, falsch, faux, keine, ninguno
+""")
+# Words in place of the repetitions of an attempt that did not succeed.
+FAILED = _listed("fail, failed, miss, missed, no lift")
+_TOTAL = re.compile(
+    r"(?:sub|grand )?totals?(?: (?:volume|reps|sets|load|weight|tonnage))?|totale|totaux|sum|suma|summe|somme|gesamt"
+)
+
+
+def is_total(text: str) -> bool:
+    """Return whether a cell of names says that its row has the sum of others."""
+    return _TOTAL.fullmatch(normalize(text).strip(": ")) is not None
+
+
+# --- Headings of columns, in any case and order -----------------------------------------------------------------------
+
+
+Unit = Literal["kg", "lb", "km", "mi", "m", "yd", "cm", "in", "s", "min", "h"]
+Amount = tuple[Cell, Unit | None]  # a cell with the unit that its heading has
+
+_UNIT_WORDS: Mapping[str, Unit] = by_words(
+    {
+        "kg": ("kg", "kgs", "kilos", "kilogram", "kilograms", "kilo", "kilogramo", "kilogramos"),
+        "lb": ("lb", "lbs", "pound", "pounds", "libra", "libras"),
+        "km": ("km", "kms", "kilometers", "kilometres", "kilometer", "kilometre", "kilometro", "kilometros"),
+        "mi": ("mi", "mile", "miles", "milla", "millas"),
+        "m": ("m", "meter", "meters", "metre", "metres", "metro", "metros"),
+        "yd": ("yd", "yds", "yard", "yards", "yarda", "yardas"),
+        "min": ("min", "mins", "minutes"),
+    }
+)
+_UNITS_OF_HEADINGS: Mapping[str, Unit] = {
+    **_UNIT_WORDS,
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours", "std", "stunden", "horas", "heures", "ore"), "h"),
+}
+_UNITS_IN_BRACKETS: Mapping[str, Unit] = {
+    **_UNITS_OF_HEADINGS,
+    **dict.fromkeys(("s", "sec", "secs", "seconds", "sek", "seg"), "s"),
+    **dict.fromkeys(("minutos", "minuten", "minuti"), "min"),
+}
+_SIGNS = re.compile(r"[^a-z0-9%]+")
+_IN_BRACKETS = re.compile(r"^(.*)[(\[](.*)[)\]]\s*$")
+_KG_OR_LB = re.compile(r"(.+?) (?:kgs?|lbs?)(?: (?:or|o|ou|oder))? (?:kgs?|lbs?)")
+_HOURS_AND_MINUTES = re.compile(r"(?:h{1,2} m{1,2}|(?:12|24) ?h)(?: (?:a|am pm|tt))?")
+_TIME_PATTERN = re.compile(r"h{1,2} m{1,2} s{1,2}(?: (?:a|am pm|tt))?|m{1,2} s{1,2}")
+_DATE_PATTERN = re.compile(r"([a-z]+) ([a-z]+) ([a-z]+)(?: h{1,2} m{1,2}(?: s{1,2})?)?")
+_DATE_ORDERS: Mapping[str, DateOrder] = {"dmy": "dmy", "mdy": "mdy", "ymd": "ymd"}
+# The parts of patterns such as `dd/mm/yyyy`; `j` is a day in French and a year in German.
+_DATE_PARTS: Mapping[str, str] = {
+    **dict.fromkeys(("d", "dd", "t", "tt", "g", "gg", "day", "dia", "tag", "jour", "giorno"), "d"),
+    **dict.fromkeys(("m", "mm", "mmm", "month", "mes", "monat", "mois", "mese"), "m"),
+    **dict.fromkeys(("y", "yy", "yyyy", "a", "aa", "aaaa", "year", "ano", "jahr", "annee", "anno", "jjjj"), "y"),
+    **dict.fromkeys(("j", "jj"), "j"),
+}
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading as it is compared: its words, and what a hint behind them says.
+
+    `unit` and `date_order` (of a pattern such as `dd/mm/yyyy`) are None without one, `hint` is empty.
+    """
+
+    words: str
+    unit: Unit | None = None
+    hint: str = ""
+    date_order: DateOrder | None = None
+
+
+@lru_cache(maxsize=4096)
+def read_heading(text: str) -> Heading:
+    """Return the words and the hint of a heading: `Weight (lbs)` and `weight_lbs` are `weight` in lb.
+
+    What is in brackets and neither a unit nor a pattern of dates or times belongs to the words; `kg/lb` is no unit.
+    """
+    if (either := _KG_OR_LB.fullmatch(_words(text))) is not None:
+        return Heading(either[1])
+    found = _IN_BRACKETS.match(normalize(text))
+    if found is not None:
+        words, hint = _words(found[1]), _words(found[2])
+        if (unit := _UNITS_IN_BRACKETS.get(hint)) is not None:
+            return Heading(words, unit, hint)
+        if _HOURS_AND_MINUTES.fullmatch(hint) or _TIME_PATTERN.fullmatch(hint):
+            return Heading(words, "h" if _HOURS_AND_MINUTES.fullmatch(hint) else None, hint)
+        if (order := _order_of(hint)) is not None:
+            return Heading(words, None, hint, order)
+    words = _words(text)
+    first, _, last = words.rpartition(" ")
+    if first and (unit := _UNITS_OF_HEADINGS.get(last)) is not None:
+        return Heading(first, unit, last)
+    return Heading(words)
+
+
+def _order_of(pattern: str) -> DateOrder | None:
+    """Return the order of a pattern of dates, such as `dd mm yyyy`; None for another text."""
+    if pattern == "yyyymmdd":
+        return "ymd"
+    if (found := _DATE_PATTERN.fullmatch(pattern)) is None:
+        return None
+    parts = "".join(_DATE_PARTS.get(part, "?") for part in found.groups())
+    return _DATE_ORDERS.get(parts.replace("j", "y" if "d" in parts else "d"))
+
+
+def is_duration(text: str) -> bool:
+    """Return whether a heading says that its column has durations: `Time (sec)`, `Time (mm:ss)`, `Time (min)`."""
+    read = read_heading(text)
+    return read.unit in ("s", "min") or read.hint in ("mm ss", "m ss", "hours", "hrs")
+
+
+@lru_cache(maxsize=1024)
+def unit_of(text: str) -> Unit | None:
+    """Return the unit that a word is; None if it is none."""
+    return _UNIT_WORDS.get(_words(text))
+
+
+def words_of(headings: Sequence[Cell]) -> set[str]:
+    """Return the words of headings."""
+    return {read_heading(heading).words for heading in headings if isinstance(heading, str)}
+
+
+def _words(text: str) -> str:
+    return _SIGNS.sub(" ", normalize(text).replace("#", " number ")).strip()
+
+
+FIELD_OF: Mapping[str, Field] = by_words(VOCABULARY)

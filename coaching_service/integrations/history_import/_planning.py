@@ -1,44 +1,238 @@
-"""What an import of history decides before it stores anything: questions, names of exercises, and clients."""
+"""The sessions of a file by client, and what an import of them decides before it stores anything."""
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
-from typing import TypeAlias, cast
+from functools import cache
+from time import monotonic, thread_time
+from typing import IO, Generic, TypeAlias, TypeVar
+from zoneinfo import ZoneInfo
 
 from marshmallow import ValidationError
 
+from coaching_service.core.auth import EXERCISES
 from coaching_service.core.database.context import Context
 from coaching_service.core.dates import zone_of
+from coaching_service.core.errors import PermissionMissing
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.queue import STEP_SECONDS
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import NAME_LENGTH, TEXT_LENGTH, Email, is_blank
-from coaching_service.integrations.history_files.columns import ask_for_field
-from coaching_service.integrations.history_files.models import Problem, Question
+from coaching_service.integrations.history_files import set_files, set_rows, tables
 from coaching_service.integrations.history_files.rosters import split_name
-from coaching_service.integrations.history_files.sessions import Exercise, Session
-from coaching_service.integrations.history_files.set_rows import SetRow
-from coaching_service.integrations.history_files.survey import FileClient, Survey
-from coaching_service.integrations.history_import import answers as stored_answers
-from coaching_service.integrations.history_import._reading import problem
-from coaching_service.integrations.history_import.models import StoredAnswers
+from coaching_service.integrations.history_import import models as import_models
 from coaching_service.library import imported_names
 from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
 from coaching_service.people.account import convert_entered_load
 from coaching_service.people.customers import batch
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerIdentity, CustomerUpsert
-from coaching_service.people.customers.service import distinct_names, full_name_key
 from coaching_service.training.workouts.blocks.batches import DoneExercise, DoneSession
 from coaching_service.training.workouts.blocks.models import KnownSession
 from coaching_service.training.workouts.items.service import MAX_ITEMS
 from coaching_service.training.workouts.sets import CustomerSet
+
+Reason: TypeAlias = tuple[str | None, str, str]  # field, code, message
+ALREADY_THERE: Reason = (None, "ALREADY_THERE", "is of a session that is there already")
+CLIENT_GONE: Reason = ("customer", "CLIENT_GONE", "is of a client who has been deleted meanwhile")
+IN_THE_FUTURE: Reason = ("date", "IN_THE_FUTURE", "is after the client's today")
+_COMMENT_ALONE: Reason = (None, "NOT_A_SET", "is a comment on an exercise without sets")
+_MOST_SECONDS = 2 * STEP_SECONDS  # of a slice, whatever processor time it gets
+Result = TypeVar("Result")
+
+
+class InSlices(Generic[Result]):
+    """The reading of a file on a thread, in slices of processor time, between which others come.
+
+    `rows` yields the number of each row. `result` is there after the last slice.
+    """
+
+    result: Result
+
+    def __init__(self, rows: Generator[int, None, Result]) -> None:
+        self._rows = rows
+
+    async def run(self) -> AsyncIterator[int]:
+        """Yield how many rows have been read, after each slice but the last."""
+        while (row := await asyncio.to_thread(self._read)) is not None:
+            yield row
+
+    def _read(self) -> int | None:
+        end, latest = thread_time() + STEP_SECONDS, monotonic() + _MOST_SECONDS
+        try:
+            while True:
+                row = next(self._rows)
+                if thread_time() > end or monotonic() > latest:
+                    return row
+        except StopIteration as stop:
+            self.result = stop.value
+            return None
+
+
+@dataclass
+class FileContent:
+    """What a file has.
+
+    Attributes:
+        clients: The sessions of each client, by the name in the file.
+        reported: How many rows are left out.
+        problems: The first problems of these rows, and of those without some of their sets.
+        problem_count: How many problems there are.
+        kinds: All problems by kind.
+        open_names: The normalized names of exercises of sets that depend on open questions.
+    """
+
+    clients: dict[str, list[set_rows.Session]] = field(default_factory=dict)
+    reported: int = 0
+    problems: list[tables.Problem] = field(default_factory=list)
+    problem_count: int = 0
+    kinds: list[tables.ProblemKind] = field(default_factory=list)
+    open_names: set[str] = field(default_factory=set)
+
+    @property
+    def names(self) -> set[str]:
+        """The normalized names of the exercises of the sessions, and of what depends on open questions."""
+        exercises = (each for sessions in self.clients.values() for session in sessions for each in session.exercises)
+        return {imported_names.key_of(each) for each in {exercise.name for exercise in exercises}} | self.open_names
+
+    def report(self, row: set_rows.SetRow, name: str | None, code: str, message: str) -> None:
+        """Report a row that is left out."""
+        self.reported += 1
+        self.add_problem(row, name, code, message)
+
+    def report_session(self, session: set_rows.Session, reason: Reason) -> None:
+        """Report the rows of a session that is left out."""
+        comments = (row for each in session.exercises for row in each.comments)
+        for row in {each.row: each for each in (*session.sets, *comments)}.values():
+            self.report(row, *reason)
+
+    def add_problem(self, row: set_rows.SetRow, name: str | None, code: str, message: str) -> None:
+        """Report a problem of a row."""
+        new = problem(row, name, code, message)
+        self.kinds = tables.count_kinds(self.kinds, [new])
+        self.problem_count += 1
+        if len(self.problems) < set_files.MAX_PROBLEMS:
+            self.problems.append(new)
+
+
+def problem(row: set_rows.SetRow, name: str | None, code: str, message: str) -> tables.Problem:
+    """Return a problem of a row."""
+    return tables.Row(row.line, (), (), row.sheet).problem(name, code, message)
+
+
+def read_content(
+    file: IO[bytes],
+    answers: set_rows.Answers,
+    exercises: import_models.Meanings,
+    customers: import_models.Meanings,
+    zone_of: Callable[[imported_names.NameAnswer | None], ZoneInfo],
+) -> Generator[int, None, FileContent]:
+    """Read the sessions; yields the number of each row. `zone_of` has the time zone of what a client stands for.
+
+    The mappings are what names stand for, without those that are left out. A client of the mapping with None is another
+    one than the import is for. The labels of a client that the file has several of become the first.
+    """
+    content = FileContent()
+    localize = _localizing(customers, zone_of)
+    source = set_files.SetFile(file, answers)
+
+    def accept(rows: Sequence[set_rows.SetRow]) -> list[set_rows.SetRow]:
+        sets = [localize(each) for each in rows]
+        reasons = [_reason(each, exercises, customers) for each in sets]
+        rejections = [reason for reason in dict.fromkeys(reasons) if reason is not None]
+        if rejections and None not in reasons:
+            content.report(sets[0], *rejections[0])
+            return []
+        for name, _, message in rejections:  # sets that the row is imported without
+            content.add_problem(sets[0], name, "VALUE_LEFT_OUT", f"of some of its sets {message}")
+        taken = [each for each, reason in zip(sets, reasons, strict=True) if reason is None]
+        return [replace(each, exercise=each.exercise_name) if each.is_assistance else each for each in taken]
+
+    sets: list[set_rows.SetRow] = []
+    for number, row in enumerate(source.rows(), start=1):
+        sets += accept(row.sets)
+        depend = accept([each for each in row.open_sets if each.exercise])
+        content.open_names.update(imported_names.key_of(each.exercise) for each in depend)
+        yield number
+    dialect = source.dialect
+    if dialect is not None and (dialect.sessions_by_day or dialect.is_mixed):
+        sessions, repeated = set_rows.group_sessions(sets, by_day=dialect.sessions_by_day), list[set_rows.Session]()
+    else:
+        sessions, repeated = set_rows.split_sessions(sets)
+    for session in repeated:
+        content.report_session(session, ALREADY_THERE)
+    for session in sessions:
+        for alone in session.take_comments_alone():
+            content.report(alone, *_COMMENT_ALONE)
+        if not session.exercises:
+            continue
+        if not source.has_workout_notes:
+            session.share_note()
+        content.clients.setdefault(session.customer, []).append(session)
+    return content
+
+
+def _localizing(
+    customers: import_models.Meanings, zone_of: Callable[[imported_names.NameAnswer | None], ZoneInfo]
+) -> Callable[[set_rows.SetRow], set_rows.SetRow]:
+    """Return a function that names the client of a row by the label in the mapping; of several, by the first.
+
+    It gives the row the day and time of the client, if the file has its time with an offset.
+    """
+    first: dict[imported_names.NameAnswer, str] = {}
+    labels: dict[str, str] = {}  # by what spellings have in common
+    for label, answer in customers.items():
+        labels[normalize(label)] = first.setdefault(answer, label) if isinstance(answer, ObjectId) else label
+
+    @cache
+    def label_of(name: str, customer_id: str) -> str:
+        label = set_files.FileClient(name, customer_id, is_alone=False).label
+        return labels.get(normalize(label), labels.get(normalize(name), name))
+
+    def localize(row: set_rows.SetRow) -> set_rows.SetRow:
+        label = label_of(row.customer, row.customer_id)
+        row = row if label == row.customer else replace(row, customer=label)
+        if row.instant is None:
+            return row
+        local = row.instant.astimezone(zone_of(customers.get(label)))
+        return replace(row, day=local.date(), clock=f"{local:%H:%M}")
+
+    return localize
+
+
+def _reason(
+    row: set_rows.SetRow,
+    exercises: import_models.Meanings,
+    customers: import_models.Meanings,
+) -> Reason | None:
+    if row.customer not in customers:
+        return "customer", "REQUIRED", "is empty"
+    customer = customers[row.customer]
+    if customer is None:
+        return "customer", "OTHER_CLIENT", "is of another client than the import is for"
+    if customer == imported_names.SKIP:
+        return "customer", "SKIPPED", "is of a client who is left out"
+    if row.is_comment and imported_names.key_of(row.exercise_name) not in exercises:
+        return _COMMENT_ALONE
+    exercise = exercises.get(imported_names.key_of(row.exercise_name), imported_names.SKIP)
+    if exercise is None:
+        message = f"is not in the library: creating it needs {EXERCISES.CREATE}"
+        return "exercise", PermissionMissing.default_code, message
+    if exercise == imported_names.SKIP:
+        return "exercise", "SKIPPED", "has the name of an exercise that is left out"
+    return None
+
+
+# --- What is decided about a file: questions, names of exercises, and clients -----------------------------------------
+
 
 _NAME_LABELS = {"customer": "Names of clients", "workout": "Names of workouts"}
 
@@ -50,18 +244,13 @@ class Decisions:
     `customers` are what the clients in the file stand for, by label; None: another client than the import is for.
     """
 
-    survey: Survey
+    survey: set_files.Survey
     names: imported_names.ResolvedNames
-    customers: Mapping[str, imported_names.NameAnswer | None]
-    questions: list[Question]
+    customers: import_models.Meanings
+    questions: list[tables.Question]
 
     @property
-    def customer_questions(self) -> list[Question]:
-        """The questions about clients."""
-        return [each for each in self.questions if each["code"] == "CUSTOMER"]
-
-    @property
-    def new_customers(self) -> list[FileClient]:
+    def new_customers(self) -> list[set_files.FileClient]:
         """The clients that have to be created."""
         return [
             self.survey.clients[label]
@@ -70,22 +259,24 @@ class Decisions:
         ]
 
 
-async def decide(ctx: Context, found: Survey, answers: StoredAnswers, *, is_own: bool) -> Decisions:
+async def decide(
+    ctx: Context, found: set_files.Survey, answers: import_models.StoredAnswers, *, is_own: bool
+) -> Decisions:
     """Decide about a file with what was found in it; `is_own`: a client imports the own history.
 
     Raises NotFound for an answer with an unknown identifier.
     """
-    names = await imported_names.resolve_names(ctx, found.exercises, stored_answers.by_name(answers["names"]))
+    names = await imported_names.resolve_names(ctx, found.exercises, import_models.by_name(answers["names"]))
     decided, questions = await decide_customers(ctx, found, answers, is_own=is_own)
     return Decisions(found, names, decided, [*found.questions, *questions])
 
 
 async def decide_customers(
-    ctx: Context, found: Survey, answers: StoredAnswers, *, is_own: bool
-) -> tuple[Mapping[str, imported_names.NameAnswer | None], list[Question]]:
+    ctx: Context, found: set_files.Survey, answers: import_models.StoredAnswers, *, is_own: bool
+) -> tuple[import_models.Meanings, list[tables.Question]]:
     """Return what the clients in a file stand for, by label, and the questions about them. Raises as `decide`."""
     named = [client for client in found.clients.values() if client.name]
-    sent = {normalize(name): answer for name, answer in stored_answers.by_name(answers["customers"]).items()}
+    sent = {normalize(name): answer for name, answer in import_models.by_name(answers["customers"]).items()}
     for decision in sent.values():
         if isinstance(decision, ObjectId):
             await customers.get_visible(ctx, decision)
@@ -102,14 +293,14 @@ async def decide_customers(
             is_meant = customer_id in candidates or (not candidates and len(named) == 1 and not is_own)
             meant[client.label] = customer_id if is_meant else None
         is_unclear = found.name_heading is not None and not is_anyone_known
-        asked = [ask_for_field(found.name_heading or "", _NAME_LABELS)] if is_unclear else []
+        asked = [set_files.ask_for_field(found.name_heading or "", _NAME_LABELS)] if is_unclear else []
         return {"": customer_id} | meant, asked
     if list(found.customers) == [""]:
         return {"": None}, [_ASK_FOR_CLIENT]
     known, decisions, unknown = (
         await _load_clients(ctx),
         dict[str, imported_names.NameAnswer | None](),
-        list[Question](),
+        list[tables.Question](),
     )
     for client in named:
         answer = sent.get(normalize(client.label)) or known.find(client)
@@ -132,12 +323,12 @@ class _KnownClients:
 
     def __init__(self, clients: Sequence[CustomerIdentity]) -> None:
         self._by_key: defaultdict[str, set[ObjectId]] = defaultdict(set)
-        self._labels = distinct_names(clients)
+        self._labels = customers.distinct_names(clients)
         self._by_identifier: defaultdict[str, set[ObjectId]] = defaultdict(set)
         self._by_name: defaultdict[str, list[ObjectId]] = defaultdict(list)
         for client in clients:
             full_name = customers.full_name(client)
-            self._by_name[full_name_key(client)].append(client["_id"])
+            self._by_name[customers.full_name_key(client)].append(client["_id"])
             surname_first = f"{client['surname'] or ''}, {client['name']}"
             identifiers = (client["email"], client.get("externalId"), str(client["_id"]))
             for text in filter(None, identifiers):
@@ -145,7 +336,7 @@ class _KnownClients:
             for text in filter(None, (full_name, surname_first, *identifiers)):
                 self._by_key[normalize(text)].add(client["_id"])
 
-    def candidates(self, client: FileClient) -> set[ObjectId]:
+    def candidates(self, client: set_files.FileClient) -> set[ObjectId]:
         """Return the known clients that a client in a file may be: by identifier, else by a name that no other has.
 
         An identifier may be an address, and the name may also be both.
@@ -154,12 +345,12 @@ class _KnownClients:
             return known
         return self._by_key.get(normalize(client.name), set()) if client.is_alone else set()
 
-    def find(self, client: FileClient) -> ObjectId | None:
+    def find(self, client: set_files.FileClient) -> ObjectId | None:
         """Return the known client that a client in a file is; None without one, or with several."""
         found = self.candidates(client)
         return next(iter(found)) if len(found) == 1 else None
 
-    def ask(self, client: FileClient) -> Question:
+    def ask(self, client: set_files.FileClient) -> tables.Question:
         """Return the question who a client in the file is; its options are all clients with the nearest names."""
         names = difflib.get_close_matches(normalize(client.name), self._by_name, n=_NEAREST, cutoff=0.5)
         near = {each: self._labels[each] for name in names for each in self._by_name[name]}
@@ -172,7 +363,7 @@ class _KnownClients:
         }
 
 
-_ASK_FOR_CLIENT: Question = {
+_ASK_FOR_CLIENT: tables.Question = {
     "code": "CUSTOMER",
     "message": "The file does not name its client: whose history is it? Send `customerId`.",
     "options": [],
@@ -184,25 +375,23 @@ async def _load_clients(ctx: Context, *, only: ObjectId | None = None) -> _Known
     return _KnownClients([each for each in await customers.list_identities(ctx) if only in (None, each["_id"])])
 
 
-async def create_clients(ctx: Context, clients: Sequence[FileClient]) -> dict[str, ObjectId]:
+async def create_clients(ctx: Context, clients: Sequence[set_files.FileClient]) -> dict[str, ObjectId]:
     """Create these clients, without an invitation, and return their identifiers by label."""
     created: dict[str, ObjectId] = {}
     left = list(clients)
     while left:  # a batch refuses clients of the same name
         by_name = {normalize(client.name): client for client in reversed(left)}
-        saved = await batch.save_many(ctx, [_new_client(client) for client in by_name.values()])
+        new: list[CustomerUpsert] = []
+        for client in by_name.values():
+            name, surname = split_name(client.name)
+            new.append({"name": name, "surname": surname or None, "sendInvitation": False})
+            with suppress(ValidationError):  # another identifier
+                new[-1]["email"] = _EMAIL.deserialize(client.id)
+        saved = await batch.save_many(ctx, new)
         for client, result in zip(by_name.values(), saved["results"], strict=True):
             created[client.label] = result["_id"]
         left = [client for client in left if client.label not in created]
     return created
-
-
-def _new_client(client: FileClient) -> CustomerUpsert:
-    name, surname = split_name(client.name)
-    new: CustomerUpsert = {"name": name, "surname": surname or None, "sendInvitation": False}
-    with suppress(ValidationError):  # another identifier
-        new["email"] = _EMAIL.deserialize(client.id)
-    return new
 
 
 # --- Sessions of a file as they are stored ----------------------------------------------------------------------------
@@ -232,20 +421,20 @@ class Target:
         """Return the exercise that a name in the file stands for."""
         return self.exercises.get(imported_names.key_of(name))
 
-    def is_left_out(self, row: SetRow) -> bool:
+    def is_left_out(self, row: set_rows.SetRow) -> bool:
         """Return whether the load of a set is help, but its exercise has none."""
         exercise_id = self.exercise_of(row.exercise)
         exercise = None if exercise_id is None else self.known.get(exercise_id)
         return row.is_assistance and exercise is not None and exercise.get("loadType") != ASSISTANCE
 
-    def load_of(self, row: SetRow) -> float | None:
+    def load_of(self, row: set_rows.SetRow) -> float | None:
         """Return the load of a set in the company's unit."""
         if row.load is None or self.is_left_out(row):
             return None
         return convert_entered_load(row.load, row.load_unit or self.load_unit, self.load_unit)
 
 
-def done_sessions(session: Session, target: Target) -> list[DoneSession]:
+def done_sessions(session: set_rows.Session, target: Target) -> list[DoneSession]:
     """Return the blocks to store for a session: one, unless it has more exercises than a block holds."""
     exercises = [part for each in session.exercises for part in _done_exercises(session, each, target)]
     name = clean_name(session.title) or UNTITLED
@@ -268,7 +457,7 @@ def done_sessions(session: Session, target: Target) -> list[DoneSession]:
     ]
 
 
-def _done_exercises(session: Session, exercise: Exercise, target: Target) -> Iterator[DoneExercise]:
+def _done_exercises(session: set_rows.Session, exercise: set_rows.Exercise, target: Target) -> Iterator[DoneExercise]:
     exercise_id = target.exercise_of(exercise.name)
     if exercise_id is None:
         raise ValueError("names that are left out have no sessions")
@@ -282,7 +471,7 @@ def _done_exercises(session: Session, exercise: Exercise, target: Target) -> Ite
         }
 
 
-def _customer_set(index: int, row: SetRow, target: Target) -> CustomerSet:
+def _customer_set(index: int, row: set_rows.SetRow, target: Target) -> CustomerSet:
     return {
         "index": index,
         "exerciseId": None,
@@ -299,16 +488,16 @@ def _customer_set(index: int, row: SetRow, target: Target) -> CustomerSet:
     }
 
 
-def loads_left_out(sessions: Sequence[Session], target: Target) -> list[Problem]:
+def loads_left_out(sessions: Sequence[set_rows.Session], target: Target) -> list[tables.Problem]:
     """Return a problem of each set whose load is help, but its exercise has none."""
     message = "is negative, which means help, but the exercise is not assisted"
     rows = (row for session in sessions for row in session.sets if target.is_left_out(row))
     return [problem(row, "load", "VALUE_LEFT_OUT", message) for row in rows]
 
 
-def notes_cut(sessions: Sequence[Session]) -> list[Problem]:
+def notes_cut(sessions: Sequence[set_rows.Session]) -> list[tables.Problem]:
     """Return a problem of each session and exercise whose rows together have longer notes than are stored."""
-    problems: list[Problem] = []
+    problems: list[tables.Problem] = []
     message = f"of its rows together are cut: they have more than {TEXT_LENGTH:,} characters"
     for session in sessions:
         first = next(session.sets)
@@ -355,23 +544,18 @@ class KnownSessions:
         if key is not None:
             self._clocks.setdefault(key, []).append(clock)
 
-    def has(self, session: Session, target: Target) -> bool:
+    def has(self, session: set_rows.Session, target: Target) -> bool:
         """Return whether a session is there: the same date, title, exercises and sets, and start where both know it."""
-        amounts = [_amounts(each, target) for each in session.sets]
-        name = clean_name(session.title) or UNTITLED
-        known = None not in amounts
+        amounts = [
+            (exercise_id, each.reps, target.load_of(each), each.meters, each.seconds)
+            for each in session.sets
+            if (exercise_id := target.exercise_of(each.exercise)) is not None
+        ]
         keys = [session.fingerprint(with_clock=False, with_customer=False)]
-        if known:
-            keys.append(_key(str(session.day), name, cast("list[_Amounts]", amounts)))
+        if len(amounts) == count_sets([session]):
+            keys.append(_key(str(session.day), clean_name(session.title) or UNTITLED, amounts))
         clocks = [clock for key in keys for clock in self._clocks.get(key, ())]
         return any(clock is None or session.clock is None or clock == session.clock for clock in clocks)
-
-
-def _amounts(row: SetRow, target: Target) -> _Amounts | None:
-    exercise_id = target.exercise_of(row.exercise)
-    if exercise_id is None:
-        return None
-    return exercise_id, row.reps, target.load_of(row), row.meters, row.seconds
 
 
 def _amounts_of(block: KnownSession) -> Iterator[_Amounts]:
@@ -391,15 +575,11 @@ def _key(day: str, name: str, amounts: Iterable[_Amounts]) -> str:
     sets = sorted(
         repr((str(exercise_id), *numbers))
         for exercise_id, *entered in amounts
-        if any(numbers := [_number(each) for each in entered])
+        if any(numbers := [round(float(each), 2) if each else None for each in entered])
     )
     return hashlib.sha256(repr((day, normalize(name), sets)).encode()).hexdigest()
 
 
-def _number(value: float | None) -> float | None:
-    return None if not value else round(float(value), 2)
-
-
-def count_sets(sessions: Sequence[Session]) -> int:
+def count_sets(sessions: Sequence[set_rows.Session]) -> int:
     """Return how many sets sessions have."""
     return sum(len(each.sets) for session in sessions for each in session.exercises)

@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import IO, Any, cast
+from typing import IO, Annotated, Any, Literal, TypedDict, cast
 from zoneinfo import ZoneInfo
 
+from coaching_service.core import validation
 from coaching_service.core.auth import EXERCISES
 from coaching_service.core.database.context import Context, Services, in_transaction
-from coaching_service.core.database.recording import LoggedEvent
-from coaching_service.core.errors import Forbidden, InvalidFields, NotFound, PermissionMissing
+from coaching_service.core.database.recording import DocumentChange, LoggedEvent
+from coaching_service.core.errors import Forbidden, InvalidFields, NotFound, PermissionMissing, invalid_field
 from coaching_service.core.events import EventType, EventValue
+from coaching_service.core.fields import Description, Label, labels_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, company_of
+from coaching_service.core.media import CSV
+from coaching_service.core.text import neutralise
 from coaching_service.integrations import background_jobs
-from coaching_service.integrations.history_files.models import Problem, ProblemKind, count_kinds, merge_kinds
-from coaching_service.integrations.history_files.sessions import Session
-from coaching_service.integrations.history_files.survey import Survey, survey
-from coaching_service.integrations.history_files.tables import UnreadableTable
+from coaching_service.integrations.history_files import tables
+from coaching_service.integrations.history_files.set_files import Survey, survey
+from coaching_service.integrations.history_files.set_rows import Session
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
-from coaching_service.integrations.history_import import _planning, _reading
-from coaching_service.integrations.history_import import answers as stored_answers
-from coaching_service.integrations.history_import import models as history_import_models
+from coaching_service.integrations.history_import import _planning
+from coaching_service.integrations.history_import import models as import_models
 from coaching_service.library import imported_names
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.imported_names import CREATE, NameAnswer
 from coaching_service.people import jobs, team
 from coaching_service.people.customers import service as customers
-from coaching_service.people.jobs import JobError, JobStatus, StoredJob
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.models import BlockSource
@@ -53,20 +56,20 @@ class Outcome:
     """What became of some records: how many were stored (or would be), by collection; the problems; how many failed."""
 
     imported: Mapping[str, int] = field(default_factory=dict)
-    errors: Sequence[JobError] = ()
+    errors: Sequence[jobs.JobError] = ()
     failed: int = 0
 
 
 class Progress:
     """The job of an import, as it was after the last commit."""
 
-    def __init__(self, ctx: Context, job: StoredJob) -> None:
+    def __init__(self, ctx: Context, job: jobs.StoredJob) -> None:
         self.ctx, self._job = ctx, job
 
     @property
-    def work(self) -> history_import_models.ImportWork:
+    def work(self) -> import_models.ImportWork:
         """What the next step needs."""
-        return cast("history_import_models.ImportWork", self._job["work"])
+        return cast("import_models.ImportWork", self._job["work"])
 
     @property
     def job_id(self) -> ObjectId:
@@ -78,9 +81,9 @@ class Progress:
         """The entry and the record to continue with."""
         return self.work["entry"], self.work["record"]
 
-    def renew(self, ctx: Context, job: StoredJob) -> bool:
+    def renew(self, ctx: Context, job: jobs.StoredJob) -> bool:
         """Continue in another step; returns False if the job is not where this process has left it."""
-        work = cast("history_import_models.ImportWork", job["work"])
+        work = cast("import_models.ImportWork", job["work"])
         if (work["entry"], work["record"], work["isStarted"]) != (*self.position, self.work["isStarted"]):
             return False
         self.ctx, self._job = ctx, job
@@ -91,9 +94,9 @@ class Progress:
         fields = {"status": "running", "done": done, "total": max(done, total)}
         await jobs.update(self.ctx, self._job, fields)
 
-    async def start(self, total: int, write: Write, errors: Sequence[JobError]) -> None:
+    async def start(self, total: int, write: Write, errors: Sequence[jobs.JobError]) -> None:
         """Store that the file has been checked and has `total` records, with what `write` stores."""
-        work: history_import_models.ImportWork = {**self.work, "isStarted": True}
+        work: import_models.ImportWork = {**self.work, "isStarted": True}
         fields = {"status": "running", "total": total, "work": work}
 
         async def store(tx: Context) -> None:
@@ -108,7 +111,7 @@ class Progress:
         for name, count in outcome.imported.items():
             if count:
                 imported[name] = imported.get(name, 0) + count
-        work: history_import_models.ImportWork = {
+        work: import_models.ImportWork = {
             **self.work,
             "entry": position[0],
             "record": position[1],
@@ -125,29 +128,31 @@ class Progress:
 
     async def save(
         self,
-        work: history_import_models.ImportWork,
-        fields: Mapping[str, Any],
-        write: Write,
+        work: import_models.ImportWork,
+        write: Write | None = None,
+        fields: Mapping[str, Any] | None = None,
         *,
         done: int = 0,
-        errors: Sequence[JobError] = (),
+        errors: Sequence[jobs.JobError] = (),
     ) -> None:
         """Store `fields` of the job, after which its next step needs `work`, with what `write` stores.
 
         `write` comes first: `work`, if it is one of the fields, may be completed by it.
         """
+        known = {"work": work, "status": "running", "total": work["plan"]["result"]["rows"]}
 
         async def store(tx: Context) -> None:
-            await write(tx)
-            await jobs.update(tx, self._job, fields, done=done, errors=errors)
+            if write is not None:
+                await write(tx)
+            await jobs.update(tx, self._job, known if fields is None else fields, done=done, errors=errors)
 
         await self._commit(store, work)
 
-    async def end(self, status: JobStatus, errors: Sequence[JobError] = ()) -> None:
+    async def end(self, status: jobs.JobStatus, errors: Sequence[jobs.JobError] = ()) -> None:
         """Store the result, and delete the file; what was imported before an error stays."""
         await self._commit(lambda tx: background_jobs.end(tx, self._job, status, errors), self.work)
 
-    async def _commit(self, store: Write, work: history_import_models.ImportWork) -> None:
+    async def _commit(self, store: Write, work: import_models.ImportWork) -> None:
         """Run `store` in a transaction; afterwards the next step needs `work`."""
 
         async def run(tx: Context) -> None:
@@ -166,8 +171,8 @@ UNDO_OPERATION = "undoImport"
 
 
 def add_to_period(
-    before: history_import_models.ImportedPeriod | None, customer_id: ObjectId, days: Sequence[str], sets: int
-) -> history_import_models.ImportedPeriod:
+    before: import_models.ImportedPeriod | None, customer_id: ObjectId, days: Sequence[str], sets: int
+) -> import_models.ImportedPeriod:
     """Return what was stored for a client or removed, with more sessions: their days, and the number of their sets."""
     known = [before["from"], before["to"]] if before else []
     return {
@@ -182,7 +187,7 @@ def add_to_period(
 async def derive_and_report(
     ctx: Context,
     import_id: ObjectId,
-    period: history_import_models.ImportedPeriod,
+    period: import_models.ImportedPeriod,
     event: EventType = "history.imported",
 ) -> None:
     """Derive a client's records and figures again and report one event, in the caller's transaction.
@@ -203,7 +208,7 @@ async def derive_and_report(
 
 async def run_step(services: Services, job: Job) -> None:
     """Follow the sessions of a client that an import had stored, or an undo removed, when it ended early."""
-    period: history_import_models.ImportedPeriod = job.arguments["period"]
+    period: import_models.ImportedPeriod = job.arguments["period"]
     import_id: ObjectId = job.arguments["importId"]
     undo_id: ObjectId | None = job.arguments.get("undoId")
     event: EventType = "history.removed" if undo_id else "history.imported"
@@ -232,7 +237,7 @@ class HistoryImport:
 
     def __init__(self, progress: Progress, file: IO[bytes]) -> None:
         self._progress, self._file = progress, file
-        self._content = _reading.FileContent()
+        self._content = _planning.FileContent()
 
     @property
     def _ctx(self) -> Context:
@@ -263,7 +268,7 @@ class HistoryImport:
                 yield rows
             self._content = again.result
             return
-        surveying = _reading.InSlices(survey(self._file, stored_answers.reading_answers(work["answers"])))
+        surveying = _planning.InSlices(survey(self._file, import_models.reading_answers(work["answers"])))
         async for rows in surveying.run():
             yield rows
         decisions, assumed = await self._decide(surveying.result)
@@ -293,54 +298,73 @@ class HistoryImport:
             message = error.errors[0]["message"] if isinstance(error, InvalidFields) else error.message
             raise HistoryRefused(f"cannot be imported with these answers: {message}", "INVALID_ANSWER") from None
         if not found.rows:
-            raise UnreadableTable("has no rows")
+            raise tables.UnreadableTable("has no rows")
         if not work.get("mayImportAll", True) and decisions.new_customers:
             raise HistoryRefused("has clients that only the owner may create", "OWNER_ONLY")
-        if self._is_own and found.format not in (None, *history_import_models.OWN_FORMATS):
+        if self._is_own and found.format not in (None, *import_models.OWN_FORMATS):
             raise HistoryRefused(f"is of the format {found.format}, which your coach can import", "NOT_SUPPORTED")
-        asked = {each.get("name", ""): CREATE for each in decisions.customer_questions}
+        asked = {each.get("name", ""): CREATE for each in decisions.questions if each["code"] == "CUSTOMER"}
         return decisions, {**decisions.customers, **asked}
 
     async def _start(
         self,
         decisions: _planning.Decisions,
-        customers: Mapping[str, NameAnswer | None],
+        customers: import_models.Meanings,
         refusal: HistoryRefused | None,
     ) -> None:
         found, content = decisions.survey, self._content
-        result = _first_result(decisions, is_dry_run=self._is_dry_run)
-        result["reported"] += content.reported
-        result["problems"] = merge_kinds(found.kinds, content.kinds)
+        names = decisions.names
+        result: import_models.HistoryResult = {
+            **import_models.empty_result(found.format or "sets", is_dry_run=self._is_dry_run, rows=found.rows),
+            "reported": found.reported + content.reported,
+            "questions": decisions.questions,
+            "problems": tables.merge_kinds(found.kinds, content.kinds),
+            "names": names.names,
+        }
         errors = _errors(found.problems, content.problems)
         if refusal is not None and self._is_dry_run:
-            errors.insert(0, _of_file(self._progress.work["fileName"], refusal))
+            file_name = self._progress.work["fileName"]
+            problem: jobs.JobError = {
+                "entry": file_name,
+                "line": None,
+                "field": None,
+                "code": refusal.code,
+                "message": refusal.message,
+            }
+            errors.insert(0, problem)
         if refusal is None and decisions.questions:
             codes = sorted({each["code"] for each in decisions.questions})
             refusal = HistoryRefused(f"leaves questions open: {', '.join(codes)}. Answer them", "QUESTIONS_OPEN")
-        plan: history_import_models.HistoryPlan = {
-            "exercises": stored_answers.list_answers(decisions.names.decisions),
-            "customers": stored_answers.list_answers(customers),
-            "dateOrder": found.answers.date_order,
-            "decimalSign": found.answers.decimal_sign,
-            "current": None,
-            "result": result,
-            "problems": found.problem_count + content.problem_count,
-        }
+        is_refused = refusal is not None and not self._is_dry_run
+        if not is_refused:
+            result["created"]["customers"] = len(decisions.new_customers)
+            result["created"]["exercises"] = sum(decision == CREATE for decision in names.decisions.values())
+        plan = import_models.new_plan(result, found.problem_count + content.problem_count, names.decisions, customers)
+        plan["dateOrder"], plan["decimalSign"] = found.answers.date_order, found.answers.decimal_sign
+        work: import_models.ImportWork = {**self._progress.work, "isStarted": True, "plan": plan}
+
+        async def write(tx: Context) -> None:
+            if is_refused or self._is_dry_run:
+                return
+            made = await imported_names.create_missing(tx, names, assistance=found.assisted, remember=not self._is_own)
+            plan["exercises"] = import_models.list_answers(made)
+            created = await _planning.create_clients(tx, decisions.new_customers)
+            plan["customers"] = import_models.list_answers({**decisions.customers, **created})
+
+        fields = {"status": "running", "done": 0, "total": found.rows, "work": work}
+        await self._progress.save(work, write, fields, errors=errors)
         if refusal is not None and not self._is_dry_run:
-            result["created"] = {"customers": 0, "sessions": 0, "sets": 0, "exercises": 0}
-            await self._store_plan(plan, errors, None)
             raise refusal
-        await self._store_plan(plan, errors, None if self._is_dry_run else decisions)
 
     async def _reading(
         self,
         order: DateOrder | None,
         sign: DecimalSign | None,
-        exercises: Mapping[str, NameAnswer | None],
-        clients: Mapping[str, NameAnswer | None],
-    ) -> _reading.InSlices[_reading.FileContent]:
+        exercises: import_models.Meanings,
+        clients: import_models.Meanings,
+    ) -> _planning.InSlices[_planning.FileContent]:
         """Return the reading of what the file has; the mappings are what its names stand for."""
-        answers = stored_answers.reading_answers(self._progress.work["answers"], order, sign)
+        answers = import_models.reading_answers(self._progress.work["answers"], order, sign)
         known = [each for each in clients.values() if isinstance(each, ObjectId)]
         zones = await customers.find_timezones(self._ctx, known)
         default = self._ctx.caller.company.timezone
@@ -348,26 +372,7 @@ class HistoryImport:
         def zone_of(client: NameAnswer | None) -> ZoneInfo:
             return ZoneInfo((zones.get(client) if isinstance(client, ObjectId) else None) or default)
 
-        return _reading.InSlices(_reading.read_content(self._file, answers, exercises, clients, zone_of))
-
-    async def _store_plan(
-        self, plan: history_import_models.HistoryPlan, errors: Sequence[JobError], decisions: _planning.Decisions | None
-    ) -> None:
-        work: history_import_models.ImportWork = {**self._progress.work, "isStarted": True, "plan": plan}
-
-        async def write(tx: Context) -> None:
-            if decisions is None:
-                return
-            helped = decisions.survey.assisted
-            made = await imported_names.create_missing(
-                tx, decisions.names, assistance=helped, remember=not self._is_own
-            )
-            plan["exercises"] = stored_answers.list_answers(made)
-            created = await _planning.create_clients(tx, decisions.new_customers)
-            plan["customers"] = stored_answers.list_answers({**decisions.customers, **created})
-
-        fields = {"status": "running", "done": 0, "total": plan["result"]["rows"], "work": work}
-        await self._progress.save(work, fields, write, errors=errors)
+        return _planning.InSlices(_planning.read_content(self._file, answers, exercises, clients, zone_of))
 
     async def run_batch(self) -> bool:
         """Store the next sessions, or report them if their client has been erased; returns False if none are left.
@@ -391,22 +396,16 @@ class HistoryImport:
             client = _identifier(plan["customers"], name)
             if client is None or await customers.find_references(self._ctx, [client]):
                 raise HistoryRefused(f"could not be imported completely. {error.message}", "INTERRUPTED") from None
-            await self._report_erased(plan, batch, position)
+            gone = _planning.FileContent()
+            for session in batch:
+                gone.report_session(session, _planning.CLIENT_GONE)
+            work, fields = self._advanced(plan, [], (gone.reported, gone.problem_count), gone.kinds, position, None)
+            rows = sum(each.rows for each in batch)
+            await self._progress.save(work, None, fields, done=rows, errors=_errors(gone.problems))
         return True
 
-    async def _report_erased(
-        self, plan: history_import_models.HistoryPlan, sessions: Sequence[Session], position: tuple[int, int]
-    ) -> None:
-        content = _reading.FileContent()
-        for session in sessions:
-            content.report_session(session, _reading.CLIENT_GONE)
-        counts = (content.reported, content.problem_count)
-        work, fields = self._advanced(plan, [], counts, content.kinds, position, None)
-        rows = sum(each.rows for each in sessions)
-        await self._progress.save(work, fields, write_nothing, done=rows, errors=_errors(content.problems))
-
     async def _store(
-        self, plan: history_import_models.HistoryPlan, name: str, sessions: Sequence[Session], position: tuple[int, int]
+        self, plan: import_models.HistoryPlan, name: str, sessions: Sequence[Session], position: tuple[int, int]
     ) -> None:
         ctx = self._ctx
         customer_id = _identifier(plan["customers"], name)
@@ -415,14 +414,14 @@ class HistoryImport:
         stored = _planning.KnownSessions(
             [] if customer_id is None else await block_batches.find_done_on(ctx, customer_id, dates)
         )
-        content = _reading.FileContent()
+        content = _planning.FileContent()
         new: list[Session] = []
         last_day = self._ctx.caller.today(target.timezone)
         for session in sessions:
             if session.day > last_day:
-                content.report_session(session, _reading.IN_THE_FUTURE)
+                content.report_session(session, _planning.IN_THE_FUTURE)
             elif stored.has(session, target):
-                content.report_session(session, _reading.ALREADY_THERE)
+                content.report_session(session, _planning.ALREADY_THERE)
             else:
                 new.append(session)
         left_out = [*_planning.loads_left_out(new, target), *_planning.notes_cut(new)]
@@ -431,10 +430,13 @@ class HistoryImport:
             [] if self._is_dry_run else [each for session in new for each in _planning.done_sessions(session, target)]
         )
         form = plan["result"]["format"] or "sets"
-        period = _extend(plan["current"], customer_id, new, form)
+        period = plan["current"]
+        if customer_id is not None and new:
+            days = [str(session.day) for session in new]
+            period = {**add_to_period(period, customer_id, days, _planning.count_sets(new)), "format": form}
         is_last = position[1] == 0
         counts = (content.reported, content.reported + len(left_out))
-        kinds = count_kinds(content.kinds, left_out)
+        kinds = tables.count_kinds(content.kinds, left_out)
         work, fields = self._advanced(plan, new, counts, kinds, position, None if is_last else period)
 
         async def write(tx: Context) -> None:
@@ -450,36 +452,36 @@ class HistoryImport:
             if is_last and period is not None:
                 await derive_and_report(tx, self._progress.job_id, period)
 
-        await self._progress.save(work, fields, write, done=sum(each.rows for each in sessions), errors=errors)
+        await self._progress.save(work, write, fields, done=sum(each.rows for each in sessions), errors=errors)
 
     def _advanced(
         self,
-        plan: history_import_models.HistoryPlan,
+        plan: import_models.HistoryPlan,
         new: Sequence[Session],
         counts: tuple[int, int],
-        kinds: Sequence[ProblemKind],
+        kinds: Sequence[tables.ProblemKind],
         position: tuple[int, int],
-        current: history_import_models.ImportedPeriod | None,
-    ) -> tuple[history_import_models.ImportWork, dict[str, Any]]:
+        current: import_models.ImportedPeriod | None,
+    ) -> tuple[import_models.ImportWork, dict[str, Any]]:
         """Return what the next step needs, and the fields of the job that differ.
 
         `counts` are those of rows that are reported, and of problems.
         """
         reported, problems = counts
-        result: history_import_models.HistoryResult = {**plan["result"]}
-        created: history_import_models.CreatedCounts = {**result["created"]}
+        result: import_models.HistoryResult = {**plan["result"]}
+        created: import_models.CreatedCounts = {**result["created"]}
         created["sessions"] += len(new)
         created["sets"] += _planning.count_sets(new)
         days = [str(session.day) for session in new]
         result["created"] = created
-        result["problems"] = merge_kinds(result["problems"], kinds)
+        result["problems"] = tables.merge_kinds(result["problems"], kinds)
         result["reported"] += reported
         result["imported"] += sum(each.rows for each in new)
         result["from"] = min([*days, *([result["from"]] if result["from"] else [])], default=None)
         result["to"] = max([*days, *([result["to"]] if result["to"] else [])], default=None)
         unreported = None if self._is_dry_run else current
         counted = plan.get("problems", 0) + problems
-        work: history_import_models.ImportWork = {
+        work: import_models.ImportWork = {
             **self._progress.work,
             "entry": position[0],
             "record": position[1],
@@ -494,8 +496,8 @@ class HistoryImport:
         }
         return work, fields
 
-    async def _target(self, plan: history_import_models.HistoryPlan, customer_id: ObjectId | None) -> _planning.Target:
-        ids = stored_answers.exercise_ids(plan["exercises"])
+    async def _target(self, plan: import_models.HistoryPlan, customer_id: ObjectId | None) -> _planning.Target:
+        ids = import_models.exercise_ids(plan["exercises"])
         known = await exercises.get_names(self._ctx, [each for each in ids.values() if each is not None])
         company, own_zone = self._ctx.caller.company, None
         if customer_id is not None:
@@ -504,27 +506,7 @@ class HistoryImport:
         return _planning.Target(ids, known, company.load_unit, own_zone or company.timezone)
 
 
-async def write_nothing(_: Context) -> None:
-    """Store nothing with the position of an import."""
-
-
-def _first_result(decisions: _planning.Decisions, *, is_dry_run: bool) -> history_import_models.HistoryResult:
-    found, names = decisions.survey, decisions.names
-    return {
-        **history_import_models.empty_result(found.format or "sets", is_dry_run=is_dry_run, rows=found.rows),
-        "reported": found.reported,
-        "created": {
-            "customers": len(decisions.new_customers),
-            "sessions": 0,
-            "sets": 0,
-            "exercises": sum(decision == CREATE for decision in names.decisions.values()),
-        },
-        "questions": decisions.questions,
-        "names": names.names,
-    }
-
-
-def _identifier(answers: Sequence[history_import_models.StoredAnswer], name: str) -> ObjectId | None:
+def _identifier(answers: Sequence[import_models.StoredAnswer], name: str) -> ObjectId | None:
     answer = next((each["answer"] for each in answers if each["name"] == name), None)
     return answer if isinstance(answer, ObjectId) else None
 
@@ -538,22 +520,105 @@ def _first_batch(sessions: Sequence[Session]) -> Sequence[Session]:
     return sessions[:_BATCH_SESSIONS]
 
 
-def _extend(
-    current: history_import_models.ImportedPeriod | None,
-    customer_id: ObjectId | None,
-    new: Sequence[Session],
-    form: str,
-) -> history_import_models.ImportedPeriod | None:
-    """Return what was stored for a client, with more sessions; None without any."""
-    if customer_id is None or not new:
-        return current
-    days = [str(session.day) for session in new]
-    return {**add_to_period(current, customer_id, days, _planning.count_sets(new)), "format": form}
+def _errors(*problems: Sequence[tables.Problem]) -> list[jobs.JobError]:
+    return [cast("jobs.JobError", each) for part in problems for each in part]
 
 
-def _of_file(file_name: str, refusal: HistoryRefused) -> JobError:
-    return {"entry": file_name, "line": None, "field": None, "code": refusal.code, "message": refusal.message}
+# --- Rows of sets that a caller has read, from a paper or a picture: imported like a file with these rows -------------
 
 
-def _errors(*problems: Sequence[Problem]) -> list[JobError]:
-    return [cast("JobError", each) for part in problems for each in part]
+class _Performed(TypedDict):
+    date: Annotated[str, validation.CalendarDate(), Description("YYYY-MM-DD."), Label("Date")]
+    exercise: Annotated[str, validation.Text(), Description("As written."), Label("Exercise")]
+
+
+class RowToImport(_Performed, total=False):
+    """Sets that were done: one, or `sets` equal ones. The labels are headings that the format `sets` reads."""
+
+    workout: Annotated[str | None, validation.Text(), Description("Title."), Label("Workout")]
+    sets: Annotated[int | None, validation.Integer(minimum=1, maximum=50), Description("Default 1."), Label("Sets")]
+    reps: Annotated[int | None, validation.Integer(minimum=0, maximum=10_000), Description("Of a set."), Label("Reps")]
+    seconds: Annotated[
+        float | None, validation.Number(minimum=0, maximum=1e6), Description("Seconds."), Label("Seconds")
+    ]
+    meters: Annotated[
+        float | None, validation.Number(minimum=0, maximum=1e6), Description("Meters."), Label("Distance (m)")
+    ]
+    rpe: Annotated[float | None, validation.Number(minimum=1, maximum=10), Description("RPE."), Label("RPE")]
+    setKind: Annotated[
+        Literal["normal", "warmup", "drop", "failure"] | None, Description("Kind of set."), Label("Set type")
+    ]
+    notes: Annotated[str | None, validation.Text(max_length=1_000), Description("Notes."), Label("Notes")]
+    load: Annotated[
+        float | None,
+        validation.Number(minimum=-10_000, maximum=10_000),
+        Description("Negative: assistance."),
+        Label("Weight"),
+    ]
+
+
+_HEADINGS = labels_of(RowToImport)
+
+
+@dataclass(frozen=True)
+class ImportedRows:
+    """What became of rows; `job_id` is None if nothing was stored. `sessions`: the new ones."""
+
+    job_id: ObjectId | None
+    result: import_models.HistoryResult
+    problems: Sequence[jobs.JobError]
+    sessions: Sequence[DocumentChange] = ()
+
+
+async def import_rows(
+    ctx: Context, rows: Sequence[RowToImport], answers: import_models.ImportAnswers, *, dry_run: bool
+) -> ImportedRows:
+    """Import rows of a client, in the caller's transaction, as a job that has ended and can be undone.
+
+    Raises InvalidFields if a question is open, but for a dry run; NotFound and Forbidden about the client.
+    """
+    file = io.StringIO()
+    writer = csv.writer(file)
+    writer.writerow(_HEADINGS.values())
+    writer.writerows([neutralise(row.get(name)) for name in _HEADINGS] for row in rows)
+    known: import_models.ImportAnswers = {**answers, "format": "sets", "decimalSign": "."}
+    work = import_models.new_work(known, file_name="Rows of an assistant", content_type=CSV, dry_run=dry_run)
+    progress = _Once(ctx, {**work, "mayImportAll": False, "isOwn": False})
+    importing = HistoryImport(progress, io.BytesIO(file.getvalue().encode()))
+    try:
+        async for _ in importing.prepare():
+            pass
+        while await importing.run_batch():
+            pass
+    except HistoryRefused as error:
+        raise invalid_field("rows", error.message, code=error.code) from None
+    result = import_models.complete(progress.work["plan"]["result"])
+    if dry_run:
+        return ImportedRows(None, result, progress.problems)
+    job: jobs.NewJob = {"kind": "import", "work": progress.work, "requestedBy": ctx.caller.id, "customerId": None}
+    await jobs.record_ended(ctx, progress.job_id, job, result["rows"], result, progress.problems)
+    sessions = await block_batches.list_new(ctx, progress.job_id)
+    return ImportedRows(progress.job_id, result, progress.problems, sessions)
+
+
+class _Once(Progress):
+    """An import within one transaction: its position is not stored, and it has the identifier of its change."""
+
+    def __init__(self, ctx: Context, work: import_models.ImportWork) -> None:
+        super().__init__(ctx, cast("jobs.StoredJob", {"_id": ctx.changes.id, "work": work}))
+        self.problems: list[jobs.JobError] = []
+
+    async def save(
+        self,
+        work: import_models.ImportWork,
+        write: Write | None = None,
+        fields: Mapping[str, Any] | None = None,
+        *,
+        done: int = 0,
+        errors: Sequence[jobs.JobError] = (),
+    ) -> None:
+        """Write, and keep what the next step needs."""
+        if write is not None:
+            await write(self.ctx)
+        self._job["work"] = work
+        self.problems += errors

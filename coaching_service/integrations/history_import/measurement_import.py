@@ -7,7 +7,7 @@ import difflib
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import IO, Any, cast
+from typing import IO, cast
 from zoneinfo import ZoneInfo
 
 from coaching_service.core.auth import METRICS
@@ -15,18 +15,18 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Forbidden, InvalidFields, NotFound, PermissionMissing
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
-from coaching_service.integrations.history_files import measurements
-from coaching_service.integrations.history_files.models import Problem, Question, count_kinds, merge_kinds
-from coaching_service.integrations.history_files.survey import MAX_PROBLEMS, Survey, add_clients
-from coaching_service.integrations.history_files.tables import UnreadableTable
-from coaching_service.integrations.history_import import answers as stored_answers
-from coaching_service.integrations.history_import._planning import decide_customers
-from coaching_service.integrations.history_import._reading import CLIENT_GONE, IN_THE_FUTURE, InSlices
-from coaching_service.integrations.history_import.importing import HistoryRefused, Progress, write_nothing
-from coaching_service.integrations.history_import.models import HistoryPlan, HistoryResult, ImportWork, empty_result
+from coaching_service.integrations.history_files import measurements, tables
+from coaching_service.integrations.history_files.set_files import MAX_PROBLEMS, Survey, add_clients
+from coaching_service.integrations.history_import import models as import_models
+from coaching_service.integrations.history_import._planning import (
+    CLIENT_GONE,
+    IN_THE_FUTURE,
+    InSlices,
+    decide_customers,
+)
+from coaching_service.integrations.history_import.importing import HistoryRefused, Progress
 from coaching_service.library import metric_sets
 from coaching_service.library.imported_names import CREATE, SKIP, NameAnswer
-from coaching_service.library.metric_sets import Metric
 from coaching_service.people.account import convert_entered_load
 from coaching_service.people.customers import service as customers
 from coaching_service.people.jobs import JobError
@@ -68,7 +68,7 @@ class MeasurementImport:
     def __init__(self, progress: Progress, file: IO[bytes]) -> None:
         self._progress, self._file = progress, file
         self._rows: list[_Planned] = []
-        self._known: dict[ObjectId, tuple[ObjectId, Metric]] = {}  # metrics with their sets
+        self._known: dict[ObjectId, tuple[ObjectId, metric_sets.Metric]] = {}  # metrics with their sets
 
     @classmethod
     async def recognises(cls, progress: Progress, file: IO[bytes]) -> bool:
@@ -77,7 +77,7 @@ class MeasurementImport:
         if answers is None or answers["format"] is not None:
             return answers is not None and answers["format"] == "measurements"
         names = [metric["name"] for each in await metric_sets.list_all(progress.ctx) for metric in each["metrics"]]
-        sent = stored_answers.reading_answers(answers)
+        sent = import_models.reading_answers(answers)
         return await asyncio.to_thread(measurements.is_of_measurements, file, sent, names)
 
     async def prepare(self) -> AsyncIterator[int]:
@@ -94,7 +94,7 @@ class MeasurementImport:
         sets = await metric_sets.list_all(ctx)
         self._known = {metric["_id"]: (each["_id"], metric) for each in sets for metric in each["metrics"]}
         answers, plan = work["answers"], work["plan"] if work["isStarted"] else None
-        sent = stored_answers.reading_answers(
+        sent = import_models.reading_answers(
             answers, plan["dateOrder"] if plan else None, plan.get("decimalSign") if plan else None
         )
         names = [metric["name"] for _, metric in self._known.values()]
@@ -110,7 +110,7 @@ class MeasurementImport:
             await self._plan(found, names_of, clients_of)
             return
         if not found.rows:
-            raise UnreadableTable("has no rows")
+            raise tables.UnreadableTable("has no rows")
         survey = Survey(sent)
         add_clients(survey, found.people)
         meant, questions = self._decide_metrics(found)
@@ -122,36 +122,30 @@ class MeasurementImport:
             raise HistoryRefused("has measurements, which create no clients: answer with one", "INVALID_ANSWER")
         questions += [*found.questions, *map(_without_create, asked)]
         questions += await self._plan(found, meant, clients)
-        result: HistoryResult = {
-            **empty_result("measurements", is_dry_run=work["isDryRun"], rows=len(found.rows)),
+        result: import_models.HistoryResult = {
+            **import_models.empty_result("measurements", is_dry_run=work["isDryRun"], rows=len(found.rows)),
             "questions": questions,
-            "problems": merge_kinds(count_kinds([], found.sheets), found.unread),
+            "problems": tables.merge_kinds(tables.count_kinds([], found.sheets), found.unread),
         }
         result["created"]["values"] = 0
-        started: HistoryPlan = {
-            "exercises": stored_answers.list_answers(meant),
-            "customers": stored_answers.list_answers(clients),
-            "dateOrder": found.date_order,
-            "decimalSign": found.decimal_sign,
-            "current": None,
-            "result": result,
-            "problems": len(found.sheets),
-        }
-        begun: ImportWork = {**work, "isStarted": True, "plan": started}
-        await self._progress.save(begun, _fields(begun), write_nothing, errors=_listed(found.sheets))
+        started = import_models.new_plan(result, len(found.sheets), meant, clients)
+        started["dateOrder"], started["decimalSign"] = found.date_order, found.decimal_sign
+        await self._progress.save({**work, "isStarted": True, "plan": started}, errors=_listed(found.sheets))
         if questions and not work["isDryRun"]:
             codes = ", ".join(sorted({each["code"] for each in questions}))
             raise HistoryRefused(f"leaves questions open: {codes}. Answer them", "QUESTIONS_OPEN")
 
-    def _decide_metrics(self, found: measurements.Measurements) -> tuple[dict[str, NameAnswer | None], list[Question]]:
+    def _decide_metrics(
+        self, found: measurements.Measurements
+    ) -> tuple[dict[str, NameAnswer | None], list[tables.Question]]:
         """Return the metric of each name, by its words, and the questions about names that mean none, or several."""
-        sent = stored_answers.by_name(self._progress.work["answers"]["names"])
+        sent = import_models.by_name(self._progress.work["answers"]["names"])
         answered = {measurements.split_unit(name)[0]: answer for name, answer in sent.items()}
         spelled: dict[str, list[str]] = {}
         for name in found.names:
             spelled.setdefault(measurements.split_unit(name)[0], []).append(name)
         meant: dict[str, NameAnswer | None] = {}
-        questions: list[Question] = []
+        questions: list[tables.Question] = []
         for key, spellings in spelled.items():
             answer = answered.get(key)
             if answer == CREATE or (isinstance(answer, ObjectId) and answer not in self._known):
@@ -177,33 +171,30 @@ class MeasurementImport:
         meaning = measurements.meaning_of(key)
         return same or [each for each, name in usable.items() if measurements.meaning_of(name) == meaning]
 
-    def _ask(self, name: str, candidates: Sequence[ObjectId]) -> Question:
+    def _ask(self, name: str, candidates: Sequence[ObjectId]) -> tables.Question:
         near = {normalize(metric["name"]): metric_id for metric_id, (_, metric) in self._known.items()}
         closest = [near[each] for each in difflib.get_close_matches(normalize(name), near, n=_NEAREST)]
         offered = list(dict.fromkeys([*candidates, *closest, *self._known]))[:_MOST_OPTIONS]
+        named = [self._known[each][1] for each in offered]
         return {
             "code": "METRIC",
             "message": f"Which metric is {name}?",
             "options": [*map(str, offered), SKIP],
             "name": name,
-            "labels": [*(self._label(each) for each in offered), "Leave out"],
+            "labels": [*(f"{each['name']} ({each['metricUnit']['shortName']})" for each in named), "Leave out"],
         }
-
-    def _label(self, metric_id: ObjectId) -> str:
-        metric = self._known[metric_id][1]
-        return f"{metric['name']} ({metric['metricUnit']['shortName']})"
 
     async def _plan(
         self,
         found: measurements.Measurements,
-        meant: Mapping[str, NameAnswer | None],
-        clients: Mapping[str, NameAnswer | None],
-    ) -> list[Question]:
+        meant: import_models.Meanings,
+        clients: import_models.Meanings,
+    ) -> list[tables.Question]:
         """Decide what each row becomes; returns the questions about units."""
         ctx, answers = self._progress.ctx, self._progress.work["answers"]
         known = [each for each in clients.values() if isinstance(each, ObjectId)]
         zones, default = await customers.find_timezones(ctx, known), ctx.caller.company.timezone
-        survey = Survey(stored_answers.reading_answers(answers))
+        survey = Survey(import_models.reading_answers(answers))
         add_clients(survey, found.people)
         labels = {(normalize(each.name), each.id): label for label, each in survey.clients.items()}
         units: dict[str, str] = {}  # the first name without a unit, by the question
@@ -241,9 +232,7 @@ class MeasurementImport:
             if code in units
         ]
 
-    def _client_of(
-        self, row: measurements.MeasuredRow, label: str, clients: Mapping[str, NameAnswer | None]
-    ) -> ObjectId | None:
+    def _client_of(self, row: measurements.MeasuredRow, label: str, clients: import_models.Meanings) -> ObjectId | None:
         """Return the client whose row it is; reports a row without one, unless a question about it is open."""
         work = self._progress.work
         client = clients.get(label)
@@ -265,7 +254,7 @@ class MeasurementImport:
         self,
         row: measurements.MeasuredRow,
         value: measurements.Measured,
-        meant: Mapping[str, NameAnswer | None],
+        meant: import_models.Meanings,
         units: dict[str, str],
     ) -> tuple[ObjectId, float] | None:
         """Return the metric of a value and the value in its unit, or None for one that is reported or open.
@@ -292,7 +281,8 @@ class MeasurementImport:
                 units.setdefault(code, value.name)
                 row.is_open = True
                 return None
-        amount = _in_unit(value.amount, unit or target, target)
+        convert = convert_entered_load if {unit, target} == {"kg", "lb"} else measurements.convert
+        amount = convert(value.amount, unit or target, target)
         problem = f"is in {unit}, and the metric {metric['name']} in {target}"
         if amount is None or (problem := _problem_of(amount, metric)):
             row.report(value.name, "VALUE_LEFT_OUT", problem)
@@ -318,9 +308,9 @@ class MeasurementImport:
             if customer_id is None or await customers.find_references(ctx, [customer_id]):
                 raise HistoryRefused(f"could not be imported completely. {error.message}", "INTERRUPTED") from None
         new: list[NewMetricEntry] = []
-        problems: list[Problem] = []
+        problems: list[tables.Problem] = []
         before = self._progress.work["plan"]
-        result: HistoryResult = {**before["result"]}
+        result: import_models.HistoryResult = {**before["result"]}
         for row in rows:
             accepted, of_row = self._accept(row, known)
             new += accepted
@@ -329,11 +319,15 @@ class MeasurementImport:
             result["reported"] += not accepted and not row.source.is_open
         days = [each["date"] for each in new]
         result["created"] = {**result["created"], "values": result["created"].get("values", 0) + len(new)}
-        result["problems"] = count_kinds(result["problems"], problems)
+        result["problems"] = tables.count_kinds(result["problems"], problems)
         result["from"] = min([*days, *filter(None, [result["from"]])], default=None)
         result["to"] = max([*days, *filter(None, [result["to"]])], default=None)
-        plan: HistoryPlan = {**before, "result": result, "problems": before.get("problems", 0) + len(problems)}
-        work: ImportWork = {**self._progress.work, "record": position, "plan": plan}
+        plan: import_models.HistoryPlan = {
+            **before,
+            "result": result,
+            "problems": before.get("problems", 0) + len(problems),
+        }
+        work: import_models.ImportWork = {**self._progress.work, "record": position, "plan": plan}
 
         async def write(tx: Context) -> None:
             if self._progress.work["isDryRun"] or not new or customer_id is None or known is None:
@@ -346,9 +340,9 @@ class MeasurementImport:
                     await metrics.assign(tx, customer_id, set_id)
             await metrics.record_many(tx, customer_id, new)
 
-        await self._progress.save(work, _fields(work), write, done=len(rows), errors=_listed(problems))
+        await self._progress.save(work, write, done=len(rows), errors=_listed(problems))
 
-    def _accept(self, row: _Planned, known: _Known | None) -> tuple[list[NewMetricEntry], list[Problem]]:
+    def _accept(self, row: _Planned, known: _Known | None) -> tuple[list[NewMetricEntry], list[tables.Problem]]:
         """Return the values of a row to record, and its problems; `known` is None without the client."""
         accepted: list[NewMetricEntry] = []
         source = measurements.MeasuredRow(row.source.line, row.source.place, "", "", problems=[*row.source.problems])
@@ -380,11 +374,7 @@ class MeasurementImport:
         return _Known(recorded, ended, str(ctx.caller.today(client["timezone"])))
 
 
-def _fields(work: ImportWork) -> dict[str, Any]:
-    return {"work": work, "status": "running", "total": work["plan"]["result"]["rows"]}
-
-
-def _listed(problems: Sequence[Problem]) -> list[JobError]:
+def _listed(problems: Sequence[tables.Problem]) -> list[JobError]:
     return [cast("JobError", each) for each in problems[:MAX_PROBLEMS]]
 
 
@@ -398,7 +388,7 @@ def _first_batch(rows: Sequence[_Planned]) -> Iterator[_Planned]:
         yield row
 
 
-def _without_create(question: Question) -> Question:
+def _without_create(question: tables.Question) -> tables.Question:
     """Return a question about a client without the option to create one."""
     labels = question.get("labels")
     if CREATE not in question["options"] or labels is None:
@@ -408,13 +398,7 @@ def _without_create(question: Question) -> Question:
     return {**question, "options": options, "labels": labels[:at] + labels[at + 1 :]}
 
 
-def _in_unit(amount: float, unit: str, target: str) -> float | None:
-    if {unit, target} == {"kg", "lb"}:
-        return convert_entered_load(amount, unit, target)
-    return measurements.convert(amount, unit, target)
-
-
-def _problem_of(amount: float, metric: Metric) -> str:
+def _problem_of(amount: float, metric: metric_sets.Metric) -> str:
     """Return why a value cannot be recorded; empty if it can."""
     if abs(amount) > _MOST_VALUE:
         return "is too large"

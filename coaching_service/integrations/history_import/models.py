@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict, cast, get_args
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, cast, get_args
 
-from marshmallow import fields
+from marshmallow import ValidationError, fields, post_load
 
-from coaching_service.core.field_schemas import output_of
-from coaching_service.core.fields import Default, Description, Optional
+from coaching_service.core.auth import new_token
+from coaching_service.core.errors import InvalidFields
+from coaching_service.core.field_schemas import input_of, output_of
+from coaching_service.core.fields import Default, Description, Optional, Part, take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.query import FormObject
-from coaching_service.core.validation import Choice, Date
-from coaching_service.integrations.history_files.models import LAST_CODES, Format, ProblemKind, Question
-from coaching_service.integrations.history_files.rosters import Column
+from coaching_service.core.query import FormBoolean, FormObject
+from coaching_service.core.validation import Choice, Date, Input
+from coaching_service.integrations.history_files.rosters import COLUMNS, JOINED, Column
+from coaching_service.integrations.history_files.set_files import FIELDS
+from coaching_service.integrations.history_files.set_rows import Answers
+from coaching_service.integrations.history_files.tables import LAST_CODES, Format, ProblemKind, Question
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
-from coaching_service.library.imported_names import NameAnswer, NameInFile
+from coaching_service.library.imported_names import NameAnswer, NameInFile, read_answers
 from coaching_service.people.account import LoadUnit
 from coaching_service.people.customers.models import OnConflict
 from coaching_service.people.jobs import JobError
@@ -26,6 +32,8 @@ OWN_FORMATS = ("hevy", "strong", "fitnotes", "stronglifts", "gravl", "fitbod", "
 ImportFormat: TypeAlias = Format | Literal["customers", "measurements"]
 DistanceUnit: TypeAlias = Literal["km", "mi", "m", "yd", "cm", "in"]
 DurationUnit: TypeAlias = Literal["s", "min", "h"]
+# What names in a file stand for; None: what has it is left out.
+Meanings: TypeAlias = Mapping[str, NameAnswer | None]
 
 
 class FileAnswers(TypedDict):
@@ -97,6 +105,15 @@ NO_ANSWERS: ImportAnswers = {
     "customers": {},
     "columns": {},
 }
+
+
+def find_wrong_columns(columns: Mapping[str, str]) -> str | None:
+    """Return what is wrong with answers about columns: a field that is not known, or that two columns have."""
+    counts = Counter(columns.values())
+    if unknown := sorted(counts.keys() - {*FIELDS, *COLUMNS, ""}):
+        return f"must be fields of sets or clients: {', '.join(unknown)[:100]}"
+    repeated = [name for name, count in counts.items() if count > 1 and name not in ("", *JOINED)]
+    return f"must name one column for each field: {', '.join(repeated)}" if repeated else None
 
 
 class StoredAnswer(TypedDict):
@@ -303,6 +320,23 @@ def empty_result(form: ImportFormat | None, *, is_dry_run: bool, rows: int = 0) 
     }
 
 
+def new_plan(
+    result: HistoryResult,
+    problems: int,
+    exercises: Meanings = MappingProxyType({}),
+    customers: Meanings = MappingProxyType({}),
+) -> HistoryPlan:
+    """Return the plan of an import at its start."""
+    return {
+        "exercises": list_answers(exercises),
+        "customers": list_answers(customers),
+        "dateOrder": None,
+        "current": None,
+        "result": result,
+        "problems": problems,
+    }
+
+
 def table_result(result: Mapping[str, object] | None) -> HistoryResult | None:
     """Return the result of a job if it is of a table: training history, or clients; else None."""
     return cast("HistoryResult", result) if result is not None and "rows" in result else None
@@ -345,3 +379,143 @@ def complete(result: HistoryResult) -> HistoryResult:
 def break_off(result: HistoryResult) -> HistoryResult:
     """Return the result of an import that has ended before: rows that are left are reported."""
     return {**result, "reported": result["reported"] + count_left(result)}
+
+
+# --- Answers about a file as a job keeps them: names of the file are no keys of stored documents ----------------------
+
+
+def new_work(answers: ImportAnswers, *, file_name: str, content_type: str, dry_run: bool) -> ImportWork:
+    """Return what the first step of an import needs, without a file; identifiers of the file get a new seed."""
+    return {
+        "fileId": None,
+        "fileName": file_name,
+        "contentType": content_type,
+        "isDryRun": dry_run,
+        "seed": new_token(),
+        "entry": 0,
+        "record": 0,
+        "isStarted": False,
+        "imported": {},
+        "failed": 0,
+        "answers": to_stored(answers),
+    }
+
+
+def to_stored(answers: ImportAnswers) -> StoredAnswers:
+    """Return answers as a job keeps them."""
+    return {
+        **take(FileAnswers, answers),
+        "names": list_answers(answers["names"]),
+        "customers": list_answers(answers["customers"]),
+        "columns": [{"heading": heading, "field": field} for heading, field in answers["columns"].items()],
+    }
+
+
+def list_answers(answers: Meanings) -> list[StoredAnswer]:
+    """Return what names stand for as a list."""
+    return [{"name": name, "answer": answer} for name, answer in answers.items()]
+
+
+def by_name(answers: list[StoredAnswer]) -> dict[str, NameAnswer]:
+    """Return what names stand for, without those that are left out."""
+    return {each["name"]: each["answer"] for each in answers if each["answer"] is not None}
+
+
+def exercise_ids(answers: list[StoredAnswer]) -> dict[str, ObjectId | None]:
+    """Return the exercise of each name; None: what has it is left out, or the exercise would be created."""
+    return {each["name"]: each["answer"] if isinstance(each["answer"], ObjectId) else None for each in answers}
+
+
+def reading_answers(
+    answers: StoredAnswers,
+    date_order: DateOrder | None = None,
+    decimal_sign: DecimalSign | None = None,
+) -> Answers:
+    """Return what the reading of the file needs; `date_order` and `decimal_sign` are what the file has decided."""
+    form = answers["format"]
+    return Answers(
+        format=cast("Format", form) if form in get_args(Format) else None,
+        load_unit=answers["loadUnit"],
+        distance_unit=answers["distanceUnit"],
+        duration_unit=answers.get("durationUnit"),  # absent in jobs of older versions
+        date_order=answers["dateOrder"] or date_order,
+        decimal_sign=answers.get("decimalSign") or decimal_sign,
+        columns={each["heading"]: cast("Any", each["field"]) for each in answers["columns"]},
+    )
+
+
+# --- The text fields sent with a file ---------------------------------------------------------------------------------
+
+
+class DryRunField(TypedDict):
+    """Whether a file is only checked."""
+
+    dryRun: Annotated[
+        bool,
+        FormBoolean(),
+        Default(False),
+        Description("`true`: check everything, report the problems, and store nothing. Default: `false`."),
+    ]
+
+
+class _FieldsOfAllFiles(DryRunField):
+    """What every file may have, also an archive; first, as clients pass them that are generated in order."""
+
+    onConflict: Annotated[
+        OnConflict,
+        Default("error"),
+        Description(
+            "What becomes of a row of clients whose external identifier a client has: it is left out with an error, or "
+            "the client gets what its cells have; empty cells change nothing. Default: `error`."
+        ),
+    ]
+
+
+class ImportOptions(_FieldsOfAllFiles):
+    """How a file is imported."""
+
+    answers: ImportAnswers
+
+
+class _ImportFields(_FieldsOfAllFiles, ImportAnswers):
+    """How to import a file."""
+
+
+class AnswersTogether(Input):
+    """The base of forms with the fields of ImportAnswers: they become `answers`."""
+
+    @post_load
+    def as_answers(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
+        """Gather the answers in `answers`."""
+        if problem := find_wrong_columns(data["columns"]):
+            raise ValidationError(problem, "columns")
+        sent = {name: data.pop(name, default) for name, default in NO_ANSWERS.items()}
+        fields: tuple[Literal["names", "customers"], ...] = ("names", "customers")
+        for name in fields:
+            try:
+                sent[name] = read_answers(sent[name], name)
+            except InvalidFields as error:
+                raise ValidationError(error.errors[0]["message"], name) from None
+        return {**data, "answers": cast("ImportAnswers", sent)}
+
+
+IMPORT_FIELDS = input_of(_ImportFields, AnswersTogether)
+
+
+class OwnImportOptions(DryRunField):
+    """How a file of the own history is imported."""
+
+    answers: ImportAnswers
+
+
+class _OwnFormat(AnswersTogether):
+    format = Choice(
+        *OWN_FORMATS, load_default=None, metadata={"description": "What the file is. Default: as its headings say."}
+    )
+
+
+_Answers: TypeAlias = Part[
+    ImportAnswers,
+    Literal["loadUnit", "distanceUnit", "durationUnit", "dateOrder", "decimalSign", "names", "columns"],
+]
+OWN_IMPORT_FIELDS = input_of(_Answers, _OwnFormat, input_of(DryRunField))

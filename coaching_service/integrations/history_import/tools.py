@@ -1,4 +1,4 @@
-"""Training history for assistants: rows that they have read from a file or a picture."""
+"""Training history for assistants: rows that they have read from a file or a picture; and the undo over REST."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from coaching_service.core.mcp.results import Reason, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Choice, ListOf
 from coaching_service.integrations import background_jobs
-from coaching_service.integrations.history_import import _rows as imported_rows
-from coaching_service.integrations.history_import import undoing
-from coaching_service.integrations.history_import.models import NO_ANSWERS, HistoryResult, ImportAnswers
+from coaching_service.integrations.history_import import importing, undoing
+from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers
 from coaching_service.library.imported_names import CREATE
+from coaching_service.people import jobs
 from coaching_service.people.account import LoadUnit
 from coaching_service.people.customers import service as customers
-from coaching_service.people.jobs import JobError, StoredJob
 
 tools = Tools()
 MAX_ROWS = 200
@@ -34,7 +33,7 @@ class ImportRows(CustomerArgument):
     """The client, and the sets that were done."""
 
     rows = ListOf(
-        fields.Nested(input_of(imported_rows.RowToImport, Arguments)),
+        fields.Nested(input_of(importing.RowToImport, Arguments)),
         minimum=1,
         maximum=MAX_ROWS,
         required=True,
@@ -55,7 +54,7 @@ class ImportRows(CustomerArgument):
 async def import_rows(
     ctx: Context,
     customer_id: ObjectId,
-    rows: Sequence[imported_rows.RowToImport],
+    rows: Sequence[importing.RowToImport],
     load_unit: LoadUnit | None,
     *,
     dry_run: bool,
@@ -64,34 +63,32 @@ async def import_rows(
     exercises mean, which become new exercises, and what is left out. Sessions that exist stay as they are."""
     customer = await customers.get_visible_reference(ctx, customer_id)
     answers: ImportAnswers = {**NO_ANSWERS, "customerId": customer_id, "loadUnit": load_unit}
-    imported = await imported_rows.import_rows(ctx, rows, answers, dry_run=dry_run)
+    imported = await importing.import_rows(ctx, rows, answers, dry_run=dry_run)
     result = imported.result
-    created = result["created"]
-    sessions, sets = created["sessions"], created["sets"]
+    created, names = result["created"], result["names"]
+    sets, sessions = (f"{created[name]} {name[:-1] if created[name] == 1 else name}" for name in ("sets", "sessions"))
     period = f" from {result['from']} to {result['to']}" if result["from"] else ""
-    line = f"{_count(sets, 'set')} in {_count(sessions, 'session')}{period} for {typed(customer['name'])}."
-    line = " ".join([line, *_describe_names(result), *_describe_problems(imported.problems)])
+    known = [f"{typed(each['name'])} is {typed(each['match']['name'])}" for each in names if each["match"]]
+    new = [typed(each["name"]) for each in names if each["answer"] == CREATE]
+    line = " ".join(
+        [
+            f"{'Would import' if dry_run else 'Imported'} {sets} in {sessions}{period} for {typed(customer['name'])}.",
+            *([f"{'; '.join(known[:_SHOWN])}."] if known else []),
+            *([f"New exercises: {', '.join(new[:_SHOWN])}."] if new else []),
+            *(f"Open: {each['message']}" for each in result["questions"]),
+            *_describe_problems(imported.problems),
+        ]
+    )
     return Written(
-        f"{'Would import' if dry_run else 'Imported'} {line}",
+        line,
         {"jobId": imported.job_id},
-        () if dry_run or not sessions else (Reason.HISTORY,),
+        () if dry_run or not created["sessions"] else (Reason.HISTORY,),
         details={"rows": result["rows"], "imported": result["imported"], "reported": result["reported"], **created},
         unlogged=imported.sessions,
     )
 
 
-def _describe_names(result: HistoryResult) -> list[str]:
-    known = [f"{typed(each['name'])} is {typed(each['match']['name'])}" for each in result["names"] if each["match"]]
-    new = [typed(each["name"]) for each in result["names"] if each["answer"] == CREATE]
-    questions = [each["message"] for each in result["questions"]]
-    return [
-        *([f"{'; '.join(known[:_SHOWN])}."] if known else []),
-        *([f"New exercises: {', '.join(new[:_SHOWN])}."] if new else []),
-        *(f"Open: {message}" for message in questions),
-    ]
-
-
-def _describe_problems(problems: Sequence[JobError]) -> list[str]:
+def _describe_problems(problems: Sequence[jobs.JobError]) -> list[str]:
     """Return what is wrong with rows; row 1 is in line 2 of the file that is made of them."""
     of_rows = [(line - 1, each) for each in problems if (line := each.get("line")) is not None]
     described = [
@@ -105,10 +102,6 @@ def _describe_problems(problems: Sequence[JobError]) -> list[str]:
     ]
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 # --- The undo of an import over REST ----------------------------------------------------------------------------------
 
 
@@ -116,7 +109,7 @@ routes = Routes("/coach/jobs", tag="Export", path_descriptions={"jobId": "The jo
 
 
 @routes.post("/{jobId}/undo", access=coach(), returns=background_jobs.BACKGROUND_JOB, status=202, errors=(Conflict,))
-async def undo_import(ctx: Context, job_id: ObjectId) -> StoredJob:
+async def undo_import(ctx: Context, job_id: ObjectId) -> jobs.StoredJob:
     """Undo the import of a table of training history or clients.
 
     It begins after the response, as a job: what the import created is removed, unless it has been changed or used

@@ -16,17 +16,15 @@ from coaching_service.core.database.documents import references_to
 from coaching_service.core.errors import Conflict, NotFound, PermissionMissing
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
-from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.media import ZIP
 from coaching_service.integrations import background_jobs
-from coaching_service.integrations.history_import import models as history_import_models
+from coaching_service.integrations.history_import import models as import_models
 from coaching_service.integrations.history_import.importing import UNDO_OPERATION, add_to_period, derive_and_report
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people import jobs
 from coaching_service.people.changes.service import ImportUndoRequested
 from coaching_service.people.customers import bulk as customer_bulk
 from coaching_service.people.customers import service as customers
-from coaching_service.people.jobs import StoredJob
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.training.workouts.blocks import batches
@@ -49,29 +47,29 @@ async def begin_requested(ctx: Context, event: ImportUndoRequested) -> None:
 
 
 @transactional
-async def begin(ctx: Context, job_id: ObjectId, *, undo_id: ObjectId | None = None) -> StoredJob:
+async def begin(ctx: Context, job_id: ObjectId, *, undo_id: ObjectId | None = None) -> jobs.StoredJob:
     """Queue the undo of an import that has ended, and return its job, with the identifier `undo_id` if given.
 
     Raises NotFound, Forbidden, and Conflict for an import that has not ended, or that cannot be undone: an export of a
     company, a dry run, and one that has stored nothing.
     """
     job = await jobs.get_complete(ctx, job_id, writes=True)
-    work = cast("history_import_models.ImportWork", job["work"])
+    work = cast("import_models.ImportWork", job["work"])
     if job["kind"] != "import" or work["contentType"] == ZIP or "answers" not in work or work["isDryRun"]:
         raise Conflict("Only the import of a table that has been stored can be undone", code="NOT_UNDOABLE")
     if jobs.is_unfinished(job):
         raise Conflict("This import has not ended yet: cancel it first", code="JOB_RUNNING")
-    if not has_stored(history_import_models.table_result(job["result"])):
+    if not has_stored(import_models.table_result(job["result"])):
         raise Conflict("This import has stored nothing", code="NOT_UNDOABLE")
     is_of_measurements = "plan" in work and work["plan"]["result"]["format"] == "measurements"
     if is_of_measurements and METRICS.EDIT not in ctx.caller.permissions:
         raise PermissionMissing(METRICS.EDIT)
-    result: history_import_models.UndoResult = {
+    result: import_models.UndoResult = {
         "ok": 0,
         "removed": {"customers": 0, "sessions": 0, "exercises": 0},
         "failed": [],
     }
-    undo: history_import_models.UndoWork = {
+    undo: import_models.UndoWork = {
         "importId": job_id,
         "importEndedAt": job["updatedAt"],
         "isOfClients": "plan" in work and work["plan"]["result"]["format"] == "customers",
@@ -91,14 +89,14 @@ async def begin(ctx: Context, job_id: ObjectId, *, undo_id: ObjectId | None = No
     return queued
 
 
-def has_stored(result: history_import_models.HistoryResult | None) -> bool:
+def has_stored(result: import_models.HistoryResult | None) -> bool:
     """Return whether an import has created or changed anything, by its result."""
     if result is None:
         return False
     return any(result["created"].values()) or (result["format"] == "customers" and result["imported"] > 0)
 
 
-async def run_step(services: Services, job: Job) -> RunAgain | None:
+async def run_step(services: Services, job: queue.Job) -> queue.RunAgain | None:
     """Continue an undo for a moment."""
     end = background_jobs.end_without_requester
     if (step := await jobs.get_step(services, job, UNDO_OPERATION, end, has_own_batch=True)) is None:
@@ -109,21 +107,21 @@ async def run_step(services: Services, job: Job) -> RunAgain | None:
     try:
         while await undo.run_batch():
             if time.monotonic() > deadline:
-                return RunAgain()
+                return queue.RunAgain()
     except jobs.Superseded:
-        return RunAgain()
+        return queue.RunAgain()
     return None
 
 
 class _Undo:
     """An undo, as it was after the last commit."""
 
-    def __init__(self, ctx: Context, job: StoredJob) -> None:
+    def __init__(self, ctx: Context, job: jobs.StoredJob) -> None:
         self._ctx, self._job = ctx, job
 
     @property
-    def _work(self) -> history_import_models.UndoWork:
-        return cast("history_import_models.UndoWork", self._job["work"])
+    def _work(self) -> import_models.UndoWork:
+        return cast("import_models.UndoWork", self._job["work"])
 
     async def run_batch(self) -> bool:
         """Remove the next records, in a transaction with the position of the undo; returns False at the end."""
@@ -149,7 +147,7 @@ class _Undo:
         self._job["work"] = after
         return after["entry"] != _END
 
-    async def _remove_sessions(self, tx: Context) -> tuple[history_import_models.UndoWork, int]:
+    async def _remove_sessions(self, tx: Context) -> tuple[import_models.UndoWork, int]:
         """Return what the next step needs, and how many sessions this one has seen."""
         work = self._work
         sessions = await batches.find_imported(tx, work["importId"], work["last"], _BATCH)
@@ -163,14 +161,14 @@ class _Undo:
         ids, staying = _divide({each["_id"]: each["version"] for each in sessions}, commented)
         await batches.remove_unchanged(tx, work["importId"], ids)
         removed = [each for each in sessions if each["_id"] in ids]
-        after: history_import_models.UndoWork = {
+        after: import_models.UndoWork = {
             **self._after("sessions", len(ids), staying),
             "last": sessions[-1]["_id"],
             "clients": _add(work["clients"], removed),
         }
         return after, len(sessions)
 
-    async def _renew_figures(self, tx: Context) -> tuple[history_import_models.UndoWork, int]:
+    async def _renew_figures(self, tx: Context) -> tuple[import_models.UndoWork, int]:
         work = self._work
         if not work["clients"]:
             return {**work, "entry": _EXERCISES, "record": 0}, 0
@@ -178,7 +176,7 @@ class _Undo:
             await derive_and_report(tx, work["importId"], work["clients"][0], "history.removed")
         return {**work, "record": work["record"] + 1, "clients": work["clients"][1:]}, 0
 
-    async def _remove_exercises(self, tx: Context) -> tuple[history_import_models.UndoWork, int]:
+    async def _remove_exercises(self, tx: Context) -> tuple[import_models.UndoWork, int]:
         created = await history.list_created(tx, self._work["importId"], "exercise")
         usable = await exercises.list_own_versions(tx, created)
         ids, staying = _divide(usable, await _find_used_exercises(tx, list(usable)))
@@ -186,7 +184,7 @@ class _Undo:
             await exercises.delete(tx, exercise_id)
         return {**self._after("exercises", len(ids), staying), "entry": _CUSTOMERS, "last": None}, 0
 
-    async def _remove_customers(self, tx: Context) -> tuple[history_import_models.UndoWork, int]:
+    async def _remove_customers(self, tx: Context) -> tuple[import_models.UndoWork, int]:
         work = self._work
         created = await history.list_clients_created_by_batch(tx, work["importId"])
         left = [each for each in created if work["last"] is None or each > work["last"]]
@@ -196,10 +194,13 @@ class _Undo:
             await customers.erase(tx, customer_id)
         if len(left) > _BATCH:
             return {**self._after("customers", len(ids), staying), "last": left[_BATCH - 1]}, 0
-        staying += [_staying(each, _UPDATED) for each in await self._find_updated(tx)]
+        if work["isOfClients"]:  # those who were there before, and whom the table has changed
+            updated = await history.list_clients_updated_by_batch(tx, work["importId"])
+            there = await customers.find_references(tx, updated)
+            staying += [_staying(each, _UPDATED) for each in updated if each in there]
         return {**self._after("customers", len(ids), staying), "entry": _END}, 0
 
-    async def _remove_values(self, tx: Context) -> tuple[history_import_models.UndoWork, int]:
+    async def _remove_values(self, tx: Context) -> tuple[import_models.UndoWork, int]:
         """Remove values of metrics, and at the end the assignments of sets that were made for them."""
         work = self._work
         created = await history.list_created(tx, work["importId"], "metric_value")
@@ -212,23 +213,13 @@ class _Undo:
         after = self._after("values", removed, [_staying(each, _CHANGED) for each in staying])
         return {**after, "last": left[:_BATCH][-1]}, len(left[:_BATCH])
 
-    async def _find_updated(self, tx: Context) -> list[ObjectId]:
-        """Return the clients who were there before, and whom a table of clients has changed."""
-        if not self._work["isOfClients"]:
-            return []
-        updated = await history.list_clients_updated_by_batch(tx, self._work["importId"])
-        existing = await customers.find_references(tx, updated)
-        return [each for each in updated if each in existing]
-
-    def _after(
-        self, name: str, removed: int, staying: Sequence[history_import_models.KeptDocument]
-    ) -> history_import_models.UndoWork:
+    def _after(self, name: str, removed: int, staying: Sequence[import_models.KeptDocument]) -> import_models.UndoWork:
         work = self._work
         result = work["result"]
         counts = {**result["removed"], name: cast("dict[str, int]", result["removed"]).get(name, 0) + removed}
-        after: history_import_models.UndoResult = {
+        after: import_models.UndoResult = {
             "ok": result["ok"] + removed,
-            "removed": cast("history_import_models.RemovedCounts", counts),
+            "removed": cast("import_models.RemovedCounts", counts),
             "failed": [*result["failed"], *staying][:_MAX_KEPT],
         }
         return {**work, "record": work["record"] + 1, "result": after}
@@ -236,20 +227,20 @@ class _Undo:
 
 def _divide(
     versions: Mapping[ObjectId, int], used: Set[ObjectId]
-) -> tuple[list[ObjectId], list[history_import_models.KeptDocument]]:
+) -> tuple[list[ObjectId], list[import_models.KeptDocument]]:
     """Return which documents are as they were created and not used, and why the others stay."""
     unchanged = [each for each, version in versions.items() if version == 0 and each not in used]
     others = versions.keys() - {*unchanged}
     return unchanged, [_staying(each, _USED if each in used else _CHANGED) for each in versions if each in others]
 
 
-def _staying(document_id: ObjectId, reason: tuple[str, str]) -> history_import_models.KeptDocument:
+def _staying(document_id: ObjectId, reason: tuple[str, str]) -> import_models.KeptDocument:
     return {"documentId": document_id, "code": reason[0], "message": reason[1]}
 
 
 def _add(
-    clients: Sequence[history_import_models.ImportedPeriod], removed: Sequence[ImportedSession]
-) -> list[history_import_models.ImportedPeriod]:
+    clients: Sequence[import_models.ImportedPeriod], removed: Sequence[ImportedSession]
+) -> list[import_models.ImportedPeriod]:
     """Return what is removed of each client, with more sessions."""
     periods = {each["customerId"]: each for each in clients}
     for session in removed:
@@ -261,16 +252,12 @@ def _add(
     return list(periods.values())
 
 
-# What a company has answered about names goes with the exercise.
-_FOLLOWS = "importedNames"
-
-
 async def _find_used_exercises(ctx: Context, ids: Sequence[ObjectId]) -> set[ObjectId]:
     """Return which of some exercises of the company any document refers to."""
     used: set[ObjectId] = set()
     wanted = set(ids)
     for collection, path in references_to("exercises") if ids else ():
-        if collection.name == _FOLLOWS:
+        if collection.name == "importedNames":  # what the company has answered about names goes with the exercise
             continue
         where = {path: {"$in": list(ids)}}
         for document in await collection.find(ctx, where, fields=(path,), ownership="own"):

@@ -10,18 +10,15 @@ from typing import Literal, cast
 
 import orjson
 
-from coaching_service.core import audit, idempotency
-from coaching_service.core.auth import CUSTOMERS, Principal, Visibility
+from coaching_service.core import audit, errors, idempotency
+from coaching_service.core.auth import CUSTOMERS, Visibility
 from coaching_service.core.changes.log import DocumentsWritten
 from coaching_service.core.database.context import AlreadyClaimed, Context, Services, transactional
 from coaching_service.core.database.documents import Document, Filter, now, registry
 from coaching_service.core.database.recording import Approver, DecidedIn
-from coaching_service.core.errors import BadRequest, Conflict, Forbidden, NotFound, invalid_field
 from coaching_service.core.http.responses import to_json
-from coaching_service.core.idempotency import Claim, IdempotencyKeyReused, RequestInProgress
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
-from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.list_selection import CursorPage, ListPart
 from coaching_service.core.mcp.arguments import InvalidArguments, validate_arguments
 from coaching_service.core.mcp.results import typed
@@ -29,7 +26,6 @@ from coaching_service.integrations.proposals import models, tool_calls
 from coaching_service.people import api_keys, assistants, notifications, team
 from coaching_service.people.changes.models import area_of, load_visibility
 from coaching_service.people.customers.models import CustomersDeleted
-from coaching_service.people.notifications import DueNotification, Message, Notification
 from coaching_service.progress.conversation.models import MessagesRecalled
 from coaching_service.training.workouts.blocks import batches
 
@@ -47,7 +43,7 @@ _INTERVAL = timedelta(minutes=15)
 async def make_due(ctx: Context, proposal: models.Proposal) -> None:
     """Make the notification about a new proposal due, in the transaction that stores it."""
     coach, assistant = proposal["coachId"], proposal["assistant"]["_id"]
-    due = DueNotification(
+    due = notifications.DueNotification(
         key=f"proposals:{coach}:{assistant}",
         kind="proposals",
         recipient={"type": "coach", "_id": coach},
@@ -58,7 +54,7 @@ async def make_due(ctx: Context, proposal: models.Proposal) -> None:
     await notifications.make_due(ctx, [due])
 
 
-async def write_message(ctx: Context, notification: Notification) -> Message | None:
+async def write_message(ctx: Context, notification: notifications.Notification) -> notifications.Message | None:
     """Return what to send about the proposals that wait since the last notification; None if there are none."""
     coach, assistant = notification["recipient"]["_id"], notification["subject"]["assistantId"]
     waiting: Filter = {"coachId": coach, "assistant._id": assistant, **models.has_status("pending")}
@@ -68,7 +64,7 @@ async def write_message(ctx: Context, notification: Notification) -> Message | N
         return None
     number = await models.proposals.set_derived(ctx, waiting, {"$set": {"isMailed": True}})
     what = "something" if number == 1 else f"{number} things"
-    return Message(
+    return notifications.Message(
         subject="Your assistant waits for your decision",
         paragraphs=[f"Your assistant {newest['assistant']['name']} proposes {what} that you have to approve first."],
         button="Look at it, and decide",
@@ -87,7 +83,7 @@ MAX_PENDING = 50  # of one assistant and coach
 # A change may be stored at the same time as the proposal, and then neither transaction reads the other.
 _LOOK_AGAIN = timedelta(seconds=8)
 # Others are of the tool, which could do it when it was proposed.
-_OWN_CONFLICTS = (tool_calls.ProposalClosed.default_code, RequestInProgress.default_code)
+_OWN_CONFLICTS = (tool_calls.ProposalClosed.default_code, idempotency.RequestInProgress.default_code)
 
 
 # --- Proposing -------------------------------------------------------------------------------------------------------
@@ -99,7 +95,10 @@ async def propose(ctx: Context, unconfirmed: tool_calls.Unconfirmed) -> models.P
     An equal call that is pending, and would still do the same, is returned instead. Raises ProposalRejected if the
     coach has rejected an equal one within a day, TooManyProposals, and Conflict for the idempotency key of another one.
     """
-    assistant = await _identify_assistant(ctx)
+    caller = ctx.caller
+    is_key = caller.via == "apiKey"
+    name = await api_keys.find_name(ctx, caller.credential_id) if is_key else caller.application
+    assistant: models.ProposingAssistant = {"_id": caller.credential_id, "name": name or "Assistant"}
     ctx = replace(ctx, operation=PROPOSE)
     while True:
         try:
@@ -119,6 +118,8 @@ async def _propose(
             return pending
         await _decide(ctx, pending, models.Decision("expired"))
     await _require_welcome(ctx, unconfirmed, identity)
+    owners = (each["programId"] or each["customerId"] for each in unconfirmed.sources)
+    watched = dict.fromkeys([*(each["_id"] for each in unconfirmed.records), *owners])
     new: models.NewProposal = {
         "tool": call.tool.name,
         "summary": unconfirmed.line,
@@ -135,7 +136,7 @@ async def _propose(
         "records": list(unconfirmed.records),
         "sources": list(unconfirmed.sources),
         "customerIds": list(unconfirmed.customer_ids),
-        "watches": _list_watched(unconfirmed),
+        "watches": [each for each in watched if each is not None],
         "status": "pending",
         "expiresAt": now() + models.LIFETIME,
     }
@@ -145,12 +146,6 @@ async def _propose(
     await make_due(ctx, proposal)
     models.report_creation(ctx, proposal)
     return proposal
-
-
-def _list_watched(unconfirmed: tool_calls.Unconfirmed) -> list[ObjectId]:
-    owners = (each["programId"] or each["customerId"] for each in unconfirmed.sources)
-    watched = dict.fromkeys([*(each["_id"] for each in unconfirmed.records), *owners])
-    return [each for each in watched if each is not None]
 
 
 async def _require_welcome(ctx: Context, unconfirmed: tool_calls.Unconfirmed, identity: str) -> None:
@@ -167,7 +162,7 @@ async def _require_welcome(ctx: Context, unconfirmed: tool_calls.Unconfirmed, id
     key = call.idempotency_key
     if key is not None and await models.find_one(ctx, {**own, "idempotencyKey": key}) is not None:
         message = "This idempotencyKey was used with another call or other arguments"
-        raise Conflict(message, code=IdempotencyKeyReused.default_code)
+        raise errors.Conflict(message, code=idempotency.IdempotencyKeyReused.default_code)
 
 
 async def _find_rejected(ctx: Context, unconfirmed: tool_calls.Unconfirmed, identity: str) -> models.Proposal | None:
@@ -185,14 +180,6 @@ async def _find_rejected(ctx: Context, unconfirmed: tool_calls.Unconfirmed, iden
     }
     alike = await models.find(ctx, of_tool)
     return next((each for each in alike if each["changes"] == list(unconfirmed.changes)), None)
-
-
-async def _identify_assistant(ctx: Context) -> models.ProposingAssistant:
-    caller = ctx.caller
-    name = caller.application
-    if caller.via == "apiKey":
-        name = await api_keys.find_name(ctx, caller.credential_id)
-    return {"_id": caller.credential_id, "name": name or "Assistant"}
 
 
 def nonce_of(services: Services, proposal_id: ObjectId) -> str:
@@ -249,7 +236,7 @@ async def find_own(ctx: Context, proposal_id: ObjectId) -> models.Proposal:
 async def _get_stored(ctx: Context, proposal_id: ObjectId, where: Filter) -> models.Proposal:
     """Return the proposal of `where` with private fields. Raises NotFound, also without a client of it in scope."""
     if (proposal := await models.find_one(ctx, {"_id": proposal_id} | where | await _in_scope(ctx))) is None:
-        raise NotFound("proposal")
+        raise errors.NotFound("proposal")
     return proposal
 
 
@@ -300,7 +287,7 @@ def _status(proposal: models.Proposal) -> models.Status:
 
 
 async def approve(
-    ctx: Context, proposal_id: ObjectId, claim: Claim | None = None, *, place: DecidedIn = "page"
+    ctx: Context, proposal_id: ObjectId, claim: idempotency.Claim | None = None, *, place: DecidedIn = "page"
 ) -> models.Proposal:
     """Carry out a proposal with the rights that its assistant has now, and return it; `place`: where it is approved.
 
@@ -313,7 +300,7 @@ async def approve(
     proposal = await _get_open(ctx, proposal_id)
     try:
         await _execute(ctx, tool_calls.Approval(proposal, ctx.caller, place, claim))
-    except Forbidden as error:
+    except errors.Forbidden as error:
         result = {"code": error.code, "message": str(error)}
         await _decide(ctx, proposal, models.Decision("failed", _identify_coach(ctx), result, place))
         raise
@@ -354,13 +341,13 @@ async def reject_many(
     Those that are decided, or not there, are left out. Raises InvalidFields for both.
     """
     if assistant_id is not None and ids:
-        raise invalid_field("assistantId", "must not be sent beside ids")
+        raise errors.invalid_field("assistantId", "must not be sent beside ids")
     if assistant_id is not None:
         where = _own(ctx) | models.has_status("pending") | await _in_scope(ctx) | {"assistant._id": assistant_id}
         ids = [each["_id"] for each in await models.find(ctx, where, sort=models.NEWEST_FIRST)]
     rejected = 0
     for proposal_id in ids:
-        with suppress(NotFound, tool_calls.ProposalStale, tool_calls.ProposalClosed):
+        with suppress(errors.NotFound, tool_calls.ProposalStale, tool_calls.ProposalClosed):
             await reject(ctx, proposal_id, note, place=place)
             rejected += 1
     return rejected
@@ -375,7 +362,7 @@ async def decide_in_view(
     decision does.
     """
     if ctx.caller.via == "apiKey" or not is_nonce_of(ctx.services, proposal_id, nonce):
-        raise Forbidden("Only the coach decides on a proposal")
+        raise errors.Forbidden("Only the coach decides on a proposal")
     await find_own(ctx, proposal_id)
     return await (approve if decision == "approve" else reject)(ctx, proposal_id, place="view")
 
@@ -398,7 +385,9 @@ async def _execute(ctx: Context, approval: tool_calls.Approval) -> None:
     proposal = approval.proposal
     if (tool := ctx.services.tools.get(proposal["tool"])) is None:  # a version of the service without it
         raise tool_calls.ProposalStale
-    principal = await _load_assistant(ctx.services, proposal)
+    load = api_keys.load_principal if proposal["hasKey"] else assistants.load_principal
+    if (principal := await load(ctx.services, proposal["assistant"]["_id"])) is None:
+        raise errors.Forbidden("The assistant is not connected any more, or its API key is gone")
     if (denial := tool_calls.find_tool_denial(tool, principal)) is not None:
         raise denial
     sent = orjson.loads(proposal["arguments"])
@@ -410,22 +399,10 @@ async def _execute(ctx: Context, approval: tool_calls.Approval) -> None:
         if call.identity(acting) != proposal["call"]:  # its loads would be in another unit
             raise tool_calls.ProposalStale
         await tool_calls.carry_out(acting, call)
-    except (InvalidArguments, BadRequest, NotFound) as error:  # what it refers to is not there any more
+    except (InvalidArguments, errors.BadRequest, errors.NotFound) as error:  # what it refers to is not there any more
         raise tool_calls.ProposalStale from error
-    except Conflict as error:
+    except errors.Conflict as error:
         raise error if error.code in _OWN_CONFLICTS else tool_calls.ProposalStale() from error
-
-
-async def _load_assistant(services: Services, proposal: models.Proposal) -> Principal:
-    """Return the assistant, or the key, of a proposal as a principal with its rights of now.
-
-    Raises Forbidden if it is gone, or the company is suspended.
-    """
-    load = api_keys.load_principal if proposal["hasKey"] else assistants.load_principal
-    principal = await load(services, proposal["assistant"]["_id"])
-    if principal is None:
-        raise Forbidden("The assistant is not connected any more, or its API key is gone")
-    return principal
 
 
 async def forget_responses(ctx: Context, event: CustomersDeleted) -> None:
@@ -450,13 +427,13 @@ async def _decide(ctx: Context, proposal: models.Proposal, decision: models.Deci
     return True
 
 
-async def expire_step(services: Services, job: Job) -> RunAgain | None:
+async def expire_step(services: Services, job: queue.Job) -> queue.RunAgain | None:
     """Close a proposal that is undecided when it expires; one look before, a few seconds after it was stored."""
     expires_at = await _close(services, job)
-    return None if expires_at is None else RunAgain(max(expires_at - now(), timedelta(seconds=1)))
+    return None if expires_at is None else queue.RunAgain(max(expires_at - now(), timedelta(seconds=1)))
 
 
-async def close_stale_step(services: Services, job: Job) -> None:
+async def close_stale_step(services: Services, job: queue.Job) -> None:
     """Close an undecided proposal if its records have changed."""
     await _close(services, job)
 
@@ -479,16 +456,16 @@ def _arguments(ctx: Context, proposal_id: ObjectId) -> Document:
     return {"companyId": ctx.company_id, "proposalId": proposal_id}
 
 
-async def _close(services: Services, job: Job) -> datetime | None:
+async def _close(services: Services, job: queue.Job) -> datetime | None:
     """Close the proposal of a job if it can be; returns when it expires if it is still open."""
-    with suppress(NotFound):  # the company is deleted
+    with suppress(errors.NotFound):  # the company is deleted
         owner = await team.get_owner(services, job.arguments["companyId"])
         return await _close_stored(Context(services, owner, interface="system", operation=EXPIRE), job)
     return None
 
 
 @transactional
-async def _close_stored(ctx: Context, job: Job) -> datetime | None:
+async def _close_stored(ctx: Context, job: queue.Job) -> datetime | None:
     proposal = await models.find_one(ctx, {"_id": job.arguments["proposalId"], "status": "pending"})
     if proposal is None:
         return None

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
-from functools import partial
 from typing import Any, TypedDict
 
 import orjson
@@ -28,8 +27,8 @@ from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import results
 from coaching_service.core.mcp.tools import Tool
+from coaching_service.integrations import change_descriptions
 from coaching_service.integrations.proposals import models
-from coaching_service.integrations.proposals import versions as proposal_versions
 from coaching_service.people.account import convert_stored_load
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts.blocks import batches as block_batches
@@ -111,7 +110,7 @@ _spending = Documents[StoredSpending](
 
 
 async def spend(
-    tx: Context, call_id: ObjectId, written: results.Written, versions: Sequence[proposal_versions.Version]
+    tx: Context, call_id: ObjectId, written: results.Written, versions: Sequence[change_descriptions.Version]
 ) -> set[results.Reason]:
     """Count a call in whose transaction everything is written, or return why it has to be confirmed.
 
@@ -128,7 +127,12 @@ async def spend(
     own["newClients"] = sum(each.action == "created" for each in written_clients)
     # At once: calls at the same time see it, whether their transactions commit or not.
     await _spending.upsert(outside, {"_id": call_id}, {"credentialId": tx.caller.credential_id, **own})
-    of_last_hour = await _list_last_hour(outside, other_than=call_id)
+    last_hour = {
+        "credentialId": tx.caller.credential_id,
+        "createdAt": {"$gt": now() - _WINDOW_OF_CLIENTS},
+        "_id": {"$ne": call_id},
+    }
+    of_last_hour = await _spending.find(outside, last_hour, sort=("createdAt",))
     recent = [each for each in of_last_hour if each["createdAt"] > now() - _WINDOW]
     new_clients = own["newClients"] + sum(each.get("newClients", 0) for each in of_last_hour)
     days = {day for call in (own, *recent) for day in call["days"]}
@@ -148,20 +152,10 @@ async def spend(
     return found
 
 
-async def _list_last_hour(ctx: Context, *, other_than: ObjectId) -> list[StoredSpending]:
-    """Return what the other calls of the caller's key or grant have changed in the last hour, oldest first."""
-    where = {
-        "credentialId": ctx.caller.credential_id,
-        "createdAt": {"$gt": now() - _WINDOW_OF_CLIENTS},
-        "_id": {"$ne": other_than},
-    }
-    return await _spending.find(ctx, where, sort=("createdAt",))
-
-
 # --- What a call changes ---------------------------------------------------------------------------------------------
 
 
-def _measure(workouts: Sequence[proposal_versions.Version], raised: Sequence[results.RaisedLoad]) -> CallSpending:
+def _measure(workouts: Sequence[change_descriptions.Version], raised: Sequence[results.RaisedLoad]) -> CallSpending:
     spending: CallSpending = {"days": [], "left": [], "newClients": 0, "loads": [], "dayLoads": []}
     for load in raised:
         of = _key(load.customer_id, load.exercise_id, load.unit)
@@ -190,7 +184,7 @@ def _measure(workouts: Sequence[proposal_versions.Version], raised: Sequence[res
     return {**spending, "days": sorted({*spending["days"]})}
 
 
-async def _only_fills_empty_days(tx: Context, workouts: Sequence[proposal_versions.Version]) -> bool:
+async def _only_fills_empty_days(tx: Context, workouts: Sequence[change_descriptions.Version]) -> bool:
     """Return whether workouts are only added, to days of clients that had none; check-ins do not count."""
     added: dict[ObjectId, set[str]] = {}
     for change, before, after in workouts:
@@ -548,11 +542,11 @@ async def _write_once(ctx: Context, call: Call, key: str) -> Output:
     stored = orjson.loads(response.body)
     output = Output(stored["text"], stored["data"])
     if response.replayed and (approval := call.approval) is not None:  # the call was carried out before
-        return await in_transaction(ctx, lambda tx: _settle(tx, approval, partial(_return, output)))
-    return output
 
+        async def find_output() -> Output:
+            return output
 
-async def _return(output: Output) -> Output:
+        return await in_transaction(ctx, lambda tx: _settle(tx, approval, find_output))
     return output
 
 
@@ -591,10 +585,17 @@ async def _write_confirmed(tx: Context, call: Call) -> Output:
     result = await call.tool.call(tx, call.arguments)
     if not isinstance(result, results.Written):
         raise TypeError(f"{call.tool.name} writes, so it must return Written")
-    written = await _note_archived(tx, result)
+    written, clients = result, _changed_clients(tx)
+    is_deleted = any(each.action == "deleted" and each.id == each.client_id for each in tx.changes.documents.values())
+    if len(clients) == 1 and not is_deleted and await customers.is_archived(tx, clients[0]):
+        written = replace(written, line=f"{written.line} This client is archived.")
     await _require_confirmation(tx, call, written)
     identifiers = _json({"changeId": tx.change_id, **written.identifiers})
-    known = [f"{name}: {_spoken(value)}" for name, value in identifiers.items() if value]
+    known = [
+        f"{name}: {', '.join(map(str, value)) if isinstance(value, list) else value}"
+        for name, value in identifiers.items()
+        if value
+    ]
     data = {"summary": written.line, **_json(written.details), **identifiers}
     return Output(" ".join([written.line, "; ".join(known)]).strip(), data)
 
@@ -604,19 +605,10 @@ def _changed_clients(tx: Context) -> list[ObjectId]:
     return [each for each in dict.fromkeys(clients) if each is not None]
 
 
-async def _note_archived(tx: Context, written: results.Written) -> results.Written:
-    """Return what was done, with a sentence if the only client whom it concerns is archived."""
-    clients = _changed_clients(tx)
-    is_deleted = any(each.action == "deleted" and each.id == each.client_id for each in tx.changes.documents.values())
-    if len(clients) != 1 or is_deleted or not await customers.is_archived(tx, clients[0]):
-        return written
-    return replace(written, line=f"{written.line} This client is archived.")
-
-
 async def _require_confirmation(tx: Context, call: Call, written: results.Written) -> None:
     """Use up the confirmation of the call, if it needs one. Raises Forbidden, Unconfirmed, ProposalStale."""
     await tx.changes.check(tx)
-    versions = [] if written.leads_back else await proposal_versions.read_versions(tx, proposal_versions.AMOUNTS)
+    versions = [] if written.leads_back else await change_descriptions.read_versions(tx, change_descriptions.AMOUNTS)
     reasons = _find_reasons(tx, call, written, versions)
     # Not the reasons: what the assistant has done in the last minutes is one.
     shown = _digest([written.line, written.depends_on, [each["plans"] for each in written.sources], _versions(tx)])
@@ -626,16 +618,14 @@ async def _require_confirmation(tx: Context, call: Call, written: results.Writte
         return
     if await _use_token(tx, call, shown, reasons):
         return
-    if unusual := await proposal_versions.find_unusual(tx, versions):
+    if unusual := await change_descriptions.find_unusual(tx, versions):
         reasons.add(results.Reason.UNUSUAL_AMOUNT)
     if not reasons:
         reasons = await spend(tx, call.id, written, versions)
     if reasons:
         ordered = sorted(reasons, key=_ORDER.index)
-        changes, customer_ids = (
-            await proposal_versions.describe_changes(tx, written.unlogged),
-            _concerned_clients(tx, call),
-        )
+        changes = await change_descriptions.describe_changes(tx, written.unlogged)
+        customer_ids = _concerned_clients(tx, call)
         line = " ".join([results.as_proposed(written.line), *unusual])
         resolved: list[models.Resolution] = [{"key": key, "meaning": meaning} for key, meaning in tx.resolved.items()]
         records = _list_records(tx)
@@ -643,7 +633,7 @@ async def _require_confirmation(tx: Context, call: Call, written: results.Writte
 
 
 def _find_reasons(
-    tx: Context, call: Call, written: results.Written, versions: Sequence[proposal_versions.Version]
+    tx: Context, call: Call, written: results.Written, versions: Sequence[change_descriptions.Version]
 ) -> set[results.Reason]:
     """Return the reasons for a confirmation that the tool has found, and those of the call as a whole.
 
@@ -652,7 +642,7 @@ def _find_reasons(
     reasons = {*written.reasons, *([results.Reason.MANY_CLIENTS] if len(_changed_clients(tx)) > 1 else [])}
     if undeclared := reasons - call.tool.confirms:
         raise RuntimeError(f"{call.tool.name} does not declare that it confirms {sorted(undeclared)}")
-    if proposal_versions.reaches_people(tx, versions):
+    if change_descriptions.reaches_people(tx, versions):
         reasons.add(results.Reason.CONTACT)
     new_dates = [
         each.after["date"]
@@ -711,7 +701,7 @@ def _concerned_clients(tx: Context, call: Call) -> list[ObjectId]:
 def _versions(tx: Context) -> list[list[object]]:
     """Return the documents that the call changes, with the versions they have now; of new ones only how many."""
     records = _list_records(tx)
-    created = {each.id for each in tx.changes.documents.values() if proposal_versions.is_shown(each)} - {
+    created = {each.id for each in tx.changes.documents.values() if change_descriptions.is_shown(each)} - {
         each["_id"] for each in records
     }
     return [[len(created)], *sorted([[*each.values()] for each in records], key=str)]
@@ -722,7 +712,7 @@ def _list_records(tx: Context) -> list[models.ShownRecord]:
 
     Left out is what only follows: the conversation of a message, and the delivered message whose sending is undone.
     """
-    followed = [each for each in tx.changes.documents.values() if proposal_versions.is_shown(each)]
+    followed = [each for each in tx.changes.documents.values() if change_descriptions.is_shown(each)]
     changes = {each.id: each for each in reversed(followed)}.values()
     return [
         {"collection": change.collection, "_id": change.id, "version": change.from_version}
@@ -734,10 +724,6 @@ def _list_records(tx: Context) -> list[models.ShownRecord]:
 def _digest(value: object) -> str:
     canonical = orjson.dumps(orjson.loads(to_json(value)), option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(canonical).hexdigest()
-
-
-def _spoken(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _json(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -73,15 +73,13 @@ async def decide_proposal(
 
 def describe_state(ctx: Context, proposal: Proposal) -> Answer:
     """Return whether a coach has decided on a proposal, and the result once it is approved."""
-    return Answer(" ".join([_describe(ctx, proposal), proposal.get("resultText", "")]).strip(), _data(ctx, proposal))
-
-
-def _describe(ctx: Context, proposal: Proposal) -> str:
-    if proposal["status"] != "pending":
+    if proposal["status"] == "pending":
+        url = service.url_of(ctx.services, proposal["_id"])
+        line = f"Pending: the coach decides at {url} until {format_time(proposal['expiresAt'])}."
+    else:
         note = proposal.get("note")
-        return f"{_SENTENCES[proposal['status']]}{f' The coach writes: {typed(note)}' if note else ''}"
-    url = service.url_of(ctx.services, proposal["_id"])
-    return f"Pending: the coach decides at {url} until {format_time(proposal['expiresAt'])}."
+        line = f"{_SENTENCES[proposal['status']]}{f' The coach writes: {typed(note)}' if note else ''}"
+    return Answer(" ".join([line, proposal.get("resultText", "")]).strip(), _data(ctx, proposal))
 
 
 def _data(ctx: Context, proposal: Proposal) -> dict[str, object]:

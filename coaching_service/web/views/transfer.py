@@ -21,22 +21,16 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV, XLSX, ZIP
 from coaching_service.core.text import write_rows
 from coaching_service.core.validation import ListOf, Text
-from coaching_service.integrations import background_jobs, company_export, own_import
-from coaching_service.integrations.company_import import checked_files
+from coaching_service.integrations import background_jobs, company_export
 from coaching_service.integrations.company_import import service as company_import
-from coaching_service.integrations.company_import.schemas import find_wrong_columns
-from coaching_service.integrations.history_files.models import ProblemKind, Question
+from coaching_service.integrations.history_files.tables import ProblemKind, Question
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
-from coaching_service.integrations.history_import import models as history_import_models
+from coaching_service.integrations.history_import import models as import_models
 from coaching_service.integrations.history_import import undoing
-from coaching_service.integrations.history_import.answers import by_name
 from coaching_service.library.imported_names import CREATE, SKIP, NameInFile, read_answers
 from coaching_service.people import account, jobs
-from coaching_service.people.account import LoadUnit
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import NamedCustomer
-from coaching_service.people.customers.service import distinct_names
-from coaching_service.people.jobs import JobError, StoredJob
 from coaching_service.progress import own_today
 from coaching_service.web.formatting import SOURCES, name_options, quantity
 from coaching_service.web.pages import Pages, Redirect
@@ -143,12 +137,12 @@ class ShownProblem(TypedDict):
     where: str
 
 
-def describe(job: StoredJob) -> dict[str, Any]:
+def describe(job: jobs.StoredJob) -> dict[str, Any]:
     """Return what the page of an import, or of its undo, shows."""
     if job["kind"] == "undo":
         return _describe_undo(job)
-    work = cast("history_import_models.ImportWork", job["work"])
-    result = history_import_models.table_result(job["result"])
+    work = cast("import_models.ImportWork", job["work"])
+    result = import_models.table_result(job["result"])
     has_ended = not jobs.is_unfinished(job)
     is_dry_run = work["isDryRun"]
     # Those that an answer is needed for first.
@@ -179,8 +173,8 @@ def describe(job: StoredJob) -> dict[str, Any]:
     }
 
 
-def _describe_undo(job: StoredJob) -> dict[str, Any]:
-    result = cast("history_import_models.UndoResult | None", job["result"])
+def _describe_undo(job: jobs.StoredJob) -> dict[str, Any]:
+    result = cast("import_models.UndoResult | None", job["result"])
     removed: Mapping[str, Any] = {} if result is None else result["removed"]
     return {
         **job,
@@ -198,12 +192,12 @@ def _describe_undo(job: StoredJob) -> dict[str, Any]:
     }
 
 
-def _group_remaining(failed: Sequence[history_import_models.KeptDocument]) -> list[ShownProblem]:
+def _group_remaining(failed: Sequence[import_models.KeptDocument]) -> list[ShownProblem]:
     counts = Counter(each["message"] for each in failed)
     return [{"count": count, "field": "", "message": message, "where": ""} for message, count in counts.most_common()]
 
 
-def _group(errors: Sequence[JobError]) -> list[ShownProblem]:
+def _group(errors: Sequence[jobs.JobError]) -> list[ShownProblem]:
     """Return the problems of rows by kind, the most frequent first."""
     groups: dict[tuple[str, str], list[str]] = {}
     for each in errors:
@@ -230,17 +224,17 @@ def _show_kind(kind: ProblemKind) -> ShownProblem:
     }
 
 
-def is_history(work: history_import_models.ImportWork) -> bool:
+def is_history(work: import_models.ImportWork) -> bool:
     """Return whether an import is of training history, not of clients or of a company."""
     return "plan" in work and work["plan"]["result"]["format"] != "customers"
 
 
-def is_other_import(job: StoredJob) -> bool:
+def is_other_import(job: jobs.StoredJob) -> bool:
     """Return whether a job has ended that turned out not to be of training history."""
     if job["kind"] == "undo":
         return False
     return job["kind"] != "import" or (
-        job["status"] == "done" and not is_history(cast("history_import_models.ImportWork", job["work"]))
+        job["status"] == "done" and not is_history(cast("import_models.ImportWork", job["work"]))
     )
 
 
@@ -249,15 +243,15 @@ def chosen_answer(name: NameInFile) -> str:
     return str(name["match"]["_id"]) if name["match"] is not None else name["answer"] or ""
 
 
-def client_of(job: StoredJob) -> ObjectId | None:
+def client_of(job: jobs.StoredJob) -> ObjectId | None:
     """Return the client whose history an import is, if it is of one."""
-    answers = cast("history_import_models.ImportWork", job["work"]).get("answers") if job["kind"] == "import" else None
+    answers = cast("import_models.ImportWork", job["work"]).get("answers") if job["kind"] == "import" else None
     return None if answers is None else answers["customerId"]
 
 
-def report(job: StoredJob) -> Download:
+def report(job: jobs.StoredJob) -> Download:
     """Return the problems of an import as CSV."""
-    errors = history_import_models.list_problems(job["errors"], history_import_models.table_result(job["result"]))
+    errors = import_models.list_problems(job["errors"], import_models.table_result(job["result"]))
     rows = [(each.get("line"), each["entry"], each["field"], each["code"], each["message"]) for each in errors]
     content = codecs.BOM_UTF8 + write_rows([("line", "entry", "field", "code", "message"), *rows])
 
@@ -267,7 +261,7 @@ def report(job: StoredJob) -> Download:
     return Download(CSV, "import-report.csv", read, len(content))
 
 
-def _facts(result: history_import_models.HistoryResult) -> list[tuple[str, int]]:
+def _facts(result: import_models.HistoryResult) -> list[tuple[str, int]]:
     created = result["created"]
     counts = (
         ("rows", result["rows"]),
@@ -311,7 +305,7 @@ def show_name(name: NameInFile, *, may_create: bool) -> ShownName:
     }
 
 
-def _sentence(error: JobError) -> str:
+def _sentence(error: jobs.JobError) -> str:
     field = f"{error['field']} " if error["field"] else ""
     return f"{error['entry']}: {field}{error['message']}"
 
@@ -343,9 +337,9 @@ class AnswersForm(TypedDict):
     """The answers to the questions of a check, and what the names in the file become."""
 
     customerId: Annotated[ObjectId | None, Default(None)]
-    loadUnit: Annotated[LoadUnit | None, Default(None)]
-    distanceUnit: Annotated[history_import_models.DistanceUnit | None, Default(None)]
-    durationUnit: Annotated[history_import_models.DurationUnit | None, Default(None)]
+    loadUnit: Annotated[account.LoadUnit | None, Default(None)]
+    distanceUnit: Annotated[import_models.DistanceUnit | None, Default(None)]
+    durationUnit: Annotated[import_models.DurationUnit | None, Default(None)]
     dateOrder: Annotated[DateOrder | None, Default(None)]
     decimalSign: Annotated[DecimalSign | None, Default(None)]
     names: NameRows
@@ -353,13 +347,13 @@ class AnswersForm(TypedDict):
     columns: Annotated[list[ColumnRow], Default(list)]
 
 
-def with_answers(checked: StoredJob, form: AnswersForm) -> history_import_models.ImportAnswers:
+def with_answers(checked: jobs.StoredJob, form: AnswersForm) -> import_models.ImportAnswers:
     """Return the answers that a check had, completed by those of a form.
 
     Raises InvalidFields.
     """
-    known = cast("history_import_models.ImportWork", checked["work"])["answers"]
-    result = history_import_models.table_result(checked["result"])
+    known = cast("import_models.ImportWork", checked["work"])["answers"]
+    result = import_models.table_result(checked["result"])
     changed = changed_answers(result["names"] if result else (), form["names"])
     return {
         "format": known["format"],
@@ -369,8 +363,11 @@ def with_answers(checked: StoredJob, form: AnswersForm) -> history_import_models
         "durationUnit": form["durationUnit"] or known.get("durationUnit"),
         "dateOrder": form["dateOrder"] or known["dateOrder"],
         "decimalSign": form["decimalSign"] or known.get("decimalSign"),
-        "names": {**by_name(known["names"]), **read_answers(changed)},
-        "customers": {**by_name(known["customers"]), **read_answers(_by_name(form["customers"]), "customers")},
+        "names": {**import_models.by_name(known["names"]), **read_answers(changed)},
+        "customers": {
+            **import_models.by_name(known["customers"]),
+            **read_answers(_by_name(form["customers"]), "customers"),
+        },
         "columns": {**{each["heading"]: each["field"] for each in known["columns"]}, **_columns_of(form["columns"])},
     }
 
@@ -386,7 +383,7 @@ def _columns_of(rows: Sequence[ColumnRow]) -> Mapping[str, str]:
     columns = {row["answer"]: row["name"] for row in rows}
     if len(columns) < len(rows):
         raise invalid_field("columns", "must be another column for each question", code="INVALID_ANSWER")
-    if problem := find_wrong_columns(columns):
+    if problem := import_models.find_wrong_columns(columns):
         raise invalid_field("columns", problem, code="INVALID_ANSWER")
     return columns
 
@@ -500,7 +497,7 @@ async def import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any] | Redire
     job = await jobs.get_complete(ctx, job_id)
     if job["kind"] != "import":
         raise NotFound("job")
-    work = cast("history_import_models.ImportWork", job["work"])
+    work = cast("import_models.ImportWork", job["work"])
     if is_history(work):
         return Redirect(f"/app/import/{job_id}")
     has_ended = not jobs.is_unfinished(job)
@@ -520,7 +517,7 @@ async def import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any] | Redire
 async def run_checked_import(ctx: Context, job_id: ObjectId, form: AnswersForm) -> Redirect:
     """Import a list of clients that was checked, with the answers of the form."""
     answers = with_answers(await jobs.get_complete(ctx, job_id), form)
-    job = await checked_files.begin(ctx, job_id, answers)
+    job = await company_import.begin_checked(ctx, job_id, answers)
     return Redirect(f"{_PATH}/{job['_id']}")
 
 
@@ -532,8 +529,8 @@ async def cancel_import(ctx: Context, job_id: ObjectId) -> Redirect:
     return Redirect(f"{_PATH}/{job_id}", message)
 
 
-def _describe(job: StoredJob) -> dict[str, Any]:
-    work = cast("history_import_models.ImportWork", job["work"])
+def _describe(job: jobs.StoredJob) -> dict[str, Any]:
+    work = cast("import_models.ImportWork", job["work"])
     imported = work["imported"].items()
     return {
         **job,
@@ -573,8 +570,8 @@ async def import_history_page(ctx: Context, query: _Client) -> dict[str, Any]:
 async def check_history(ctx: Context, form: _Client, file: StoredFile, query: _Client) -> Redirect:
     """Begin to check a file."""
     del query
-    answers: history_import_models.ImportAnswers = {
-        **history_import_models.NO_ANSWERS,
+    answers: import_models.ImportAnswers = {
+        **import_models.NO_ANSWERS,
         "customerId": form["customerId"],
     }
     job = await company_import.begin(ctx, file, dry_run=True, answers=answers, keeps_file=True)
@@ -599,7 +596,7 @@ async def history_import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any] 
 @_import.post("/{jobId}/run", access=coach(CUSTOMERS.EDIT), locks="customer", on=history_import_page, has_table=True)
 async def run_history_import(ctx: Context, job_id: ObjectId, form: AnswersForm) -> Redirect:
     """Import a file that was checked, with the answers of the form."""
-    job = await checked_files.begin(ctx, job_id, with_answers(await jobs.get_complete(ctx, job_id), form))
+    job = await company_import.begin_checked(ctx, job_id, with_answers(await jobs.get_complete(ctx, job_id), form))
     return Redirect(f"{_import.prefix}/{job['_id']}")
 
 
@@ -624,7 +621,7 @@ async def download_import_report(ctx: Context, job_id: ObjectId) -> Download:
 
 
 async def _list_clients(ctx: Context) -> list[tuple[str, str]]:
-    names = distinct_names(await customers.list_identities(ctx))
+    names = customers.distinct_names(await customers.list_identities(ctx))
     return name_options(names)[:_MOST_CLIENTS]
 
 
@@ -646,7 +643,7 @@ async def own_import_page(ctx: Context) -> dict[str, Any]:
 )
 async def check_own_history(ctx: Context, file: StoredFile) -> Redirect:
     """Begin to check a file."""
-    job = await own_import.begin(ctx, file, history_import_models.NO_ANSWERS, dry_run=True, keeps_file=True)
+    job = await company_import.begin_own(ctx, file, import_models.NO_ANSWERS, dry_run=True, keeps_file=True)
     return Redirect(f"{_own_import.prefix}/{job['_id']}")
 
 
@@ -665,7 +662,7 @@ async def own_history_page(ctx: Context, import_id: ObjectId) -> dict[str, Any]:
 async def run_own_import(ctx: Context, import_id: ObjectId, form: AnswersForm) -> Redirect:
     """Import a file that was checked, with the answers of the form."""
     answers = with_answers(await jobs.get_complete(ctx, import_id), form)
-    job = await own_import.begin_checked(ctx, import_id, answers)
+    job = await company_import.begin_own_checked(ctx, import_id, answers)
     return Redirect(f"{_own_import.prefix}/{job['_id']}")
 
 
