@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("wednesday")
 async def test_a_hostile_model_stays_within_its_budget(mcp: McpHttpClient, coach: CoachClient) -> None:
     world = await create_world(coach)
     model = HostileModel(mcp, world, random.Random(int(os.environ.get(SEED, "7"))))
-    await model.run(int(os.environ.get(TRIES, "34")))
+    await model.run(int(os.environ.get(TRIES, "60")))
     measured = await world.measure()
     print(f"\n{describe(model, measured)}")
 
