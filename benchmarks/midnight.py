@@ -28,7 +28,6 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.database.embedded import DatabaseUnavailable
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
-from coaching_service.library.exercises import service as exercises
 from coaching_service.people import team
 from coaching_service.people.customers import batch
 from coaching_service.seeding import seed_clients

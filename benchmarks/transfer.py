@@ -30,7 +30,6 @@ from coaching_service import runtime, seeding
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
-from coaching_service.library.exercises import service as exercises
 from coaching_service.people import api_keys, team
 from coaching_service.people.customers import batch
 from coaching_service.progress.logs import service as logs
