@@ -32,8 +32,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people import api_keys, team
 from coaching_service.people.customers import batch
+from coaching_service.progress import personal_records
 from coaching_service.progress.logs import service as logs
-from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.settings import Settings
 
 BLOCKS_OF_CLIENT = 10

@@ -38,7 +38,7 @@ from coaching_service.oauth.endpoints import Endpoints
 from coaching_service.people import audit_log, notifications
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.webhooks import dispatcher as webhooks
-from coaching_service.progress.check_ins import scheduling as check_in_scheduling
+from coaching_service.progress import check_ins
 from coaching_service.settings import Settings
 from coaching_service.web import static_files
 
@@ -55,7 +55,7 @@ READINGS = (
     read_backup_metrics,
     erasure.read_metrics,
     derived_figures.read_metrics,
-    check_in_scheduling.read_metrics,
+    check_ins.read_metrics,
     notifications.read_metrics,
     worker.read_metrics,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from coaching_service.core.changes import numbering
 from coaching_service.core.changes import undo as change_undo
 from coaching_service.core.database import file_totals, indexes, server_versions
@@ -65,37 +67,30 @@ from coaching_service.people.sessions import passwords as sessions_passwords
 from coaching_service.people.sessions import routes as sessions
 from coaching_service.people.webhooks import routes as webhooks
 from coaching_service.progress import (
+    check_ins,
+    compliance,
     customer_profile,
     exercise_history,
+    form_checks,
     form_requests,
     form_responses,
     nutrition_plans,
     own_today,
+    personal_records,
     progress_photos,
-    volume,
     workload,
 )
 from coaching_service.progress import reminders as reminder_messages
 from coaching_service.progress.attention import renewal as attention_renewal
 from coaching_service.progress.attention import tools as attention
-from coaching_service.progress.check_ins import routes as check_ins
-from coaching_service.progress.check_ins import scheduling as check_in_scheduling
-from coaching_service.progress.compliance import routes as compliance
-from coaching_service.progress.compliance import tools as compliance_tools
-from coaching_service.progress.conversation import attachments as conversation_attachments
-from coaching_service.progress.conversation import checks as conversation_checks
 from coaching_service.progress.conversation import routes as conversation
+from coaching_service.progress.conversation import service as conversation_service
 from coaching_service.progress.conversation import tools as conversation_tools
-from coaching_service.progress.conversation import waiting as waiting_messages
-from coaching_service.progress.form_checks import routes as form_checks
-from coaching_service.progress.form_checks import service as form_checks_notifications
 from coaching_service.progress.logs import routes as logs
 from coaching_service.progress.logs import tools as logs_tools
 from coaching_service.progress.metrics import routes as metrics
 from coaching_service.progress.notes import routes as notes
 from coaching_service.progress.notes import tools as notes_tools
-from coaching_service.progress.personal_records import renewal as training_load_renewal
-from coaching_service.progress.personal_records import routes as personal_records
 from coaching_service.training import (
     group_programs,
     own_schedule,
@@ -186,7 +181,7 @@ ROUTES: tuple[Routes, ...] = (
     exercise_history.own_routes,
     personal_records.routes,
     personal_records.own_routes,
-    volume.routes,
+    workload.volume_routes,
     workload.routes,
     compliance.routes,
     compliance.company_routes,
@@ -224,7 +219,7 @@ TOOLS: tuple[Tools, ...] = (
     program_tools.tools,
     assignments_tools.schedule_tools,
     metrics.tools,
-    compliance_tools.tools,
+    compliance.tools,
     exercise_history.tools,
     workload.tools,
     activity.tools,
@@ -303,16 +298,16 @@ _STEPS: Steps = {
     retention.ERASE: retention.run_step,
     account.ERASE: erasure.erase_company,
     erasure.STORE: erasure.store_step,
-    waiting_messages.EARLIER_JOB: waiting_messages.make_earlier_job_due,
-    waiting_messages.DELIVER: waiting_messages.deliver,
-    conversation_attachments.DISCARD: conversation_attachments.discard_unsent,
+    conversation_service.EARLIER_JOB: conversation_service.make_earlier_job_due,
+    conversation_service.DELIVER: conversation_service.deliver_waiting,
+    conversation_service.DISCARD_ATTACHMENT: conversation_service.discard_unsent_attachment,
     attention_renewal.FIND_DUE: attention_renewal.queue_due,
-    attention_renewal.RENEW_CHANGED: attention_renewal.renew_changed,
-    attention_renewal.RENEW_DAILY: attention_renewal.renew_daily,
+    attention_renewal.RENEW_CHANGED: partial(attention_renewal.renew_next, lane="changes"),
+    attention_renewal.RENEW_DAILY: partial(attention_renewal.renew_next, lane="daily"),
     attention_renewal.MARK_ALL_DUE: attention_renewal.mark_all_due,
-    training_load_renewal.RENEW: training_load_renewal.renew_batch,
+    personal_records.RENEW: personal_records.renew_batch,
     search.INDEX: search.index_batch,
-    check_in_scheduling.SCHEDULE: check_in_scheduling.schedule_batch,
+    check_ins.SCHEDULE: check_ins.schedule_batch,
     orphans.COLLECT: orphans.collect_step,
     background_jobs.DISCARD: company_import_service.discard_checked_step,
     change_undo.REMOVE_OLD_PATCHES: change_undo.remove_old_patches,
@@ -333,7 +328,7 @@ _UNPAUSED = (*ERASURES, *attention_renewal.KINDS.values())
 STEPS = account.pausing(_STEPS, unpaused=_UNPAUSED, while_converting=(load_unit.CONVERT, mail.SEND))
 # What writes the notifications of each kind when they are due.
 NOTIFICATIONS: Sources = {
-    "messages": form_checks_notifications.write_message,
+    "messages": form_checks.write_message,
     "proposals": proposals_service.write_message,
     "reminders": reminder_messages.write_reminder,
     "workouts": reminder_messages.write_workout,
@@ -351,7 +346,7 @@ JOB_PLACES = {
 # Jobs that are repeated indefinitely, of which the queue always has one, and the metric of how far they are behind.
 STANDING_JOBS = {
     attention_renewal.FIND_DUE: "figures_oldest_due_seconds",
-    check_in_scheduling.SCHEDULE: "check_ins_oldest_due_seconds",
+    check_ins.SCHEDULE: "check_ins_oldest_due_seconds",
     orphans.COLLECT: "jobs_oldest_pending_seconds",
     change_undo.REMOVE_OLD_PATCHES: "jobs_oldest_pending_seconds",
     erasure.STORE: "jobs_oldest_pending_seconds",
@@ -367,7 +362,7 @@ CHECKS: tuple[Check, ...] = (
     *customers_checks.CHECKS,
     *workouts_checks.CHECKS,
     *nutrition_plans.CHECKS,
-    *conversation_checks.CHECKS,
+    *conversation_service.CHECKS,
     *numbering.CHECKS,
     *job_checks(STEPS),
     *worker.CHECKS,

@@ -28,19 +28,13 @@ from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.models import SessionsEnded
 from coaching_service.people.team import CoachNotificationsChanged, CoachRemoved, SignInEmailChanged
 from coaching_service.people.webhooks import service as webhooks
-from coaching_service.progress import form_responses
+from coaching_service.progress import check_ins, compliance, form_responses, personal_records
 from coaching_service.progress.attention import renewal
 from coaching_service.progress.attention import service as attention
-from coaching_service.progress.check_ins import scheduling as check_in_scheduling
-from coaching_service.progress.check_ins import service as check_ins
-from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.progress.conversation import waiting as waiting_messages
-from coaching_service.progress.conversation.models import MessageCreated, MessagesRead, MessagesRecalled
+from coaching_service.progress.conversation.messages import MessageCreated, MessagesRead, MessagesRecalled
 from coaching_service.progress.logs.service import ItemLogged
 from coaching_service.progress.metrics import service as metrics
-from coaching_service.progress.personal_records import renewal as training_load_renewal
-from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training import group_programs
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.body_weights import BodyWeightsChanged
@@ -95,15 +89,15 @@ def assemble() -> EventBus:
     events.subscribe(ScheduleChanged, compliance.mark_figures_due)
     events.subscribe(ScheduleShifted, assignments.record_shift)
     events.subscribe(AvailabilityChanged, check_ins.reschedule_check_ins)
-    events.subscribe(BodyWeightsChanged, training_load_renewal.renew_added_loads)
-    events.subscribe(LoadTypeChanged, training_load_renewal.queue_renewal)
+    events.subscribe(BodyWeightsChanged, personal_records.renew_added_loads)
+    events.subscribe(LoadTypeChanged, personal_records.queue_renewal)
     events.subscribe(LoadUnitChanged, load_unit.require_no_loads, customers.set_load_unit_of_all)
     events.subscribe(FigureSettingsChanged, renewal.queue_renewal_of_all)
     events.subscribe(
         CompanyResumed,
         webhooks.forget_failures,
         renewal.queue_renewal_of_all,
-        check_in_scheduling.continue_postponed,
+        check_ins.continue_postponed,
         retention.withdraw_announcement,
     )
     events.subscribe(
@@ -113,7 +107,7 @@ def assemble() -> EventBus:
         search.update_entries,
         audit_log.record_changed_clients,
     )
-    events.subscribe(RestorationPlanned, waiting_messages.require_unread, assignments.require_single_copies)
+    events.subscribe(RestorationPlanned, conversation.require_unread, assignments.require_single_copies)
     events.subscribe(
         DocumentsRestored,
         update_restored_workouts,
@@ -122,11 +116,11 @@ def assemble() -> EventBus:
         attention.mark_restored_due,
         check_ins.unschedule_removed_check_ins,
         availability.publish_restored_periods,
-        waiting_messages.withdraw_undone_messages,
+        conversation.withdraw_undone_messages,
     )
     events.subscribe(ImportUndoRequested, history_undoing.begin_requested)
     events.subscribe(ItemLogged, compliance.mark_figures_due)
-    events.subscribe(MessageCreated, waiting_messages.make_due)
-    events.subscribe(MessagesRead, waiting_messages.withdraw)
+    events.subscribe(MessageCreated, conversation.make_due)
+    events.subscribe(MessagesRead, conversation.withdraw_notifications)
     events.subscribe(MessagesRecalled, proposals.mark_recalled)
     return events

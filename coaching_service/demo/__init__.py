@@ -34,16 +34,20 @@ from coaching_service.people.customers import batch, service
 from coaching_service.people.customers.models import CustomerDetails
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
-from coaching_service.progress import form_responses, nutrition_plans, progress_photos
-from coaching_service.progress.check_ins import service as check_ins
+from coaching_service.progress import (
+    check_ins,
+    form_checks,
+    form_responses,
+    nutrition_plans,
+    personal_records,
+    progress_photos,
+)
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.progress.conversation.models import SampleMessage
-from coaching_service.progress.form_checks import service as form_checks
+from coaching_service.progress.conversation.messages import SampleMessage
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.metrics import service as metrics
-from coaching_service.progress.metrics.models import NewMetricEntry
+from coaching_service.progress.metrics.service import NewMetricEntry
 from coaching_service.progress.notes import service as notes
-from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training import programs, templates
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.workouts.blocks import batches

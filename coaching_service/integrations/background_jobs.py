@@ -27,8 +27,8 @@ from coaching_service.lifecycle.customer_bulk.service import ClientChange, Skipp
 from coaching_service.people import jobs
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomersDeleted
+from coaching_service.progress import personal_records
 from coaching_service.progress.attention import renewal
-from coaching_service.progress.personal_records import renewal as training_load_renewal
 
 # --- Jobs in responses ------------------------------------------------------------------------------------------------
 
@@ -168,7 +168,7 @@ async def end(ctx: Context, job: jobs.StoredJob, status: jobs.JobStatus, errors:
     elif not work["isDryRun"]:
         await renewal.queue_renewal_of_all(ctx)
         if stored["contentType"] == ZIP:
-            await training_load_renewal.queue_renewal_of_all(ctx)
+            await personal_records.queue_renewal_of_all(ctx)
 
 
 async def end_undo(

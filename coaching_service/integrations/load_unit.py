@@ -24,7 +24,7 @@ from coaching_service.core.jobs import queue
 from coaching_service.integrations import background_jobs
 from coaching_service.people import account, jobs
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.personal_records import service as records
+from coaching_service.progress import personal_records
 from coaching_service.training import programs, templates, training_maxes
 from coaching_service.training.workouts.blocks import load_conversion as workouts
 
@@ -190,7 +190,7 @@ async def _convert_client(ctx: Context, customer_id: ObjectId, conversion: accou
     if conversion.is_stored:
         await customers.lock_and_mark_figures(ctx, customer_id)
     of_workouts = await workouts.convert_client(ctx, customer_id, conversion)
-    of_records, estimates = await records.convert_client(ctx, customer_id, conversion)
+    of_records, estimates = await personal_records.convert_client(ctx, customer_id, conversion)
     of_maxes = await training_maxes.convert_client(ctx, customer_id, conversion, estimates)
     if conversion.is_stored:
         await customers.set_loads_in(ctx, customer_id, conversion.load_unit)
@@ -228,7 +228,7 @@ async def require_no_loads(ctx: Context, _: account.LoadUnitChanged) -> None:
     if await templates.has_loads(ctx):
         raise account.load_unit_locked()
     deleted: list[ObjectId] = []
-    for find_with_load in (workouts.find_with_load, records.find_with_load, training_maxes.find_with_load):
+    for find_with_load in (workouts.find_with_load, personal_records.find_with_load, training_maxes.find_with_load):
         while (owner := await find_with_load(ctx, deleted)) is not None:
             (customer_id,) = owner
             if customer_id is None or customer_id in await customers.find_references(ctx, [customer_id]):

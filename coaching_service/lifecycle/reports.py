@@ -28,7 +28,7 @@ from coaching_service.people.availability import service as availability
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer, parse_trainers
 from coaching_service.progress import form_responses
-from coaching_service.progress.compliance.service import percentage
+from coaching_service.progress.compliance import percentage
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.workouts.reports import blocks as workouts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Annotated
 
@@ -26,15 +25,12 @@ from coaching_service.people.availability.service import write_period
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Consent, CustomerProfile
 from coaching_service.people.customers.tools import CustomerText, answer_customer, describe_customer, get_today
-from coaching_service.progress.compliance import service as compliance
+from coaching_service.progress import compliance, personal_records
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.tools import describe_message
 from coaching_service.progress.notes import service as notes
 from coaching_service.progress.notes.service import Note, plain_text
-from coaching_service.progress.personal_records import service as personal_records
-from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.training.assignments import service as assignments
-from coaching_service.training.assignments.service import ClientProgram
 
 # --- One client as it is returned -------------------------------------------------------------------------------------
 
@@ -101,7 +97,6 @@ async def get_customer(ctx: Context, customer_id: ObjectId, detail: str) -> Answ
 async def _write_brief(ctx: Context, client: CustomerProfile) -> list[str]:
     """Return lines about a client: programs, goals and notes, health, records and messages."""
     customer_id, today = client["_id"], get_today(ctx, client)
-    timezone = client["timezone"] or ctx.caller.company.timezone
     first = str(date.fromisoformat(today) - timedelta(days=_RECORD_DAYS))
     programs, noted, records, messages = await gather_reads(
         ctx,
@@ -113,41 +108,36 @@ async def _write_brief(ctx: Context, client: CustomerProfile) -> list[str]:
     pinned = [note for note in noted if note["isPinned"]][:_PINNED]
     health = [note for note in noted if note["isHealth"] and note not in pinned][:_HEALTH]
     others = [note for note in noted if not note["isHealth"] and not note["isPinned"]][:_OTHERS]
-    newest = sorted(records, key=lambda record: record["date"], reverse=True)[:_RECORDS]
+
+    def describe_note(note: Note) -> str:
+        day = local_date(note["createdAt"], client["timezone"] or ctx.caller.company.timezone)
+        return f"{day}{' health' * note['isHealth']}: {typed_line(plain_text(note['content']), _LONGEST)}"
+
+    achieved = []
+    for record in sorted(records, key=lambda record: record["date"], reverse=True)[:_RECORDS]:
+        value, unit = record["value"], record["unit"]
+        if unit in LOAD_UNITS:
+            value, unit = convert_stored_load(value, unit, ctx.caller.load_unit), ctx.caller.load_unit
+        shown = f"{format_figure(value)} {'' if unit == 'count' else unit}".rstrip()
+        achieved.append(f"{record['date']} {typed(record['exerciseName'])} {record['type']} {shown}")
+    sections: dict[str, list[str]] = {
+        "Program": [
+            f"{typed(each['name'])} [{each['programId']}] {each['status']}, {each['startDate']} to {each['endDate']}, "
+            f"{each['completedBlocks']} of {each['blocks']} workouts completed"
+            for each in programs
+            if each["status"] != "ended"
+        ],
+        "Goals and pinned notes": [describe_note(note) for note in pinned],
+        "Health": [describe_note(note) for note in health],
+        "Other notes": [describe_note(note) for note in others],
+        f"Records of {_RECORD_DAYS} days, without imported and first results": achieved,
+        "Last messages": [describe_message(each, _LONGEST) for each in messages["docs"]],
+    }
     return [
-        *_section("Program", [_describe_program(each) for each in programs if each["status"] != "ended"]),
-        *_section("Goals and pinned notes", [_describe_note(note, timezone) for note in pinned]),
-        *_section("Health", [_describe_note(note, timezone) for note in health]),
-        *_section("Other notes", [_describe_note(note, timezone) for note in others]),
-        *_section(
-            f"Records of {_RECORD_DAYS} days, without imported and first results",
-            [_describe_record(ctx, each) for each in newest],
-        ),
-        *_section("Last messages", [describe_message(each, _LONGEST) for each in messages["docs"]]),
+        line
+        for title, lines in sections.items()
+        for line in ([f"{title}:", *(f"  {each}" for each in lines)] if lines else [f"{title}: none"])
     ]
-
-
-def _section(title: str, lines: Sequence[str]) -> list[str]:
-    return [f"{title}:", *(f"  {line}" for line in lines)] if lines else [f"{title}: none"]
-
-
-def _describe_program(program: ClientProgram) -> str:
-    dates = f"{program['startDate']} to {program['endDate']}"
-    done = f"{program['completedBlocks']} of {program['blocks']} workouts completed"
-    return f"{typed(program['name'])} [{program['programId']}] {program['status']}, {dates}, {done}"
-
-
-def _describe_note(note: Note, timezone: str) -> str:
-    kind = " health" * note["isHealth"]
-    return f"{local_date(note['createdAt'], timezone)}{kind}: {typed_line(plain_text(note['content']), _LONGEST)}"
-
-
-def _describe_record(ctx: Context, record: PersonalRecord) -> str:
-    value, unit = record["value"], record["unit"]
-    if unit in LOAD_UNITS:
-        value, unit = convert_stored_load(value, unit, ctx.caller.load_unit), ctx.caller.load_unit
-    shown = f"{format_figure(value)} {'' if unit == 'count' else unit}".rstrip()
-    return f"{record['date']} {typed(record['exerciseName'])} {record['type']} {shown}"
 
 
 # --- REST -------------------------------------------------------------------------------------------------------------

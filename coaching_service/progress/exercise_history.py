@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from itertools import groupby
-from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Annotated, Any, Literal, TypeAlias, TypedDict
 
 from marshmallow import ValidationError, fields, validates_schema
 
@@ -25,13 +25,7 @@ from coaching_service.core.query import Period, SearchedRange
 from coaching_service.core.validation import Boolean, Choice, Date, Identifier, Text
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import OWN_EXERCISE, ExerciseReference, OwnExercise
-from coaching_service.people.activity.models import (
-    FARTHEST_DISTANCE,
-    FASTEST,
-    LEAST_ASSISTANCE,
-    LONGEST_TIME,
-    RecordType,
-)
+from coaching_service.people.activity.models import RecordType
 from coaching_service.people.customers import service as customers
 from coaching_service.training import visibility
 from coaching_service.training.set_text import write_done
@@ -150,28 +144,6 @@ class ExerciseSession(TypedDict):
     ]
 
 
-class SessionText(TypedDict):
-    """A session of an exercise as assistants read it: `sets` and `bestSet` are text, loads in the company's unit."""
-
-    date: str
-    workoutId: ObjectId
-    isCompleted: bool
-    sets: str
-    volumeLoad: float
-    bestSet: NotRequired[str]
-    estimatedOneRepMax: NotRequired[float]
-
-
-class WeekSummary(TypedDict):
-    """A week of an exercise as assistants read it, without warm-up sets; `date` is its Monday."""
-
-    date: str
-    volumeLoad: float
-    sets: int
-    estimatedOneRepMax: NotRequired[float]
-    bests: NotRequired[str]
-
-
 async def list_sessions(
     ctx: Context,
     customer_id: ObjectId,
@@ -207,8 +179,21 @@ async def list_sessions(
             ctx, customer_id, exercise_id, list_part, selection, include_planned=include_incomplete, without=hidden
         ),
     )
-    load_unit = ctx.caller.company.load_unit
-    return list_part.present(stored, total, lambda block: _describe(block, exercise_id, load_unit))
+
+    def describe(block: query_models.ExerciseSession) -> ExerciseSession:
+        done = summarize_sets(block["items"], exercise_id)
+        return {
+            "date": block["date"],
+            "wblockId": block["_id"],
+            "isCompleted": all(item["isCompleted"] for item in block["items"]),
+            "sets": totals.logged_sets(block["items"], exercise_id),
+            "volumeLoad": done["volumeLoad"],
+            "loadUnit": ctx.caller.company.load_unit,
+            "bestSet": done["bestSet"],
+            "estimatedOneRepMax": done["estimatedOneRepMax"],
+        }
+
+    return list_part.present(stored, total, describe)
 
 
 async def list_done(
@@ -249,21 +234,6 @@ async def list_done(
     return list_part.numbered(docs, len(by_id), cursor)
 
 
-def _describe(block: query_models.ExerciseSession, exercise_id: ObjectId, load_unit: str) -> ExerciseSession:
-    items = block["items"]
-    done = summarize_sets(items, exercise_id)
-    return {
-        "date": block["date"],
-        "wblockId": block["_id"],
-        "isCompleted": all(item["isCompleted"] for item in items),
-        "sets": totals.logged_sets(items, exercise_id),
-        "volumeLoad": done["volumeLoad"],
-        "loadUnit": load_unit,
-        "bestSet": done["bestSet"],
-        "estimatedOneRepMax": done["estimatedOneRepMax"],
-    }
-
-
 def summarize_sets(items: Sequence[WorkItem], exercise_id: ObjectId) -> DoneSets:
     """Return what was done for an exercise in some items, without warm-up sets: the best of it, and totals."""
     working = [
@@ -272,22 +242,18 @@ def summarize_sets(items: Sequence[WorkItem], exercise_id: ObjectId) -> DoneSets
         for trained_id, done in totals.working_sets(item)
         if trained_id == exercise_id
     ]
-    best = workout_sets.best_set(working)
+    best, estimated = workout_sets.best_set(working), None
+    if best and (estimate := workout_sets.estimate_of_set(*best)) is not None:  # the highest: the best set has it
+        estimated = OneRepMaxEstimate(
+            value=round(estimate.value, 2), formula=estimate.formula, setIndex=best[0]["index"]
+        )
     return {
         "bestSet": best[0] if best else None,
-        "estimatedOneRepMax": _describe_estimate(*best) if best else None,
+        "estimatedOneRepMax": estimated,
         "volumeLoad": totals.round_total(sum(totals.volume_of(item, exercise_id) for item in items)),
         "sets": len(working),
         "reps": sum(done["reps"] or 0 for done, _ in working),
     }
-
-
-def _describe_estimate(best: workout_sets.CustomerSet, meaning: workout_sets.LoadMeaning) -> OneRepMaxEstimate | None:
-    """Return the highest estimate of several sets, which the best of them has."""
-    estimate = workout_sets.estimate_of_set(best, meaning)
-    if estimate is None:
-        return None
-    return {"value": round(estimate.value, 2), "formula": estimate.formula, "setIndex": best["index"]}
 
 
 # --- How a client's results in one exercise develop, by session or week -----------------------------------------------
@@ -319,7 +285,12 @@ async def read_progress(
     unit = ctx.caller.company.load_unit
     if group_by == SESSION:
         return [_summarize(session["date"], [session], exercise_id, unit) for session in sessions]
-    weeks = groupby(sessions, key=lambda session: _monday_of(session["date"]))
+
+    def monday_of(session: query_models.ExerciseSession) -> str:
+        day = date.fromisoformat(session["date"])
+        return str(day - timedelta(days=day.weekday()))
+
+    weeks = groupby(sessions, key=monday_of)
     return [_summarize(monday, list(of_week), exercise_id, unit) for monday, of_week in weeks]
 
 
@@ -342,12 +313,6 @@ async def list_results(
     ):
         results[result["exerciseId"]].append(result)
     return results
-
-
-def _monday_of(day: str) -> str:
-    """Return the Monday of the week that contains a date."""
-    parsed = date.fromisoformat(day)
-    return str(parsed - timedelta(days=parsed.weekday()))
 
 
 def _summarize(
@@ -416,13 +381,8 @@ async def list_exercise_history(
     reserve (RIR, or 10 - RPE) are added first, the load itself for 1. Where the load is added to the body's
     (`loadType` `added`), it is of the whole weight, by the latest body weight of the 30 days up to the session.
     """
-    return await list_sessions(
-        ctx,
-        customer_id,
-        exercise_id,
-        include_incomplete=query["includeIncomplete"],
-        **part_of(query),
-    )
+    with_planned = query["includeIncomplete"]
+    return await list_sessions(ctx, customer_id, exercise_id, include_incomplete=with_planned, **part_of(query))
 
 
 @own_routes.get("", access=customer(), returns=OWN_EXERCISE)
@@ -448,13 +408,8 @@ async def list_own_exercise_history(ctx: Context, exercise_id: ObjectId, query: 
 
     One entry for each session, on the date of its workout block; days that are hidden from the client are left out.
     """
-    return await list_sessions(
-        ctx,
-        ctx.caller.id,
-        exercise_id,
-        include_incomplete=query["includeIncomplete"],
-        **part_of(query),
-    )
+    with_planned = query["includeIncomplete"]
+    return await list_sessions(ctx, ctx.caller.id, exercise_id, include_incomplete=with_planned, **part_of(query))
 
 
 # --- MCP tool for the history of an exercise --------------------------------------------------------------------------
@@ -472,7 +427,7 @@ class ExerciseSessions(arguments.PageOfLines):
 
 _WEEKS = 12
 # What a week says besides the estimate and the volume.
-_OTHER_BESTS = (LONGEST_TIME, FARTHEST_DISTANCE, FASTEST, LEAST_ASSISTANCE)
+_OTHER_BESTS = ("longest_time", "farthest_distance", "fastest", "least_assistance")
 
 
 class ExerciseHistory(arguments.ToolPage, arguments.CustomerArgument):
@@ -521,32 +476,23 @@ async def get_exercise_history(
     )
     load_unit = ctx.caller.load_unit
     name = names[exercise_id]["name"]
-    docs = [_describe_session(session, load_unit) for session in show_loads(sessions["docs"], ctx, load_unit)]
+    shown = show_loads(sessions["docs"], ctx, load_unit)
     title = f"{typed(name)} of {typed(customer['name'])}, loads in {load_unit}, sessions"
-    weeks_in_words = _write_weeks([_describe_week(week) for week in show_loads(weeks, ctx, load_unit)])
-    answer = arguments.list_answer(
-        title,
-        sessions,
-        [_write_session(doc) for doc in docs],
-        ids=[doc["workoutId"] for doc in docs],
-    )
+    weeks_in_words = [_write_week(week) for week in show_loads(weeks, ctx, load_unit)]
+    lines, ids = [_write_session(each, load_unit) for each in shown], [each["wblockId"] for each in shown]
+    answer = arguments.list_answer(title, sessions, lines, ids=ids)
     data = {**answer.data, "exerciseId": exercise_id, "weeks": weeks_in_words}
     return Answer("\n".join([answer.text, *weeks_in_words]), data)
 
 
-def _describe_session(session: ExerciseSession, load_unit: str) -> SessionText:
-    described: SessionText = {
-        "date": session["date"],
-        "workoutId": session["wblockId"],
-        "isCompleted": session["isCompleted"],
-        "sets": _write_sets(session["sets"], load_unit),
-        "volumeLoad": session["volumeLoad"],
-    }
-    if session["bestSet"] is not None:
-        described["bestSet"] = _write_sets([session["bestSet"]], load_unit)
-    if session["estimatedOneRepMax"] is not None:
-        described["estimatedOneRepMax"] = session["estimatedOneRepMax"]["value"]
-    return described
+def _write_session(session: ExerciseSession, load_unit: str) -> str:
+    not_completed = "" if session["isCompleted"] else " (not completed)"
+    results = [] if session["bestSet"] is None else [f"best {_write_sets([session['bestSet']], load_unit)}"]
+    if (estimate := session["estimatedOneRepMax"]) is not None:
+        results.append(f"estimated 1RM {arguments.format_figure(estimate['value'])}")
+    results.append(f"volume {arguments.format_figure(session['volumeLoad'])}")
+    done = f"{session['date']} {_write_sets(session['sets'], load_unit)}{not_completed}"
+    return f"{done}; {', '.join(results)} [{session['wblockId']}]"
 
 
 def _write_sets(sets: Sequence[CustomerSet], load_unit: str) -> str:
@@ -557,37 +503,14 @@ def _write_sets(sets: Sequence[CustomerSet], load_unit: str) -> str:
     return write_done(renumbered, load_unit) if renumbered else "-"
 
 
-def _describe_week(week: ProgressPoint) -> WeekSummary:
-    described: WeekSummary = {"date": week["date"], "volumeLoad": week["volumeLoad"], "sets": week["sets"]}
-    if week["estimatedOneRepMax"] is not None:
-        described["estimatedOneRepMax"] = week["estimatedOneRepMax"]["value"]
-    if bests := [_write_best(best) for best in week["bests"] if best["type"] in _OTHER_BESTS]:
-        described["bests"] = ", ".join(bests)
-    return described
-
-
-def _write_best(best: ProgressBest) -> str:
-    distance = "" if best["meters"] is None else f" {arguments.format_figure(best['meters'], 'm')}"
-    return f"{best['type'].replace('_', ' ')}{distance} {arguments.format_figure(best['value'], best['unit'])}"
-
-
-def _write_session(session: SessionText) -> str:
-    words = [f"{session['date']} {session['sets']}"]
-    if not session["isCompleted"]:
-        words[0] += " (not completed)"
-    results = [f"best {session['bestSet']}"] if "bestSet" in session else []
-    if "estimatedOneRepMax" in session:
-        results.append(f"estimated 1RM {arguments.format_figure(session['estimatedOneRepMax'])}")
-    results.append(f"volume {arguments.format_figure(session['volumeLoad'])}")
-    return f"{'; '.join([*words, ', '.join(results)])} [{session['workoutId']}]"
-
-
-def _write_weeks(weeks: Sequence[WeekSummary]) -> list[str]:
-    lines = []
-    for week in weeks:
-        estimate = week.get("estimatedOneRepMax")
-        one_rep_max = "" if estimate is None else f"estimated 1RM {arguments.format_figure(estimate)}, "
-        bests = f"{week['bests']}, " if "bests" in week else ""
-        volume = arguments.format_figure(week["volumeLoad"])
-        lines.append(f"week of {week['date']}: {one_rep_max}{bests}volume {volume}, {week['sets']} sets")
-    return lines
+def _write_week(week: ProgressPoint) -> str:
+    parts = []
+    if (estimate := week["estimatedOneRepMax"]) is not None:
+        parts.append(f"estimated 1RM {arguments.format_figure(estimate['value'])}")
+    for best in week["bests"]:
+        if best["type"] in _OTHER_BESTS:
+            distance = "" if best["meters"] is None else f" {arguments.format_figure(best['meters'], 'm')}"
+            value = arguments.format_figure(best["value"], best["unit"])
+            parts.append(f"{best['type'].replace('_', ' ')}{distance} {value}")
+    parts += [f"volume {arguments.format_figure(week['volumeLoad'])}", f"{week['sets']} sets"]
+    return f"week of {week['date']}: {', '.join(parts)}"

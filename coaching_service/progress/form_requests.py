@@ -26,9 +26,9 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import NamedCustomer
 from coaching_service.progress import form_responses as responses
 from coaching_service.progress import own_today
-from coaching_service.progress.conversation.models import MAX_TEXT_LENGTH
+from coaching_service.progress.conversation.messages import MAX_TEXT_LENGTH
 from coaching_service.progress.conversation.tools import write_message
-from coaching_service.progress.form_responses import FormResponseAnswer, ReceivedResponse
+from coaching_service.progress.form_responses import ReceivedResponse
 from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.training.workouts.reports.models import PendingForm
 
@@ -45,13 +45,11 @@ class FormRequestQuery(PartQuery):
     customerId: NotRequired[Annotated[ObjectId, Description("Only forms of this client.")]]
 
 
-class OfCustomer(TypedDict):
-    """A record with its client."""
-
+class _OfCustomer(TypedDict):
     customer: Annotated[NamedCustomer, Description("The client.")]
 
 
-class FormRequest(OfCustomer, own_today.PendingForm):
+class FormRequest(_OfCustomer, own_today.PendingForm):
     """A scheduled form that the client has not answered."""
 
     isOverdue: Annotated[bool, Description("The date is before the client's today, and not in an absence.")]
@@ -152,13 +150,8 @@ async def list_form_requests(ctx: Context, query: FormRequestQuery) -> CursorPag
 
     Forms of archived clients, and of those that the caller may not see, are left out.
     """
-    return await list_pending(
-        ctx,
-        limit=query["limit"],
-        after=query["after"],
-        overdue=query.get("overdue"),
-        customer_id=query.get("customerId"),
-    )
+    overdue, customer_id = query.get("overdue"), query.get("customerId")
+    return await list_pending(ctx, limit=query["limit"], after=query["after"], overdue=overdue, customer_id=customer_id)
 
 
 # --- Check-ins for assistants: the forms that clients have to answer, their answers, and the review of these ----------
@@ -208,18 +201,19 @@ async def list_check_ins(
             docs, texts = [*docs, *({"line": line} for line in lines)], [*texts, *lines]
         has_more = "nextCursor" in to_review.data or "nextCursor" in pending.data
         hint = "There are more: repeat with a status." if has_more else ""
-        text = "\n".join([*texts, *([hint] if hint else [])])
-        return Answer(
-            text,
-            {**arguments.describe_list("Check-ins to review, then those without an answer", {}, hint), "docs": docs},
-        )
+        data = arguments.describe_list("Check-ins to review, then those without an answer", {}, hint)
+        return Answer("\n".join([*texts, *([hint] if hint else [])]), {**data, "docs": docs})
     return await _list(ctx, status, customer_id, limit, after)
 
 
 async def _list(ctx: Context, status: str, customer_id: ObjectId | None, limit: int, after: str | None) -> Answer:
     if status == "pending":
         requests = await list_pending(ctx, limit=limit, after=after, customer_id=customer_id)
-        lines = [_describe_request(request) for request in requests["docs"]]
+        lines = []
+        for request in requests["docs"]:
+            customer, overdue = request["customer"], " overdue" if request["isOverdue"] else ""
+            named = f"{typed(customer['name'])} [{customer['_id']}] {typed(request['formName'])}"
+            lines.append(f"{request['date']}{overdue}: {named}")
         return arguments.list_answer("Check-ins without an answer", requests, lines)
     received = await responses.list_received(
         ctx, limit=limit, after=after, reviewed=status == "reviewed", customer_id=customer_id
@@ -229,38 +223,21 @@ async def _list(ctx: Context, status: str, customer_id: ObjectId | None, limit: 
     return arguments.list_answer(title, received, lines)
 
 
-def _describe_request(request: FormRequest) -> str:
-    customer, overdue = request["customer"], " overdue" if request["isOverdue"] else ""
-    return f"{request['date']}{overdue}: {typed(customer['name'])} [{customer['_id']}] {typed(request['formName'])}"
-
-
 def _describe_response(response: ReceivedResponse) -> str:
     customer = response["customer"]
-    first = (
-        f"{response['date']}: {typed(customer['name'])} [{customer['_id']}] {typed(response['formName'])}, "
-        f"responseId {response['_id']}"
-    )
-    return "\n".join([first, *(f"  {_describe_answer(answer)}" for answer in response["answers"])])
+    named = f"{typed(customer['name'])} [{customer['_id']}] {typed(response['formName'])}"
+    lines = [f"{response['date']}: {named}, responseId {response['_id']}"]
+    for answer in response["answers"]:
+        value = answer["value"]
+        text = arguments.format_figure(value) if value is None or isinstance(value, int | float) else "-"
+        if isinstance(value, str | list) and value != []:
+            words = value if isinstance(value, list) else [value]
+            text = ", ".join(arguments.typed_line(str(each), _LONGEST_ANSWER) for each in words)
+        lines.append(f"  {arguments.typed_line(answer['label'], _LONGEST_ANSWER)}: {text}")
+    return "\n".join(lines)
 
 
-def _describe_answer(answer: FormResponseAnswer) -> str:
-    value = answer["value"]
-    if isinstance(value, list):
-        text = ", ".join(arguments.typed_line(str(each), _LONGEST_ANSWER) for each in value) or "-"
-    elif isinstance(value, str):
-        text = arguments.typed_line(value, _LONGEST_ANSWER)
-    else:
-        text = arguments.format_figure(value)
-    return f"{arguments.typed_line(answer['label'], _LONGEST_ANSWER)}: {text}"
-
-
-@tools.tool(
-    "Review a check-in",
-    access=coach(FORMS.EDIT),
-    takes=ReviewCheckIn(),
-    writes=True,
-    open_world=True,
-)
+@tools.tool("Review a check-in", access=coach(FORMS.EDIT), takes=ReviewCheckIn(), writes=True, open_world=True)
 async def review_check_in(ctx: Context, response_id: ObjectId, *, is_reviewed: bool, reply: str | None) -> Written:
     """Mark a check-in that a client has answered as reviewed, and send a reply if there is one."""
     response = await responses.set_reviewed(ctx, response_id, reviewed=is_reviewed)

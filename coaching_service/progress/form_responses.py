@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
@@ -21,7 +21,7 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import CursorPage, ListPart, PartQuery, cursor_page_of
 from coaching_service.core.validation import CalendarDate, Input, SearchedDate, Text
-from coaching_service.library.forms import AnswerValue, Question, QuestionType
+from coaching_service.library.forms import AnswerValue, Question
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import DatedCount, NamedCustomer
@@ -118,12 +118,10 @@ INBOX_ORDER = ("-date", "-_id")
 
 
 def _texts(response: Mapping[str, Any]) -> Iterator[declared.SearchedText]:
-    values = [value for each in response.get("answers", ()) for value in _words_of(each["value"])]
-    yield declared.SearchedText("answers", response.get("formName", ""), "\n".join(values), response.get("date"))
-
-
-def _words_of(value: object) -> list[str]:
-    return [value] if isinstance(value, str) else [str(each) for each in value] if isinstance(value, list) else []
+    answers = [each["value"] for each in response.get("answers", ())]
+    listed = [value if isinstance(value, list) else [value] for value in answers if isinstance(value, str | list)]
+    text = "\n".join(str(word) for words in listed for word in words)
+    yield declared.SearchedText("answers", response.get("formName", ""), text, response.get("date"))
 
 
 responses = Documents[StoredResponse](
@@ -165,15 +163,6 @@ async def count_not_reviewed(ctx: Context, customer_ids: Sequence[ObjectId]) -> 
     return await responses.aggregate(ctx, where, {"$group": group}, hint=_NOT_REVIEWED)
 
 
-async def find_newest_unreviewed(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[StoredResponse]:
-    """Return the newest response that no coach has reviewed, of clients with any. Access is not checked."""
-    where: Filter = {"customerId": {"$in": list(customer_ids)}, "reviewedAt": None}
-    order: PipelineStage = {"$sort": {"customerId": 1, "updatedAt": 1}}
-    group: PipelineStage = {"$group": {"_id": "$customerId", "newest": {"$last": "$$ROOT"}}}
-    newest: PipelineStage = {"$replaceRoot": {"newRoot": "$newest"}}
-    return await responses.aggregate(ctx, where, order, group, newest, hint=_NOT_REVIEWED)
-
-
 _MAX_LENGTH, _MAX_NUMBER = 10_000, 1e15
 _LOWEST_RATING, _HIGHEST_RATING = 1, 10
 _RETURNED = names_of(FormResponse)
@@ -189,32 +178,21 @@ def require_valid(form: ItemForm, answers: Sequence[FormAnswer], *, complete: bo
     answered = [answer["questionId"] for answer in answers]
     if not set(answered) <= questions.keys():
         raise NotFound("question")
-    errors = _find_invalid_answers(questions, answers)
-    if len(set(answered)) < len(answered):
-        message = "must answer each question only once"
-        errors.append({"field": "answers", "code": "DUPLICATE", "message": message})
-    if complete:
-        errors += _find_missing_answers(questions, answers)
-    if errors:
-        raise InvalidFields(errors)
-
-
-def _find_invalid_answers(questions: Mapping[ObjectId, Question], answers: Sequence[FormAnswer]) -> list[FieldError]:
-    return [
+    errors: list[FieldError] = [
         {"field": f"answers.{position}.value", "code": "INVALID_ANSWER", "message": message}
         for position, answer in enumerate(answers)
         if (message := _find_error(questions[answer["questionId"]], answer["value"])) is not None
     ]
-
-
-def _find_missing_answers(questions: Mapping[ObjectId, Question], answers: Sequence[FormAnswer]) -> list[FieldError]:
-    blank = {answer["questionId"] for answer in answers if _is_blank(answer["value"])}
-    answered = {answer["questionId"] for answer in answers} - blank
-    return [
-        {"field": "answers", "code": "ANSWER_REQUIRED", "message": f"must answer the required question {question_id}"}
-        for question_id, question in questions.items()
-        if question["required"] and question["type"] != "photo" and question_id not in answered
-    ]
+    if len(set(answered)) < len(answered):
+        message = "must answer each question only once"
+        errors.append({"field": "answers", "code": "DUPLICATE", "message": message})
+    given = {each["questionId"] for each in answers if each["value"] not in (None, []) and str(each["value"]).strip()}
+    for question_id, question in questions.items() if complete else ():
+        if question["required"] and question["type"] != "photo" and question_id not in given:
+            message = f"must answer the required question {question_id}"
+            errors.append({"field": "answers", "code": "ANSWER_REQUIRED", "message": message})
+    if errors:
+        raise InvalidFields(errors)
 
 
 async def record_response(
@@ -287,9 +265,7 @@ async def locate_own(ctx: Context, response_ids: Sequence[ObjectId]) -> dict[Obj
     listed = await responses.find(ctx, where, fields=("witemId",), hint="_id_")
     items = {response["_id"]: response["witemId"] for response in listed}
     found = await client_queries.find_items(ctx, [ctx.caller.id], items.values())
-    return {
-        response_id: (found[item_id]["wblockId"], item_id) for response_id, item_id in items.items() if item_id in found
-    }
+    return {each: (found[item_id]["wblockId"], item_id) for each, item_id in items.items() if item_id in found}
 
 
 async def find_items(ctx: Context, response_ids: Sequence[ObjectId]) -> dict[ObjectId, tuple[ObjectId, ObjectId]]:
@@ -315,13 +291,7 @@ async def list_received(
     `reviewed` or not (None: both); to one form, of one client, between two dates, both included. Raises InvalidFields
     if `after` is not a cursor of this list with the same filters.
     """
-    filters = {
-        "reviewed": reviewed,
-        "formId": form_id,
-        "customerId": customer_id,
-        "from": start_date,
-        "to": end_date,
-    }
+    filters = {"reviewed": reviewed, "formId": form_id, "customerId": customer_id, "from": start_date, "to": end_date}
     list_part = ListPart(ctx, "form-responses", filters, INBOX_ORDER, size=limit, after=after)
     where = list_part.condition()
     if dates := _dates_between(start_date, end_date):
@@ -346,8 +316,7 @@ async def list_received(
 async def get_received(ctx: Context, response_id: ObjectId) -> ReceivedResponse:
     """Return a response of any client in the coach's scope. Raises NotFound, Forbidden."""
     response = require_found(await responses.find_one(ctx, {"_id": response_id}), "form response")
-    customer = await customers.get_visible_reference(ctx, response["customerId"])
-    return {**_present(response), "customer": customer}
+    return {**_present(response), "customer": await customers.get_visible_reference(ctx, response["customerId"])}
 
 
 @transactional
@@ -359,12 +328,9 @@ async def set_reviewed(ctx: Context, response_id: ObjectId, *, reviewed: bool) -
     response = require_found(await responses.find_one(ctx, {"_id": response_id}), "form response")
     customer = await customers.get_visible_reference(ctx, response["customerId"])
     if reviewed != (response.get("reviewedAt") is not None):
-        review: ReviewFields = {
-            "reviewedAt": now() if reviewed else None,
-            "reviewedBy": ctx.caller.id if reviewed else None,
-        }
+        review = {"reviewedAt": now() if reviewed else None, "reviewedBy": ctx.caller.id if reviewed else None}
         where = {"customerId": response["customerId"], "_id": response_id}
-        response = require_found(await responses.update(ctx, where, {"$set": dict(review)}), "form response")
+        response = require_found(await responses.update(ctx, where, {"$set": review}), "form response")
         await derived_figures.mark_due(ctx, [customer["_id"]])
         if reviewed:
             data = {"responseId": response_id}
@@ -374,17 +340,20 @@ async def set_reviewed(ctx: Context, response_id: ObjectId, *, reviewed: bool) -
 
 async def find_newest_unreviewed_texts(ctx: Context, customer_ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
     """Return the newest response without a review in words, of clients with any. Access is not checked."""
-    newest = await find_newest_unreviewed(ctx, customer_ids)
-    return {each["customerId"]: _describe_answers(each) for each in newest}
-
-
-def _describe_answers(response: StoredResponse) -> str:
-    answered = [each for each in response["answers"] if each["value"]]
-    texts = [each["value"] for each in answered if isinstance(each["value"], str)]
-    others = [
-        f"{each['label']} {each['value']}" for each in response["answers"] if isinstance(each["value"], int | float)
+    where: Filter = {"customerId": {"$in": list(customer_ids)}, "reviewedAt": None}
+    stages: list[PipelineStage] = [
+        {"$sort": {"customerId": 1, "updatedAt": 1}},
+        {"$group": {"_id": "$customerId", "newest": {"$last": "$$ROOT"}}},
+        {"$replaceRoot": {"newRoot": "$newest"}},
     ]
-    return f"{response['formName']}: {'; '.join([*texts, *others])}" if texts or others else response["formName"]
+    newest: list[StoredResponse] = await responses.aggregate(ctx, where, *stages, hint=_NOT_REVIEWED)
+    texts: dict[ObjectId, str] = {}
+    for each in newest:
+        answers = [(answer["label"], answer["value"]) for answer in each["answers"]]
+        words = [value for _, value in answers if value and isinstance(value, str)]
+        words += [f"{label} {value}" for label, value in answers if isinstance(value, int | float)]
+        texts[each["customerId"]] = f"{each['formName']}: {'; '.join(words)}" if words else each["formName"]
+    return texts
 
 
 def _present(stored: StoredResponse) -> FormResponse:
@@ -397,54 +366,34 @@ def _present(stored: StoredResponse) -> FormResponse:
 
 def _find_error(question: Question, value: Any) -> str | None:
     """Return what is wrong with an answer, such as "must be a number", or None. Null is valid for every question."""
-    return None if value is None else _VALIDATORS[question["type"]](question, value)
-
-
-def _is_blank(value: Any) -> bool:
-    """Return whether a value does not answer a required question: null, an empty list or only white space."""
-    return value is None or value == [] or (isinstance(value, str) and not value.strip())
-
-
-def _find_text_error(_: Question, value: Any) -> str | None:
-    if not isinstance(value, str):
-        return "must be a string"
-    return None if len(value) <= _MAX_LENGTH else f"must not be longer than {_MAX_LENGTH} characters"
-
-
-def _find_number_error(_: Question, value: Any) -> str | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return None if is_number and abs(value) <= _MAX_NUMBER else "must be a number"
-
-
-def _find_rating_error(_: Question, value: Any) -> str | None:
-    is_integer = isinstance(value, int) and not isinstance(value, bool)
-    if is_integer and _LOWEST_RATING <= value <= _HIGHEST_RATING:
+    if value is None:
         return None
-    return f"must be an integer from {_LOWEST_RATING} to {_HIGHEST_RATING}"
-
-
-def _find_choice_error(question: Question, value: Any) -> str | None:
-    return None if isinstance(value, str) and value in question["options"] else "must be one of the question's options"
-
-
-def _find_multi_error(question: Question, value: Any) -> str | None:
-    if not isinstance(value, list) or any(_find_choice_error(question, option) for option in value):
-        return "must be an array of the question's options"
-    return None if len(set(value)) == len(value) else "must name each option only once"
-
-
-def _find_photo_error(_: Question, __: Any) -> str:
-    return "must be null: a photo is a picture of the item that names the question"
-
-
-_VALIDATORS: dict[QuestionType, Callable[[Question, Any], str | None]] = {
-    "text": _find_text_error,
-    "number": _find_number_error,
-    "rating": _find_rating_error,
-    "choice": _find_choice_error,
-    "multi": _find_multi_error,
-    "photo": _find_photo_error,
-}
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    match question["type"]:
+        case "text":
+            is_valid, error = isinstance(value, str), "must be a string"
+            if is_valid and len(value) > _MAX_LENGTH:
+                return f"must not be longer than {_MAX_LENGTH} characters"
+        case "number":
+            is_valid, error = is_number and math.isfinite(value) and abs(value) <= _MAX_NUMBER, "must be a number"
+        case "rating":
+            is_valid = is_number and isinstance(value, int) and _LOWEST_RATING <= value <= _HIGHEST_RATING
+            error = f"must be an integer from {_LOWEST_RATING} to {_HIGHEST_RATING}"
+        case "choice":
+            is_valid, error = (
+                isinstance(value, str) and value in question["options"],
+                "must be one of the question's options",
+            )
+        case "multi":
+            is_valid = isinstance(value, list) and all(
+                isinstance(each, str) and each in question["options"] for each in value
+            )
+            error = "must be an array of the question's options"
+            if is_valid and len(set(value)) < len(value):
+                return "must name each option only once"
+        case _:
+            return "must be null: a photo is a picture of the item that names the question"
+    return None if is_valid else error
 
 
 # --- REST -------------------------------------------------------------------------------------------------------------

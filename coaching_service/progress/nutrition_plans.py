@@ -39,35 +39,17 @@ class PlanFile(TypedDict):
     size: Annotated[int, Description("Bytes.")]
 
 
-class NewPlan(PlanFile):
-    """A version of a client's nutrition plan to store; `thumbnailId` is set for pictures."""
+class StoredPlan(PlanFile, declared.Stored):
+    """A version of a client's nutrition plan as it is stored; `thumbnailId` is set for pictures."""
 
     fileId: ObjectId
     thumbnailId: ObjectId | None
-
-
-class StoredPlan(NewPlan, declared.Stored):
-    """A version of a client's nutrition plan as it is stored."""
 
 
 class PlanCounter(declared.Stored):
     """Counts the versions of one client's plan: its own `version` rises by one with each."""
 
     customerId: ObjectId
-
-
-class PlanOwner(TypedDict):
-    """A client of a company."""
-
-    companyId: ObjectId
-    customerId: ObjectId
-
-
-class LowCounter(TypedDict):
-    """A client whose counter is behind the highest number of their plan versions."""
-
-    _id: PlanOwner
-    number: int
 
 
 class PlanVersion(PlanFile, declared.Returned):
@@ -117,23 +99,13 @@ counters = Documents[PlanCounter](
 # --- Checks ----------------------------------------------------------------------------------------------------------
 
 
-async def _find_low_counters(services: Services, session: Any = None) -> list[LowCounter]:
-    """Return the clients whose next plan version would have a number that is used already."""
+async def _find_low_counters(services: Services, session: Any = None) -> list[Document]:
+    """Return the clients (`_id`) whose next version would have a used number, with their highest `number`."""
+    of_client = {"$and": [{"$eq": [f"${name}", f"$${name}"]} for name in ("companyId", "customerId")]}
     counter = {
         "from": counters.name,
         "let": {"companyId": "$_id.companyId", "customerId": "$_id.customerId"},
-        "pipeline": [
-            {
-                "$match": {
-                    "$expr": {
-                        "$and": [
-                            {"$eq": ["$companyId", "$$companyId"]},
-                            {"$eq": ["$customerId", "$$customerId"]},
-                        ]
-                    }
-                }
-            }
-        ],
+        "pipeline": [{"$match": {"$expr": of_client}}],
         "as": "counter",
     }
     group = {"_id": {"companyId": "$companyId", "customerId": "$customerId"}, "number": {"$max": "$number"}}
@@ -149,14 +121,6 @@ async def _find_low_counters(services: Services, session: Any = None) -> list[Lo
     cursor = plans.across_companies(services).aggregate(stages, session=session, allowDiskUse=True)
     low: list[Any] = await cursor.to_list(None)
     return low
-
-
-async def raise_counter(services: Services, low: LowCounter) -> None:
-    """Let the numbers of a client's next plan versions follow the highest one."""
-    at = now()
-    metadata = {"createdAt": at, "updatedAt": at}
-    change = {"$max": {"version": low["number"] - 1}, "$setOnInsert": metadata}
-    await counters.across_companies(services).update_one(dict(low["_id"]), change, upsert=True)
 
 
 async def list_plans(
@@ -177,6 +141,7 @@ async def get(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> PlanVer
     return _to_plan(ctx, require_found(plan, "plan version"))
 
 
+@transactional
 async def upload(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -> PlanVersion:
     """Add an uploaded file as the next version of a client's plan.
 
@@ -185,25 +150,22 @@ async def upload(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -
     await customers.get_visible(ctx, customer_id)
     if file is None:
         raise LegacyFailure("NUTRITION_PLAN_FILE_MISSING", "The nutrition plan's file is missing")
-    return _to_plan(ctx, await _add(ctx, customer_id, file))
-
-
-@transactional
-async def _add(ctx: Context, customer_id: ObjectId, file: StoredFile) -> StoredPlan:
     counter = await counters.upsert(ctx, {"customerId": customer_id}, {})
-    new: NewPlan = {
-        "customerId": customer_id,
-        "number": counter["version"] + 1,  # never used twice, not even after its version was deleted
-        "fileName": file.name or "plan",
-        "contentType": file.content_type,
-        "size": file.size,
-        "fileId": file.id,
-        "thumbnailId": file.thumbnail_id,
-    }
-    plan = await plans.insert(ctx, new)
+    plan = await plans.insert(
+        ctx,
+        {
+            "customerId": customer_id,
+            "number": counter["version"] + 1,  # never used twice, not even after its version was deleted
+            "fileName": file.name or "plan",
+            "contentType": file.content_type,
+            "size": file.size,
+            "fileId": file.id,
+            "thumbnailId": file.thumbnail_id,
+        },
+    )
     data = {"planId": plan["_id"], "number": plan["number"], "fileName": plan["fileName"]}
     await activity.record_event(ctx, "plan_uploaded", customer_id, plan["_id"], **data)
-    return plan
+    return _to_plan(ctx, plan)
 
 
 @transactional
@@ -236,7 +198,9 @@ async def find_low_counters(services: Services, _: CountRead) -> AsyncIterator[F
 async def raise_counters(services: Services) -> None:
     """Raise these counters to the highest number in use."""
     for low in await _find_low_counters(services):
-        await raise_counter(services, low)
+        metadata = dict.fromkeys(("createdAt", "updatedAt"), now())
+        change = {"$max": {"version": low["number"] - 1}, "$setOnInsert": metadata}
+        await counters.across_companies(services).update_one(low["_id"], change, upsert=True)
 
 
 CHECKS = (Check("plan-numbers", "The numbers of plan versions are right", find_low_counters, raise_counters),)

@@ -1,7 +1,8 @@
-"""What a client sees first: the workouts of today, and what is due."""
+"""A client's own calendar and history, without what is on days that are hidden from the client."""
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections.abc import Collection, Iterable, Iterator
 from datetime import date, timedelta
 from typing import Annotated, TypedDict
@@ -18,16 +19,75 @@ from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.absences import Absences
 from coaching_service.people.availability.models import Availability
 from coaching_service.people.customers import service as customers
-from coaching_service.progress import own_calendar
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.training import visibility
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import WORKOUT_BLOCK, Block, WorkoutBlockQuery
 from coaching_service.training.workouts.blocks.service import ClientCalendar
+from coaching_service.training.workouts.reports import blocks
 from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.training.workouts.reports.blocks import CalendarDay
 from coaching_service.training.workouts.reports.exercises import add_last_times
-from coaching_service.training.workouts.reports.models import OwnPendingItem
+from coaching_service.training.workouts.reports.models import DoneWorkout
+
+# --- The workouts that a client has done ------------------------------------------------------------------------------
+
+
+class DoneMonth(TypedDict):
+    """The workouts that a client has done in a month (`YYYY-MM`), newest first.
+
+    `earlier` and `later` are the nearest months with such a workout, None without one.
+    """
+
+    month: str
+    workouts: list[DoneWorkout]
+    earlier: str | None
+    later: str | None
+
+
+async def list_own_days(
+    ctx: Context, first: date, last: date, *, today: date, hidden: Collection[str] | None = None
+) -> list[CalendarDay]:
+    """Return every day of the caller, a client, from `first` to `last`, with its blocks and what became of them.
+
+    `today` is the client's. `hidden`: the days hidden from the client, if they are known already. A hidden day has no
+    blocks.
+    """
+    if hidden is None:
+        hidden = await visibility.find_hidden_days(ctx, ctx.caller.id, str(first), str(last))
+    return await blocks.list_days(ctx, ctx.caller.id, first, last, today=today, without=hidden)
+
+
+async def list_latest_done(ctx: Context, count: int) -> list[Block]:
+    """Return the latest workouts that the caller, a client, has done something of, at most `count`."""
+    hidden = await visibility.find_days_hidden_from_caller(ctx, ctx.caller.id)
+    return await blocks.find_latest_done(ctx, ctx.caller.id, count, without=hidden)
+
+
+async def get_done_month(ctx: Context, month: str | None) -> DoneMonth:
+    """Return the workouts that the caller, a client, has done in a month (`YYYY-MM`); None: the latest that has any."""
+    hidden = await visibility.find_days_hidden_from_caller(ctx, ctx.caller.id)
+    if month is None:
+        end = str(date.max)
+        latest, _ = await blocks.find_done_dates_around(ctx, ctx.caller.id, end, end, without=hidden)
+        month = (latest or str(ctx.caller.today()))[:7]
+    year, number = int(month[:4]), int(month[5:])
+    first, last = f"{month}-01", f"{month}-{monthrange(year, number)[1]:02}"
+    workouts, (before, after) = await gather_reads(
+        ctx,
+        blocks.find_done_workouts(ctx, ctx.caller.id, first, last, without=hidden),
+        blocks.find_done_dates_around(ctx, ctx.caller.id, first, last, without=hidden),
+    )
+    return {
+        "month": month,
+        "workouts": workouts,
+        "earlier": before[:7] if before else None,
+        "later": after[:7] if after else None,
+    }
+
+
+# --- What a client sees first: the workouts of today, and what is due -------------------------------------------------
+
 
 # --- A client's day as it is returned ---------------------------------------------------------------------------------
 
@@ -116,7 +176,7 @@ async def get_overview(ctx: Context) -> Overview:
     day, week, tomorrow = await gather_reads(
         ctx,
         _read_day(ctx, today, hidden, include_last_times=False),
-        own_calendar.list_own_days(ctx, monday, sunday, today=today, hidden=hidden),
+        list_own_days(ctx, monday, sunday, today=today, hidden=hidden),
         _list_blocks(ctx, str(min(today, _LAST_DAY) + _DAY), hidden, include_last_times=False),
     )
     return {"today": day, "week": week, "tomorrow": tomorrow}
@@ -149,7 +209,17 @@ async def _read_day(ctx: Context, today: date, hidden: Collection[str], *, inclu
         "date": str(today),
         "blocks": blocks,
         "nextWorkout": next_workout,
-        "pendingForms": [_present(form, str(today), absences_of[client_id]) for form in pending],
+        "pendingForms": [
+            {
+                "formId": each["form"]["formId"],
+                "formName": each["form"]["name"],
+                "date": each["date"],
+                "wblockId": each["wblockId"],
+                "witemId": each["_id"],
+                "isOverdue": each["date"] < str(today) and each["date"] not in absences_of[client_id],
+            }
+            for each in pending
+        ],
         "unreadMessages": unread,
         "streakWeeks": streak,
         "availability": period,
@@ -161,17 +231,6 @@ async def _list_blocks(ctx: Context, today: str, hidden: Collection[str], *, inc
         return []
     blocks = await workouts.list_blocks(ctx, ClientCalendar(ctx.caller.id), today, today)
     return await add_last_times(ctx, ctx.caller.id, blocks, without=hidden) if include_last_times else blocks
-
-
-def _present(pending: OwnPendingItem, today: str, absences: Absences) -> OwnPendingForm:
-    return {
-        "formId": pending["form"]["formId"],
-        "formName": pending["form"]["name"],
-        "date": pending["date"],
-        "wblockId": pending["wblockId"],
-        "witemId": pending["_id"],
-        "isOverdue": pending["date"] < today and pending["date"] not in absences,
-    }
 
 
 async def _count_streak_weeks(ctx: Context, today: date, hidden: Collection[str]) -> int:

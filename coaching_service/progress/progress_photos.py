@@ -134,6 +134,7 @@ async def _get(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> Stor
     return stored
 
 
+@transactional
 async def create(
     ctx: Context, customer_id: ObjectId, taken: str | datetime, side_index: str, file: StoredFile | None
 ) -> ProgressPhoto:
@@ -142,29 +143,23 @@ async def create(
     `taken` is a date (`YYYY-MM-DD`), or a time in UTC that counts for the date it was in the client's time zone.
     Raises what `list_photos` raises.
     """
-    return _to_photos(ctx, await _add(ctx, customer_id, taken, side_index, file))
-
-
-@transactional
-async def _add(
-    ctx: Context, customer_id: ObjectId, taken: str | datetime, side_index: str, file: StoredFile | None
-) -> StoredPhotos:
     customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
     timezone = customer["timezone"] or ctx.caller.company.timezone
     date = taken if isinstance(taken, str) else str(local_date(taken, timezone))
     where = {"customerId": customer_id, "date": date}
     before = await photos.find_one(ctx, where)
     if file is None:
-        return before if before is not None else await photos.upsert(ctx, where, {})
+        return _to_photos(ctx, before if before is not None else await photos.upsert(ctx, where, {}))
     side = SIDES[side_index]
     of_date = await photos.upsert(ctx, where, {f"sides.{side}": _to_stored(file)})
     await files.discard(ctx, _file_ids(before, side))
     data = {"photoId": of_date["_id"], "side": side, "day": date}
     await activity.record_event(ctx, "photo_added", customer_id, of_date["_id"], **data)
     await activity_dates.record_activity(ctx, customer_id)
-    return of_date
+    return _to_photos(ctx, of_date)
 
 
+@transactional
 async def replace(
     ctx: Context,
     customer_id: ObjectId,
@@ -181,7 +176,14 @@ async def replace(
     await customers.get_visible(ctx, customer_id)
     if file is None:
         raise invalid_field("imageFile", "is required", code="REQUIRED")
-    return _to_photos(ctx, await _replace(ctx, customer_id, photos_id, SIDES[side_index], file, version))
+    side, where = SIDES[side_index], {"customerId": customer_id, "_id": photos_id}
+    before = require_found(await photos.find_one(ctx, where), "progress photo")
+    change = {"$set": {f"sides.{side}": _to_stored(file)}}
+    after = require_found(await photos.update(ctx, {"_id": photos_id}, change, version=version), "progress photo")
+    await files.discard(ctx, _file_ids(before, side))
+    data: dict[str, EventValue] = {"photoId": photos_id, "side": side, "date": after["date"]}
+    ctx.changes.events.append(LoggedEvent("photo.added", customer_id, data, photos_id))
+    return _to_photos(ctx, after)
 
 
 async def get_picture(ctx: Context, customer_id: ObjectId, photos_id: ObjectId, side: str, *, small: bool) -> Download:
@@ -191,19 +193,6 @@ async def get_picture(ctx: Context, customer_id: ObjectId, photos_id: ObjectId, 
     """
     photo = require_found((await _get(ctx, customer_id, photos_id)).get("sides", {}).get(side), "progress photo")
     return await stored_files.open_file(ctx, (photo["thumbnailId"] if small else None) or photo["fileId"])
-
-
-@transactional
-async def _replace(
-    ctx: Context, customer_id: ObjectId, photos_id: ObjectId, side: str, file: StoredFile, version: int | None
-) -> StoredPhotos:
-    before = require_found(await photos.find_one(ctx, {"customerId": customer_id, "_id": photos_id}), "progress photo")
-    change = {"$set": {f"sides.{side}": _to_stored(file)}}
-    after = require_found(await photos.update(ctx, {"_id": photos_id}, change, version=version), "progress photo")
-    await files.discard(ctx, _file_ids(before, side))
-    data: dict[str, EventValue] = {"photoId": photos_id, "side": side, "date": after["date"]}
-    ctx.changes.events.append(LoggedEvent("photo.added", customer_id, data, photos_id))
-    return after
 
 
 @transactional
@@ -225,9 +214,10 @@ def _to_photos(ctx: Context, stored: StoredPhotos) -> ProgressPhoto:
     links: dict[str, str | None] = {}
     for side in SIDES.values():
         photo = stored.get("sides", {}).get(side)
-        links[f"{side}Key"] = _key(photo)
-        links[f"{side}Url"] = _url(ctx, photo, "fileId")
-        links[f"{side}ThumbnailUrl"] = _url(ctx, photo, "thumbnailId")
+        # The identifier of its file, with the extension of its content type.
+        key = photo and f"{photo['fileId']}{file_extension(photo.get('contentType', JPEG))}"
+        links |= {f"{side}Key": key, f"{side}Url": file_url(ctx, photo["fileId"]) if photo else None}
+        links[f"{side}ThumbnailUrl"] = file_url(ctx, photo["thumbnailId"]) if photo else None
     return {
         "_id": stored["_id"],
         "customerId": stored["customerId"],
@@ -236,17 +226,6 @@ def _to_photos(ctx: Context, stored: StoredPhotos) -> ProgressPhoto:
         "updatedAt": stored["updatedAt"],
         "version": stored["version"],
     }
-
-
-def _key(photo: StoredPhoto | None) -> str | None:
-    """Return a photo's key: the identifier of its file, with the extension of its content type."""
-    if photo is None:
-        return None
-    return f"{photo['fileId']}{file_extension(photo.get('contentType', JPEG))}"
-
-
-def _url(ctx: Context, photo: StoredPhoto | None, field: Literal["fileId", "thumbnailId"]) -> str | None:
-    return None if photo is None else file_url(ctx, photo[field])
 
 
 def _file_ids(stored: StoredPhotos | None, side: str) -> list[ObjectId]:

@@ -50,12 +50,11 @@ async def plan(ctx: Context, clients: Mapping[ObjectId, ClientDay]) -> None:
     today = [client.today for client in clients.values()]
     blocks = await find_agenda(ctx, clients, str(min(today)), str(max(today) + _DAY))
     settings = await customers.list_notifications(ctx, sorted({block["customerId"] for block in blocks}))
-    due = [
-        each
-        for block in blocks
-        if _is_near(block, client := clients[block["customerId"]]) and block["customerId"] in settings
-        for each in _list_due(block, client.timezone, settings[block["customerId"]]["workoutTime"])
-    ]
+    due: list[DueNotification] = []
+    for block in blocks:
+        client = clients[block["customerId"]]
+        if str(client.today) <= block["date"] <= str(client.today + _DAY) and block["customerId"] in settings:
+            due += _list_due(block, client.timezone, settings[block["customerId"]]["workoutTime"])
     at = now()
     await notifications.make_due(ctx, [each for each in due if not _is_over(each, at)])
     # What is pending may be due at another time zone's time, or at one that was chosen before.
@@ -64,10 +63,6 @@ async def plan(ctx: Context, clients: Mapping[ObjectId, ClientDay]) -> None:
 
 def _is_over(due: DueNotification, at: datetime) -> bool:
     return due.due_at < at - (_GRACE_OF_CHECK_INS if due.kind == "checkIns" else _GRACE)
-
-
-def _is_near(block: AgendaBlock, client: ClientDay) -> bool:
-    return str(client.today) <= block["date"] <= str(client.today + _DAY)
 
 
 def _list_due(block: AgendaBlock, timezone: str, workout_time: str | None) -> Iterator[DueNotification]:

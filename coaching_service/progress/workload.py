@@ -1,10 +1,10 @@
-"""How much a client trained, period by period."""
+"""How much a client trained: each muscle, and period by period."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
-from itertools import accumulate
 from typing import Annotated, Literal, TypedDict
 
 from coaching_service.core.auth import CUSTOMERS, coach
@@ -19,10 +19,83 @@ from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.query import Period, SearchedRange
 from coaching_service.core.validation import Choice, Date
+from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.items import totals as training_load
 from coaching_service.training.workouts.reports import blocks as queries
+from coaching_service.training.workouts.reports import exercises as exercise_queries
+from coaching_service.training.workouts.reports.models import Session
+
+# --- Muscle-group volume as it is returned ----------------------------------------------------------------------------
+
+
+class MuscleVolume(TypedDict):
+    """The completed sets of a muscle without warm-up sets; as a secondary muscle they count half."""
+
+    _id: ObjectId
+    name: str
+    sets: float
+    reps: float
+    volumeLoad: Annotated[float, Description("Sum of reps x load, in `loadUnit`.")]
+
+
+class MuscleGroupVolume(Period):
+    """How much each muscle was trained in a date range."""
+
+    loadUnit: Annotated[str, Choice("kg", "lb")]
+    muscleGroups: list[MuscleVolume]
+
+
+_SHARE_OF_ROLE = {"primary": 1.0, "secondary": 0.5}
+
+
+async def get_volume(ctx: Context, customer_id: ObjectId, start_date: str, end_date: str) -> MuscleGroupVolume:
+    """Return the volume of each muscle trained between two dates, both included; a secondary muscle counts half.
+
+    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
+    """
+    _, totals = await gather_reads(
+        ctx,
+        customers.get_visible(ctx, customer_id),
+        exercise_queries.sum_by_exercise(ctx, customer_id, start_date, end_date),
+    )
+    muscles_of = await exercises.get_trained_muscles(ctx, [total["_id"] for total in totals])
+    volumes: dict[ObjectId, MuscleVolume] = {}
+    for total in totals:
+        for muscle in muscles_of.get(total["_id"], ()):
+            share = _SHARE_OF_ROLE[muscle["role"]]
+            volume = volumes.setdefault(
+                muscle["_id"], {"_id": muscle["_id"], "name": muscle["name"], "sets": 0, "reps": 0, "volumeLoad": 0}
+            )
+            volume["sets"] += total["sets"] * share
+            volume["reps"] += total["reps"] * share
+            volume["volumeLoad"] += total["volumeLoad"] * share
+    for volume in volumes.values():
+        volume["volumeLoad"] = training_load.round_total(volume["volumeLoad"])
+    return {
+        "startDate": start_date,
+        "endDate": end_date,
+        "loadUnit": ctx.caller.company.load_unit,
+        "muscleGroups": sorted(volumes.values(), key=lambda volume: (-volume["sets"], volume["name"])),
+    }
+
+
+# --- Muscle-group volume over REST ------------------------------------------------------------------------------------
+
+
+volume_routes = Routes("/coach/customers/{customerId}/musclegroups/volume", tag="Volume")
+
+
+@volume_routes.get("", access=coach(CUSTOMERS.VIEW), query=SearchedRange())
+async def get_muscle_group_volume(ctx: Context, customer_id: ObjectId, query: Period) -> MuscleGroupVolume:
+    """Read how much a client trained each muscle.
+
+    Volume load is the sum of reps x load over completed sets that are not warm-up; a secondary muscle counts half.
+    Sorted by number of sets, most first.
+    """
+    return await get_volume(ctx, customer_id, query["startDate"], query["endDate"])
+
 
 # --- Training load as it is asked for and returned --------------------------------------------------------------------
 
@@ -35,17 +108,6 @@ class WorkloadQuery(Period):
     """The date range, and how its days are grouped."""
 
     groupBy: Annotated[GroupBy, Default("day")]
-
-
-class Session(TypedDict):
-    """What was done in one training session, on its block's date."""
-
-    date: str
-    sets: int
-    reps: int
-    volumeLoad: float
-    sessionRpe: float | None
-    durationMinutes: int | None
 
 
 class WorkloadPeriod(TypedDict):
@@ -102,39 +164,38 @@ async def read(
         queries.find_sessions(ctx, customer_id, str(chronic_start), end_date),
         queries.find_session_date(ctx, customer_id, "date"),
     )
-    curve = LoadCurve(sessions, chronic_start, end)
+    sessions_of = defaultdict[int, list[Session]](list)
     first_session = date.fromisoformat(first_date) if first_date else None
-    periods = {day: _empty(day) for day in period_starts(start, end, group_by)}
+    periods: dict[date, WorkloadPeriod] = {
+        day: {
+            "date": str(day),
+            "sessions": 0,
+            "sets": 0,
+            "reps": 0,
+            "volumeLoad": 0,
+            "sessionLoad": None,
+            "acuteChronicRatio": None,
+            "ratioOf": "volumeLoad",
+        }
+        for day in period_starts(start, end, group_by)
+    }
     for session in sessions:
-        if session["date"] >= start_date:
-            _add(periods[period_start(date.fromisoformat(session["date"]), group_by)], session)
+        day = date.fromisoformat(session["date"])
+        sessions_of[day.toordinal()].append(session)
+        if day < start:
+            continue
+        period = periods[period_start(day, group_by)]
+        period["sessions"] += 1
+        period["sets"] += session["sets"]
+        period["reps"] += session["reps"]
+        period["volumeLoad"] += session["volumeLoad"]
+        if (load := session_load(session)) is not None:
+            period["sessionLoad"] = (period["sessionLoad"] or 0) + load
     last_days = [day - timedelta(days=1) for day in list(periods)[1:]] + [end]
     for period, last_day in zip(periods.values(), last_days, strict=True):
         period["volumeLoad"] = training_load.round_total(period["volumeLoad"])
-        period["acuteChronicRatio"], period["ratioOf"] = curve.ratio(last_day, first_session)
+        period["acuteChronicRatio"], period["ratioOf"] = _compare_loads(sessions_of, last_day, first_session)
     return {"loadUnit": ctx.caller.company.load_unit, "groupBy": group_by, "periods": list(periods.values())}
-
-
-def _empty(day: date) -> WorkloadPeriod:
-    return {
-        "date": str(day),
-        "sessions": 0,
-        "sets": 0,
-        "reps": 0,
-        "volumeLoad": 0,
-        "sessionLoad": None,
-        "acuteChronicRatio": None,
-        "ratioOf": "volumeLoad",
-    }
-
-
-def _add(period: WorkloadPeriod, session: Session) -> None:
-    period["sessions"] += 1
-    period["sets"] += session["sets"]
-    period["reps"] += session["reps"]
-    period["volumeLoad"] += session["volumeLoad"]
-    if (load := session_load(session)) is not None:
-        period["sessionLoad"] = (period["sessionLoad"] or 0) + load
 
 
 # --- The formulas of training load -----------------------------------------------------------------------------------
@@ -159,50 +220,26 @@ def period_starts(start: date, end: date, group_by: GroupBy) -> list[date]:
     return list(dict.fromkeys(period_start(day, group_by) for day in days))
 
 
-class LoadCurve:
-    """Daily training load from `start` to `end`, and the acute:chronic ratio on any day between them.
+def _compare_loads(
+    sessions_of: Mapping[int, Sequence[Session]], day: date, first_session: date | None
+) -> tuple[float | None, LoadKind]:
+    """Return the mean load of the 7 days up to `day` over the mean of 28 (Hulin et al. 2014), and the kind of load.
 
-    `sessions` are those from `start` on; a window's load is a difference of running totals.
+    Of session load if every session in the 28 days was rated, else of volume load. None in the first 28 days since the
+    first session, or when the chronic mean is 0. `sessions_of` has the sessions by the ordinal of their day.
     """
-
-    def __init__(self, sessions: Iterable[Session], start: date, end: date) -> None:
-        self._start = start
-        days = (end - start).days + 1
-        volume, load, unrated, count = [0] * days, [0] * days, [0] * days, [0] * days
-        for session in sessions:
-            day = (date.fromisoformat(session["date"]) - start).days
-            rated_load = session_load(session)
-            volume[day] += _millionths(session["volumeLoad"])
-            load[day] += _millionths(rated_load or 0)
-            unrated[day] += rated_load is None
-            count[day] += 1
-        self._volume, self._load, self._unrated, self._count = (
-            list(accumulate(daily, initial=0)) for daily in (volume, load, unrated, count)
-        )
-
-    def ratio(self, day: date, first_session: date | None) -> tuple[float | None, LoadKind]:
-        """Return the mean daily load of the 7 days up to `day` over the mean of 28 (Hulin et al. 2014), with the
-        kind of load.
-
-        Of session load if every session in the 28 days was rated, else of volume load. None in the first 28 days
-        since the first session, or when the chronic mean is 0.
-        """
-        end = (day - self._start).days + 1
-        chronic_start, acute_start = max(0, end - CHRONIC_DAYS), max(0, end - ACUTE_DAYS)
-        sessions = self._count[end] - self._count[chronic_start]
-        is_rated = sessions > 0 and self._unrated[end] == self._unrated[chronic_start]
-        kind: LoadKind = "sessionLoad" if is_rated else "volumeLoad"
-        totals = self._load if is_rated else self._volume
-        chronic = totals[end] - totals[chronic_start]
-        if first_session is None or (day - first_session).days < CHRONIC_DAYS or not chronic:
-            return None, kind
-        acute = totals[end] - totals[acute_start]
-        return round(acute * (CHRONIC_DAYS // ACUTE_DAYS) / chronic, 2), kind
-
-
-def _millionths(load: float) -> int:
-    """Return a load as a whole number of millionths, so that sums and their differences are exact."""
-    return round(load * 1_000_000)
+    end = day.toordinal()
+    month = [(each, done) for each in range(end - CHRONIC_DAYS + 1, end + 1) for done in sessions_of.get(each, ())]
+    rated = [(each, session_load(session)) for each, session in month]
+    is_rated = bool(month) and all(load is not None for _, load in rated)
+    loads = rated if is_rated else [(each, session["volumeLoad"]) for each, session in month]
+    # Whole numbers of millionths, so that sums are exact.
+    exact = [(each, round((load or 0) * 1_000_000)) for each, load in loads]
+    acute, chronic = sum(load for each, load in exact if each > end - ACUTE_DAYS), sum(load for _, load in exact)
+    kind: LoadKind = "sessionLoad" if is_rated else "volumeLoad"
+    if first_session is None or (day - first_session).days < CHRONIC_DAYS or not chronic:
+        return None, kind
+    return round(acute * (CHRONIC_DAYS // ACUTE_DAYS) / chronic, 2), kind
 
 
 # --- REST -------------------------------------------------------------------------------------------------------------
@@ -248,19 +285,18 @@ async def get_training_load(
     load_unit = ctx.caller.load_unit
     workload = show_loads(workload, ctx, load_unit)
     first = f"Training load of {typed(customer['name'])} by {group_by}, loads in {load_unit}"
-    lines = [_describe(period) for period in workload["periods"] if period["sessions"] or group_by != "day"]
+    lines = []
+    for period in workload["periods"]:
+        if period["sessions"] or group_by != "day":
+            load, ratio = period["sessionLoad"], period["acuteChronicRatio"]
+            facts = arguments.join_facts(
+                f"{period['sessions']} sessions",
+                f"{period['sets']} sets",
+                f"{period['reps']} reps",
+                f"volume load {arguments.format_figure(period['volumeLoad'])}",
+                load is not None and f"session load {arguments.format_figure(load)}",
+                ratio is not None and f"ratio {arguments.format_figure(ratio)} of {period['ratioOf']}",
+            )
+            lines.append(f"{period['date']}: {facts}")
     docs = [{"line": line} for line in lines]
     return Answer("\n".join([first, *lines]), {**arguments.describe_list(first, {}), "docs": docs})
-
-
-def _describe(period: WorkloadPeriod) -> str:
-    ratio = period["acuteChronicRatio"]
-    facts = arguments.join_facts(
-        f"{period['sessions']} sessions",
-        f"{period['sets']} sets",
-        f"{period['reps']} reps",
-        f"volume load {arguments.format_figure(period['volumeLoad'])}",
-        period["sessionLoad"] is not None and f"session load {arguments.format_figure(period['sessionLoad'])}",
-        ratio is not None and f"ratio {arguments.format_figure(ratio)} of {period['ratioOf']}",
-    )
-    return f"{period['date']}: {facts}"

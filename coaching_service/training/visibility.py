@@ -86,6 +86,11 @@ async def find_visibility(
     return replace(areas_of(ctx.caller), hidden_days=frozenset(hidden))
 
 
+async def is_shown(ctx: Context, customer_id: ObjectId, day: object) -> bool:
+    """Return whether the caller may see a day of a client whose access has been checked, as `find_visibility`."""
+    return (await find_visibility(ctx, customer_id, str(day), str(day))).allows(day=str(day))
+
+
 async def find_days_hidden_from_caller(ctx: Context, customer_id: ObjectId) -> frozenset[str]:
     """Return every day that is hidden from the caller of a client's calendar, for queries that leave them out."""
     return (await find_visibility(ctx, customer_id)).hidden_days

@@ -13,7 +13,7 @@ import jinja2
 from coaching_service.core.dates import format_day, zone_of
 from coaching_service.people.activity import models
 from coaching_service.people.activity.models import RECORD_NAMES
-from coaching_service.progress.personal_records.models import PersonalRecord
+from coaching_service.progress.personal_records import PersonalRecord
 from coaching_service.training.workouts.blocks.service import describe_settings
 from coaching_service.training.workouts.sets import COUNT, RecordKey, is_better
 

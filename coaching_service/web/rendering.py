@@ -16,7 +16,7 @@ from coaching_service.core.fields import Description, Label, declarations_of
 from coaching_service.core.http.responses import COMPRESSIBLE
 from coaching_service.core.media import IMAGE_TYPES, MEDIA_TYPES, PDF, UploadLimits
 from coaching_service.people.notifications import COMPANY
-from coaching_service.progress.conversation import attachments
+from coaching_service.progress.conversation import service as conversation
 from coaching_service.training.workouts.blocks.models import WorkoutSettings
 from coaching_service.web import static_files
 from coaching_service.web.browser_sessions import SAVES_PAGE, BrowserSession, home_of, is_client_path, is_secure
@@ -65,7 +65,7 @@ def configure_templates(app: web.Application, limits: UploadLimits) -> None:
             "photo": accepted_files(IMAGE_TYPES),
             "plan": accepted_files((PDF, *IMAGE_TYPES)),
             "media": accepted_files(MEDIA_TYPES),
-            "attachment": accepted_files(attachments.CONTENT_TYPES),
+            "attachment": accepted_files(conversation.ATTACHMENT_TYPES),
         },
     )
 

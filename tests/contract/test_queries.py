@@ -22,7 +22,7 @@ from coaching_service.people.customers import batch, service
 from coaching_service.people.customers.models import SortFigure
 from coaching_service.people.webhooks import service as webhooks
 from coaching_service.people.webhooks.service import new_delivery
-from coaching_service.progress.conversation import store
+from coaching_service.progress.conversation import messages
 from tests.support.client import MONDAY, CoachClient
 from tests.support.client_data import insert_in_every_collection
 from tests.support.databases import profile_of
@@ -180,8 +180,8 @@ async def insert_conversations(ctx: Context, count: int) -> None:
         customer = await batch.create_customer(ctx, {"name": f"Client {number}"})
         author = {"type": "client", "_id": customer["_id"], "name": customer["name"]}
         message = {"customerId": customer["_id"], "author": author, "text": "x", "about": None, "attachments": []}
-        stored = await store.messages.insert(ctx, {**message, "editedAt": None, "readAt": None})
-        await store.add_to_conversation(ctx, stored, "client" if number % 10 else "company")
+        stored = await messages.delivered.insert(ctx, {**message, "editedAt": None, "readAt": None})
+        await messages.add_to_conversation(ctx, stored, "client" if number % 10 else "company")
 
 
 async def test_operations_on_many_days_do_not_scan_collections(coach: CoachClient) -> None:

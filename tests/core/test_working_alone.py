@@ -22,9 +22,8 @@ from coaching_service.core.jobs.worker import for_each_alone
 from coaching_service.lifecycle import erasure
 from coaching_service.people import notifications as sending
 from coaching_service.people import team
+from coaching_service.progress import personal_records
 from coaching_service.progress.attention import renewal
-from coaching_service.progress.check_ins import scheduling
-from coaching_service.progress.personal_records import renewal as training_load
 from tests.support.check_ins import check_in
 from tests.support.client import CoachClient
 from tests.support.doctor import check as run_check
@@ -139,7 +138,7 @@ async def test_check_ins_and_records_of_the_neighbour_of_a_client_who_is_damaged
     check_ins = coach.ctx.db["checkIns"]
     await check_ins.update_many({"companyId": coach.ctx.company_id}, {"$set": {"dueAt": LONG_AGO}})
     await check_ins.update_one({"_id": ObjectId(broken["_id"])}, {"$set": {"taskFields": None}})
-    await scheduling.schedule_batch(coach.ctx.services, JOB)
+    await check_ins.schedule_batch(coach.ctx.services, JOB)
     due = {each["_id"]: each["dueAt"] async for each in check_ins.find({"companyId": coach.ctx.company_id})}
     assert now() < due[ObjectId(broken["_id"])] <= now() + timedelta(minutes=1)
     assert due[ObjectId(healthy["_id"])] is None or due[ObjectId(healthy["_id"])] > now() + timedelta(minutes=1)
@@ -154,7 +153,7 @@ async def test_check_ins_and_records_of_the_neighbour_of_a_client_who_is_damaged
     )
     await records.delete_many({"companyId": coach.ctx.company_id})
     job = replace(JOB, company_id=coach.ctx.company_id, arguments={"last": None, "exerciseId": ObjectId(squat["_id"])})
-    await training_load.renew_batch(coach.ctx.services, job)
+    await personal_records.renew_batch(coach.ctx.services, job)
     assert len(await failing(coach, "training-load", ana["_id"], bo["_id"])) == 1
     again = await stored_document(coach.ctx.db["jobs"], {"about": ObjectId(ana["_id"])})
     assert again["arguments"]["only"] == ObjectId(ana["_id"])

@@ -14,7 +14,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.integrations.company_import import service as company_import
-from coaching_service.progress.personal_records import renewal as training_load_renewal
+from coaching_service.progress import personal_records
 from tests.conftest import NewCompany
 from tests.support.attention import renew
 from tests.support.client import CoachClient
@@ -23,7 +23,7 @@ from tests.support.service_process import until
 from tests.support.training import Json, block_with, client_path, exercise_of, form_of, log
 from tests.support.transfer import export, import_file, make_zip, records, send, with_records
 
-RENEWAL = {"kind": training_load_renewal.RENEW}
+RENEWAL = {"kind": personal_records.RENEW}
 _FIGURES = ("lastTrainedDate", "lastWorkoutDate", "complianceRate7d", "complianceRate30d", "complianceRate90d")
 
 
@@ -99,7 +99,7 @@ async def test_figures_follow_what_an_import_has_stored_before_it_ends(
     monkeypatch.setattr(company_import, "_STEP_SECONDS", -1)
     monkeypatch.setattr(company_import, "_KEPT_SECONDS", 0)  # each step reads the file again
     # It marks clients as changed, too, at any moment: those would be due again, or hide that the import marks none.
-    monkeypatch.setitem(features.STEPS, training_load_renewal.RENEW, _postpone)
+    monkeypatch.setitem(features.STEPS, personal_records.RENEW, _postpone)
     steps = {company_import.IMPORT: features.STEPS[company_import.IMPORT]}
     job = (await send(target, make_zip(await export(services_with_demo)))).ok(202)
     blocks = target.ctx.db["workoutBlocks"]
@@ -201,7 +201,7 @@ async def test_import_that_has_stored_no_logs_computes_none_again(coach: CoachCl
 async def run_renewal(coach: CoachClient) -> None:
     """Run the job that computes the records of a company again, which an import has queued."""
     assert await coach.ctx.db["jobs"].count_documents(RENEWAL | {"companyId": coach.ctx.company_id}) == 1
-    steps = {training_load_renewal.RENEW: features.STEPS[training_load_renewal.RENEW]}
+    steps = {personal_records.RENEW: features.STEPS[personal_records.RENEW]}
     await worker.run_due(coach.ctx.services, steps)
 
 

@@ -24,7 +24,7 @@ from coaching_service.core.mcp.results import OutreachDenied, Written
 from coaching_service.core.mcp.tools import Tools, tools_of
 from coaching_service.integrations.proposals.tool_calls import Call, Unconfirmed, carry_out
 from coaching_service.progress import reminders
-from coaching_service.progress.conversation import waiting
+from coaching_service.progress.conversation import service as conversation
 from coaching_service.settings import Settings
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks.service import ClientCalendar
@@ -322,7 +322,7 @@ async def test_no_text_of_any_tool_reaches_a_client(settings: Settings, password
             async def received() -> list[str]:
                 await renew_figures(coach.ctx)
                 with time_machine.travel(datetime.now().astimezone() + timedelta(seconds=61)):
-                    await run_due(coach.ctx.services, {waiting.DELIVER: waiting.deliver}, at=now())
+                    await run_due(coach.ctx.services, {conversation.DELIVER: conversation.deliver_waiting}, at=now())
                 await send_due(coach.ctx, after=noon - now() + timedelta(seconds=10))
                 mails = await mails_once_sent(coach.ctx.services, settings.data_dir / "mail", about=about)
                 return [str(mail["Subject"]) for mail in mails if email in str(mail["To"])] + [

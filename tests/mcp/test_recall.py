@@ -16,8 +16,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job
 from coaching_service.core.jobs.worker import run_due
 from coaching_service.people import api_keys
-from coaching_service.progress.conversation import service, waiting
-from coaching_service.progress.conversation.models import Message, MessageSubjectInput
+from coaching_service.progress.conversation import service as conversation
+from coaching_service.progress.conversation.messages import Message, MessageSubjectInput
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal, tool_result
 from tests.support.service_process import until
@@ -37,14 +37,14 @@ async def send(
 ) -> tuple[Message, str]:
     """Send a message as an assistant; returns it and the identifier of the change."""
     ctx = await as_assistant(coach)
-    message = await service.create(ctx, ObjectId(customer["_id"]), {"text": text, "about": about})
+    message = await conversation.create(ctx, ObjectId(customer["_id"]), {"text": text, "about": about})
     return message, str(ctx.change_ids[-1])
 
 
 async def after_a_minute(coach: CoachClient, seconds: int = 61) -> None:
     """Run the jobs that are due so many seconds from now."""
     with time_machine.travel(datetime.now().astimezone() + timedelta(seconds=seconds)):
-        await run_due(coach.ctx.services, {waiting.DELIVER: waiting.deliver}, at=now())
+        await run_due(coach.ctx.services, {conversation.DELIVER: conversation.deliver_waiting}, at=now())
 
 
 async def listed(client: CoachClient, path: str, **query: Any) -> list[tuple[str | None, bool]]:
@@ -122,7 +122,9 @@ async def test_undo_recalls_a_message_until_it_is_delivered(coach: CoachClient, 
     await after_a_minute(coach)
     assert await listed(client, OWN) == await listed(coach, path) == []
     await require_events(coach)
-    assert await coach.ctx.db["jobs"].count_documents({"kind": waiting.DELIVER, "about": ObjectId(ana["_id"])}) == 0
+    assert (
+        await coach.ctx.db["jobs"].count_documents({"kind": conversation.DELIVER, "about": ObjectId(ana["_id"])}) == 0
+    )
     again = (await coach.post(f"/coach/changes/{undone['changeId']}/undo")).refused(409)
     assert again["code"] == "NOT_UNDOABLE", "a recalled message is not sent again"
 
@@ -194,8 +196,8 @@ async def test_a_message_is_delivered_once_or_recalled_when_both_happen(coach: C
         job = Job(message["_id"], {"companyId": coach.ctx.company_id, **key}, 1)
         with time_machine.travel(datetime.now().astimezone() + timedelta(seconds=61)):
             _, _, undone = await asyncio.gather(
-                waiting.deliver(coach.ctx.services, job),
-                waiting.deliver(coach.ctx.services, job),
+                conversation.deliver_waiting(coach.ctx.services, job),
+                conversation.deliver_waiting(coach.ctx.services, job),
                 coach.post(f"/coach/changes/{change_id}/undo"),
             )
         undone.ok()
@@ -212,7 +214,7 @@ async def test_nothing_is_delivered_to_a_deleted_client_or_after_a_rollback(coac
     assert await coach.ctx.db["messages"].count_documents({"customerId": ObjectId(ana["_id"])}) == 0
 
     async def send_and_fail(tx: Context) -> None:
-        await service.create(tx, ObjectId(ben["_id"]), {"text": "Not sent"})
+        await conversation.create(tx, ObjectId(ben["_id"]), {"text": "Not sent"})
         raise LookupError
 
     with pytest.raises(LookupError):

@@ -10,7 +10,7 @@ import pytest
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.availability import service as availability
-from coaching_service.progress.compliance import service as compliance_service
+from coaching_service.progress import compliance
 from coaching_service.progress.own_today import count_successive_weeks
 from coaching_service.training.workouts.reports import blocks as calendar_days
 from tests.support.attention import FORM, days_ago, docs, entry_of, set_stored, start_of
@@ -367,7 +367,7 @@ async def test_days_of_a_calendar_are_not_missed_in_an_absence(coach: CoachClien
         ("part", "away", ["part"]),
         ("away", "away", []),
     ]
-    recent = await compliance_service.get_recent_days(coach.ctx, {customer_id: today}, 4)
+    recent = await compliance.get_recent_days(coach.ctx, {customer_id: today}, 4)
     assert [status for _, status in recent[customer_id]] == [status for status, _, _ in shown]
 
 

@@ -7,7 +7,7 @@ import asyncio
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.lifecycle import erasure
-from coaching_service.progress.check_ins import service
+from coaching_service.progress import check_ins
 from tests.support.check_ins import (
     HABIT,
     LONG_AGO,
@@ -57,7 +57,7 @@ async def test_scheduling_again_adds_nothing(coach: CoachClient) -> None:
     (await coach.delete(path_of(first))).ok(204)
     (await coach.patch(path_of(second), {"date": day(coach, 3)})).ok()
     ids = ObjectId(ana["_id"]), ObjectId(created["_id"])
-    await asyncio.gather(*(service.schedule(coach.ctx, *ids) for _ in range(4)))
+    await asyncio.gather(*(check_ins.schedule(coach.ctx, *ids) for _ in range(4)))
     await coach.ctx.db["checkIns"].update_one({"_id": ids[1]}, {"$set": {"dueAt": LONG_AGO}})
     await run_job(coach)
     assert await dates(coach, ana) == sorted([day(coach, number) for number in range(2, 28)] + [day(coach, 3)])

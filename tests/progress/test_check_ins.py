@@ -9,7 +9,7 @@ import time_machine
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job
-from coaching_service.progress.check_ins.scheduling import schedule_batch
+from coaching_service.progress.check_ins import schedule_batch
 from tests.contract.test_queries import assert_efficient, profiling
 from tests.support.check_ins import HABIT, LONG_AGO, check_in, dates, day, form, list_check_ins, run_job
 from tests.support.client import UNKNOWN, CoachClient

@@ -10,7 +10,7 @@ import pytest
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.form_checks import service
+from coaching_service.progress import form_checks
 from coaching_service.settings import Settings
 from tests.core.test_uploads import PDF, fetch, form, picture, stored
 from tests.support.client import CoachClient
@@ -288,9 +288,9 @@ async def test_a_client_deletes_own_files_and_a_coach_any(
 async def test_an_item_and_a_file_hold_only_so_much(
     coach: CoachClient, client: CoachClient, block: Json, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert (service.MAX_OF_ITEM, service.MAX_COMMENTS) == (20, 100)
-    monkeypatch.setattr(service, "MAX_OF_ITEM", 2)
-    monkeypatch.setattr(service, "MAX_COMMENTS", 1)
+    assert (form_checks.MAX_OF_ITEM, form_checks.MAX_COMMENTS) == (20, 100)
+    monkeypatch.setattr(form_checks, "MAX_OF_ITEM", 2)
+    monkeypatch.setattr(form_checks, "MAX_COMMENTS", 1)
     sent = [(await send(client, media_path(block), picture())).ok(201) for _ in range(2)]
     refused = (await send(coach, media_path(block, own=False))).refused(409)
     assert refused["code"] == "TOO_MANY_MEDIA"
@@ -327,7 +327,7 @@ async def test_each_side_is_told_once_what_the_other_has_added_unless_it_has_see
     (await coach.post(f"/coach/media/{video['_id']}/comments", {"text": "One more"})).ok(201)
     caller = await customers.load_author(coach.ctx.services, coach.ctx.company_id, ObjectId(ana["_id"]))
     assert caller is not None
-    await service.mark_seen(coach.ctx.acting_as(caller), caller.id, [ObjectId(video["_id"])])
+    await form_checks.mark_seen(coach.ctx.acting_as(caller), caller.id, [ObjectId(video["_id"])])
     assert len(await sent_to(own, 200)) == 1
     (await coach.post(f"/coach/media/{video['_id']}/comments", {"text": "And more"})).ok(201)
     hidden = {"startDate": block["date"], "endDate": block["date"], "isVisible": False}

@@ -12,7 +12,7 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.database.migrations import release_0_3
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.worker import run_due
-from coaching_service.progress.personal_records.renewal import RENEW
+from coaching_service.progress.personal_records import RENEW
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, CoachClient
 from tests.support.results import circuit_set, list_history, list_records, read_progress
 from tests.support.service_process import until

@@ -12,7 +12,7 @@ import time_machine
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.worker import run_due
-from coaching_service.progress.conversation import waiting
+from coaching_service.progress.conversation import service as conversation
 from tests.core.test_uploads import form, picture, stored
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.training import Json, client_path, employee_key
@@ -28,7 +28,7 @@ def at(**ahead: float) -> str:
 async def pass_time(coach: CoachClient, **time: float) -> None:
     """Run the deliveries that are due after a time."""
     with time_machine.travel(datetime.now().astimezone() + timedelta(**time)):
-        await run_due(coach.ctx.services, {waiting.DELIVER: waiting.deliver}, at=now())
+        await run_due(coach.ctx.services, {conversation.DELIVER: conversation.deliver_waiting}, at=now())
 
 
 async def texts(client: CoachClient, path: str) -> list[str | None]:

@@ -15,7 +15,7 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.people import notifications, team
 from coaching_service.people.notifications import Message, Recipient
-from coaching_service.progress.conversation.waiting import write_message
+from coaching_service.progress.conversation.service import write_message
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 from tests.support.mails import mails_once_sent, part_of, read_mail, unsubscribe_link

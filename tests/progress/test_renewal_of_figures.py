@@ -112,7 +112,7 @@ async def test_two_workers_share_the_companies_and_renew_none_twice(alone: Servi
             by_worker[number].add(job.company_id)
             async with asyncio.timeout(60):
                 await both_began.wait()  # each has a company at the same time
-            return await renewal.renew_daily(services, job)
+            return await renewal.renew_next(services, job, lane="daily")
 
         return renew
 
@@ -154,7 +154,7 @@ async def test_a_worker_that_ends_in_the_middle_leaves_the_rest_to_another(
         if job.arguments["last"] is not None:
             second.set()
             await asyncio.Event().wait()
-        return await renewal.renew_daily(services, job)
+        return await renewal.renew_next(services, job, lane="daily")
 
     async with worker.working(alone, steps_with(**{RENEW_DAILY: renew_first_batch}), (FIND_DUE,)):
         await asyncio.wait_for(second.wait(), 60)

@@ -7,7 +7,7 @@ from typing import Any
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain
-from coaching_service.progress.check_ins.scheduling import schedule_batch
+from coaching_service.progress.check_ins import schedule_batch
 from tests.support.client import CoachClient
 from tests.support.schedules import EVER
 from tests.support.training import (

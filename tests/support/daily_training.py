@@ -15,7 +15,7 @@ from coaching_service.people.activity import service as activity
 from coaching_service.people.activity.models import ImportedEvent
 from coaching_service.people.customers import activity_dates
 from coaching_service.progress import form_responses as responses
-from coaching_service.progress.personal_records import service as personal_records
+from coaching_service.progress import personal_records
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.models import BlockContent, CompletedWorkChanged, StoredBlock
 from coaching_service.training.workouts.items import service as items

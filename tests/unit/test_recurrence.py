@@ -8,7 +8,7 @@ from itertools import takewhile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coaching_service.progress.check_ins.service import Recurrence, iterate_dates, plan_schedule
+from coaching_service.progress.check_ins import Recurrence, iterate_dates, plan_schedule
 
 TODAY = date(2026, 3, 4)  # a Wednesday
 DAYS = st.dates(date(2025, 12, 1), date(2026, 6, 30))

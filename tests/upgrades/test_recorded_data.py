@@ -8,7 +8,7 @@ import pytest
 
 from coaching_service.core.database import migrations
 from coaching_service.core.ids import ObjectId
-from coaching_service.progress.personal_records.renewal import RENEW
+from coaching_service.progress.personal_records import RENEW
 from coaching_service.settings import Settings
 from tests.reliability.deployment import Node
 from tests.support.service_process import until

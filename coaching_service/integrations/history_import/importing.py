@@ -32,7 +32,7 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.library.imported_names import CREATE, NameAnswer
 from coaching_service.people import jobs, team
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.personal_records import service as personal_records
+from coaching_service.progress import personal_records
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.models import BlockSource
 

@@ -31,7 +31,7 @@ from coaching_service.people.account import convert_entered_load
 from coaching_service.people.customers import service as customers
 from coaching_service.people.jobs import JobError
 from coaching_service.progress.metrics import service as metrics
-from coaching_service.progress.metrics.models import NewMetricEntry
+from coaching_service.progress.metrics.service import NewMetricEntry
 
 _BATCH = 200  # values that are stored at once
 _NEAREST, _MOST_OPTIONS, _MOST_VALUE = 3, 200, 1e12

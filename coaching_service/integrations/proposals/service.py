@@ -26,7 +26,7 @@ from coaching_service.integrations.proposals import models, tool_calls
 from coaching_service.people import api_keys, assistants, notifications, team
 from coaching_service.people.changes.models import area_of, load_visibility
 from coaching_service.people.customers.models import CustomersDeleted
-from coaching_service.progress.conversation.models import MessagesRecalled
+from coaching_service.progress.conversation.messages import MessagesRecalled
 from coaching_service.training.workouts.blocks import batches
 
 # --- Notifications ----------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.customer_bulk import service
 from coaching_service.people import jobs
 from coaching_service.people.jobs import Outcome, StoredJob
-from coaching_service.progress.check_ins.service import NewCheckIn
+from coaching_service.progress.check_ins import NewCheckIn
 from coaching_service.training.schedule import service as effects
 
 _AT_ONCE = 200

@@ -16,8 +16,8 @@ from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.idempotency import Claim
 from coaching_service.lifecycle.customer_bulk import jobs, service
-from coaching_service.progress.check_ins.service import NEW_CHECK_IN
-from coaching_service.progress.conversation.models import OneText
+from coaching_service.progress.check_ins import NEW_CHECK_IN
+from coaching_service.progress.conversation.messages import OneText
 from coaching_service.training.schedule import models as schedule_models
 from coaching_service.training.workouts.blocks.models import WORKOUT_BLOCK_SHIFT
 

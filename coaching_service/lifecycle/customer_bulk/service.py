@@ -22,11 +22,10 @@ from coaching_service.library.message_templates import MAX_TEXT_LENGTH
 from coaching_service.people import team
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers.models import CustomerFilter
-from coaching_service.progress import reminders
-from coaching_service.progress.check_ins import service as check_ins
-from coaching_service.progress.check_ins.service import NewCheckIn
+from coaching_service.progress import check_ins, reminders
+from coaching_service.progress.check_ins import NewCheckIn
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.progress.conversation.models import CoachText
+from coaching_service.progress.conversation.messages import CoachText
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.reminders import SkippedReminder
 from coaching_service.training import group_programs, programs
@@ -376,7 +375,7 @@ async def send_message(ctx: Context, message: Mapping[str, Any]) -> Operation:
 
 async def create_check_in(ctx: Context, new: NewCheckIn) -> Operation:
     """Return how a recurring check-in is added to clients. Raises NotFound for an unknown form or metric set."""
-    await check_ins.require_content(ctx, new)
+    await check_ins.load_item(ctx, new)
 
     async def create(tx: Context, ids: list[ObjectId]) -> None:
         for customer_id in ids:

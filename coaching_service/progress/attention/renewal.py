@@ -28,7 +28,7 @@ from coaching_service.people.account import CompanyResumed, FigureSettingsChange
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.attention_events import RENEWAL
-from coaching_service.people.customers.models import Customer, FigureLane, Reason, ReasonType
+from coaching_service.people.customers.models import FigureLane, ReasonType
 from coaching_service.people.notification_settings import NotificationSettings
 from coaching_service.people.notifications import DueNotification, Message, Notification
 from coaching_service.people.team import CoachNotificationsChanged
@@ -107,7 +107,14 @@ async def write_digest(ctx: Context, notification: Notification) -> Message | No
         return None
     number = await derived_figures.count_attention(seen)
     need = "1 client needs" if number == 1 else f"{number} clients need"
-    lines = [f"{customers.full_name(client)}: {_describe(client)}." for client in clients]
+    lines = []
+    for client in clients:
+        reasons = []  # most important first
+        for reason in client["attention"]["reasons"]:
+            singular, plural = _WORDS[reason["type"]]
+            count = f"{reason['count']} " if plural else ""
+            reasons.append(f"{count}{plural if plural and reason['count'] != 1 else singular}")
+        lines.append(f"{customers.full_name(client)}: {', '.join(reasons)}.")
     if number > len(clients):
         lines.append(f"And {number - len(clients)} more.")
     return Message(
@@ -120,18 +127,6 @@ async def write_digest(ctx: Context, notification: Notification) -> Message | No
         text=f"{need} your attention",
         details=", ".join(customers.full_name(client) for client in clients),
     )
-
-
-def _describe(client: Customer) -> str:
-    """Return the reasons of a client, most important first."""
-    return ", ".join(_name(each) for each in client["attention"]["reasons"])
-
-
-def _name(reason: Reason) -> str:
-    singular, plural = _WORDS[reason["type"]]
-    if not plural:
-        return singular
-    return f"{reason['count']} {singular if reason['count'] == 1 else plural}"
 
 
 FIND_DUE = "renew_compliance"
@@ -162,17 +157,7 @@ async def queue_due(services: Services, _: Job) -> RunAgain:
     return RunAgain(_PAUSE)
 
 
-async def renew_changed(services: Services, job: Job) -> RunAgain | None:
-    """Renew the figures of the next 200 clients of the job's company that have changed."""
-    return await _renew_next(services, job, "changes")
-
-
-async def renew_daily(services: Services, job: Job) -> RunAgain | None:
-    """Renew the figures of the next 200 clients of the job's company whose local day has begun."""
-    return await _renew_next(services, job, "daily")
-
-
-async def _renew_next(services: Services, job: Job, lane: FigureLane) -> RunAgain | None:
+async def renew_next(services: Services, job: Job, *, lane: FigureLane) -> RunAgain | None:
     """Renew the figures of the next 200 clients of the job's company that are due, with the same queries as of one.
 
     Clients that change in the meantime stay due. Those whose renewal fails wait, as `for_each_alone` says, and all for
@@ -181,13 +166,8 @@ async def _renew_next(services: Services, job: Job, lane: FigureLane) -> RunAgai
     """
     company_id = queue.company_of(job)
     due = await derived_figures.list_due(services, company_id, lane, job.arguments["last"], _BATCH)
-    for client, wait in (await _renew(services, company_id, due) if due else {}).items():
-        await derived_figures.postpone(services, company_id, lane, [client], wait)
-    return RunAgain(progress={"last": due[-1]["_id"]}) if len(due) == _BATCH else None
-
-
-async def _renew(services: Services, company_id: ObjectId, clients: Sequence[Customer]) -> dict[ObjectId, timedelta]:
-    """Renew the figures of clients, and return how long to wait for each client for whom it failed."""
+    if not due:
+        return None
     try:
         owner = await team.get_owner(services, company_id)
     except NotFound:  # the company is being erased
@@ -197,16 +177,18 @@ async def _renew(services: Services, company_id: ObjectId, clients: Sequence[Cus
             raise
         log.exception("figures of a company not renewed", company=str(company_id))
         owner = None
+    by_id = {each["_id"]: each for each in due}
     if owner is None or owner.company.is_suspended:
-        return dict.fromkeys((client["_id"] for client in clients), _POSTPONEMENT)
-    ctx = Context(services, owner, operation=RENEWAL, interface="system")
-    by_id = {each["_id"]: each for each in clients}
-
-    async def renew(ids: Sequence[ObjectId]) -> None:
-        await attention.renew_due(ctx, [by_id[each] for each in ids])
-
-    await plan(ctx)
-    return await for_each_alone(services, "figures", company_id, by_id, renew)
+        waits = dict.fromkeys(by_id, _POSTPONEMENT)
+    else:
+        ctx = Context(services, owner, operation=RENEWAL, interface="system")
+        await plan(ctx)
+        waits = await for_each_alone(
+            services, "figures", company_id, by_id, lambda ids: attention.renew_due(ctx, [by_id[each] for each in ids])
+        )
+    for client, wait in waits.items():
+        await derived_figures.postpone(services, company_id, lane, [client], wait)
+    return RunAgain(progress={"last": due[-1]["_id"]}) if len(due) == _BATCH else None
 
 
 async def queue_renewal_of_all(ctx: Context, _: FigureSettingsChanged | CompanyResumed | None = None) -> None:

@@ -4,63 +4,175 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from functools import partial
-from itertools import islice
-from typing import TypedDict
+from itertools import groupby, islice
+from typing import Annotated, NotRequired, TypedDict
+
+from marshmallow import fields
 
 from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.database.context import Context, gather_reads, transactional
-from coaching_service.core.database.declared import RECORDS, History, Index, Portable
+from coaching_service.core.database.declared import RECORDS, History, Index, Portable, Stored
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.dates import local_date, midnight
 from coaching_service.core.errors import Conflict
+from coaching_service.core.fields import Default, Description
 from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import CursorPage
+from coaching_service.core.list_selection import CursorPage, PartQuery
+from coaching_service.core.query import QueryInteger
+from coaching_service.core.validation import Date
 from coaching_service.people import account
 from coaching_service.people.account import AttentionSettings
 from coaching_service.people.availability import service as availability
-from coaching_service.people.availability.absences import NO_ABSENCES, Absences
+from coaching_service.people.availability.absences import Absences
 from coaching_service.people.availability.models import Availability
 from coaching_service.people.customers import attention_events, derived_figures
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.attention_events import RENEWAL, WEIGHTS
-from coaching_service.progress import form_requests, form_responses, reminders
-from coaching_service.progress.attention import models as attention_models
-from coaching_service.progress.compliance import service as compliance
-from coaching_service.progress.compliance.models import ClientFigures, DayCompliance
+from coaching_service.people.customers.models import ReasonType
+from coaching_service.progress import compliance, form_requests, form_responses, personal_records, reminders
+from coaching_service.progress.compliance import ClientFigures, DayCompliance
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.notes import service as notes
-from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.progress.reminders import ClientDay
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.training.workouts.reports.models import LatestSessions
 
+_WEIGHTS = ", ".join(f"`{name}` {weight}" for name, weight in WEIGHTS.items())
+
+
+MAX_INACTIVE_DAYS = 365
+
+
+class AttentionQuery(PartQuery):
+    """Filters of the attention list; they combine with AND."""
+
+    reason: Annotated[
+        list[ReasonType],
+        Default([]),
+        Description("Repeatable; clients with any of the reasons, all of whose reasons are listed."),
+    ]
+    assignedTo: NotRequired[
+        Annotated[
+            list[str],
+            Description("Repeatable; any of the trainers; `none`: clients without a trainer."),
+        ]
+    ]
+    groups: NotRequired[Annotated[list[str], Description("Repeatable; any of the groups.")]]
+    inactiveDays: Annotated[
+        int | None,
+        Default(None),
+        QueryInteger(minimum=1, maximum=MAX_INACTIVE_DAYS),
+        Description("Only clients without a session in so many days; also those that need attention for nothing else."),
+    ]
+
+
+class DismissalFields(TypedDict):
+    """Until when a reason is dismissed.
+
+    Until the client's local date `until` (`YYYY-MM-DD`; None: no date), but no longer than until the newest occurrence
+    of the reason is later than `since` (UTC), the newest when it was dismissed.
+    """
+
+    until: Annotated[str | None, Date()]
+    since: datetime
+
+
+class StoredDismissal(Stored, DismissalFields):
+    """A reason that a coach has dismissed for the whole company; at most one of each client and reason."""
+
+    customerId: ObjectId
+    reason: ReasonType
+
+
+class AttentionDismissal(TypedDict):
+    """The reason to dismiss."""
+
+    reason: Annotated[ReasonType, Description("The reason to dismiss.")]
+    until: Annotated[
+        str | None,
+        Date(),
+        Description(
+            "The client's local date on which the reason counts again, if nothing new happens before; null: only when "
+            "something new happens. A date that is not in the future ends an earlier dismissal."
+        ),
+    ]
+
+
+class AttentionCustomer(TypedDict):
+    """A client who needs attention."""
+
+    _id: ObjectId
+    name: str
+    surname: str | None
+    profilePhotoUrl: Annotated[str | None, fields.Url()]
+    groups: list[str]
+    assignedTo: Annotated[ObjectId | None, Description("The trainer of the client.")]
+    lastTrainedDate: Annotated[str | None, Date(), Description("The date of the latest session with completed work.")]
+    complianceRate7d: Annotated[
+        float | None,
+        fields.Float(
+            metadata={
+                "description": "Completed workout days of the last 7 days, in percent.",
+                "minimum": 0,
+                "maximum": 100,
+            }
+        ),
+    ]
+
+
+class AttentionReason(TypedDict):
+    """Why a client needs attention."""
+
+    type: Annotated[ReasonType, Description(f"The reason; it adds to the score: {_WEIGHTS} each, at most 60.")]
+    since: Annotated[
+        datetime,
+        Description(
+            "The time of the newest note, message or response; otherwise the beginning of a day of the client: for "
+            "missed workouts and overdue check-ins the first that `count` includes."
+        ),
+    ]
+    count: Annotated[int, Description("The number of occurrences; 1 for a state such as `inactive`.")]
+    quote: Annotated[
+        str | None,
+        Description(
+            "What has caused it, in at most 120 characters, such as the beginning of the newest note; null if there is "
+            "nothing to quote, or the caller may not read it."
+        ),
+    ]
+
+
+class AttentionEntry(TypedDict):
+    """A client, and why the client needs attention."""
+
+    customer: Annotated[AttentionCustomer, Description("The client.")]
+    score: Annotated[int, Description("The sum of the weights of the reasons; 0 without one.")]
+    reasons: Annotated[list[AttentionReason], Description("Most important first, without those that are dismissed.")]
+
+
 # --- Dismissed reasons in the database --------------------------------------------------------------------------------
 
 
-_dismissals = Documents[attention_models.StoredDismissal](
+_dismissals = Documents[StoredDismissal](
     "attentionDismissals",
     (Index(("customerId", "reason"), unique=True),),
     client_field="customerId",
     history=History("attention_dismissal"),
-    transfer=Portable(attention_models.StoredDismissal, RECORDS, references={"customerId": "customers"}),
+    transfer=Portable(StoredDismissal, RECORDS, references={"customerId": "customers"}),
 )
 
 
 # --- The rules of attention: why a client needs a coach and how urgently, free of the database ------------------------
 # `since` is the time at which a reason began. Of what the client sends or achieves it is the time of the newest; of
 # missed workouts and overdue check-ins the first day that `count` includes. Low compliance and an empty schedule keep
-# the
-# `since` at which they were first found. A dismissed reason comes back when its newest occurrence is later: that is
-# `since`, but for missed workouts the first day of the latest run of uncompleted workout days, and for overdue check-
-# ins
-# the day of the newest.
+# the `since` at which they were first found. A dismissed reason comes back when its newest occurrence is later: that
+# is `since`, but for missed workouts the first day of the latest run of uncompleted workout days, and for overdue
+# check-ins the day of the newest.
 
 
 # The reasons whose `since` is the time of the newest of those that `count` includes.
@@ -86,29 +198,30 @@ class DatedReason:
 
 @dataclass(frozen=True)
 class ClientState:
-    """What the reasons of a client are found from; dates are local to the client.
+    """What the reasons of a client are found from, and the figures; dates are local to the client.
 
     `days`: the days of the last 90 and the next days with anything scheduled, in order. `pending_forms`: the number of
     forms without an answer by date, `records` the number of personal records. `program_end`: the last date of the
-    assigned programs. `previous`: the `since` of the reasons that were found the last time. `absences`: the days on
-    which the client does not train.
+    assigned programs. `absences`: the days on which the client does not train. `stored`: the reasons that were found
+    the last time. An archived client has no reasons.
     """
 
     today: date
     timezone: str
     created: date
-    days: Sequence[DayCompliance] = ()
-    last_trained: date | None = None
-    compliance: float | None = None
-    pending_forms: Mapping[date, int] = field(default_factory=dict)
-    records: Mapping[date, int] = field(default_factory=dict)
-    health_notes: customer_models.DatedCount | None = None
-    erasure_requested: datetime | None = None
-    unread: customer_models.DatedCount | None = None
-    to_review: customer_models.DatedCount | None = None
-    program_end: date | None = None
-    previous: Mapping[customer_models.ReasonType, datetime] = field(default_factory=dict)
-    absences: Absences = NO_ABSENCES
+    is_archived: bool
+    days: Sequence[DayCompliance]
+    figures: ClientFigures
+    pending_forms: Mapping[date, int]
+    records: Mapping[date, int]
+    health_notes: customer_models.DatedCount | None
+    erasure_requested: datetime | None
+    unread: customer_models.DatedCount | None
+    to_review: customer_models.DatedCount | None
+    program_end: str | None
+    absences: Absences
+    stored: customer_models.Attention
+    dismissals: Mapping[customer_models.ReasonType, DismissalFields]
 
     @property
     def absence(self) -> Availability | None:
@@ -129,9 +242,11 @@ def find_reasons(state: ClientState, settings: AttentionSettings) -> list[DatedR
 
     On a day on which the client does not train, nothing follows from work that is not done.
     """
+    if state.is_archived:
+        return []
     reasons = [
         _dated("health_note", state.health_notes),
-        _find_erasure_request(state),
+        _make_reason("erasure_requested", state.erasure_requested) if state.erasure_requested else None,
         _dated("unread_message", state.unread),
         _dated("check_in_to_review", state.to_review),
         *(rule(state, settings) for rule in (*(_WORK_RULES if state.absence is None else ()), *_RULES)),
@@ -149,52 +264,32 @@ def _dated(reason_type: customer_models.ReasonType, counted: customer_models.Dat
     return _make_reason(reason_type, counted["newest"], counted["count"]) if counted else None
 
 
-def _find_erasure_request(state: ClientState) -> DatedReason | None:
-    """Return the client asked for erasure; the reason ends with the client."""
-    return _make_reason("erasure_requested", state.erasure_requested) if state.erasure_requested else None
-
-
 def _find_overdue(state: ClientState, _: AttentionSettings) -> DatedReason | None:
     """Forms without an answer of the last 14 days before today on which the client trained."""
-    first_day = state.days_ago(OVERDUE_DAYS)
-    overdue = {
-        day: n for day, n in state.pending_forms.items() if first_day <= day < state.today and day not in state.absences
-    }
-    if not overdue:
+    first, forms = state.days_ago(OVERDUE_DAYS), state.pending_forms
+    days = [day for day in forms if first <= day < state.today and day not in state.absences]
+    if not days:
         return None
-    first, newest = state.start_of(min(overdue)), state.start_of(max(overdue))
-    return _make_reason("check_in_overdue", first, sum(overdue.values()), newest=newest)
+    newest = state.start_of(max(days))
+    return _make_reason("check_in_overdue", state.start_of(min(days)), sum(forms[day] for day in days), newest=newest)
 
 
 def _find_missed(state: ClientState, _: AttentionSettings) -> DatedReason | None:
     """Uncompleted workout days of the last 7: those that count in the compliance rate of 7 days."""
     first = str(state.days_ago(MISSED_DAYS - 1))
-    missed = [day for day in _past_workout_days(state) if day["date"] >= first and not day["isCompleted"]]
+    past = [day for day in state.days if day["isWorkoutDay"] and day["date"] < str(state.today)]
+    missed = [day["date"] for day in past if day["date"] >= first and not day["isCompleted"]]
     if not missed:
         return None
-    since, newest = missed[0]["date"], _start_of_missed_run(state)
-    starts = [state.start_of(date.fromisoformat(day)) for day in (since, newest)]
-    return _make_reason("missed_workout", starts[0], len(missed), newest=starts[1])
-
-
-def _past_workout_days(state: ClientState) -> list[DayCompliance]:
-    return [day for day in state.days if day["isWorkoutDay"] and day["date"] < str(state.today)]
-
-
-def _start_of_missed_run(state: ClientState) -> str:
-    """Return the first day of the latest run of uncompleted workout days before today."""
-    past = _past_workout_days(state)
-    while past[-1]["isCompleted"]:
-        past.pop()
-    start = past[-1]["date"]
-    while past and not past[-1]["isCompleted"]:
-        start = past.pop()["date"]
-    return start
+    runs = [list(run) for is_completed, run in groupby(past, lambda day: day["isCompleted"]) if not is_completed]
+    since, newest = (state.start_of(date.fromisoformat(day)) for day in (missed[0], runs[-1][0]["date"]))
+    return _make_reason("missed_workout", since, len(missed), newest=newest)
 
 
 def _find_inactive(state: ClientState, settings: AttentionSettings) -> DatedReason | None:
     """Return no session in the last days of training; of a client who has never trained: not created in them."""
-    last = state.last_trained or state.created
+    trained = state.figures["lastTrainedDate"]
+    last = date.fromisoformat(trained) if trained else state.created
     first = max(last.toordinal() + 1, state.today.toordinal() - _MOST_IDLE_DAYS)
     idle = (date.fromordinal(number) for number in range(first, state.today.toordinal() + 1))
     days = settings["inactiveDays"]
@@ -205,9 +300,10 @@ def _find_inactive(state: ClientState, settings: AttentionSettings) -> DatedReas
 
 def _find_low_compliance(state: ClientState, settings: AttentionSettings) -> DatedReason | None:
     """Return the compliance rate of 30 days is low."""
-    if state.compliance is None or state.compliance >= settings["complianceBelow"]:
+    rate = state.figures["complianceRate30d"]
+    if rate is None or rate >= settings["complianceBelow"]:
         return None
-    return _lasting(state, "low_compliance", state.start_of(state.today))
+    return _lasting(state, "low_compliance")
 
 
 def _find_nothing_scheduled(state: ClientState, settings: AttentionSettings) -> DatedReason | None:
@@ -218,12 +314,12 @@ def _find_nothing_scheduled(state: ClientState, settings: AttentionSettings) -> 
     ahead = [state.today + timedelta(days=number) for number in range(1, settings["horizonDays"] + 1)]
     if ahead and all(day in state.absences for day in ahead):
         return None
-    return _lasting(state, "nothing_scheduled", state.start_of(state.today))
+    return _lasting(state, "nothing_scheduled")
 
 
 def _find_program_ending(state: ClientState, _: AttentionSettings) -> DatedReason | None:
     """Return the last of the assigned programs ends today or within 7 days."""
-    end = state.program_end
+    end = date.fromisoformat(state.program_end) if state.program_end else None
     if end is None or not state.today <= end <= state.today + timedelta(days=ENDING_DAYS):
         return None
     return _make_reason("program_ending", state.start_of(end - timedelta(days=ENDING_DAYS)))
@@ -267,34 +363,31 @@ _WORK_RULES: Sequence[_Rule] = (
 _RULES: Sequence[_Rule] = (_find_program_ending, _find_returning, _find_records, _find_unavailable)
 
 
-def _lasting(state: ClientState, reason_type: customer_models.ReasonType, since: datetime) -> DatedReason:
-    """Return a reason that keeps its `since` for as long as it lasts."""
-    return _make_reason(reason_type, state.previous.get(reason_type, since))
+def _lasting(state: ClientState, reason_type: customer_models.ReasonType) -> DatedReason:
+    """Return a reason that keeps its `since`, the day on which it was first found, for as long as it lasts."""
+    before = {each["type"]: each["since"] for each in (*state.stored["reasons"], *state.stored["dismissed"])}
+    return _make_reason(reason_type, before.get(reason_type, state.start_of(state.today)))
 
 
 def summarize(
     reasons: Sequence[DatedReason],
-    dismissals: Mapping[customer_models.ReasonType, attention_models.DismissalFields],
+    dismissals: Mapping[customer_models.ReasonType, DismissalFields],
     today: date,
 ) -> customer_models.Attention:
     """Return what is stored with a client: the reasons, without dismissed ones, and the score."""
     shown: list[customer_models.Reason] = []
     dismissed: list[customer_models.Reason] = []
+    score = 0
     for each in reasons:
-        dismissal = dismissals.get(each.reason["type"])
-        is_dismissed = dismissal is not None and _is_dismissed(each, dismissal, today)
-        (dismissed if is_dismissed else shown).append(each.reason)
-    return {"score": sum(_weigh(reason) for reason in shown), "reasons": shown, "dismissed": dismissed}
-
-
-def _is_dismissed(dated: DatedReason, dismissal: attention_models.DismissalFields, today: date) -> bool:
-    until = dismissal["until"]
-    return dated.newest <= dismissal["since"] and (until is None or str(today) < until)
-
-
-def _weigh(reason: customer_models.Reason) -> int:
-    times = min(reason["count"], MOST_COUNTED_MISSED) if reason["type"] == "missed_workout" else 1
-    return times * WEIGHTS[reason["type"]]
+        reason, dismissal = each.reason, dismissals.get(each.reason["type"])
+        until = None if dismissal is None else dismissal["until"]
+        if dismissal and each.newest <= dismissal["since"] and (until is None or str(today) < until):
+            dismissed.append(reason)
+            continue
+        shown.append(reason)
+        times = min(reason["count"], MOST_COUNTED_MISSED) if reason["type"] == "missed_workout" else 1
+        score += times * WEIGHTS[reason["type"]]
+    return {"score": score, "reasons": shown, "dismissed": dismissed}
 
 
 # --- What has caused the reasons of the clients in a list, in a few words: read with the list, in a few queries -------
@@ -302,7 +395,7 @@ def _weigh(reason: customer_models.Reason) -> int:
 
 MAX_QUOTE = 120
 Quotes = Mapping[tuple[ObjectId, customer_models.ReasonType], str]
-_Reader = Callable[[Context, Sequence[customer_models.Customer]], Awaitable[Mapping[ObjectId, str]]]
+_Reader = Callable[[Context, Mapping[ObjectId, date]], Awaitable[Mapping[ObjectId, str]]]
 
 
 async def quote_causes(ctx: Context, clients: Sequence[customer_models.Customer]) -> Quotes:
@@ -311,21 +404,17 @@ async def quote_causes(ctx: Context, clients: Sequence[customer_models.Customer]
     The newest note, message, answer or record; the workouts that were missed; forms and figures. The caller may see
     these reasons.
     """
-    with_reason: dict[customer_models.ReasonType, list[customer_models.Customer]] = {}
+    quotes: dict[tuple[ObjectId, customer_models.ReasonType], str] = {}
+    today_of = defaultdict[customer_models.ReasonType, dict[ObjectId, date]](dict)
     for client in clients:
         for reason in client["attention"]["reasons"] if "attention" in client else ():
-            with_reason.setdefault(reason["type"], []).append(client)
-    readers = {each: reader for each, reader in _READERS.items() if each in with_reason}
-    read = await gather_reads(ctx, *(reader(ctx, with_reason[each]) for each, reader in readers.items()))
-    quotes = {
-        (client, reason): shorten(text)
-        for reason, texts in zip(readers, read, strict=True)
-        for client, text in texts.items()
-    }
-    for kind, describe in _FIGURES.items():
-        for client in with_reason.get(kind, ()):
-            if text := describe(ctx, client):
-                quotes[client["_id"], kind] = text
+            today_of[reason["type"]][client["_id"]] = ctx.caller.today(client["timezone"])
+            if text := _describe_figures(ctx, client, reason):
+                quotes[client["_id"], reason["type"]] = text
+    kinds = [kind for kind in _READERS if kind in today_of]
+    read = await gather_reads(ctx, *(_READERS[kind](ctx, today_of[kind]) for kind in kinds))
+    for kind, texts in zip(kinds, read, strict=True):
+        quotes |= {(client_id, kind): shorten(text) for client_id, text in texts.items()}
     return quotes
 
 
@@ -335,72 +424,37 @@ def shorten(text: str) -> str:
     return line if len(line) <= MAX_QUOTE else f"{line[: MAX_QUOTE - 1]}…"
 
 
-def _of(read: Callable[[Context, Sequence[ObjectId]], Awaitable[Mapping[ObjectId, str]]]) -> _Reader:
-    return lambda ctx, clients: read(ctx, _ids(clients))
-
-
-def _ids(clients: Sequence[customer_models.Customer]) -> list[ObjectId]:
-    return [client["_id"] for client in clients]
-
-
-async def _read_missed(ctx: Context, clients: Sequence[customer_models.Customer]) -> Mapping[ObjectId, str]:
-    return await compliance.describe_missed(ctx, _today_of(ctx, clients))
-
-
-async def _read_absences(ctx: Context, clients: Sequence[customer_models.Customer]) -> Mapping[ObjectId, str]:
-    return await availability.describe_absences(ctx, _today_of(ctx, clients))
-
-
-def _today_of(ctx: Context, clients: Sequence[customer_models.Customer]) -> dict[ObjectId, date]:
-    return {client["_id"]: ctx.caller.today(client["timezone"]) for client in clients}
-
-
-async def _read_records(ctx: Context, clients: Sequence[customer_models.Customer]) -> Mapping[ObjectId, str]:
-    first = min(_today_of(ctx, clients).values()) - timedelta(days=RECORD_DAYS)
-    return await personal_records.describe_newest(ctx, _ids(clients), str(first))
-
-
+# Of clients with today's date where they are.
 _READERS: Mapping[customer_models.ReasonType, _Reader] = {
-    "health_note": _of(notes.find_newest_health_texts),
-    "unread_message": _of(conversation.find_newest_unread_texts),
-    "check_in_to_review": _of(form_responses.find_newest_unreviewed_texts),
-    "check_in_overdue": _of(partial(form_requests.describe_overdue, days=OVERDUE_DAYS)),
-    "missed_workout": _read_missed,
-    "personal_record": _read_records,
-    "returning": _read_absences,
-    "unavailable": _read_absences,
+    "health_note": lambda ctx, clients: notes.find_newest_health_texts(ctx, list(clients)),
+    "unread_message": lambda ctx, clients: conversation.find_newest_unread_texts(ctx, list(clients)),
+    "check_in_to_review": lambda ctx, clients: form_responses.find_newest_unreviewed_texts(ctx, list(clients)),
+    "check_in_overdue": lambda ctx, clients: form_requests.describe_overdue(ctx, list(clients), OVERDUE_DAYS),
+    "missed_workout": compliance.describe_missed,
+    "personal_record": lambda ctx, clients: personal_records.describe_newest(
+        ctx, list(clients), str(min(clients.values()) - timedelta(days=RECORD_DAYS))
+    ),
+    "returning": availability.describe_absences,
+    "unavailable": availability.describe_absences,
 }
 
 
-def _describe_inactive(_: Context, client: customer_models.Customer) -> str:
-    last = client["customerRoleData"]["lastTrainedDate"]
-    return f"Last session on {last}" if last else "No session yet"
-
-
-def _describe_compliance(_: Context, client: customer_models.Customer) -> str:
-    rate = client["customerRoleData"]["complianceRate30d"]
-    return "" if rate is None else f"{rate:.4g} % of the workout days of the last 30 days"
-
-
-def _describe_scheduled(ctx: Context, client: customer_models.Customer) -> str:
-    last = client["customerRoleData"]["lastWorkoutDate"]
-    if last and last > str(ctx.caller.today(client.get("timezone"))):
-        return f"Nothing in the coming days; later workouts until {last}"
-    return f"Last scheduled on {last}" if last else NEVER_SCHEDULED
-
-
-def _describe_ending(ctx: Context, client: customer_models.Customer) -> str:
-    [since] = [each["since"] for each in client["attention"]["reasons"] if each["type"] == "program_ending"]
-    begun = local_date(since, client["timezone"] or ctx.caller.company.timezone)
-    return f"Ends on {begun + timedelta(days=ENDING_DAYS)}"
-
-
-_FIGURES: Mapping[customer_models.ReasonType, Callable[[Context, customer_models.Customer], str]] = {
-    "inactive": _describe_inactive,
-    "low_compliance": _describe_compliance,
-    "nothing_scheduled": _describe_scheduled,
-    "program_ending": _describe_ending,
-}
+def _describe_figures(ctx: Context, client: customer_models.Customer, reason: customer_models.Reason) -> str:
+    """Return what has caused a reason that follows from the figures of a client; an empty text for others."""
+    role = client["customerRoleData"]
+    if reason["type"] == "inactive":
+        return f"Last session on {role['lastTrainedDate']}" if role["lastTrainedDate"] else "No session yet"
+    if reason["type"] == "low_compliance" and (rate := role["complianceRate30d"]) is not None:
+        return f"{rate:.4g} % of the workout days of the last 30 days"
+    if reason["type"] == "nothing_scheduled":
+        last = role["lastWorkoutDate"]
+        if last and last > str(ctx.caller.today(client.get("timezone"))):
+            return f"Nothing in the coming days; later workouts until {last}"
+        return f"Last scheduled on {last}" if last else NEVER_SCHEDULED
+    if reason["type"] == "program_ending":
+        begun = local_date(reason["since"], client["timezone"] or ctx.caller.company.timezone)
+        return f"Ends on {begun + timedelta(days=ENDING_DAYS)}"
+    return ""
 
 
 # --- Reading what the figures and reasons of clients are computed from, in a few queries for any number of clients ----
@@ -420,47 +474,16 @@ class _StoredClient(LatestSessions, total=False):
     isArchived: bool
 
 
-class _DailyCount(TypedDict):
-    customerId: ObjectId
-    date: str
-    count: int
-
-
-@dataclass(frozen=True)
-class LoadedClient:
-    """The figures of a client, what the reasons are found from, the dismissed reasons, and the stored ones.
-
-    An archived client has no reasons.
-    """
-
-    figures: ClientFigures
-    state: ClientState
-    dismissals: Mapping[customer_models.ReasonType, attention_models.DismissalFields]
-    stored_reasons: Sequence[customer_models.Reason]
-    is_archived: bool
-
-
 async def load_clients(
     ctx: Context, timezones: Mapping[ObjectId, str | None], settings: AttentionSettings
-) -> dict[ObjectId, LoadedClient]:
+) -> dict[ObjectId, ClientState]:
     """Return the existing ones of these clients, whose time zones are given (None: the company's)."""
     today_of = {client: ctx.caller.today(timezone) for client, timezone in timezones.items()}
     if not today_of:
         return {}
     ids = list(today_of)
     earliest, latest = min(today_of.values()), max(today_of.values())
-    (
-        stored,
-        days,
-        forms,
-        records,
-        program_ends,
-        health_notes,
-        unread,
-        to_review,
-        absences,
-        dismissals,
-    ) = await gather_reads(
+    stored, days, forms, records, program_ends, *counted, absences, dismissals = await gather_reads(
         ctx,
         derived_figures.read_states(ctx, ids, *queries.last_session_stages(ctx, today_of)),
         compliance.get_days(ctx, today_of, settings["horizonDays"]),
@@ -474,60 +497,42 @@ async def load_clients(
         _dismissals.find(ctx, {"customerId": {"$in": ids}}),
     )
     forms_of, records_of = _by_date(forms), _by_date(records)
-    health_notes_of, unread_of, to_review_of = _by_client(health_notes), _by_client(unread), _by_client(to_review)
-    dismissals_of: dict[ObjectId, dict[customer_models.ReasonType, attention_models.DismissalFields]] = defaultdict(
-        dict
-    )
+    health_notes_of, unread_of, to_review_of = ({each["_id"]: each for each in counts} for counts in counted)
+    dismissals_of: dict[ObjectId, dict[customer_models.ReasonType, DismissalFields]] = defaultdict(dict)
     for dismissal in dismissals:
         dismissals_of[dismissal["customerId"]][dismissal["reason"]] = dismissal
-    clients: dict[ObjectId, LoadedClient] = {}
+    clients: dict[ObjectId, ClientState] = {}
     existing: list[_StoredClient] = stored
     for document in existing:
         client = document["_id"]
         timezone, today = timezones[client] or ctx.caller.company.timezone, today_of[client]
         last_trained = queries.find_last_trained(document, timezone)
-        figures: ClientFigures = {
-            **compliance.compute_rates(days[client], today),
-            "lastTrainedDate": last_trained,
-        }
-        state = ClientState(
+        clients[client] = ClientState(
             today=today,
             timezone=timezone,
             created=local_date(document["createdAt"], timezone),
+            is_archived=document["isArchived"],
             days=days[client],
-            last_trained=date.fromisoformat(last_trained) if last_trained else None,
-            compliance=figures["complianceRate30d"],
+            figures={**compliance.compute_rates(days[client], today), "lastTrainedDate": last_trained},
             pending_forms=forms_of[client],
             records=records_of[client],
             health_notes=health_notes_of.get(client),
             erasure_requested=document.get("erasureRequestedAt"),
             unread=unread_of.get(client),
             to_review=to_review_of.get(client),
-            program_end=date.fromisoformat(program_ends[client]) if client in program_ends else None,
-            previous=_previous(document),
+            program_end=program_ends.get(client),
             absences=absences[client],
+            stored=document.get("attention") or _NOTHING,
+            dismissals=dismissals_of[client],
         )
-        reasons = document["attention"]["reasons"] if "attention" in document else []
-        clients[client] = LoadedClient(figures, state, dismissals_of[client], reasons, document["isArchived"])
     return clients
 
 
-def _by_date(counts: Iterable[_DailyCount]) -> Mapping[ObjectId, Mapping[date, int]]:
+def _by_date(counts: Iterable[personal_records.DailyRecords]) -> Mapping[ObjectId, Mapping[date, int]]:
     by_client: dict[ObjectId, dict[date, int]] = defaultdict(lambda: defaultdict(int))
     for entry in counts:
         by_client[entry["customerId"]][date.fromisoformat(entry["date"])] += entry["count"]
     return by_client
-
-
-def _by_client(counts: Iterable[customer_models.DatedCount]) -> dict[ObjectId, customer_models.DatedCount]:
-    return {entry["_id"]: entry for entry in counts}
-
-
-def _previous(document: _StoredClient) -> dict[customer_models.ReasonType, datetime]:
-    """Return the `since` of the reasons that were found the last time, dismissed ones included."""
-    attention = document.get("attention")
-    reasons = [*attention["reasons"], *attention["dismissed"]] if attention else []
-    return {reason["type"]: reason["since"] for reason in reasons}
 
 
 _REPORTED_AT_ONCE = 20
@@ -537,44 +542,18 @@ _NOTHING: customer_models.Attention = {"score": 0, "reasons": [], "dismissed": [
 # --- The list --------------------------------------------------------------------------------------------------------
 
 
-async def list_attention(
-    ctx: Context,
-    *,
-    reasons: Sequence[customer_models.ReasonType] = (),
-    groups: list[str] | None = None,
-    trainers: list[ObjectId | None] | None = None,
-    inactive_days: int | None = None,
-    limit: int,
-    after: str | None = None,
-) -> CursorPage[attention_models.AttentionEntry]:
-    """Return part of the active clients in the coach's scope that need attention, highest score first.
-
-    With `reasons`: clients with one of them, all of whose reasons are listed; in any of `groups`, of any of `trainers`
-    (None among them: clients without a trainer). `inactive_days`: clients without a session in so many days, also
-    those that need attention for nothing else. Raises InvalidFields if `after` is not a cursor of this list with the
-    same filters.
-    """
-    part = await derived_figures.list_attention(
-        ctx,
-        reasons=reasons,
-        groups=groups,
-        trainers=trainers,
-        inactive_since=None if inactive_days is None else ctx.caller.today() - timedelta(days=inactive_days),
-        limit=limit,
-        after=after,
-    )
+async def present_part(ctx: Context, part: CursorPage[customer_models.Customer]) -> CursorPage[AttentionEntry]:
+    """Return part of the clients that `derived_figures.list_attention` lists as entries of the attention list."""
     quotes = await quote_causes(ctx, part["docs"])
     docs = [present(ctx, client, quotes) for client in part["docs"]]
     return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
 
 
-def present(
-    ctx: Context, customer: customer_models.Customer, quotes: Quotes | None = None
-) -> attention_models.AttentionEntry:
+def present(ctx: Context, customer: customer_models.Customer, quotes: Quotes | None = None) -> AttentionEntry:
     """Return a client with the fields of the attention list as an entry of it."""
     photo, role = customer["profilePhoto"], customer["customerRoleData"]
     attention = customer.get("attention") or _NOTHING
-    shown: attention_models.AttentionCustomer = {
+    shown: AttentionCustomer = {
         "_id": customer["_id"],
         "name": customer["name"],
         "surname": customer["surname"],
@@ -584,7 +563,7 @@ def present(
         "lastTrainedDate": role["lastTrainedDate"],
         "complianceRate7d": role["complianceRate7d"],
     }
-    reasons: list[attention_models.AttentionReason] = [
+    reasons: list[AttentionReason] = [
         {**reason, "quote": (quotes or {}).get((customer["_id"], reason["type"]))} for reason in attention["reasons"]
     ]
     return {"customer": shown, "score": attention["score"], "reasons": reasons}
@@ -597,7 +576,7 @@ async def dismiss(
     reason_types: Collection[customer_models.ReasonType],
     *,
     until: str | None = None,
-) -> attention_models.AttentionEntry:
+) -> AttentionEntry:
     """Dismiss those reasons of a client that apply, for the whole company; return the client with what is left.
 
     Until the date `until`, local to the client, on which they count again; without one, or if this is earlier, until
@@ -609,18 +588,18 @@ async def dismiss(
     await customers.lock_and_mark_figures(ctx, customer_id)
     settings = (await account.get(ctx))["attention"]
     loaded = (await load_clients(ctx, {customer_id: customer["timezone"]}, settings))[customer_id]
-    reasons = _find_reasons(loaded, settings)
+    reasons = find_reasons(loaded, settings)
     wanted = set(reason_types).difference(attention_events.list_hidden(ctx))
-    dismissed: dict[customer_models.ReasonType, attention_models.DismissalFields] = {
+    dismissed: dict[customer_models.ReasonType, DismissalFields] = {
         each.reason["type"]: {"until": until, "since": each.newest} for each in reasons if each.reason["type"] in wanted
     }
     if not dismissed:
         raise Conflict("The client does not need attention for this reason", code="REASON_NOT_PRESENT")
-    for reason_type, fields in dismissed.items():
-        await _dismissals.upsert(ctx, {"customerId": customer_id, "reason": reason_type}, fields)
+    for reason_type, dismissal in dismissed.items():
+        await _dismissals.upsert(ctx, {"customerId": customer_id, "reason": reason_type}, dismissal)
     changed = replace(loaded, dismissals={**loaded.dismissals, **dismissed})
     await _plan_reminders(ctx, {customer_id: loaded})
-    summary = summarize(reasons, changed.dismissals, loaded.state.today)
+    summary = summarize(reasons, changed.dismissals, loaded.today)
     await _store_and_report(ctx, {customer_id: changed}, {customer_id: summary})
     customer = await derived_figures.read_for_attention(ctx, customer_id)
     return present(ctx, customer, await quote_causes(ctx, [customer]))
@@ -634,13 +613,9 @@ async def renew(ctx: Context, customer_id: ObjectId) -> None:
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
-    await _renew(replace(ctx, operation=RENEWAL, interface="system", change_ids=[]), customer_id)
-
-
-@transactional
-async def _renew(ctx: Context, customer_id: ObjectId) -> None:
+    ctx = replace(ctx, operation=RENEWAL, interface="system", change_ids=[])
     customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
-    await _compute_and_store(ctx, {customer_id: customer["timezone"]})
+    await transactional(_compute_and_store)(ctx, {customer_id: customer["timezone"]})
 
 
 @on_worker_thread
@@ -668,13 +643,12 @@ async def _compute_and_store(
     settings = (await account.get(ctx))["attention"]
     loaded = await load_clients(ctx, timezones, settings)
     attention = {
-        client: summarize(_find_reasons(each, settings), each.dismissals, each.state.today)
-        for client, each in loaded.items()
+        client: summarize(find_reasons(each, settings), each.dismissals, each.today) for client, each in loaded.items()
     }
     changed = [
         client
         for client, each in loaded.items()
-        if attention_events.is_changed(each.stored_reasons, attention[client]["reasons"])
+        if attention_events.is_changed(each.stored["reasons"], attention[client]["reasons"])
     ]
     await _plan_reminders(ctx, loaded)
     await _store(ctx, {client: loaded[client] for client in loaded.keys() - set(changed)}, attention, marks)
@@ -683,14 +657,10 @@ async def _compute_and_store(
         await _store_and_report(ctx, part, attention, marks)
 
 
-def _find_reasons(client: LoadedClient, settings: AttentionSettings) -> list[DatedReason]:
-    return [] if client.is_archived else find_reasons(client.state, settings)
-
-
 @transactional
 async def _store_and_report(
     ctx: Context,
-    loaded: Mapping[ObjectId, LoadedClient],
+    loaded: Mapping[ObjectId, ClientState],
     attention: Mapping[ObjectId, customer_models.Attention],
     marks: Mapping[ObjectId, customer_models.FigureMark] | None = None,
 ) -> None:
@@ -703,33 +673,34 @@ async def _store_and_report(
         loaded = {client: loaded[client] for client in unchanged}
     await _store(ctx, loaded, attention)
     for client, each in loaded.items():
-        attention_events.report(ctx, client, each.stored_reasons, attention[client]["reasons"])
+        attention_events.report(ctx, client, each.stored["reasons"], attention[client]["reasons"])
 
 
-async def _plan_reminders(ctx: Context, loaded: Mapping[ObjectId, LoadedClient]) -> None:
+async def _plan_reminders(ctx: Context, loaded: Mapping[ObjectId, ClientState]) -> None:
     """Make due what clients are to be reminded of.
 
     Before the mark of a change is removed: what a killed process has not planned is planned by the next one.
     """
-    days = {client: ClientDay(each.state.today, each.state.timezone) for client, each in loaded.items()}
+    days = {client: ClientDay(each.today, each.timezone) for client, each in loaded.items()}
     await reminders.plan(ctx, days)
 
 
 async def _store(
     ctx: Context,
-    loaded: Mapping[ObjectId, LoadedClient],
+    loaded: Mapping[ObjectId, ClientState],
     attention: Mapping[ObjectId, customer_models.Attention],
     marks: Mapping[ObjectId, customer_models.FigureMark] | None = None,
 ) -> None:
     """Store the figures and reasons of clients, as derived_figures.store_figures does, until their next renewal."""
-    figures: dict[ObjectId, ClientFigures] = {}
-    valid_until: dict[ObjectId, datetime] = {}
-    stored: dict[ObjectId, customer_models.Attention] = {}
-    for client, each in loaded.items():
-        figures[client] = each.figures
-        valid_until[client] = derived_figures.next_renewal(ctx.company_id, each.state.today, each.state.timezone)
-        unread = each.state.unread
-        stored[client] = {**attention[client], "unread": unread["count"] if unread else None}
+    figures = {client: each.figures for client, each in loaded.items()}
+    valid_until = {
+        client: derived_figures.next_renewal(ctx.company_id, each.today, each.timezone)
+        for client, each in loaded.items()
+    }
+    stored: dict[ObjectId, customer_models.Attention] = {
+        client: {**attention[client], "unread": each.unread["count"] if each.unread else None}
+        for client, each in loaded.items()
+    }
     await derived_figures.store_figures(ctx, figures, valid_until, stored, marks=marks)
 
 

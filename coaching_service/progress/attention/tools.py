@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import date, timedelta
+from typing import Any
 
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context, gather_reads
@@ -15,12 +16,10 @@ from coaching_service.core.mcp import arguments
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice, Integer, ListOf, StringList
-from coaching_service.people.customers import bulk, derived_figures, similar_names
+from coaching_service.people.customers import derived_figures, similar_names
 from coaching_service.people.customers.attention_events import WEIGHTS
 from coaching_service.people.customers.models import ReasonType, parse_trainers
-from coaching_service.progress.attention import models as attention_models
-from coaching_service.progress.attention import service
-from coaching_service.progress.attention.service import DATED_BY_NEWEST, NEVER_SCHEDULED
+from coaching_service.progress.attention import service as attention
 
 tools = Tools()
 
@@ -36,7 +35,7 @@ class AttentionFilter(arguments.ToolPart):
     )
     inactiveDays = Integer(
         minimum=1,
-        maximum=attention_models.MAX_INACTIVE_DAYS,
+        maximum=attention.MAX_INACTIVE_DAYS,
         **arguments.optional("Only without a session in so many days."),
     )
     groups = StringList(load_default=list, metadata={"description": "Only clients in any of these groups."})
@@ -60,24 +59,24 @@ async def get_attention(
     when, and what caused it."""
     wanted = await similar_names.match_groups(ctx, groups)
     chosen = [*wanted.known, *wanted.unknown] or None
-    since = None if inactive_days is None else ctx.caller.today() - timedelta(days=inactive_days)
-    part, total = await gather_reads(
+    filters: dict[str, Any] = {"reasons": reasons, "groups": chosen, "inactive_since": _since(ctx, inactive_days)}
+    listed, total = await gather_reads(
         ctx,
-        service.list_attention(
-            ctx, reasons=reasons, groups=chosen, inactive_days=inactive_days, limit=limit, after=after
-        ),
-        derived_figures.count_attention(ctx, reasons=reasons, groups=chosen, inactive_since=since),
+        derived_figures.list_attention(ctx, **filters, limit=limit, after=after),
+        derived_figures.count_attention(ctx, **filters),
     )
-    ids = [entry["customer"]["_id"] for entry in part["docs"]]
-    timezones = {each: client["timezone"] for each, client in (await bulk.load_identities(ctx, ids)).items()}
-    company = ctx.caller.company.timezone
-    alike: dict[
-        tuple[str, ObjectId | None], list[attention_models.AttentionEntry]
-    ] = {}  # of one reason: in one line if it is the same
-    for each, entry in zip(ids, part["docs"], strict=True):
-        facts = _describe(entry, timezones.get(each) or company)
-        alike.setdefault((facts, each if len(entry["reasons"]) > 1 else None), []).append(entry)
-    lines = [f"{', '.join(map(_name, some))}: {facts}" for (facts, _), some in alike.items()]
+    part = await attention.present_part(ctx, listed)
+    # Of one reason: in one line if it is the same.
+    alike: dict[tuple[str, ObjectId | None], list[attention.AttentionCustomer]] = {}
+    for client, entry in zip(listed["docs"], part["docs"], strict=True):
+        facts = _describe(entry, client["timezone"] or ctx.caller.company.timezone)
+        alike.setdefault((facts, client["_id"] if len(entry["reasons"]) > 1 else None), []).append(entry["customer"])
+    lines = []
+    for (facts, _), clients in alike.items():
+        names = [
+            f"{typed(' '.join(filter(None, (each['name'], each['surname']))))} [{each['_id']}]" for each in clients
+        ]
+        lines.append(f"{', '.join(names)}: {facts}")
     title = (
         "Clients who need attention" if inactive_days is None else f"Clients without a session in {inactive_days} days"
     )
@@ -85,34 +84,32 @@ async def get_attention(
         f"{title} (at least)" if total == derived_figures.MOST_COUNTED else title,
         {**part, "totalDocs": total},
         lines,
-        ids=[some[0]["customer"]["_id"] if len(some) == 1 else None for some in alike.values()],
+        ids=[clients[0]["_id"] if len(clients) == 1 else None for clients in alike.values()],
         hint=similar_names.suggest_groups(wanted),
     )
 
 
-def _name(entry: attention_models.AttentionEntry) -> str:
-    customer = entry["customer"]
-    return f"{typed(' '.join(filter(None, (customer['name'], customer['surname']))))} [{customer['_id']}]"
+def _since(ctx: Context, inactive_days: int | None) -> date | None:
+    return None if inactive_days is None else ctx.caller.today() - timedelta(days=inactive_days)
 
 
-def _describe(entry: attention_models.AttentionEntry, timezone: str) -> str:
-    customer = entry["customer"]
+def _describe(entry: attention.AttentionEntry, timezone: str) -> str:
+    """Return score, reasons and figures of a client in words; dates are local to the client."""
+    customer, rate, reasons = entry["customer"], entry["customer"]["complianceRate7d"], []
+    for reason in entry["reasons"]:
+        if reason["quote"] == attention.NEVER_SCHEDULED:  # what never was has no date
+            reasons.append(f"{reason['type']} {typed(attention.NEVER_SCHEDULED)}")
+            continue
+        count = f" x{reason['count']}" if reason["count"] > 1 else ""
+        since = "newest" if reason["type"] in attention.DATED_BY_NEWEST else "since"
+        quote = f" {typed(reason['quote'])}" if reason["quote"] else ""
+        reasons.append(f"{reason['type']}{count} {since} {local_date(reason['since'], timezone)}{quote}")
     return arguments.join_facts(
         f"score {entry['score']}",
-        ", ".join(_describe_reason(reason, timezone) for reason in entry["reasons"]),
+        ", ".join(reasons),
         f"trained {customer['lastTrainedDate'] or 'never'}",
-        customer["complianceRate7d"] is not None and f"7d {arguments.format_figure(customer['complianceRate7d'], '%')}",
+        rate is not None and f"7d {arguments.format_figure(rate, '%')}",
     )
-
-
-def _describe_reason(reason: attention_models.AttentionReason, timezone: str) -> str:
-    """Return a reason in words; its date is one of the client. What never was has none."""
-    if reason["quote"] == NEVER_SCHEDULED:
-        return f"{reason['type']} {typed(NEVER_SCHEDULED)}"
-    count = f" x{reason['count']}" if reason["count"] > 1 else ""
-    since = "newest" if reason["type"] in DATED_BY_NEWEST else "since"
-    quote = f" {typed(reason['quote'])}" if reason["quote"] else ""
-    return f"{reason['type']}{count} {since} {local_date(reason['since'], timezone)}{quote}"
 
 
 # --- The attention list over REST -------------------------------------------------------------------------------------
@@ -122,23 +119,22 @@ routes = Routes("/coach/attention", tag="Attention")
 
 
 @routes.get("", access=coach(CUSTOMERS.VIEW))
-async def list_attention(
-    ctx: Context, query: attention_models.AttentionQuery
-) -> CursorPage[attention_models.AttentionEntry]:
+async def list_attention(ctx: Context, query: attention.AttentionQuery) -> CursorPage[attention.AttentionEntry]:
     """List the clients who need attention, highest score first.
 
     The reasons are stored with the clients: they follow a change within ten seconds, and the date once a local day.
     Archived clients, and those that the caller may not see, are left out.
     """
-    return await service.list_attention(
+    listed = await derived_figures.list_attention(
         ctx,
         reasons=query["reason"],
         groups=query.get("groups"),
         trainers=parse_trainers(query.get("assignedTo")),
-        inactive_days=query["inactiveDays"],
+        inactive_since=_since(ctx, query["inactiveDays"]),
         limit=query["limit"],
         after=query["after"],
     )
+    return await attention.present_part(ctx, listed)
 
 
 @routes.put(
@@ -149,11 +145,11 @@ async def list_attention(
     example={"reason": "nothing_scheduled", "until": None},
 )
 async def dismiss_attention(
-    ctx: Context, customer_id: ObjectId, body: attention_models.AttentionDismissal
-) -> attention_models.AttentionEntry:
+    ctx: Context, customer_id: ObjectId, body: attention.AttentionDismissal
+) -> attention.AttentionEntry:
     """Dismiss a reason for the whole company.
 
     Until the date `until`, or until its `since` is later: until something new happens. The answer is the client with
     the reasons that are left. 409 if the client does not have the reason.
     """
-    return await service.dismiss(ctx, customer_id, [body["reason"]], until=body["until"])
+    return await attention.dismiss(ctx, customer_id, [body["reason"]], until=body["until"])

@@ -6,27 +6,400 @@ Any coach in scope reads and writes it; what one coach has read counts as read f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import cast
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Literal, cast
 
-from coaching_service.core.database.context import Context, gather_reads, transactional
+from coaching_service.core.auth import CUSTOMERS
+from coaching_service.core.changes.undo import DocumentsRestored, RestorationPlanned
+from coaching_service.core.database import files
+from coaching_service.core.database.context import Context, Services, gather_reads, in_transaction, transactional
 from coaching_service.core.database.documents import Filter, now
-from coaching_service.core.database.recording import Actor, actor_of, interface_of
-from coaching_service.core.errors import Conflict, Forbidden, NotFound, invalid_field, require_found
-from coaching_service.core.fields import take
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.database.recording import Actor, Interface, actor_of, interface_of
+from coaching_service.core.errors import Conflict, Forbidden, NotFound, invalid_field, require_by_id, require_found
+from coaching_service.core.fields import names_of, take
+from coaching_service.core.file_links import file_url
+from coaching_service.core.http.responses import Download
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs import queue
+from coaching_service.core.jobs.mail import subject_with
+from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.list_selection import CursorPage, ListPart
+from coaching_service.core.media import IMAGE_TYPES, PDF, VIDEO_TYPES
 from coaching_service.library import message_templates
 from coaching_service.library.message_templates import MAX_TEXT_LENGTH
+from coaching_service.people import account, api_keys, jobs, notifications, team
+from coaching_service.people import files as stored_files
 from coaching_service.people.customers import activity_dates, bulk, derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomersDeleted
-from coaching_service.progress.conversation import _delivery, attachments, store, waiting
-from coaching_service.progress.conversation import models as conversation_models
+from coaching_service.progress.conversation import messages
 from coaching_service.training import visibility
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.service import ClientCalendar, block_not_found
 from coaching_service.training.workouts.items import service as items
+
+
+async def _store_message(
+    ctx: Context, customer_id: ObjectId, message_id: ObjectId, content: messages.Content
+) -> messages.StoredMessage:
+    """Add a message to a client's conversation; the client is locked in the transaction of `ctx`."""
+    unread_by: messages.Side = "client" if ctx.caller.is_coach else "company"
+    state = {"editedAt": None, "readAt": None, "unreadBy": unread_by}
+    message = await messages.delivered.insert(ctx, {"_id": message_id, "customerId": customer_id, **content, **state})
+    await messages.add_to_conversation(ctx, message, unread_by)
+    if unread_by == "company":
+        await derived_figures.mark_due(ctx, [customer_id])
+    await ctx.publish(messages.MessageCreated(customer_id, message["_id"], unread_by))
+    return message
+
+
+async def _remove_message(ctx: Context, customer_id: ObjectId, message: messages.MessageContent) -> None:
+    """Remove text and files of a message, which keeps its place; if it was unread, it is not any more."""
+    change = {"$set": {"text": None, "attachments": []}, "$unset": {"unreadBy": ""}}
+    await messages.delivered.update(ctx, {"customerId": customer_id, "_id": message["_id"]}, change)
+    await files.discard(ctx, [file_id for file in message["attachments"] for file_id in _file_ids(file)])
+    conversation = await messages.conversations.find_one(ctx, {"customerId": customer_id})
+    if conversation is not None and (side := message.get("unreadBy")) is not None:
+        await _set_unread(ctx, customer_id, side, conversation["unread"][side] - 1)
+
+
+async def _set_unread(ctx: Context, customer_id: ObjectId, side: messages.Side, remaining: int) -> None:
+    """Store how many messages one side has not read any more; those of the company are a reason for attention."""
+    await messages.set_unread(ctx, customer_id, side, remaining)
+    if side == "company":
+        await derived_figures.mark_due(ctx, [customer_id])
+    if not remaining:
+        await ctx.publish(messages.MessagesRead(customer_id, side))
+
+
+# --- Files of messages: uploaded first, then sent with a message. One that is in no message after a day is deleted ----
+
+
+ATTACHMENT_TYPES = (*IMAGE_TYPES, *VIDEO_TYPES, PDF)
+DISCARD_ATTACHMENT = "discard_attachment"
+
+
+@transactional
+async def add_attachment(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -> messages.MessageAttachment:
+    """Store an uploaded file for a message that the caller sends within a day, and return it.
+
+    Raises InvalidFields without a file, NotFound if the company has no such client, Forbidden if the client is outside
+    the caller's scope or in an impersonation session.
+    """
+    _require_own_words(ctx)
+    await customers.get_visible(ctx, customer_id)
+    if file is None:
+        raise invalid_field("file", "is required", code="REQUIRED")
+    kind: messages.AttachmentKind = "picture" if file.content_type in IMAGE_TYPES else "document"
+    attached: messages.AttachedFile = {
+        "_id": ObjectId(),
+        "kind": "video" if file.content_type in VIDEO_TYPES else kind,
+        "contentType": file.content_type,
+        "size": file.size,
+        "fileId": file.id,
+        "thumbnailId": file.thumbnail_id,
+    }
+    await customers.lock_and_mark_figures(ctx, customer_id)
+    upload = {"customerId": customer_id, "uploadedBy": ctx.caller.id}
+    await messages.pending_attachments.insert(ctx, {**upload, "_id": attached["_id"], "file": attached})
+    arguments = {"companyId": ctx.company_id, **upload, "attachmentId": attached["_id"]}
+    await queue.enqueue(ctx, DISCARD_ATTACHMENT, arguments, after=timedelta(days=1), about=customer_id)
+    return _present_attachment(ctx, attached)
+
+
+async def discard_unsent_attachment(services: Services, job: Job) -> None:
+    """Delete an attachment with its file if no message has it."""
+    with suppress(NotFound):  # the company is deleted
+        owner = await team.get_owner(services, job.arguments["companyId"])
+
+        async def discard(ctx: Context) -> None:
+            upload = {name: job.arguments[name] for name in ("customerId", "uploadedBy")}
+            pending = await messages.pending_attachments.delete(ctx, {**upload, "_id": job.arguments["attachmentId"]})
+            if pending is not None:
+                await files.discard(ctx, _file_ids(pending["file"]))
+
+        await in_transaction(Context(services, owner), discard)
+
+
+async def read_attachment(
+    ctx: Context, customer_id: ObjectId, message_id: ObjectId, attachment_id: ObjectId, *, small: bool
+) -> Download:
+    """Return the file of a message, or the small version of a picture if it has one. It must not be cached.
+
+    Raises NotFound if the client's conversation has no such message or the message no such file, and what
+    `customers.get_visible` raises.
+    """
+    _, attached = await gather_reads(
+        ctx, customers.get_visible(ctx, customer_id), messages.find_files(ctx, customer_id, message_id)
+    )
+    file = require_by_id(attached, attachment_id, "attachment")
+    return await stored_files.open_file(ctx, (file["thumbnailId"] if small else None) or file["fileId"])
+
+
+def _file_ids(file: messages.AttachedFile) -> list[ObjectId]:
+    """Return the identifiers of an attachment's file and its thumbnail."""
+    return [file_id for file_id in (file["fileId"], file["thumbnailId"]) if file_id]
+
+
+def _present_attachment(ctx: Context, file: messages.AttachedFile) -> messages.MessageAttachment:
+    """Return an attachment with a signed link to its file."""
+    return {**take(messages.MessageAttachment, file), "url": str(file_url(ctx, file["fileId"]))}
+
+
+# --- Messages that are delivered later, and until then can be recalled: an assistant's after a minute, others as asked
+
+
+DELIVER = "deliver_message"
+RECALL_PERIOD = timedelta(seconds=60)
+
+
+async def deliver_waiting(services: Services, job: Job) -> RunAgain | None:
+    """Deliver a message, unless it has been recalled or delivered, or the client or the company is deleted.
+
+    One to an archived client, and one whose author may not write to the client any more, is not sent.
+    """
+    with suppress(NotFound):
+        ctx = Context(services, await team.get_owner(services, job.arguments["companyId"]), operation=DELIVER)
+        message = await _find_waiting(ctx, job.arguments["customerId"], job.arguments["messageId"])
+        if message is None or "notDelivered" in message:
+            return None
+        if (remaining := message["deliverAt"] - now()) > timedelta(0):
+            return RunAgain(remaining)
+        acting = await _as_author(ctx, message)
+        await _deliver_now(acting or ctx, message, may_write=acting is not None)
+    return None
+
+
+async def _as_author(ctx: Context, message: messages.WaitingMessage) -> Context | None:
+    """Return the context of who wrote a message; None if the coach is gone, or may not change clients any more.
+
+    Likewise if the API key is deleted, or the assistant has been disconnected.
+    """
+    author_id, via, credential_id = message["author"]["_id"] or ctx.caller.id, message["via"], message["credentialId"]
+    coach = await api_keys.load_actor(ctx.services, author_id, via, credential_id)
+    if coach is None or coach.company.id != ctx.company_id or CUSTOMERS.EDIT not in coach.permissions:
+        return None
+    if not await jobs.is_credential_usable(ctx, via, credential_id):
+        return None
+    interface: Interface | None = "assistant" if message["author"]["type"] == "assistant" else None
+    return replace(ctx, interface=interface, principal=replace(coach, via=via, credential_id=credential_id))
+
+
+@transactional
+async def _deliver_now(ctx: Context, message: messages.WaitingMessage, *, may_write: bool) -> None:
+    """Deliver a message that waits, exactly once. Raises NotFound if the client is deleted."""
+    customer_id = message["customerId"]
+    waits = {"customerId": customer_id, "isWaiting": True, "_id": message["_id"]}
+    obstacle: messages.Obstacle | None = None if may_write else "AUTHOR_NOT_ALLOWED"
+    try:
+        if await customers.is_archived(ctx, customer_id):
+            obstacle = "CLIENT_ARCHIVED"
+    except Forbidden:
+        obstacle = "AUTHOR_NOT_ALLOWED"
+    await customers.lock_and_mark_figures(ctx, customer_id)
+    if obstacle is not None:
+        await messages.waiting_messages.set_derived(ctx, waits, {"$set": {"notDelivered": obstacle}})
+        return
+    end = {"$unset": {"isWaiting": ""}, "$set": {"text": "", "attachments": []}}  # its version stays
+    if await messages.waiting_messages.set_derived(ctx, waits, end):
+        content = take(messages.Content, {"attachments": [], **message})
+        await _store_message(ctx, customer_id, message["_id"], content)
+
+
+async def _list_waiting(ctx: Context, where: Filter, limit: int) -> list[messages.ShownMessage]:
+    """Return messages that wait and meet a condition, newest first, as coaches see them; clients see none."""
+    if not ctx.caller.is_coach:
+        return []
+    where = {**where, "isWaiting": True}
+    stored = await messages.waiting_messages.find(ctx, where, sort=messages.MESSAGE_ORDER, limit=limit)
+    return [_as_message(message) for message in stored]
+
+
+def _as_message(message: messages.WaitingMessage) -> messages.ShownMessage:
+    """Return a message that waits with the fields of one that has been delivered."""
+    shown = {"attachments": [], "editedAt": None, "readAt": None, **message}
+    return take(messages.ShownMessage, shown)
+
+
+async def _find_waiting(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> messages.WaitingMessage | None:
+    """Return a message to a client that waits, or None; a client sees none."""
+    if not ctx.caller.is_coach:
+        return None
+    where = {"customerId": customer_id, "isWaiting": True, "_id": message_id}
+    return await messages.waiting_messages.find_one(ctx, where, names_of(messages.WaitingMessage))
+
+
+async def _discard_files(ctx: Context, message: messages.WaitingMessage) -> None:
+    attached = message.get("attachments", ())
+    await files.discard(ctx, [file_id for file in attached for file_id in _file_ids(file)])
+
+
+async def _publish_recall(ctx: Context, change_id: ObjectId) -> None:
+    """Publish that all messages of a change are recalled, if they are."""
+    if not await messages.waiting_messages.count(ctx, {"changeId": change_id}):
+        await ctx.publish(messages.MessagesRecalled(change_id))
+
+
+async def require_unread(ctx: Context, event: RestorationPlanned) -> None:
+    """Raise Conflict if the client has read a message whose sending is to be undone."""
+    for restored in event.documents:
+        message = restored.before
+        if restored.kind != "message" or message is None or restored.after is not None or message.get("isWaiting"):
+            continue
+        delivered = await messages.find_message(ctx, message["customerId"], message["_id"])
+        if delivered is not None and delivered["text"] is not None and delivered.get("unreadBy") is None:
+            raise Conflict("The client has read this message", code="NOT_UNDOABLE")
+
+
+async def withdraw_undone_messages(ctx: Context, event: DocumentsRestored) -> None:
+    """Recall the messages whose sending was undone, or delete them: the client has not read them (`require_unread`)."""
+    change_ids: set[ObjectId] = set()
+    for restored in event.of_kind("message"):
+        message = restored.before
+        if message is None or restored.after is not None:
+            continue
+        customer_id, message_id = message["customerId"], message["_id"]
+        if message.get("isWaiting"):
+            await _discard_files(ctx, cast("messages.WaitingMessage", message))
+            await queue.cancel(ctx, message_id)
+        else:
+            delivered = await messages.find_message(ctx, customer_id, message_id)
+            if delivered is not None and delivered["text"] is not None:
+                await _remove_message(ctx, customer_id, delivered)
+        change_ids.add(message["changeId"])
+    for change_id in change_ids:
+        await _publish_recall(ctx, change_id)
+
+
+# --- Notifications ----------------------------------------------------------------------------------------------------
+# On devices at once, by mail after ten minutes, at most one an hour to each side: to the client, or to the client's
+# trainer, else to the owner. They contain no part of the messages.
+
+
+# The job that sent mail in version 0.2.
+EARLIER_JOB = "mail_unread_messages"
+UNREAD_FOR = timedelta(minutes=10)
+INTERVAL = timedelta(hours=1)
+_NAMED = (*customers.SCOPE_FIELDS, "name", "surname")
+# What a notification to one side of a conversation is about: each has its own.
+Topic = Literal["messages", "media"]
+
+
+async def make_due(ctx: Context, event: messages.MessageCreated) -> None:
+    """Make notifications about an unread message due, unless they are for this side of the conversation."""
+    await notify(ctx, "messages", event.customer_id, event.unread_by)
+
+
+async def notify(
+    ctx: Context,
+    topic: Topic,
+    customer_id: ObjectId,
+    side: messages.Side,
+    subject: notifications.Subject | None = None,
+) -> None:
+    """Make notifications due about what one side of a client's conversation has not read of a topic."""
+    recipient: notifications.Recipient = {"type": "client", "_id": customer_id}
+    if side == "company":
+        recipient = await _find_coach(ctx, customer_id)
+    for_devices, by_mail = _keys(topic, customer_id, side)
+    about = notifications.DueNotification(for_devices, "messages", recipient, now(), customer_id, subject or {})
+    await notifications.make_due(
+        ctx,
+        [
+            replace(about, channels=("push",), interval=timedelta(0)),
+            replace(about, key=by_mail, due_at=now() + UNREAD_FOR, channels=("mail",), interval=INTERVAL),
+        ],
+    )
+
+
+async def withdraw_notifications(ctx: Context, event: messages.MessagesRead) -> None:
+    """Withdraw the notifications to a side that has no unread messages any more."""
+    await notifications.withdraw(ctx, _keys("messages", event.customer_id, event.read_by))
+
+
+def _keys(topic: Topic, customer_id: ObjectId, side: messages.Side) -> tuple[str, str]:
+    return f"{topic}:{customer_id}:{side}:push", f"{topic}:{customer_id}:{side}:mail"
+
+
+async def _find_coach(ctx: Context, customer_id: ObjectId) -> notifications.Recipient:
+    """Return who receives what is sent about messages of a client: the trainer, else the owner."""
+    customer = await customers.get_visible(ctx, customer_id)
+    trainer = customer["customerRoleData"]["assignedTo"]
+    return {"type": "coach", "_id": trainer or (await team.get_owner(ctx.services, ctx.company_id)).id}
+
+
+async def write_message(
+    ctx: Context, notification: notifications.Notification
+) -> notifications.Message | notifications.Later | None:
+    """Return what to send about unread messages; None if there are none any more."""
+    customer_id = notification["customerId"]
+    if customer_id is None:
+        return None
+    side: messages.Side = "client" if notification["recipient"]["type"] == "client" else "company"
+    unread_since = await messages.find_oldest_unread_time(ctx, customer_id, side)
+    name = await find_sender(ctx, notification, unread_since)
+    if not isinstance(name, str):
+        return name
+    if side == "client":
+        return notifications.Message(
+            subject=subject_with(name, "Unread messages from {}", "You have unread messages"),
+            paragraphs=[f"{name} has written to you."],
+            button="Read your messages",
+            path="/train/messages",
+            reason=f"You receive this mail because you train with {name} and have unread messages.",
+            title="New message",
+            text="Your coach has written to you",
+        )
+    return notifications.Message(
+        subject="Unread messages from a client",
+        paragraphs=[f"{name} has written to you."],
+        button="Read the messages",
+        path=f"/app/customers/{customer_id}/messages",
+        reason=f"You receive this mail because you coach this client at {ctx.caller.company.name}.",
+        title="New message",
+        text="A client has written to you",
+        details=f"{name} has written to you",
+    )
+
+
+async def find_sender(
+    ctx: Context, notification: notifications.Notification, unread_since: datetime | None
+) -> str | notifications.Later | None:
+    """Return the name of the company or the client whom the recipient of a notification hears from.
+
+    None without anything unread, for a coach who is not the client's trainer any more or may not view clients, and for
+    mails to coaches if the company has turned them off. A mail waits until it has been unread for ten minutes.
+    """
+    customer_id, recipient = notification["customerId"], notification["recipient"]
+    is_mail = notification["channels"] == ["mail"]
+    if unread_since is None or customer_id is None:
+        return None
+    if is_mail and unread_since + UNREAD_FOR > now():
+        return notifications.Later(unread_since + UNREAD_FOR)
+    if recipient["type"] == "client":
+        return ctx.caller.company.name
+    if is_mail and not (await account.get(ctx))["notifications"]["messages"]:
+        return None
+    if await _find_coach(ctx, customer_id) != recipient:
+        return None
+    if CUSTOMERS.VIEW not in (await team.load_principal(ctx, recipient["_id"])).permissions:
+        return None
+    return customers.full_name(await customers.get_visible(ctx, customer_id, _NAMED))
+
+
+async def make_earlier_job_due(services: Services, job: Job) -> None:
+    """Make due what version 0.2 has scheduled to be sent."""
+    with suppress(NotFound):  # the company or the client is deleted
+        owner = await team.get_owner(services, job.arguments["companyId"])
+        ctx = Context(services, owner, interface="system", operation=EARLIER_JOB)
+        await transactional(notify)(ctx, "messages", job.arguments["customerId"], job.arguments["side"])
+
+
+# --- The conversation of a client with the coaches of the company -----------------------------------------------------
+
 
 TOO_LONG = f"is longer than {MAX_TEXT_LENGTH} characters with the client's name"
 
@@ -35,108 +408,95 @@ TOO_LONG = f"is longer than {MAX_TEXT_LENGTH} characters with the client's name"
 
 async def list_messages(
     ctx: Context, customer_id: ObjectId, *, limit: int, after: str | None = None, block_id: ObjectId | None = None
-) -> CursorPage[conversation_models.Message]:
+) -> CursorPage[messages.Message]:
     """Return part of a client's conversation, newest first; with `block_id` only the comments on that workout block.
 
     Raises InvalidFields if `after` is not a cursor of this list, NotFound if the company has no such client, Forbidden
     if the client is outside the caller's scope.
     """
     filters = {"customerId": customer_id, "wblockId": block_id}
-    list_part = ListPart(ctx, "messages", filters, store.MESSAGE_ORDER, size=limit, after=after)
-    where: Filter = {"customerId": customer_id, **list_part.condition(), **store.about_block(block_id)}
+    list_part = ListPart(ctx, "messages", filters, messages.MESSAGE_ORDER, size=limit, after=after)
+    where: Filter = {"customerId": customer_id, **list_part.condition(), **messages.about_block(block_id)}
     _, stored, unsent = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
-        store.messages.find(ctx, where, sort=store.MESSAGE_ORDER, limit=list_part.limit),
-        waiting.list_newest(ctx, where, list_part.limit),
+        messages.delivered.find(ctx, where, sort=messages.MESSAGE_ORDER, limit=list_part.limit),
+        _list_waiting(ctx, where, list_part.limit),
     )
     newest_first = sorted([*stored, *unsent], key=lambda each: (each["createdAt"], each["_id"]), reverse=True)
     return list_part.by_cursor(newest_first, lambda message: _to_message(ctx, message))
 
 
-async def get(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> conversation_models.Message:
+async def get(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> messages.Message:
     """Return a message of a client's conversation. Raises NotFound if it has no such message, Forbidden."""
     _, stored, unsent = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
-        store.messages.find_one(ctx, {"customerId": customer_id, "_id": message_id}),
-        waiting.find_one(ctx, customer_id, message_id),
+        messages.delivered.find_one(ctx, {"customerId": customer_id, "_id": message_id}),
+        _find_waiting(ctx, customer_id, message_id),
     )
-    if unsent is not None:
-        return _to_message(ctx, waiting.as_message(unsent))
-    return _to_message(ctx, require_found(stored, "message"))
+    return _to_message(ctx, require_found(stored, "message") if unsent is None else _as_message(unsent))
 
 
 async def list_conversations(
     ctx: Context, *, unread: bool | None, limit: int, after: str | None = None
-) -> CursorPage[conversation_models.Conversation]:
+) -> CursorPage[messages.Conversation]:
     """Return part of the conversations of the clients in the coach's scope, the one with the newest message first.
 
     `unread`: only with unread messages of the company, or without. Raises InvalidFields if `after` is not a
     cursor of this list.
     """
-    list_part = ListPart(ctx, "conversations", {"unread": unread}, store.CONVERSATION_ORDER, size=limit, after=after)
+    list_part = ListPart(ctx, "conversations", {"unread": unread}, messages.CONVERSATION_ORDER, size=limit, after=after)
     where: Filter = {"isUnread": {"$in": [True, False]} if unread is None else unread, **list_part.condition()}
     if (customer_ids := await customers.list_ids_in_scope(ctx)) is not None:
         where["customerId"] = {"$in": list(customer_ids)}
-    stored = await store.conversations.find(ctx, where, sort=store.CONVERSATION_ORDER, limit=limit + 1)
-    page = stored[:limit]
+    stored = await messages.conversations.find(ctx, where, sort=messages.CONVERSATION_ORDER, limit=limit + 1)
+    part = list_part.by_cursor(stored, lambda entry: entry)
     last_messages, references = await gather_reads(
         ctx,
-        store.find_by_ids(ctx, [conversation["lastMessageId"] for conversation in page]),
-        customers.find_references(ctx, [conversation["customerId"] for conversation in page]),
+        _find_last_messages(ctx, part["docs"]),
+        customers.find_references(ctx, [conversation["customerId"] for conversation in part["docs"]]),
     )
-    presented = list_part.by_cursor(stored, lambda entry: entry)
-    docs: list[conversation_models.Conversation] = [
+    docs: list[messages.Conversation] = [
         {
             "customer": references[conversation["customerId"]],
-            "lastMessage": _last_message(ctx, conversation, last_messages),
+            "lastMessage": last_messages.get(conversation["lastMessageId"]),
             "unread": conversation["unread"]["company"],
         }
-        for conversation in page
+        for conversation in part["docs"]
         if conversation["customerId"] in references  # the client may have been erased meanwhile
     ]
-    return {"docs": docs, "nextCursor": presented["nextCursor"], "hasMore": presented["hasMore"]}
+    return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
 
 
-async def get_conversation(ctx: Context, customer_id: ObjectId) -> conversation_models.Conversation:
+async def get_conversation(ctx: Context, customer_id: ObjectId) -> messages.Conversation:
     """Return a client's conversation as the caller's side sees it. Raises NotFound, Forbidden as `list_messages`."""
     reference, conversation = await gather_reads(
         ctx,
         customers.get_visible_reference(ctx, customer_id),
-        store.conversations.find_one(ctx, {"customerId": customer_id}),
+        messages.conversations.find_one(ctx, {"customerId": customer_id}),
     )
     if conversation is None:
         return {"customer": reference, "lastMessage": None, "unread": 0}
-    last_messages = await store.find_by_ids(ctx, [conversation["lastMessageId"]])
-    return {
-        "customer": reference,
-        "lastMessage": _last_message(ctx, conversation, last_messages),
-        "unread": conversation["unread"][_own_side(ctx)],
-    }
+    last_message = (await _find_last_messages(ctx, [conversation])).get(conversation["lastMessageId"])
+    return {"customer": reference, "lastMessage": last_message, "unread": conversation["unread"][_own_side(ctx)]}
+
+
+async def _find_last_messages(
+    ctx: Context, stored: Sequence[messages.StoredConversation]
+) -> dict[ObjectId, messages.Message]:
+    where: Filter = {"_id": {"$in": [conversation["lastMessageId"] for conversation in stored]}}
+    return {each["_id"]: _to_message(ctx, each) for each in await messages.delivered.find(ctx, where)}
 
 
 async def count_own_unread(ctx: Context) -> int:
     """Return how many messages of coaches the caller, a client, has not read."""
-    stored = await store.conversations.find_one(ctx, {"customerId": ctx.caller.id})
+    stored = await messages.conversations.find_one(ctx, {"customerId": ctx.caller.id})
     return 0 if stored is None else stored["unread"]["client"]
 
 
-count_unread = store.count_unread
-
-
-async def find_newest_unread_texts(ctx: Context, customer_ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
-    """Return the newest message that no coach has read, of clients with any. Access is not checked."""
-    return {each["_id"]: each["text"] for each in await store.find_newest_unread(ctx, customer_ids) if each["text"]}
-
-
-def _last_message(
-    ctx: Context,
-    conversation: conversation_models.StoredConversation,
-    messages: Mapping[ObjectId, conversation_models.StoredMessage],
-) -> conversation_models.Message | None:
-    message = messages.get(conversation["lastMessageId"])
-    return None if message is None else _to_message(ctx, message)
+count_unread = messages.count_unread
+find_newest_unread_texts = messages.find_newest_unread_texts
 
 
 # --- Writing ---------------------------------------------------------------------------------------------------------
@@ -144,8 +504,8 @@ def _last_message(
 
 @transactional
 async def create(
-    ctx: Context, customer_id: ObjectId, new: conversation_models.NewMessage | conversation_models.NewCoachMessage
-) -> conversation_models.Message:
+    ctx: Context, customer_id: ObjectId, new: messages.NewMessage | messages.NewCoachMessage
+) -> messages.Message:
     """Send a message, or have it delivered later, and return it.
 
     Raises NotFound for its template, for what it comments on, and for attachments that its author has not uploaded for
@@ -162,8 +522,13 @@ async def create(
         if len(text) > MAX_TEXT_LENGTH:
             raise invalid_field("templateId", TOO_LONG, code="TOO_LONG")
     about = await _resolve_about(ctx, customer_id, new.get("about"))
-    attached = await attachments.take(ctx, customer_id, new.get("attachments", ()))
-    return await _send(ctx, customer_id, text, about, attached, cast("datetime | None", new.get("deliverAt")))
+    upload = {"customerId": customer_id, "uploadedBy": ctx.caller.id}
+    found = [
+        await messages.pending_attachments.delete(ctx, {**upload, "_id": each}) for each in new.get("attachments", ())
+    ]
+    attached = [require_found(each, "attachment")["file"] for each in found]
+    content = messages.Content(author=actor_of(ctx), text=text, about=about, attachments=attached)
+    return await _send(ctx, customer_id, content, cast("datetime | None", new.get("deliverAt")))
 
 
 @transactional
@@ -171,7 +536,8 @@ async def send_to_each(ctx: Context, texts: Mapping[ObjectId, str], *, deliver_a
     """Send a message to each of these clients, whose access has been checked, or have it delivered later."""
     for customer_id, text in texts.items():
         await customers.lock_and_mark_figures(ctx, customer_id)
-        await _send(ctx, customer_id, text, None, [], deliver_at)
+        content = messages.Content(author=actor_of(ctx), text=text, about=None, attachments=[])
+        await _send(ctx, customer_id, content, deliver_at)
 
 
 async def fill_in(ctx: Context, text: str, customer_ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
@@ -183,31 +549,34 @@ async def fill_in(ctx: Context, text: str, customer_ids: Sequence[ObjectId]) -> 
 
 
 async def _send(
-    ctx: Context,
-    customer_id: ObjectId,
-    text: str,
-    about: conversation_models.MessageSubject | None,
-    attached: Sequence[conversation_models.AttachedFile],
-    deliver_at: datetime | None = None,
-) -> conversation_models.Message:
+    ctx: Context, customer_id: ObjectId, content: messages.Content, deliver_at: datetime | None
+) -> messages.Message:
     """Store a message in the transaction of `ctx`, in which the client is locked; an assistant's waits for a minute."""
     if deliver_at is None and interface_of(ctx) == "assistant":
-        deliver_at = now() + waiting.RECALL_PERIOD
-    if deliver_at is not None:
-        held = await waiting.hold(ctx, customer_id, text, about, attached, deliver_at)
-        return _to_message(ctx, waiting.as_message(held))
-    return _to_message(ctx, await _delivery.deliver(ctx, customer_id, actor_of(ctx), text, about, attached=attached))
+        deliver_at = now() + RECALL_PERIOD
+    if deliver_at is None:
+        return _to_message(ctx, await _store_message(ctx, customer_id, ObjectId(), content))
+    about_change = {
+        "deliverAt": deliver_at,
+        "isWaiting": True,
+        "changeId": ctx.batch_id or ctx.changes.id,
+        "via": ctx.caller.via,
+        "credentialId": ctx.caller.credential_id,
+    }
+    held = await messages.waiting_messages.insert(ctx, {"customerId": customer_id, **content, **about_change})
+    arguments = {"companyId": ctx.company_id, "customerId": customer_id, "messageId": held["_id"]}
+    after = max(deliver_at - now(), timedelta(0))
+    await queue.enqueue(ctx, DELIVER, arguments, after=after, about=customer_id, identifier=held["_id"])
+    return _to_message(ctx, _as_message(held))
 
 
 @transactional
-async def create_samples(
-    ctx: Context, customer_id: ObjectId, samples: Sequence[conversation_models.SampleMessage]
-) -> None:
+async def create_samples(ctx: Context, customer_id: ObjectId, samples: Sequence[messages.SampleMessage]) -> None:
     """Add messages to a client's conversation, oldest first, for sample data: no mail is sent about them."""
     for sample in samples:
         at, is_read = sample["at"], sample["isRead"]
-        unread_by: conversation_models.Side = "company" if sample["author"]["type"] == "client" else "client"
-        message = await store.messages.insert(
+        unread_by: messages.Side = "company" if sample["author"]["type"] == "client" else "client"
+        message = await messages.delivered.insert(
             ctx,
             {
                 "customerId": customer_id,
@@ -221,17 +590,17 @@ async def create_samples(
             },
         )
         times = {"createdAt": at, "updatedAt": at}
-        await store.messages.set_derived(ctx, {"_id": message["_id"]}, {"$set": times})
-        await store.add_to_conversation(ctx, {**message, "createdAt": at}, unread_by)
+        await messages.delivered.set_derived(ctx, {"_id": message["_id"]}, {"$set": times})
+        await messages.add_to_conversation(ctx, {**message, "createdAt": at}, unread_by)
         if is_read:
-            await store.set_unread(ctx, customer_id, unread_by, 0)
+            await messages.set_unread(ctx, customer_id, unread_by, 0)
     await derived_figures.mark_due(ctx, [customer_id])
 
 
 @transactional
 async def update(
-    ctx: Context, customer_id: ObjectId, message_id: ObjectId, change: conversation_models.MessageChange
-) -> conversation_models.Message:
+    ctx: Context, customer_id: ObjectId, message_id: ObjectId, change: messages.MessageChange
+) -> messages.Message:
     """Change the text of a message of the caller and return it.
 
     Raises NotFound if there is no such message or it is deleted, Forbidden if another person wrote it, Conflict if it
@@ -239,14 +608,14 @@ async def update(
     """
     _require_own_words(ctx)
     await customers.get_visible(ctx, customer_id)
-    if await waiting.find_one(ctx, customer_id, message_id) is not None:
+    if await _find_waiting(ctx, customer_id, message_id) is not None:
         raise Conflict("This message is not sent yet: recall it, and send another", code="MESSAGE_WAITING")
     stored = await _read_own(ctx, customer_id, message_id)
     await activity_dates.record_activity(ctx, customer_id)
     is_changed = "text" in change and change["text"] != stored["text"]
     fields = {"text": change["text"], "editedAt": now()} if is_changed else {}
     where = {"customerId": customer_id, "_id": message_id}
-    message = await store.messages.rewrite(ctx, where, lambda _: fields, version=change.get("version"))
+    message = await messages.delivered.rewrite(ctx, where, lambda _: fields, version=change.get("version"))
     return _to_message(ctx, require_found(message, "message"))
 
 
@@ -259,21 +628,23 @@ async def delete(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> N
     """
     _require_own_words(ctx)
     await customers.get_visible(ctx, customer_id)
-    if (unsent := await waiting.find_one(ctx, customer_id, message_id)) is not None:
+    if (unsent := await _find_waiting(ctx, customer_id, message_id)) is not None:
         if "notDelivered" not in unsent:  # then any coach may: its author may be gone
             _require_author(ctx, unsent["author"])
         await activity_dates.record_activity(ctx, customer_id)
-        await waiting.recall(ctx, unsent)
+        where = {"customerId": customer_id, "isWaiting": True, "_id": message_id}
+        await messages.waiting_messages.delete(ctx, where)
+        await _discard_files(ctx, unsent)
+        await queue.cancel(ctx, message_id)
+        await _publish_recall(ctx, unsent["changeId"])
         return
     stored = await _read_own(ctx, customer_id, message_id)
     await activity_dates.record_activity(ctx, customer_id)
-    await _delivery.delete(ctx, customer_id, stored)
+    await _remove_message(ctx, customer_id, stored)
 
 
 @transactional
-async def mark_read(
-    ctx: Context, customer_id: ObjectId, *, block_id: ObjectId | None = None
-) -> conversation_models.Conversation:
+async def mark_read(ctx: Context, customer_id: ObjectId, *, block_id: ObjectId | None = None) -> messages.Conversation:
     """Mark the messages that the caller's side has not read as read, and return the conversation.
 
     With `block_id` only the comments on that workout block. An impersonation session changes nothing: the client has
@@ -281,29 +652,25 @@ async def mark_read(
     """
     await customers.get_visible(ctx, customer_id)
     side = _own_side(ctx)
-    where: Filter = {"customerId": customer_id, "unreadBy": side, **store.about_block(block_id)}
+    where: Filter = {"customerId": customer_id, "unreadBy": side, **messages.about_block(block_id)}
     change = {"$set": {"readAt": now()}, "$unset": {"unreadBy": ""}}
-    marked = 0 if ctx.caller.impersonated_by else await store.messages.set_derived(ctx, where, change)
-    conversation = await store.conversations.find_one(ctx, {"customerId": customer_id}) if marked else None
+    marked = 0 if ctx.caller.impersonated_by else await messages.delivered.set_derived(ctx, where, change)
+    conversation = await messages.conversations.find_one(ctx, {"customerId": customer_id}) if marked else None
     if conversation is not None:
-        remaining = conversation["unread"][side] - marked if block_id else 0
         await activity_dates.record_activity(ctx, customer_id)
-        await store.set_unread(ctx, customer_id, side, remaining)
-        await _delivery.mark_attention_due(ctx, customer_id, side)
-        if not remaining:
-            await ctx.publish(conversation_models.MessagesRead(customer_id, side))
+        await _set_unread(ctx, customer_id, side, conversation["unread"][side] - marked if block_id else 0)
     return await get_conversation(ctx, customer_id)
 
 
 async def delete_conversations(ctx: Context, event: CustomersDeleted) -> None:
     """Remove the conversations of deleted clients from the list at once; their messages are erased later."""
-    await store.conversations.delete_many(ctx, {"customerId": {"$in": list(event.customer_ids)}})
+    await messages.conversations.delete_many(ctx, {"customerId": {"$in": list(event.customer_ids)}})
 
 
 # --- Rules -----------------------------------------------------------------------------------------------------------
 
 
-def _own_side(ctx: Context) -> conversation_models.Side:
+def _own_side(ctx: Context) -> messages.Side:
     return "company" if ctx.caller.is_coach else "client"
 
 
@@ -313,8 +680,8 @@ def _require_own_words(ctx: Context) -> None:
         raise Forbidden("An impersonation session cannot send or change messages", code="IMPERSONATED")
 
 
-async def _read_own(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> conversation_models.MessageContent:
-    message = await store.find_message(ctx, customer_id, message_id)
+async def _read_own(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> messages.MessageContent:
+    message = await messages.find_message(ctx, customer_id, message_id)
     if message is None or message["text"] is None:
         raise NotFound("message")
     _require_author(ctx, message["author"])
@@ -327,8 +694,8 @@ def _require_author(ctx: Context, author: Actor) -> None:
 
 
 async def _resolve_about(
-    ctx: Context, customer_id: ObjectId, about: conversation_models.MessageSubjectInput | None
-) -> conversation_models.MessageSubject | None:
+    ctx: Context, customer_id: ObjectId, about: messages.MessageSubjectInput | None
+) -> messages.MessageSubject | None:
     """Return what a message comments on.
 
     Raises NotFound if the client has no such block or item, or the caller is the client and the day is hidden.
@@ -336,20 +703,20 @@ async def _resolve_about(
     if about is None:
         return None
     block = await workouts.get(ctx, ClientCalendar(customer_id), about["wblockId"])
-    date = str(block["date"])
-    if not (await visibility.find_visibility(ctx, customer_id, date, date)).allows(day=date):
+    if not await visibility.is_shown(ctx, customer_id, block["date"]):
         raise block_not_found()
     if (item_id := about.get("witemId")) is not None:
         items.find_index(block["items"], item_id)
     return {"wblockId": block["_id"], "witemId": item_id}
 
 
-def _to_message(ctx: Context, stored: conversation_models.StoredMessage) -> conversation_models.Message:
+def _to_message(ctx: Context, stored: messages.StoredMessage) -> messages.Message:
     """Return a message as it is sent; one that has been delivered has no time of delivery."""
-    attached = [attachments.present(ctx, file) for file in stored["attachments"]]
+    attached = [_present_attachment(ctx, file) for file in stored["attachments"]]
     fields = {"deliverAt": None, "notDelivered": None, **stored}
-    return {**take(conversation_models.Message, fields), "attachments": attached}
+    return {**take(messages.Message, fields), "attachments": attached}
 
 
-find_commented = store.find_commented
-find_turns = store.find_turns
+CHECKS = messages.CHECKS
+find_commented = messages.find_commented
+find_turns = messages.find_turns

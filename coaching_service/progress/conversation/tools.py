@@ -16,8 +16,8 @@ from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Identifier, invalid
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.bulk import ClientsArgument, choose_clients, identify_clients, name_clients
-from coaching_service.progress.conversation import models as conversation_models
-from coaching_service.progress.conversation import service
+from coaching_service.progress.conversation import messages
+from coaching_service.progress.conversation import service as conversation
 from coaching_service.training.workout_text.edits import check_names
 
 tools = Tools()
@@ -33,7 +33,7 @@ class ListMessages(arguments.ToolPart):
 class SendMessage(ClientsArgument):
     """The clients, the text, and the workout it is about."""
 
-    text = argument_of(conversation_models.MessageText, "text")
+    text = argument_of(messages.MessageText, "text")
     workoutId = Identifier(**arguments.optional("The workout that it comments on, of one client."))
 
     @validates_schema(skip_on_field_errors=False)
@@ -48,42 +48,34 @@ async def list_messages(ctx: Context, customer_id: ObjectId | None, limit: int, 
     """List the conversation with a client, newest first; or, without customerId, the clients whose messages no coach
     has read, each with the last one."""
     if customer_id is None:
-        unread = await service.list_conversations(ctx, unread=True, limit=limit, after=after)
-        lines = [_describe_conversation(each) for each in unread["docs"]]
-        ids = [each["customer"]["_id"] for each in unread["docs"]]
+        unread = await conversation.list_conversations(ctx, unread=True, limit=limit, after=after)
+        lines, ids = [], [each["customer"]["_id"] for each in unread["docs"]]
+        for each in unread["docs"]:
+            message, name = each["lastMessage"], results.typed(each["customer"]["name"])
+            last = "" if message is None else f"; last {describe_message(message, _LONGEST_PREVIEW)}"
+            lines.append(f"{name} [{each['customer']['_id']}]: {each['unread']} unread{last}")
         return arguments.list_answer("Clients with unread messages", unread, lines, ids=ids)
     customer, messages = await gather_reads(
         ctx,
         customers.get_visible_reference(ctx, customer_id),
-        service.list_messages(ctx, customer_id, limit=limit, after=after),
+        conversation.list_messages(ctx, customer_id, limit=limit, after=after),
     )
     lines = [describe_message(message) for message in messages["docs"]]
     return arguments.list_answer(f"Messages with {results.typed(customer['name'])}", messages, lines)
 
 
-def _describe_conversation(conversation: conversation_models.Conversation) -> str:
-    customer, message = conversation["customer"], conversation["lastMessage"]
-    last = "" if message is None else f"; last {describe_message(message, _LONGEST_PREVIEW)}"
-    return f"{results.typed(customer['name'])} [{customer['_id']}]: {conversation['unread']} unread{last}"
-
-
-def describe_message(message: conversation_models.Message, longest: int = _LONGEST_IN_LIST) -> str:
+def describe_message(message: messages.Message, longest: int = _LONGEST_IN_LIST) -> str:
     """Return a message in one line: when, by whom, whether it has been delivered and read, and its text."""
     about, attached, author = message["about"], message["attachments"], message["author"]
+    is_unread = message["readAt"] is None and message["text"] is not None
     facts = arguments.join_facts(
         arguments.format_time(message["createdAt"]),
         f"{author['type']} {results.typed(author['name'])}",
-        _describe_state(message),
+        "waiting to be sent" if message["deliverAt"] is not None else is_unread and "not read yet",
         about and f"about workout {about['wblockId']}",
         attached and f"with {', '.join(file['kind'] for file in attached)}",
     )
     return f"{facts}: {'(deleted)' if message['text'] is None else arguments.typed_line(message['text'], longest)}"
-
-
-def _describe_state(message: conversation_models.Message) -> str:
-    if message["deliverAt"] is not None:
-        return "waiting to be sent"
-    return "not read yet" if message["readAt"] is None and message["text"] is not None else ""
 
 
 @tools.tool(
@@ -111,10 +103,10 @@ async def send_message(
     clients = await choose_clients(ctx, customer_id, customer_ids, groups)
     if len(clients) == 1:
         return await write_message(ctx, clients[0]["_id"], text, workout_id)
-    await service.send_to_each(ctx, {client["_id"]: text for client in clients})
+    await conversation.send_to_each(ctx, {client["_id"]: text for client in clients})
     return results.Written(
         f"Sent to {name_clients(clients)}, delivered in a minute: "
-        f"{arguments.typed_line(text, conversation_models.MAX_TEXT_LENGTH)}.",
+        f"{arguments.typed_line(text, messages.MAX_TEXT_LENGTH)}.",
         identify_clients(clients),
         results.find_reasons(clients=len(clients)),
     )
@@ -124,14 +116,14 @@ async def write_message(
     ctx: Context, customer_id: ObjectId, text: str, workout_id: ObjectId | None = None
 ) -> results.Written:
     """Send a message and return what a tool returns that has done so. Raises what `service.create` raises."""
-    new: conversation_models.NewMessage = {"text": text}
+    new: messages.NewMessage = {"text": text}
     if workout_id is not None:
         new["about"] = {"wblockId": workout_id}
-    message = await service.create(ctx, customer_id, new)
+    message = await conversation.create(ctx, customer_id, new)
     customer = await customers.get_visible_reference(ctx, customer_id)
     about = " about a workout" if workout_id is not None else ""
     return results.Written(
         f"Sent to {results.typed(customer['name'])}{about}, delivered in a minute: "
-        f"{arguments.typed_line(text, conversation_models.MAX_TEXT_LENGTH)}.",
+        f"{arguments.typed_line(text, messages.MAX_TEXT_LENGTH)}.",
         {"customerId": customer_id, "messageId": message["_id"]},
     )

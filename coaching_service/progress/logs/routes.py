@@ -11,7 +11,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.independent_entries import BatchResult
 from coaching_service.core.query import Period, SearchedRange
 from coaching_service.core.validation import DryRun
-from coaching_service.progress.logs import service
+from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.schemas import ITEM_LOG, SET_LOG, LogUpserts, WorkoutBlockLog
 from coaching_service.training.workouts.blocks.models import WORKOUT_BLOCK, Block, BlockLog
 from coaching_service.training.workouts.items.models import ITEM_RESPONSE, WorkItem
@@ -37,7 +37,7 @@ async def log_workout_item(
     health note. Texts that the client wrote (`comment`, `pain` and text answers) stay as they are if they are left out
     or null; other texts are 409 `CLIENT_TEXT`.
     """
-    return await service.log_sent_item(ctx, customer_id, wblock_id, witem_id, body)
+    return await logs.log_sent_item(ctx, customer_id, wblock_id, witem_id, body)
 
 
 @routes.put("/log", access=coach(CUSTOMERS.EDIT), body=WorkoutBlockLog(), returns=WORKOUT_BLOCK, example=_BLOCK_EXAMPLE)
@@ -46,7 +46,7 @@ async def log_workout_block(ctx: Context, customer_id: ObjectId, wblock_id: Obje
 
     A comment that the client wrote stays as it is if it is left out or null; another one is 409 `CLIENT_TEXT`.
     """
-    return await service.log_block(ctx, customer_id, wblock_id, body)
+    return await logs.log_block(ctx, customer_id, wblock_id, body)
 
 
 upsert_routes = Routes("/coach/customers/{customerId}/logs", tag="Logs", locks="customer")
@@ -76,7 +76,7 @@ async def upsert_logs(ctx: Context, customer_id: ObjectId, body: LogUpserts) -> 
     that are stored already are no change. `created` counts the workouts of whose items nothing was logged. `results`
     has the version of each workout, or the errors of its entry. Unknown fields are 400.
     """
-    return await service.upsert_logs(ctx, customer_id, body["logs"])
+    return await logs.upsert_logs(ctx, customer_id, body["logs"])
 
 
 own_routes = Routes("/customer", tag="The client's own")
@@ -90,7 +90,7 @@ async def list_own_workout_blocks(ctx: Context, query: Period) -> list[Block]:
 
     Only those on days that are visible to the client.
     """
-    return await service.list_own_blocks(ctx, query["startDate"], query["endDate"])
+    return await logs.list_own_blocks(ctx, query["startDate"], query["endDate"])
 
 
 @own_routes.put(
@@ -102,7 +102,7 @@ async def list_own_workout_blocks(ctx: Context, query: Period) -> list[Block]:
 )
 async def log_own_workout_item(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, body: DeferredChange) -> WorkItem:
     """Log an item of mine."""
-    return await service.log_sent_item(ctx, ctx.caller.id, wblock_id, witem_id, body)
+    return await logs.log_sent_item(ctx, ctx.caller.id, wblock_id, witem_id, body)
 
 
 @own_routes.put(
@@ -120,7 +120,7 @@ async def log_own_set(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, bod
     sending it again, or in another order, changes nothing. The item is completed when every planned set has a
     completed one. An item that has been removed, or is in another workout now, is 409 `ITEM_GONE`.
     """
-    return await service.log_own_set(ctx, wblock_id, witem_id, body)
+    return await logs.log_own_set(ctx, wblock_id, witem_id, body)
 
 
 @own_routes.put(
@@ -128,4 +128,4 @@ async def log_own_set(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, bod
 )
 async def log_own_workout_block(ctx: Context, wblock_id: ObjectId, body: BlockLog) -> Block:
     """Log a session of mine: its duration, RPE and comment."""
-    return await service.log_block(ctx, ctx.caller.id, wblock_id, body)
+    return await logs.log_block(ctx, ctx.caller.id, wblock_id, body)

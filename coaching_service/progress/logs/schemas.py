@@ -14,8 +14,7 @@ from coaching_service.core.field_schemas import ChangeByStoredType, input_of
 from coaching_service.core.fields import Default, Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.independent_entries import IndependentEntries, InvalidEntry
-from coaching_service.progress.logs._client_sets import MAX_CIRCUIT_SETS, MAX_EXERCISE_SETS
-from coaching_service.progress.logs.own_changes import LogUpsert, SentItemLog
+from coaching_service.progress.logs.own_changes import MAX_CIRCUIT_SETS, MAX_EXERCISE_SETS, LogUpsert, SentItemLog
 from coaching_service.training.workouts.blocks.models import SessionFields
 from coaching_service.training.workouts.items.models import FormAnswer, MetricValue, SentSwap, Skip
 from coaching_service.training.workouts.sets import CustomerSet, PerformedSet

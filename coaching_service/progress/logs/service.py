@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
+from coaching_service.core.auth import Principal
 from coaching_service.core.database.context import Context, gather_reads, transactional, version_conflict
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.recording import Actor
@@ -32,23 +34,90 @@ from coaching_service.people.activity.service import WorkoutEventData
 from coaching_service.people.changes import service as changes
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
-from coaching_service.progress import form_responses
-from coaching_service.progress.logs import _client_sets, _client_texts
-from coaching_service.progress.logs.own_changes import LogFields, LogUpsert, merge_change, stored_log
+from coaching_service.progress import form_responses, personal_records
+from coaching_service.progress.logs import own_changes
+from coaching_service.progress.logs.own_changes import LogFields, LogUpsert
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.notes import service as notes
-from coaching_service.progress.personal_records import service as personal_records
-from coaching_service.progress.personal_records.models import PersonalRecord
+from coaching_service.progress.personal_records import PersonalRecord
 from coaching_service.training import visibility
 from coaching_service.training.workout_text.writing import name_of
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.models import BlockLog, LoggedBlock
 from coaching_service.training.workouts.blocks.service import ClientCalendar, block_not_found
 from coaching_service.training.workouts.items import service as items
-from coaching_service.training.workouts.items.models import ItemLog, WorkItem
+from coaching_service.training.workouts.items.models import FormAnswer, ItemLog, WorkItem
 from coaching_service.training.workouts.reports.exercises import add_last_times
 from coaching_service.training.workouts.sets import CustomerSet, is_better
+
+# --- A client's own words in a log: only the client changes them ------------------------------------------------------
+# Which texts of a log the client wrote is stored with it as `clientTexts`: `comment`, `pain`, and the text answers of a
+# form by the identifier of their question. A session in which a coach impersonates the client is not the client's.
+
+
+_DESCRIPTIONS = {"comment": "comment", "pain": "description of pain"}
+_Text = str | float | list[str] | None
+_Texts = Mapping[str, _Text]
+
+
+def _keep_item_texts(caller: Principal, item: WorkItem, log: ItemLog) -> ItemLog:
+    """Return the log of an item with the client's own words preserved, and which texts the client wrote.
+
+    What a coach's log leaves out, or has null for, is preserved. Raises Conflict if a coach's log has a different text.
+    """
+    stored = _texts_of(item, item, (item["answers"] or ()) if item["type"] == "FORM" else ())
+    sent = _texts_of(item, log, log.get("answers", ()))
+    texts, client_texts = _merge(caller, stored, item.get("clientTexts", ()), sent)
+    comment, pain = (None if texts[name] is None else str(texts[name]) for name in ("comment", "pain"))
+    merged: ItemLog = {**log, "comment": comment, "pain": pain, "clientTexts": client_texts}
+    if "answers" in log and item["type"] == "FORM":
+        kept = {each["_id"]: texts.get(str(each["_id"])) for each in item["form"]["questions"]}
+        kept = {question_id: text for question_id, text in kept.items() if text is not None}
+        answers: list[FormAnswer] = [
+            {**answer, "value": kept.pop(answer["questionId"], answer["value"])} for answer in log["answers"]
+        ]
+        added: list[FormAnswer] = [{"questionId": each, "value": text} for each, text in kept.items()]
+        merged["answers"] = [*answers, *added]
+    return merged
+
+
+def _mark_as_written_by_client(block: LoggedBlock) -> LoggedBlock:
+    """Return a logged block with every text in its logs marked as the client's own words."""
+    logs: list[ItemLog | None] = []
+    for item, log in zip(block["plan"]["items"], block["logs"], strict=True):
+        texts = {} if log is None else _texts_of(cast("WorkItem", item), log, log.get("answers", ()))
+        logs.append(log and {**log, "clientTexts": [name for name, text in texts.items() if text]})
+    return {**block, "logs": logs, "clientTexts": ["comment"] if block["comment"] else []}
+
+
+def _texts_of(item: WorkItem, log: WorkItem | ItemLog, answers: Sequence[FormAnswer]) -> _Texts:
+    """Return the texts of a log, or of an item that was logged, by name; null for missing ones."""
+    texts: dict[str, _Text] = {"comment": log["comment"], "pain": log.get("pain")}
+    if item["type"] == "FORM":
+        values = {answer["questionId"]: answer["value"] for answer in answers}
+        text_ids = [question["_id"] for question in item["form"]["questions"] if question["type"] == "text"]
+        texts |= {str(question_id): values.get(question_id) for question_id in text_ids}
+    return texts
+
+
+def _merge(caller: Principal, stored: _Texts, client_texts: Collection[str], sent: _Texts) -> tuple[_Texts, list[str]]:
+    """Return the texts to store, and the names of texts by the client."""
+    if not caller.is_coach and caller.impersonated_by is None:
+        # A text of a coach that the client's application sends back unchanged stays the coach's.
+        return sent, [name for name, text in sent.items() if text and (text != stored[name] or name in client_texts)]
+    protected = [name for name in stored if name in client_texts]
+    for name in protected:
+        if sent[name] and sent[name] != stored[name]:
+            what = _DESCRIPTIONS.get(name, "answer to a question")
+            message = f"The client wrote this {what}: only the client can change it; leave it out to keep it"
+            raise Conflict(message, code="CLIENT_TEXT")
+    return {**sent, **{name: stored[name] for name in protected}}, protected
+
+
+# --- Logs of items and sessions ---------------------------------------------------------------------------------------
+
 
 _MAX_LOGGED_ITEMS = 1_000  # of a request
 _LOGGED = ("answers", "values")  # what a caller may not see without the permission of its area
@@ -113,8 +182,8 @@ async def log_own_set(ctx: Context, block_id: ObjectId, item_id: ObjectId, done:
     existed or its day is hidden, Conflict if it is gone, BadRequest or InvalidFields if the item has no such set.
     """
     try:
-        return await _log_own(ctx, block_id, item_id, lambda item: _client_sets.merge_set(item, done, now()))
-    except _client_sets.AlreadyLogged:
+        return await _log_own(ctx, block_id, item_id, lambda item: own_changes.merge_set(item, done, now()))
+    except own_changes.AlreadyLogged:
         return await block_items.get_item(ctx, ClientCalendar(ctx.caller.id), block_id, item_id)
 
 
@@ -124,43 +193,30 @@ async def update_own_log(ctx: Context, block_id: ObjectId, item_id: ObjectId, fi
     Raises what `log_own_set` raises, NotFound for an exercise in `swappedFor` that does not exist, InvalidFields if it
     is the planned one, and Conflict if completed sets are of an exercise that was done until now.
     """
-    return await _log_own(ctx, block_id, item_id, lambda item: merge_change(item, fields))
+    return await _log_own(ctx, block_id, item_id, lambda item: own_changes.merge_change(item, fields))
 
 
 async def _log_own(
     ctx: Context, block_id: ObjectId, item_id: ObjectId, complete: Callable[[WorkItem], ItemLog]
 ) -> WorkItem:
     """Log an item of the caller, a client. Raises Conflict if it is gone."""
-    customer_id = ctx.caller.id
+    customer_id, date = ctx.caller.id, None
     try:
         return await _log_item(ctx, customer_id, block_id, item_id, complete)
     except NotFound:
-        if await _was_removed(ctx, customer_id, block_id, item_id):
+        with suppress(NotFound):
+            date = await workouts.get_date(ctx, ClientCalendar(customer_id), block_id)
+        removed = await changes.find_removed(ctx, customer_id, block_id, "items", item_id)
+        # Its block is on a visible day now, or was when it was removed.
+        if removed is not None and await visibility.is_shown(ctx, customer_id, date or removed.get("date")):
             raise Conflict("The item is no longer in the workout; read the calendar again", code="ITEM_GONE") from None
         raise
-
-
-async def _was_removed(ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId) -> bool:
-    """Return whether an item was once in a block, which is on a visible day now, or was when it was removed."""
-    try:
-        date = await workouts.get_date(ctx, ClientCalendar(customer_id), block_id)
-    except NotFound:
-        date = None
-    removed = await changes.find_removed(ctx, customer_id, block_id, "items", item_id)
-    if removed is None:
-        return False
-    day = str(date or removed.get("date"))
-    return (await visibility.find_visibility(ctx, customer_id, day, day)).allows(day=day)
 
 
 @on_worker_thread
 @transactional
 async def _log_item(
-    ctx: Context,
-    customer_id: ObjectId,
-    block_id: ObjectId,
-    item_id: ObjectId,
-    complete: Callable[[WorkItem], ItemLog],
+    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, complete: Callable[[WorkItem], ItemLog]
 ) -> WorkItem:
     """Store the log that `complete` returns for the stored item, and what follows from it."""
     # The lock comes first, so that concurrent logs of one client wait before they do any work that is repeated.
@@ -232,33 +288,27 @@ async def upsert_logs(ctx: Context, customer_id: ObjectId, entries: Sequence[Log
 
 async def _validate_log(ctx: Context, item: WorkItem, sent: ItemLog) -> ItemLog:
     """Return a log as it is stored. Raises if it does not match the item, or changes what a client wrote."""
-    log = _client_texts.keep_item_texts(ctx.caller, item, {"answers": [], **sent} if item["type"] == "FORM" else sent)
-    await _require_usable_swap(ctx, item, log)
+    log = _keep_item_texts(ctx.caller, item, {"answers": [], **sent} if item["type"] == "FORM" else sent)
+    swap, previous = log.get("swappedFor"), item.get("swappedFor")
+    if swap is not None and (previous is None or swap["exerciseId"] != previous["exerciseId"]):
+        if item["type"] == "EXERCISE" and swap["exerciseId"] == item["exerciseId"]:
+            raise invalid_field("swappedFor.exerciseId", "must be another exercise than the planned one", code="SAME")
+        await exercises.require(ctx, [swap["exerciseId"]])
     if item["type"] == "FORM":
         form_responses.require_valid(item["form"], log.get("answers", []), complete=log["isCompleted"])
     values = log.get("values", [])
     if len({value["metricId"] for value in values}) < len(values):
         raise invalid_field("values", "must name each metric only once", code="DUPLICATE")
-    return _client_sets.assign_exercises(item, log)
+    return own_changes.assign_exercises(item, log)
 
 
 def _keep_unstated(ctx: Context, item: WorkItem, log: ItemLog) -> ItemLog:
     """Return a log in which what it does not state stays: of a coach's the choices, and what the caller may not see."""
-    stored = stored_log(item)
+    stored = own_changes.stored_log(item)
     kept = [] if items.may_see_log(ctx.caller, item) else list(_LOGGED)
     if ctx.caller.is_coach:
         kept += ["swappedFor"] if log["isCompleted"] else ["swappedFor", "skipped"]
     return cast("ItemLog", {**{name: value for name, value in stored.items() if name in kept}, **log})
-
-
-async def _require_usable_swap(ctx: Context, item: WorkItem, log: ItemLog) -> None:
-    """Raise NotFound if another exercise was chosen that does not exist, InvalidFields if it is the planned one."""
-    swap, previous = log.get("swappedFor"), item.get("swappedFor")
-    if swap is None or (previous is not None and swap["exerciseId"] == previous["exerciseId"]):
-        return
-    if item["type"] == "EXERCISE" and swap["exerciseId"] == item["exerciseId"]:
-        raise invalid_field("swappedFor.exerciseId", "must be another exercise than the planned one", code="SAME")
-    await exercises.require(ctx, [swap["exerciseId"]])
 
 
 async def _update_item_activity(
@@ -307,46 +357,33 @@ async def create_logged_blocks(ctx: Context, customer_id: ObjectId, blocks: Sequ
     calendar = ClientCalendar(customer_id)
     customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "name"))
     actor: Actor = {"type": "client", "_id": customer_id, "name": customer["name"]}
-    marked = [_client_texts.mark_as_written_by_client(block) for block in blocks]
+    marked = [_mark_as_written_by_client(block) for block in blocks]
     stored = await block_items.add_logged_blocks(ctx, calendar, marked)
     times = {str(block["plan"].get("date")): block["loggedAt"] for block in blocks}
     entries: list[ImportedEvent] = []
     added = {block["_id"] for block in stored}
+
+    def add_entry(kind: ActivityType, source_id: ObjectId, at: datetime, data: Mapping[str, object]) -> None:
+        about = {"customerId": customer_id, "sourceId": source_id, "actor": actor}
+        entries.append(cast("ImportedEvent", {**about, "type": kind, "date": at, "data": dict(data)}))
+
     for block in await workouts.list_blocks(ctx, calendar, min(times), max(times)):
         if block["_id"] not in added:
             continue
-        entries += await _add_log_of_block(ctx, customer_id, block, times[str(block["date"])], actor)
-    await activity.create_many(ctx, entries)
-    await calendar.after_completed_work_change(ctx, [item for block in stored for item in block["items"]])
-    await ctx.publish(ItemLogged(customer_id))
-
-
-async def _add_log_of_block(
-    ctx: Context, customer_id: ObjectId, block: block_models.Block, logged_at: datetime, actor: Actor
-) -> list[ImportedEvent]:
-    """Store the responses to the forms of a block, and return its entries of the activity feed."""
-
-    def entry(activity_type: ActivityType, source_id: ObjectId, data: Mapping[str, object]) -> ImportedEvent:
-        return {
-            "customerId": customer_id,
-            "sourceId": source_id,
-            "type": activity_type,
-            "date": logged_at,
-            "data": dict(data),
-            "actor": actor,
-        }
-
-    entries = []
-    for item in block["items"]:
-        if item["isCompleted"]:
+        at = times[str(block["date"])]
+        for item in block["items"]:
+            if not item["isCompleted"]:
+                continue
             if item["type"] == "FORM":
                 form, answers = item["form"], item["answers"] or []
                 await form_responses.record_response(ctx, customer_id, item["_id"], form, str(block["date"]), answers)
-            activity_type = _ACTIVITY_OF_ITEM.get(item["type"], "item_logged")
-            entries.append(entry(activity_type, item["_id"], _item_data(block, item)))
-    if block["isCompleted"]:
-        entries.append(entry("workout_completed", block["_id"], _block_data(block)))
-    return entries
+            kind = _ACTIVITY_OF_ITEM.get(item["type"], "item_logged")
+            add_entry(kind, item["_id"], at, _item_data(block, item))
+        if block["isCompleted"]:
+            add_entry("workout_completed", block["_id"], at, _block_data(block))
+    await activity.create_many(ctx, entries)
+    await calendar.after_completed_work_change(ctx, [item for block in stored for item in block["items"]])
+    await ctx.publish(ItemLogged(customer_id))
 
 
 @transactional
@@ -365,7 +402,10 @@ async def log_block(
     await _require_shown_day(ctx, customer_id, stored["date"])
     if not ctx.caller.is_coach:
         log = {"feeling": None, **log}
-    merged = _client_texts.keep_block_texts(ctx.caller, stored["comment"], stored["clientTexts"], log)
+    before, sent = {"comment": stored["comment"]}, {"comment": log["comment"]}
+    texts, client_texts = _merge(ctx.caller, before, stored["clientTexts"], sent)
+    comment = None if texts["comment"] is None else str(texts["comment"])
+    merged: BlockLog = {**log, "comment": comment, "clientTexts": client_texts}
     return await block_items.log_block(ctx, calendar, block_id, merged)
 
 
@@ -388,17 +428,13 @@ async def list_own_blocks(ctx: Context, start_date: str, end_date: str) -> list[
 async def get_own_block(ctx: Context, block_id: ObjectId) -> block_models.Block:
     """Return a block of the caller, a client. Raises NotFound, also if its day is hidden from the client."""
     block = await workouts.get(ctx, ClientCalendar(ctx.caller.id), block_id)
-    date = str(block["date"])
-    if not (await visibility.find_visibility(ctx, ctx.caller.id, date, date)).allows(day=date):
-        raise block_not_found()
+    await _require_shown_day(ctx, ctx.caller.id, block["date"])
     return block
 
 
 async def _require_shown_day(ctx: Context, customer_id: ObjectId, date: str | None) -> None:
     """Raise NotFound if the caller is a client, and the day of the block is hidden."""
-    if ctx.caller.is_coach:
-        return
-    if not (await visibility.find_visibility(ctx, customer_id, str(date), str(date))).allows(day=str(date)):
+    if not await visibility.is_shown(ctx, customer_id, date):
         raise block_not_found()
 
 
@@ -457,18 +493,13 @@ async def list_records_of(ctx: Context, customer_id: ObjectId, block: block_mode
 
 
 def _records_of(block: block_models.Block, records: Sequence[PersonalRecord]) -> list[PersonalRecord]:
-    bests = _best_values(records)
-    known = _exercises_done_before(block)
-    item_ids = {item["_id"] for item in block["items"]}
+    bests, item_ids = _best_values(records), {item["_id"] for item in block["items"]}
+    known = {item["exerciseId"] for item in block["items"] if item["type"] == "EXERCISE" and item.get("lastTime")}
     return [
         record
         for record in records
         if record["witemId"] in item_ids and record["exerciseId"] in known and record["value"] == bests[_key(record)]
     ]
-
-
-def _exercises_done_before(block: block_models.Block) -> Collection[ObjectId]:
-    return {item["exerciseId"] for item in block["items"] if item["type"] == "EXERCISE" and item.get("lastTime")}
 
 
 def _best_values(records: Sequence[PersonalRecord]) -> Mapping[_Key, float]:

@@ -12,8 +12,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import arguments, results
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.metrics import models, service
-from coaching_service.progress.metrics.models import Measurement, MeasurementSet
+from coaching_service.progress.metrics import service as metrics
 
 routes = Routes("/coach/customers/{customerId}/metrics-sets", tag="Metrics", locks="customer")
 value_routes = Routes("/coach/customers/{customerId}/metric-values", tag="Metrics", locks="customer")
@@ -26,12 +25,12 @@ _LEGACY = ("METRICS_SET_MISSING",)
 
 
 @routes.get("", access=coach(METRICS.VIEW))
-async def list_assigned_metrics_sets(ctx: Context, customer_id: ObjectId) -> list[models.AssignedMetricsSet]:
+async def list_assigned_metrics_sets(ctx: Context, customer_id: ObjectId) -> list[metrics.AssignedMetricsSet]:
     """List the metric sets a client is assigned.
 
     With each metric's earliest and latest value by date.
     """
-    return await service.list_assigned(ctx, customer_id)
+    return await metrics.list_assigned(ctx, customer_id)
 
 
 @routes.post(
@@ -42,14 +41,14 @@ async def list_assigned_metrics_sets(ctx: Context, customer_id: ObjectId) -> lis
     example={"metricsSetId": "66f0c0ffee0000000000abcd"},
 )
 async def assign_metrics_set(
-    ctx: Context, customer_id: ObjectId, body: models.MetricsSetReference
-) -> models.AssignedMetricsSet:
+    ctx: Context, customer_id: ObjectId, body: metrics.MetricsSetReference
+) -> metrics.AssignedMetricsSet:
     """Assign a metric set to a client.
 
     If it was assigned before, its history is available again. A set that does not exist: 500 with `code`
     METRICS_SET_MISSING.
     """
-    return await service.assign(ctx, customer_id, body["metricsSetId"])
+    return await metrics.assign(ctx, customer_id, body["metricsSetId"])
 
 
 @routes.delete("/{metricsSetId}", access=coach(METRICS.EDIT), errors=(LegacyFailure,), legacy_codes=_LEGACY)
@@ -58,7 +57,7 @@ async def unassign_metrics_set(ctx: Context, customer_id: ObjectId, metrics_set_
 
     Its history stays readable; new values are 409.
     """
-    await service.unassign(ctx, customer_id, metrics_set_id)
+    await metrics.unassign(ctx, customer_id, metrics_set_id)
 
 
 @routes.post(
@@ -69,13 +68,13 @@ async def unassign_metrics_set(ctx: Context, customer_id: ObjectId, metrics_set_
     example=_ENTRY,
 )
 async def record_metric_value(
-    ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, body: models.NewMetricEntry
-) -> models.MetricEntry:
+    ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, body: metrics.NewMetricEntry
+) -> metrics.MetricEntry:
     """Record a metric's value on a date.
 
     A second value for the date replaces the first. A date after the client's today is 400.
     """
-    return await service.record(ctx, customer_id, metrics_set_id, body["metricId"], body["date"], body["value"])
+    return await metrics.record(ctx, customer_id, metrics_set_id, body["metricId"], body["date"], body["value"])
 
 
 @routes.get(
@@ -86,9 +85,9 @@ async def record_metric_value(
 )
 async def list_metric_history(
     ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, metric_id: ObjectId
-) -> list[models.MetricHistoryEntry]:
+) -> list[metrics.MetricHistoryEntry]:
     """Read a metric's history by date."""
-    return await service.list_history(ctx, customer_id, metrics_set_id, metric_id)
+    return await metrics.list_history(ctx, customer_id, metrics_set_id, metric_id)
 
 
 @routes.delete(
@@ -105,35 +104,35 @@ async def delete_metric_value(
 
     Also from the log of the workout item that it was recorded with. The change can be undone.
     """
-    await service.delete_value(ctx, customer_id, metrics_set_id, metric_id, date)
+    await metrics.delete_value(ctx, customer_id, metrics_set_id, metric_id, date)
 
 
 @own_routes.get("", access=customer())
-async def list_own_metrics_sets(ctx: Context) -> list[models.AssignedMetricsSet]:
+async def list_own_metrics_sets(ctx: Context) -> list[metrics.AssignedMetricsSet]:
     """List the metric sets that I am assigned.
 
     With each metric's earliest and latest value by date.
     """
-    return await service.list_assigned(ctx, ctx.caller.id)
+    return await metrics.list_assigned(ctx, ctx.caller.id)
 
 
 @own_routes.post("/{metricsSetId}/entries", access=customer(), errors=(NotFound, Conflict), example=_ENTRY)
 async def record_own_metric_value(
-    ctx: Context, metrics_set_id: ObjectId, body: models.NewMetricEntry
-) -> models.MetricEntry:
+    ctx: Context, metrics_set_id: ObjectId, body: metrics.NewMetricEntry
+) -> metrics.MetricEntry:
     """Record the value of a metric of mine on a date.
 
     A second value for the date replaces the first. A date after today is 400, a set that is no longer assigned 409.
     """
-    return await service.record(ctx, ctx.caller.id, metrics_set_id, body["metricId"], body["date"], body["value"])
+    return await metrics.record(ctx, ctx.caller.id, metrics_set_id, body["metricId"], body["date"], body["value"])
 
 
 @own_routes.get("/{metricsSetId}/metrics/{metricId}/history", access=customer())
 async def list_own_metric_history(
     ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId
-) -> list[models.MetricHistoryEntry]:
+) -> list[metrics.MetricHistoryEntry]:
     """Read the history of a metric of mine by date."""
-    return await service.list_history(ctx, ctx.caller.id, metrics_set_id, metric_id)
+    return await metrics.list_history(ctx, ctx.caller.id, metrics_set_id, metric_id)
 
 
 @own_routes.delete(
@@ -141,27 +140,27 @@ async def list_own_metric_history(
 )
 async def delete_own_metric_value(ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId, date: str) -> None:
     """Delete the value that a metric of mine has on a date."""
-    await service.delete_value(ctx, ctx.caller.id, metrics_set_id, metric_id, date)
+    await metrics.delete_value(ctx, ctx.caller.id, metrics_set_id, metric_id, date)
 
 
 @value_routes.post(
     "",
     access=coach(METRICS.EDIT),
-    body=input_of(models.NewMetricValues, validation.DryRun)(),
+    body=input_of(metrics.NewMetricValues, validation.DryRun)(),
     rolls_back=True,
     errors=(NotFound, Conflict),
     example={"values": [_ENTRY]},
 )
 async def record_metric_values(
-    ctx: Context, customer_id: ObjectId, body: models.NewMetricValues
-) -> models.RecordedMetricValues:
+    ctx: Context, customer_id: ObjectId, body: metrics.NewMetricValues
+) -> metrics.RecordedMetricValues:
     """Record up to 500 values of a client's metrics.
 
     All or nothing: of any of the metric sets that the client is assigned, each metric once a date. A value replaces the
     one that the date has. A date after the client's today is 400. A message about a value names it
     (`values.2.metricId`).
     """
-    return {"recorded": len(await service.record_many(ctx, customer_id, body["values"]))}
+    return {"recorded": len(await metrics.record_many(ctx, customer_id, body["values"]))}
 
 
 # --- A client's metrics for assistants --------------------------------------------------------------------------------
@@ -200,28 +199,20 @@ async def list_metric_sets(ctx: Context, customer_id: ObjectId) -> results.Answe
     """List the metric sets a client is assigned, such as body weight or girths: each metric with its _id, first and
     latest value."""
     customer, sets = await gather_reads(
-        ctx, customers.get_visible_reference(ctx, customer_id), service.list_measurements(ctx, customer_id)
+        ctx, customers.get_visible_reference(ctx, customer_id), metrics.list_measurements(ctx, customer_id)
     )
+    texts = []
+    for metric_set in sets:
+        lines = [f"{results.typed(metric_set['name'])} [{metric_set['_id']}]"]
+        for each in metric_set["measurements"]:
+            first, latest, unit = each["first"], each["latest"], each["metric"]["metricUnit"]["shortName"]
+            known = [] if first is None or latest is None else [first, latest] if first != latest else [latest]
+            values = [f"{arguments.format_figure(entry['value'])} {unit} on {entry['date']}" for entry in known]
+            name = f"{results.typed(each['metric']['name'])} [{each['metric']['_id']}]"
+            lines.append(f"  {name}: {' -> '.join(values) or f'no value, in {unit}'}")
+        texts.append("\n".join(lines))
     page, ids = arguments.paged(sets, 1, max(1, len(sets))), [each["_id"] for each in sets]
-    return arguments.list_answer(
-        f"Metric sets of {results.typed(customer['name'])}", page, [_describe_set(each) for each in sets], ids=ids
-    )
-
-
-def _describe_set(metric_set: MeasurementSet) -> str:
-    lines = [f"{results.typed(metric_set['name'])} [{metric_set['_id']}]"]
-    for each in metric_set["measurements"]:
-        metric = each["metric"]
-        lines.append(f"  {results.typed(metric['name'])} [{metric['_id']}]: {_describe_values(each)}")
-    return "\n".join(lines)
-
-
-def _describe_values(measured: Measurement) -> str:
-    first, latest, unit = measured["first"], measured["latest"], measured["metric"]["metricUnit"]["shortName"]
-    if first is None or latest is None:
-        return f"no value, in {unit}"
-    entries = [first, latest] if first["date"] != latest["date"] else [latest]
-    return " -> ".join(f"{arguments.format_figure(each['value'])} {unit} on {each['date']}" for each in entries)
+    return arguments.list_answer(f"Metric sets of {results.typed(customer['name'])}", page, texts, ids=ids)
 
 
 @tools.tool("Read a metric's history", access=coach(METRICS.VIEW), takes=MetricHistory(), returns=arguments.PageOfLines)
@@ -239,8 +230,8 @@ async def get_metric_history(
     customer, metric, entries = await gather_reads(
         ctx,
         customers.get_visible_reference(ctx, customer_id),
-        service.find_metric(ctx, metrics_set_id, metric_id),
-        service.list_history(ctx, customer_id, metrics_set_id, metric_id),
+        metrics.find_metric(ctx, metrics_set_id, metric_id),
+        metrics.list_history(ctx, customer_id, metrics_set_id, metric_id),
     )
     between = [
         entry
@@ -271,11 +262,11 @@ async def record_metric(
 ) -> results.Written:
     """Record a value of one of a client's assigned metrics on a date, today at the latest. An existing value of that
     date is replaced."""
-    previous_value = await service.find_value(ctx, customer_id, metric_id, date)
-    far = await service.find_far_values(ctx, customer_id, date, {metric_id: value})
-    await service.record(ctx, customer_id, metrics_set_id, metric_id, date, value)
+    previous_value = (await metrics.find_values(ctx, customer_id, [metric_id], [date])).get((metric_id, date))
+    far = await metrics.find_far_values(ctx, customer_id, date, {metric_id: value})
+    await metrics.record(ctx, customer_id, metrics_set_id, metric_id, date, value)
     customer, metric = await gather_reads(
-        ctx, customers.get_visible_reference(ctx, customer_id), service.find_metric(ctx, metrics_set_id, metric_id)
+        ctx, customers.get_visible_reference(ctx, customer_id), metrics.find_metric(ctx, metrics_set_id, metric_id)
     )
     before = "" if previous_value is None else f"{_write(previous_value)} → "
     last = ""

@@ -5,17 +5,22 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Final, Literal, cast
+from typing import Annotated, Any, Final, Literal, TypedDict, cast
+
+from marshmallow import fields
 
 from coaching_service.core import errors
 from coaching_service.core.changes import history
 from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.database import declared
 from coaching_service.core.database.context import Context, transactional
+from coaching_service.core.database.declared import RECORDS, History, Portable, Returned, Stored
 from coaching_service.core.database.documents import Documents, Filter, now
 from coaching_service.core.database.recording import interface_of
-from coaching_service.core.fields import take
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Description, take
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import CalendarDate, ListOf, Number
 from coaching_service.library import metric_sets
 from coaching_service.library.metric_sets import Metric, MetricSetWithArchived
 from coaching_service.people.activity import service as activity
@@ -23,13 +28,116 @@ from coaching_service.people.activity.service import MeasuredValue
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomersCreated
-from coaching_service.progress.metrics import models as metric_models
 from coaching_service.training import body_weights
 from coaching_service.training.body_weights import BodyWeight
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks.models import RecordedItemsRescheduled
 from coaching_service.training.workouts.blocks.service import ClientCalendar
 from coaching_service.training.workouts.items.models import MetricValue
+
+
+class StoredAssignment(Stored):
+    """The assignment of a metric set to a client; `unassignedAt` is None while it lasts."""
+
+    customerId: ObjectId
+    metricsSetId: ObjectId
+    unassignedAt: datetime.datetime | None
+
+
+class MetricsSetReference(TypedDict):
+    """The metric set to assign."""
+
+    metricsSetId: ObjectId
+
+
+class NewMetricEntry(TypedDict):
+    """A value to record."""
+
+    metricId: ObjectId
+    date: Annotated[str, CalendarDate()]
+    value: Annotated[float, Number(minimum=-1e12)]
+
+
+class NewMetricValues(TypedDict):
+    """Values to record."""
+
+    values: Annotated[list[NewMetricEntry], ListOf(fields.Nested(input_of(NewMetricEntry)), minimum=1, maximum=500)]
+
+
+class RecordedMetricValues(TypedDict):
+    """The result of recording several values."""
+
+    recorded: Annotated[int, Description("How many values were recorded.")]
+
+
+class MetricEntry(MetricsSetReference, NewMetricEntry, Returned):
+    """A recorded value of a metric."""
+
+
+class NewEntry(MetricsSetReference, NewMetricEntry):
+    """The value of a metric of a client; `witemId` is the workout item it was logged with, if any."""
+
+    customerId: ObjectId
+    witemId: ObjectId | None
+
+
+class StoredEntry(NewEntry, Stored):
+    """A stored value of a metric."""
+
+
+class MetricRange(TypedDict):
+    """The earliest and the latest value by date of a metric (`_id`), with their dates."""
+
+    _id: ObjectId
+    first: float
+    firstDate: str
+    last: float
+    lastDate: str
+
+
+class MetricsSetName(TypedDict):
+    """A metric set by identifier and name."""
+
+    _id: ObjectId
+    name: str
+
+
+class TrackedMetric(TypedDict):
+    """A metric with its earliest and latest value by date, in the metric's unit."""
+
+    metric: Metric
+    initialValue: float | None
+    currentValue: float | None
+
+
+class AssignedMetricsSet(Returned):
+    """A metric set that a client is assigned."""
+
+    customerId: ObjectId
+    metricsSet: MetricsSetName
+    metrics: list[TrackedMetric]
+
+
+class MetricHistoryEntry(TypedDict):
+    """The value of a metric on a date."""
+
+    date: Annotated[str, CalendarDate()]
+    value: float
+
+
+class Measurement(TypedDict):
+    """A metric with its earliest and latest value; None without a value."""
+
+    metric: Metric
+    first: MetricHistoryEntry | None
+    latest: MetricHistoryEntry | None
+
+
+class MeasurementSet(MetricsSetName):
+    """An assigned metric set with the values of its metrics."""
+
+    measurements: list[Measurement]
+
 
 # --- Metric assignments and values in the database: at most one value for a metric and date ---------------------------
 
@@ -40,44 +148,38 @@ def _event(action: declared.Action, known: Mapping[str, Any], _: Collection[str]
     return {"type": "metrics_set.assigned" if is_assigned else "metrics_set.unassigned", "data": data}
 
 
-_assignments = Documents[metric_models.StoredAssignment](
+_assignments = Documents[StoredAssignment](
     "metricAssignments",
     (
         declared.Index(("customerId", "metricsSetId"), unique=True),
         declared.Index(("customerId", "unassignedAt", "createdAt")),
     ),
     client_field="customerId",
-    history=declared.History("metrics_assignment", _event, ("metricsSetId", "unassignedAt")),
-    transfer=declared.Portable(
-        metric_models.StoredAssignment,
-        declared.RECORDS,
-        references={"customerId": "customers", "metricsSetId": "metricSets"},
-    ),
+    history=History("metrics_assignment", _event, ("metricsSetId", "unassignedAt")),
+    transfer=Portable(StoredAssignment, RECORDS, references={"customerId": "customers", "metricsSetId": "metricSets"}),
 )
-_entries = Documents[metric_models.StoredEntry](
+_entries = Documents[StoredEntry](
     "metricEntries",
     (
         declared.Index(("customerId", "metricId", "date"), unique=True),
         declared.Index(("customerId", "witemId")),
     ),
     client_field="customerId",
-    history=declared.History("metric_value"),
-    transfer=declared.Portable(
-        metric_models.StoredEntry,
-        declared.RECORDS,
+    history=History("metric_value"),
+    transfer=Portable(
+        StoredEntry,
+        RECORDS,
         references={"customerId": "customers", "metricsSetId": "metricSets"},
     ),
 )
 
 
-async def list_assignments(ctx: Context, customer_id: ObjectId) -> list[metric_models.StoredAssignment]:
+async def list_assignments(ctx: Context, customer_id: ObjectId) -> list[StoredAssignment]:
     """Return the current assignments of a client, oldest first."""
     return await _assignments.find(ctx, {"customerId": customer_id, "unassignedAt": None}, sort=("createdAt", "_id"))
 
 
-async def find_assignment(
-    ctx: Context, customer_id: ObjectId, set_id: ObjectId
-) -> metric_models.StoredAssignment | None:
+async def find_assignment(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> StoredAssignment | None:
     """Return the current or former assignment of a set to a client, or None."""
     return await _assignments.find_one(ctx, {"customerId": customer_id, "metricsSetId": set_id})
 
@@ -95,41 +197,9 @@ async def assign_many(ctx: Context, customer_ids: Sequence[ObjectId], set_id: Ob
     await _assignments.upsert_many(ctx, ("customerId", "metricsSetId"), new)
 
 
-async def _insert(ctx: Context, new_entries: Sequence[metric_models.NewEntry]) -> list[metric_models.StoredEntry]:
+async def _insert(ctx: Context, new_entries: Sequence[NewEntry]) -> list[StoredEntry]:
     """Store values of metrics, each another metric or date, replacing existing ones; returns them in the same order."""
     return await _entries.upsert_many(ctx, ("customerId", "metricId", "date"), new_entries)
-
-
-async def _list_history(
-    ctx: Context, customer_id: ObjectId, metric_id: ObjectId
-) -> list[metric_models.MetricHistoryEntry]:
-    """Return the values of a metric by date."""
-    where = {"customerId": customer_id, "metricId": metric_id}
-    stored = await _entries.find(ctx, where, sort=("date",), fields=("date", "value"))
-    return [{"date": entry["date"], "value": entry["value"]} for entry in stored]
-
-
-async def find_ranges(
-    ctx: Context, customer_id: ObjectId, metric_ids: Sequence[ObjectId], last_date: str | None = None
-) -> list[metric_models.MetricRange]:
-    """Return the earliest and latest value by date of each metric that has one, those after `last_date` left out."""
-    where: Filter = {"customerId": customer_id, "metricId": {"$in": list(metric_ids)}}
-    if last_date is not None:
-        where["date"] = {"$lte": last_date}
-    return await _entries.aggregate(
-        ctx,
-        where,
-        {"$sort": {"metricId": 1, "date": 1}},
-        {
-            "$group": {
-                "_id": "$metricId",
-                "first": {"$first": "$value"},
-                "firstDate": {"$first": "$date"},
-                "last": {"$last": "$value"},
-                "lastDate": {"$last": "$date"},
-            }
-        },
-    )
 
 
 # --- Body weights -----------------------------------------------------------------------------------------------------
@@ -151,10 +221,10 @@ def is_body_weight(metric: Metric) -> bool:
     return metric["metricUnit"]["shortName"] in ("kg", "lb") and _NAME.fullmatch(name) is not None
 
 
-async def copy_body_weights(ctx: Context, customer_id: ObjectId, changed: Iterable[metric_models.StoredEntry]) -> None:
+async def copy_body_weights(ctx: Context, customer_id: ObjectId, changed: Iterable[StoredEntry]) -> None:
     """Copy the body weights among values that were recorded or deleted, in the caller's transaction."""
     entries = list(changed)
-    units = await _find_units(ctx, {each["metricsSetId"] for each in entries})
+    units = _units_of((await metric_sets.get_by_id(ctx, {each["metricsSetId"] for each in entries})).values())
     dates = sorted({each["date"] for each in entries if each["metricId"] in units})
     if not dates:
         return
@@ -168,8 +238,7 @@ async def copy_body_weights(ctx: Context, customer_id: ObjectId, changed: Iterab
 async def copy_all(ctx: Context, customer_id: ObjectId) -> None:
     """Copy all body weights of a client; what follows from them is up to the caller."""
     await customers.lock_and_mark_figures(ctx, customer_id)
-    sets = await metric_sets.list_with_archived(ctx)
-    units = _units_of(metric for each in sets for metric in (*each["metrics"], *each["archivedMetrics"]))
+    units = _units_of(await metric_sets.list_with_archived(ctx))
     where = {"customerId": customer_id, "metricId": {"$in": [*units]}}
     await body_weights.replace_all(ctx, customer_id, _copy(await _entries.find(ctx, where), units))
 
@@ -177,22 +246,22 @@ async def copy_all(ctx: Context, customer_id: ObjectId) -> None:
 async def copy_restored_body_weights(ctx: Context, event: DocumentsRestored) -> None:
     """Copy the body weights among values that an undo has restored."""
     states = [each for document in event.of_kind("metric_value") for each in (document.before, document.after) if each]
-    entries = [cast("metric_models.StoredEntry", each) for each in states]
+    entries = [cast("StoredEntry", each) for each in states]
     for customer_id in {each["customerId"] for each in entries}:
         await copy_body_weights(ctx, customer_id, [each for each in entries if each["customerId"] == customer_id])
 
 
-async def _find_units(ctx: Context, set_ids: Collection[ObjectId]) -> dict[ObjectId, str]:
+def _units_of(sets: Iterable[MetricSetWithArchived]) -> dict[ObjectId, str]:
     """Return the units of the body weights in metric sets, by metric."""
-    sets = await metric_sets.get_by_id(ctx, set_ids)
-    return _units_of(metric for each in sets.values() for metric in (*each["metrics"], *each["archivedMetrics"]))
-
-
-def _units_of(metrics: Iterable[Metric]) -> dict[ObjectId, str]:
+    metrics = [metric for each in sets for metric in _metrics_of(each)]
     return {each["_id"]: each["metricUnit"]["shortName"] for each in metrics if is_body_weight(each)}
 
 
-def _copy(entries: Sequence[metric_models.StoredEntry], units: dict[ObjectId, str]) -> list[BodyWeight]:
+def _metrics_of(metric_set: MetricSetWithArchived) -> list[Metric]:
+    return [*metric_set["metrics"], *metric_set["archivedMetrics"]]
+
+
+def _copy(entries: Sequence[StoredEntry], units: dict[ObjectId, str]) -> list[BodyWeight]:
     return [
         {
             "metricId": each["metricId"],
@@ -213,6 +282,7 @@ FAR_FACTOR: Final = 5
 FAR_SHARE: Final = 0.2  # of a value of the last 30 days
 _RECENT = datetime.timedelta(days=30)
 _REMEMBERED = datetime.timedelta(days=365)  # what assistants have recorded
+_READ: Final = 20  # values at once, until one is not of an assistant alone
 # The units that know values below zero: temperatures, balances and differences.
 _SIGNED: Final = frozenset({"%", "count", "score", "kcal", "°C"})
 
@@ -240,7 +310,7 @@ def require_possible(metric: Metric, value: float, field: str) -> None:
 
 async def find_far_values(
     ctx: Context, customer_id: ObjectId, date: str, values: Mapping[ObjectId, float]
-) -> dict[ObjectId, metric_models.MetricHistoryEntry]:
+) -> dict[ObjectId, MetricHistoryEntry]:
     """Return values that were recorded before, by metric, from which the new value of a date is far.
 
     Compared are the last one until that date, the next one within 30 days and, for an assistant, the last one that it
@@ -249,94 +319,96 @@ async def find_far_values(
     `metrics.service.list_assigned` raises.
     """
     await customers.get_visible(ctx, customer_id)
-    where: Filter = {"customerId": customer_id, "metricId": {"$in": list(values)}}
-    stored = await _entries.find(ctx, where, sort=("metricId", "date"), fields=("metricId", "date", "value", "version"))
-    alone: Collection[tuple[ObjectId, int]] = ()
-    if interface_of(ctx) == "assistant":
-        alone = await _list_recorded_alone(ctx, customer_id, [each["_id"] for each in stored])
-    far: dict[ObjectId, metric_models.MetricHistoryEntry] = {}
+    day, far = datetime.date.fromisoformat(date), dict[ObjectId, MetricHistoryEntry]()
     for metric_id, value in values.items():
-        entries = [each for each in stored if each["metricId"] == metric_id]
-        until = [each for each in entries if each["date"] <= date]
-        by_people = [each for each in until if (each["_id"], each["version"]) not in alone]
-        later = [each for each in entries if date < each["date"] <= _days_from(date, _RECENT)]
-        for entry in (*until[-1:], *by_people[-1:], *later[:1]):
-            if _is_far(value, entry["value"], is_recent=entry["date"] >= _days_from(date, -_RECENT)):
-                far.setdefault(metric_id, {"date": entry["date"], "value": entry["value"]})
+        where: Filter = {"customerId": customer_id, "metricId": metric_id}
+        compared = await _find_latest(ctx, where, date)
+        compared += await _entries.find(
+            ctx, {**where, "date": {"$gt": date, "$lte": str(day + _RECENT)}}, sort=("date",), limit=1
+        )
+        for last in compared:
+            if last["value"] == 0 or value * last["value"] <= 0:
+                is_far = last["value"] != 0  # of a value of zero, nothing is known
+            elif last["date"] >= str(day - _RECENT):
+                is_far = abs(value - last["value"]) > FAR_SHARE * abs(last["value"])
+            else:
+                is_far = not 1 / FAR_FACTOR <= value / last["value"] <= FAR_FACTOR
+            if is_far:
+                far.setdefault(metric_id, {"date": last["date"], "value": last["value"]})
     return far
 
 
-async def _list_recorded_alone(
-    ctx: Context, customer_id: ObjectId, entry_ids: Sequence[ObjectId]
-) -> Collection[tuple[ObjectId, int]]:
-    """Return the versions of stored values that assistants have recorded without an approval."""
-    changes = await history.list_unapproved(ctx, customer_id, entry_ids, _REMEMBERED)
-    return {(each["_id"], each["toVersion"]) for change in changes for each in change["documents"]}
+async def _find_latest(ctx: Context, where: Filter, date: str) -> list[StoredEntry]:
+    """Return the last value of a metric until a date and, for an assistant, the last one not recorded by one alone."""
+    is_assistant, until = interface_of(ctx) == "assistant", {"$lte": date}
+    latest: list[StoredEntry] = []
+    limit = _READ if is_assistant else 1
+    while read := await _entries.find(ctx, {**where, "date": until}, sort=("-date",), limit=limit):
+        latest = latest or read[:1]
+        if not is_assistant:
+            break
+        ids = [each["_id"] for each in read]
+        changes = await history.list_unapproved(ctx, where["customerId"], ids, _REMEMBERED)
+        alone = {(each["_id"], each["toVersion"]) for change in changes for each in change["documents"]}
+        if by_people := [each for each in read if (each["_id"], each["version"]) not in alone]:
+            return [*latest, by_people[0]]
+        until = {"$lt": read[-1]["date"]}
+    return latest
 
 
-def _days_from(date: str, period: datetime.timedelta) -> str:
-    return str(datetime.date.fromisoformat(date) + period)
-
-
-def _is_far(value: float, last: float, *, is_recent: bool) -> bool:
-    """Return whether a value is far from the last; of a value of zero, nothing is known."""
-    if last == 0 or value * last <= 0:
-        return last != 0
-    if is_recent:
-        return abs(value - last) > FAR_SHARE * abs(last)
-    return not 1 / FAR_FACTOR <= value / last <= FAR_FACTOR
-
-
-async def list_assigned(ctx: Context, customer_id: ObjectId) -> list[metric_models.AssignedMetricsSet]:
+async def list_assigned(ctx: Context, customer_id: ObjectId) -> list[AssignedMetricsSet]:
     """Return the metric sets a client is assigned, each metric with its earliest and latest value by date.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
     assigned, ranges = await _load_assigned(ctx, customer_id)
-    return [_present(assignment, metric_set, ranges) for assignment, metric_set in assigned]
+    return [
+        {
+            "_id": assignment["_id"],
+            "customerId": assignment["customerId"],
+            "metricsSet": {"_id": metric_set["_id"], "name": metric_set["name"]},
+            "metrics": [
+                {
+                    "metric": metric,
+                    "initialValue": ranges[metric["_id"]]["first"] if metric["_id"] in ranges else None,
+                    "currentValue": ranges[metric["_id"]]["last"] if metric["_id"] in ranges else None,
+                }
+                for metric in metric_set["metrics"]
+            ],
+            "createdAt": assignment["createdAt"],
+            "updatedAt": assignment["updatedAt"],
+            "version": assignment["version"],
+        }
+        for assignment, metric_set in assigned
+    ]
 
 
 async def _load_assigned(
     ctx: Context, customer_id: ObjectId, last_date: str | None = None
-) -> tuple[
-    list[tuple[metric_models.StoredAssignment, MetricSetWithArchived]], dict[ObjectId, metric_models.MetricRange]
-]:
+) -> tuple[list[tuple[StoredAssignment, MetricSetWithArchived]], dict[ObjectId, MetricRange]]:
     """Return the assignments of a client with their sets, and the values of each metric up to `last_date`, if any."""
     await customers.get_visible(ctx, customer_id)
     assignments = await list_assignments(ctx, customer_id)
     sets = await metric_sets.get_by_id(ctx, [assignment["metricsSetId"] for assignment in assignments])
     metric_ids = [metric["_id"] for metric_set in sets.values() for metric in metric_set["metrics"]]
-    ranges = {each["_id"]: each for each in await find_ranges(ctx, customer_id, metric_ids, last_date)}
-    return [(assignment, sets[assignment["metricsSetId"]]) for assignment in assignments], ranges
-
-
-def _present(
-    assignment: metric_models.StoredAssignment,
-    metric_set: MetricSetWithArchived,
-    ranges: Mapping[ObjectId, metric_models.MetricRange],
-) -> metric_models.AssignedMetricsSet:
-    return {
-        "_id": assignment["_id"],
-        "customerId": assignment["customerId"],
-        "metricsSet": {"_id": metric_set["_id"], "name": metric_set["name"]},
-        "metrics": [_track(metric, ranges.get(metric["_id"])) for metric in metric_set["metrics"]],
-        "createdAt": assignment["createdAt"],
-        "updatedAt": assignment["updatedAt"],
-        "version": assignment["version"],
+    where: Filter = {"customerId": customer_id, "metricId": {"$in": metric_ids}}
+    if last_date is not None:
+        where["date"] = {"$lte": last_date}
+    group = {
+        "_id": "$metricId",
+        "first": {"$first": "$value"},
+        "firstDate": {"$first": "$date"},
+        "last": {"$last": "$value"},
+        "lastDate": {"$last": "$date"},
     }
+    ranges: list[MetricRange] = await _entries.aggregate(
+        ctx, where, {"$sort": {"metricId": 1, "date": 1}}, {"$group": group}
+    )
+    assigned = [(assignment, sets[assignment["metricsSetId"]]) for assignment in assignments]
+    return assigned, {each["_id"]: each for each in ranges}
 
 
-def _track(metric: Metric, values: metric_models.MetricRange | None) -> metric_models.TrackedMetric:
-    return {
-        "metric": metric,
-        "initialValue": values["first"] if values else None,
-        "currentValue": values["last"] if values else None,
-    }
-
-
-async def list_measurements(
-    ctx: Context, customer_id: ObjectId, last_date: str | None = None
-) -> list[metric_models.MeasurementSet]:
+async def list_measurements(ctx: Context, customer_id: ObjectId, last_date: str | None = None) -> list[MeasurementSet]:
     """Return the metric sets a client is assigned, each metric with its first and latest value (up to `last_date`).
 
     Raises what `list_assigned` raises.
@@ -346,22 +418,22 @@ async def list_measurements(
         {
             "_id": metric_set["_id"],
             "name": metric_set["name"],
-            "measurements": [_measure(metric, ranges.get(metric["_id"])) for metric in metric_set["metrics"]],
+            "measurements": [
+                {
+                    "metric": metric,
+                    "first": {"date": values["firstDate"], "value": values["first"]} if values else None,
+                    "latest": {"date": values["lastDate"], "value": values["last"]} if values else None,
+                }
+                for metric in metric_set["metrics"]
+                for values in [ranges.get(metric["_id"])]
+            ],
         }
         for _, metric_set in assigned
     ]
 
 
-def _measure(metric: Metric, values: metric_models.MetricRange | None) -> metric_models.Measurement:
-    return {
-        "metric": metric,
-        "first": {"date": values["firstDate"], "value": values["first"]} if values else None,
-        "latest": {"date": values["lastDate"], "value": values["last"]} if values else None,
-    }
-
-
 @transactional
-async def assign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> metric_models.AssignedMetricsSet:
+async def assign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> AssignedMetricsSet:
     """Assign a metric set to a client and return it with the earlier history. Repeating is harmless.
 
     Raises LegacyFailure if the set does not exist, and what `list_assigned` raises.
@@ -405,7 +477,7 @@ async def unassign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> Non
 @transactional
 async def record(
     ctx: Context, customer_id: ObjectId, set_id: ObjectId, metric_id: ObjectId, date: str, value: float
-) -> metric_models.MetricEntry:
+) -> MetricEntry:
     """Record the value of a metric on a date (`YYYY-MM-DD`, the client's), replacing an existing one.
 
     Raises InvalidFields for a date after the client's today, and for a value that the unit does not allow,
@@ -428,7 +500,7 @@ async def record(
 
 def _new_entries(
     customer_id: ObjectId, set_id: ObjectId, date: str, values: Iterable[MetricValue], item_id: ObjectId | None = None
-) -> list[metric_models.NewEntry]:
+) -> list[NewEntry]:
     return [
         {"customerId": customer_id, "metricsSetId": set_id, "date": date, "witemId": item_id, **take(MetricValue, each)}
         for each in values
@@ -436,9 +508,7 @@ def _new_entries(
 
 
 @transactional
-async def record_many(
-    ctx: Context, customer_id: ObjectId, values: Sequence[metric_models.NewMetricEntry]
-) -> list[metric_models.MetricEntry]:
+async def record_many(ctx: Context, customer_id: ObjectId, values: Sequence[NewMetricEntry]) -> list[MetricEntry]:
     """Record values of metrics of any sets that a client is assigned, as `record` does: all or none.
 
     Returns the entries in the order of `values`.
@@ -451,9 +521,11 @@ async def record_many(
     await require_past_dates(ctx, customer_id, dates)
     sets = await metric_sets.list_with_archived(ctx)
     assigned_ids = {assignment["metricsSetId"] for assignment in await list_assignments(ctx, customer_id)}
-    set_of = {metric["_id"]: each for each in sets for metric in (*each["metrics"], *each["archivedMetrics"])}
-    _refuse_repeated(values)
-    new_entries: list[metric_models.NewEntry] = []
+    set_of = {metric["_id"]: each for each in sets for metric in _metrics_of(each)}
+    keys = [(value["metricId"], value["date"]) for value in values]
+    if repeated := [index for index, key in enumerate(keys) if key in keys[:index]]:
+        raise errors.invalid_field(f"values.{repeated[0]}", "must not repeat a metric and date", code="DUPLICATE")
+    new_entries: list[NewEntry] = []
     metrics: list[Metric] = []
     for index, value in enumerate(values):
         path, metric_set = f"values.{index}.metricId", set_of.get(value["metricId"])
@@ -510,38 +582,20 @@ async def remove_unused_assignments(ctx: Context, ids: Collection[ObjectId]) -> 
     """Delete assignments that an import has made, unless they have changed since or their sets have values."""
     for each in await _assignments.find(ctx, {"_id": {"$in": list(ids)}, "version": 0}):
         [metric_set] = (await metric_sets.get_by_id(ctx, [each["metricsSetId"]])).values()
-        metric_ids = [metric["_id"] for metric in (*metric_set["metrics"], *metric_set["archivedMetrics"])]
+        metric_ids = [metric["_id"] for metric in _metrics_of(metric_set)]
         where = {"customerId": each["customerId"], "metricId": {"$in": metric_ids}}
         if await _entries.find_one(ctx, where, ("_id",)) is None:
             await _assignments.delete(ctx, {"customerId": each["customerId"], "_id": each["_id"]})
 
 
-def _refuse_repeated(values: Sequence[metric_models.NewMetricEntry]) -> None:
-    seen: set[tuple[ObjectId, str]] = set()
-    for index, value in enumerate(values):
-        if (value["metricId"], value["date"]) in seen:
-            raise errors.invalid_field(f"values.{index}", "must not repeat a metric and date", code="DUPLICATE")
-        seen.add((value["metricId"], value["date"]))
-
-
-async def _record(
-    ctx: Context, new_entries: Sequence[metric_models.NewEntry], metrics: Sequence[Metric]
-) -> list[metric_models.MetricEntry]:
+async def _record(ctx: Context, new_entries: Sequence[NewEntry], metrics: Sequence[Metric]) -> list[MetricEntry]:
     """Store values, each with its metric, and report them in the activity feed."""
     entries = await _insert(ctx, new_entries)
     for entry, metric in zip(entries, metrics, strict=True):
         data = {"metricId": metric["_id"], "day": entry["date"], **_measured(metric, entry["value"])}
         await activity.record_event(ctx, "metric_recorded", entry["customerId"], entry["_id"], **data)
     await copy_body_weights(ctx, new_entries[0]["customerId"], entries)
-    return [take(metric_models.MetricEntry, entry) for entry in entries]
-
-
-async def find_value(ctx: Context, customer_id: ObjectId, metric_id: ObjectId, date: str) -> float | None:
-    """Return the value of a metric on a date, or None. Raises what `list_assigned` raises."""
-    await customers.get_visible(ctx, customer_id)
-    where = {"customerId": customer_id, "metricId": metric_id, "date": date}
-    entry = await _entries.find_one(ctx, where, ("value",))
-    return None if entry is None else entry["value"]
+    return [take(MetricEntry, entry) for entry in entries]
 
 
 async def record_logged_values(
@@ -578,7 +632,7 @@ async def record_logged_values(
             require_possible(_find_active(metric_set, logged["metricId"]), logged["value"], "values")
         changed += await _insert(ctx, _new_entries(customer_id, set_id, date, new, item_id))
     await copy_body_weights(ctx, customer_id, changed)
-    known = (*metric_set["metrics"], *metric_set["archivedMetrics"])
+    known = _metrics_of(metric_set)
     return [_measured(errors.require_by_id(known, logged["metricId"], "metric"), logged["value"]) for logged in values]
 
 
@@ -591,13 +645,13 @@ async def move_values(ctx: Context, event: RecordedItemsRescheduled) -> None:
     for entry in recorded:
         if entry["date"] != date:
             await _entries.delete(ctx, {"customerId": customer_id, "_id": entry["_id"]})
-            moved = await _insert(ctx, [{**take(metric_models.NewEntry, entry), "date": date}])
+            moved = await _insert(ctx, [{**take(NewEntry, entry), "date": date}])
             await copy_body_weights(ctx, customer_id, [entry, *moved])
 
 
 async def list_history(
     ctx: Context, customer_id: ObjectId, set_id: ObjectId, metric_id: ObjectId
-) -> list[metric_models.MetricHistoryEntry]:
+) -> list[MetricHistoryEntry]:
     """Return the values of a metric by date, also after its set was unassigned or deleted.
 
     Raises LegacyFailure if the set never existed, NotFound if the metric was never in it, and what `list_assigned`
@@ -606,7 +660,9 @@ async def list_history(
     await customers.get_visible(ctx, customer_id)
     await _require_known_to_client(ctx, customer_id, set_id)
     await find_metric(ctx, set_id, metric_id)
-    return await _list_history(ctx, customer_id, metric_id)
+    where = {"customerId": customer_id, "metricId": metric_id}
+    stored = await _entries.find(ctx, where, sort=("date",), fields=("date", "value"))
+    return [{"date": entry["date"], "value": entry["value"]} for entry in stored]
 
 
 @transactional
@@ -630,7 +686,7 @@ async def delete_value(ctx: Context, customer_id: ObjectId, set_id: ObjectId, me
 async def find_metric(ctx: Context, set_id: ObjectId, metric_id: ObjectId) -> Metric:
     """Return a metric that is or was in a set, deleted or not. Raises LegacyFailure and NotFound as `list_history`."""
     metric_set = await _load_set(ctx, set_id, include_deleted=True)
-    return errors.require_by_id((*metric_set["metrics"], *metric_set["archivedMetrics"]), metric_id, "metric")
+    return errors.require_by_id(_metrics_of(metric_set), metric_id, "metric")
 
 
 async def _load_set(ctx: Context, set_id: ObjectId, *, include_deleted: bool = False) -> MetricSetWithArchived:

@@ -164,14 +164,6 @@ async def count_health_notes(ctx: Context, customer_ids: Sequence[ObjectId]) -> 
     return await notes.aggregate(ctx, where, {"$group": group}, hint=_HEALTH_NOTES)
 
 
-async def find_newest_health_notes(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[ClientText]:
-    """Return the content of the newest note with the health flag, of clients with any. Access is not checked."""
-    where: Filter = {"customerId": {"$in": list(customer_ids)}, "isHealth": True}
-    order: PipelineStage = {"$sort": {"customerId": 1, "createdAt": 1}}
-    group = {"_id": "$customerId", "text": {"$last": "$content"}}
-    return await notes.aggregate(ctx, where, order, {"$group": group}, hint=_HEALTH_NOTES)
-
-
 _FEED_TEXT_LENGTH = 200
 
 
@@ -245,7 +237,10 @@ async def delete(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> None
 
 async def find_newest_health_texts(ctx: Context, customer_ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
     """Return the newest health note as plain text, of clients with any. Access is not checked."""
-    newest = await find_newest_health_notes(ctx, customer_ids)
+    where: Filter = {"customerId": {"$in": list(customer_ids)}, "isHealth": True}
+    order: PipelineStage = {"$sort": {"customerId": 1, "createdAt": 1}}
+    group = {"_id": "$customerId", "text": {"$last": "$content"}}
+    newest: list[ClientText] = await notes.aggregate(ctx, where, order, {"$group": group}, hint=_HEALTH_NOTES)
     return {each["_id"]: plain_text(each["text"]) for each in newest}
 
 

@@ -14,7 +14,7 @@ from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Text
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.notes import service
-from coaching_service.progress.notes.service import NewNote, Note, plain_text
+from coaching_service.progress.notes.service import NewNote, plain_text
 
 tools = Tools()
 _LONGEST_IN_LIST, _LONGEST_IN_LINE = 1_500, 200
@@ -39,19 +39,16 @@ async def list_notes(ctx: Context, customer_id: ObjectId, page: int, page_size: 
         ctx, customers.get_visible_reference(ctx, customer_id), service.list_notes(ctx, customer_id)
     )
     listed = arguments.paged(notes, page, page_size)
-    lines = [_describe_note(note) for note in listed["docs"]]
+    lines = []
+    for note in listed["docs"]:
+        facts = arguments.join_facts(
+            arguments.format_time(note["createdAt"]),
+            note["author"] and f"by {typed(note['author']['name'])}",
+            note["isHealth"] and "health",
+            note["isPinned"] and "pinned",
+        )
+        lines.append(f"{facts}: {arguments.typed_line(plain_text(note['content']), _LONGEST_IN_LIST)}")
     return arguments.list_answer(f"Notes on {typed(customer['name'])}", listed, lines)
-
-
-def _describe_note(note: Note) -> str:
-    author = note["author"]
-    facts = arguments.join_facts(
-        arguments.format_time(note["createdAt"]),
-        author and f"by {typed(author['name'])}",
-        note["isHealth"] and "health",
-        note["isPinned"] and "pinned",
-    )
-    return f"{facts}: {arguments.typed_line(plain_text(note['content']), _LONGEST_IN_LIST)}"
 
 
 @tools.tool("Add a note", access=coach(CUSTOMERS.EDIT), takes=AddNote(), writes=True, locks="customer")

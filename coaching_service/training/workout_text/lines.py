@@ -178,8 +178,15 @@ def require_name(path: str, line: int, name: str) -> None:
 
 def read_planned(text: str, load_unit: str, path: str, line: int | None = None) -> list[PlannedSet]:
     """Return the planned sets of the text in the field `path`, or in a `line` of it. Raises TextError."""
-    try:
+    with reading_sets(path, line):
         return parse_planned(text, load_unit)
+
+
+@contextmanager
+def reading_sets(path: str, line: int | None = None) -> Iterator[None]:
+    """Raise TextError if the block cannot read the sets in the field `path`, or in a `line` of it."""
+    try:
+        yield
     except SetTextError as error:
         message = str(error) if line is None else f"in the sets, {error}"
         raise TextError([Problem(path, line, message, error.problem)]) from None

@@ -23,19 +23,15 @@ from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.attention_events import WEIGHTS
 from coaching_service.people.team import Coach
-from coaching_service.progress import form_requests, form_responses
+from coaching_service.progress import form_checks, form_requests, form_responses, personal_records
 from coaching_service.progress.attention import service as attention
-from coaching_service.progress.attention.models import AttentionEntry
-from coaching_service.progress.attention.service import DATED_BY_NEWEST, ENDING_DAYS, MISSED_DAYS, RECORD_DAYS
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.progress.conversation.models import Message, MessageText
-from coaching_service.progress.form_checks import service as form_checks
+from coaching_service.progress.conversation.messages import Message, MessageText
 from coaching_service.progress.form_requests import FormRequest
 from coaching_service.progress.form_responses import ReceivedResponse
 from coaching_service.progress.notes import service as notes
 from coaching_service.progress.notes.service import Note
-from coaching_service.progress.personal_records import service as personal_records
-from coaching_service.progress.personal_records.models import PersonalRecord
+from coaching_service.progress.personal_records import PersonalRecord
 from coaching_service.training.workouts.reports import blocks
 from coaching_service.training.workouts.reports.blocks import CalendarBlock
 from coaching_service.web import pages as web_pages
@@ -99,7 +95,7 @@ class EntryDescription(TypedDict):
     `portrait` is the address of the thumbnail of the client's photo.
     """
 
-    entry: AttentionEntry
+    entry: attention.AttentionEntry
     name: str
     timezone: str
     portrait: str | None
@@ -161,7 +157,7 @@ def _when(reason_type: customer_models.ReasonType, day: date, today: date) -> st
     """Return when a reason began, or when what it announces is: `since 2 Mar`, with the year unless it is this year."""
     if reason_type == "program_ending":
         return f"on {_short(_end(day), today)}"
-    if reason_type in DATED_BY_NEWEST:
+    if reason_type in attention.DATED_BY_NEWEST:
         return _short(day, today)
     return f"since {_short(day, today)}"
 
@@ -172,7 +168,7 @@ def _short(day: date, today: date) -> str:
 
 def _end(since: date) -> date:
     """Return the last day of the program that ends, which the reason has `since` a week before."""
-    return since + timedelta(days=ENDING_DAYS)
+    return since + timedelta(days=attention.ENDING_DAYS)
 
 
 class FilterDescription(TypedDict):
@@ -249,7 +245,7 @@ async def _load_overdue(ctx: Context, customer_id: ObjectId, _: date) -> list[Fo
 
 async def _load_missed(ctx: Context, customer_id: ObjectId, today: date) -> list[CalendarBlock]:
     """Return the workouts of the days before today that were not done completely."""
-    start, end = today - timedelta(days=MISSED_DAYS - 1), today - timedelta(days=1)
+    start, end = today - timedelta(days=attention.MISSED_DAYS - 1), today - timedelta(days=1)
     days = await blocks.list_days(ctx, customer_id, start, end, today=today)
     missed = [block for day in days if day["absence"] is None for block in day["blocks"] if block["isWorkout"]]
     return [block for block in missed if block["status"] != "done"]
@@ -257,7 +253,7 @@ async def _load_missed(ctx: Context, customer_id: ObjectId, today: date) -> list
 
 async def _load_records(ctx: Context, customer_id: ObjectId, today: date) -> list[PersonalRecord]:
     return await personal_records.list_achieved(
-        ctx, customer_id, str(today - timedelta(days=RECORD_DAYS - 1)), str(today)
+        ctx, customer_id, str(today - timedelta(days=attention.RECORD_DAYS - 1)), str(today)
     )
 
 

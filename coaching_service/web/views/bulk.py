@@ -27,7 +27,7 @@ from coaching_service.people import team
 from coaching_service.people.customers import bulk as customers_by_id
 from coaching_service.people.customers import models
 from coaching_service.people.customers import service as listing
-from coaching_service.progress.conversation.models import MessageField
+from coaching_service.progress.conversation.messages import MessageField
 from coaching_service.training import programs
 from coaching_service.training.schedule import service as schedule
 from coaching_service.training.schedule.models import ScheduleRange, SkipReason

@@ -19,11 +19,9 @@ from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.list_selection import page_document, skip_of
 from coaching_service.library import forms, metric_sets
 from coaching_service.library.forms import QuestionType
-from coaching_service.progress import form_responses
-from coaching_service.progress.check_ins import service as check_ins
-from coaching_service.progress.check_ins.service import NewCheckIn, Recurrence
+from coaching_service.progress import check_ins, form_checks, form_responses
+from coaching_service.progress.check_ins import NewCheckIn, Recurrence
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.progress.form_checks import service as form_checks
 from coaching_service.progress.form_responses import FormResponse
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.schemas import TaskItemLog
@@ -68,7 +66,7 @@ class CheckInForm(CheckInChoice):
 async def check_ins_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     """The recurring check-ins of a client, with a form to add one."""
     customer = await customer_layout.load_header(ctx, customer_id)
-    listed = await check_ins.list_check_ins(ctx, customer_id)
+    listed = await check_ins.list_of_client(ctx, customer_id)
     return {
         "customer": customer,
         "check_ins": [{**check_in, "rhythm": describe_rhythm(check_in)} for check_in in listed],

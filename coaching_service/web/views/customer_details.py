@@ -33,7 +33,7 @@ from coaching_service.people.customers.models import CustomerChange, WrittenDeta
 from coaching_service.people.sessions import web_sessions
 from coaching_service.progress import customer_profile, nutrition_plans, progress_photos
 from coaching_service.progress.metrics import service as metrics
-from coaching_service.progress.metrics.models import MetricHistoryEntry
+from coaching_service.progress.metrics.service import MetricHistoryEntry
 from coaching_service.progress.notes import service as notes
 from coaching_service.progress.notes.service import NewNote, NoteChange, remove_tags, sanitise
 from coaching_service.progress.progress_photos import ProgressPhoto

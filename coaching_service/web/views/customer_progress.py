@@ -21,16 +21,13 @@ from coaching_service.library import metric_sets
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.metric_sets import Metric, MetricSet
 from coaching_service.people.activity import models as activity_models
-from coaching_service.progress import exercise_history, progress_photos, volume, workload
-from coaching_service.progress.compliance import service as compliance
-from coaching_service.progress.compliance.models import Compliance
+from coaching_service.progress import compliance, exercise_history, personal_records, progress_photos, workload
+from coaching_service.progress.compliance import Compliance
 from coaching_service.progress.exercise_history import SESSION, ProgressPoint, read_progress
 from coaching_service.progress.metrics import service as metrics
-from coaching_service.progress.metrics.models import MetricHistoryEntry, MetricsSetReference, NewMetricEntry
-from coaching_service.progress.personal_records import service as personal_records
-from coaching_service.progress.personal_records.models import PersonalRecord
-from coaching_service.progress.volume import MuscleGroupVolume, MuscleVolume
-from coaching_service.progress.workload import Workload, WorkloadPeriod
+from coaching_service.progress.metrics.service import MetricHistoryEntry, MetricsSetReference, NewMetricEntry
+from coaching_service.progress.personal_records import PersonalRecord
+from coaching_service.progress.workload import MuscleGroupVolume, MuscleVolume, Workload, WorkloadPeriod
 from coaching_service.training import training_maxes
 from coaching_service.training.training_maxes import TrainingMax
 from coaching_service.training.workouts.reports import blocks
@@ -384,8 +381,8 @@ async def progress_page(ctx: Context, customer_id: ObjectId, query: PeriodQuery)
     load, muscles, completed_days, outline, assigned_sets, all_sets, lifts, photos, weights = await gather_reads(
         ctx,
         workload.read(ctx, customer_id, *period, "week"),
-        volume.get_volume(ctx, customer_id, *period),
-        compliance.get_compliance(ctx, customer_id, str(monday), str(sunday)),
+        workload.get_volume(ctx, customer_id, *period),
+        compliance.read(ctx, customer_id, str(monday), str(sunday)),
         blocks.list_days(ctx, customer_id, monday, sunday, today=today),
         _load_assigned_sets(ctx, customer_id, (str(first_day(today, weeks)), str(today))),
         _load_metric_sets(ctx),

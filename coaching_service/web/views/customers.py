@@ -20,8 +20,7 @@ from coaching_service.core.validation import CalendarDate, Choice, Text
 from coaching_service.people import team
 from coaching_service.people.customers import batch, retention, service
 from coaching_service.people.customers import models as customer_models
-from coaching_service.progress.check_ins import service as check_ins
-from coaching_service.progress.compliance import service as compliance
+from coaching_service.progress import check_ins, compliance
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.training import group_programs
 from coaching_service.training.assignments import service as assignments

@@ -15,9 +15,9 @@ from coaching_service.core.fields import Default
 from coaching_service.core.http.responses import Download
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.validation import Number
-from coaching_service.progress.conversation.models import MessageText
-from coaching_service.progress.form_checks import service as form_checks
-from coaching_service.progress.form_checks.models import MAX_MARKS, ReceivedMedia
+from coaching_service.progress import form_checks
+from coaching_service.progress.conversation.messages import MessageText
+from coaching_service.progress.form_checks import MAX_MARKS, ReceivedMedia
 from coaching_service.training.set_media import LONGEST_VIDEO, MediaMark
 from coaching_service.web.pages import Pages, PartQuery, Redirect, list_url
 from coaching_service.web.views.customer_layout import review_path

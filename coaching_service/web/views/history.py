@@ -27,7 +27,7 @@ from coaching_service.people.changes.models import PLACES, ChangeDetails, Change
 from coaching_service.people.customers import bulk as customers_by_id
 from coaching_service.people.customers import service as customers
 from coaching_service.people.jobs import StoredJob
-from coaching_service.progress.personal_records import service as personal_records
+from coaching_service.progress import personal_records
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.service import ClientCalendar
 from coaching_service.web import pages as web_pages

@@ -26,11 +26,9 @@ from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.people.changes import service
 from coaching_service.people.customers import bulk as customers_by_id
 from coaching_service.people.customers import service as customers
-from coaching_service.progress import form_requests, form_responses
-from coaching_service.progress.conversation import attachments
+from coaching_service.progress import form_checks, form_requests, form_responses
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.progress.conversation.models import Message, MessageText, NewCoachMessage, find_wrong_time
-from coaching_service.progress.form_checks import service as form_checks
+from coaching_service.progress.conversation.messages import Message, MessageText, NewCoachMessage, find_wrong_time
 from coaching_service.progress.form_requests import FormRequest
 from coaching_service.web.pages import Pages, PartQuery, QueuedTask, Redirect, list_url
 from coaching_service.web.views.customer_layout import customer_path, load_header
@@ -43,7 +41,7 @@ _MESSAGES = "/customers/{customerId}/messages"
 _inbox = _coach.below("/inbox")
 _PAGE_SIZE = 30
 _CONVERSATIONS, _CHECKS, _FORMS, _OVERDUE, _UPCOMING = 30, 6, 20, 100, 10
-MESSAGE_FORM = MultipartBody("file", attachments.CONTENT_TYPES, MessageText, size_limit="attachment")
+MESSAGE_FORM = MultipartBody("file", conversation.ATTACHMENT_TYPES, MessageText, size_limit="attachment")
 # A local time as browsers send it; None to send a message at once.
 LocalTime: TypeAlias = Annotated[str | None, validation.Text(max_length=25)]
 
@@ -52,7 +50,7 @@ class _CoachMessage(MessageText):
     deliverAt: LocalTime
 
 
-_COACH_FORM = MultipartBody("file", attachments.CONTENT_TYPES, _CoachMessage, size_limit="attachment")
+_COACH_FORM = MultipartBody("file", conversation.ATTACHMENT_TYPES, _CoachMessage, size_limit="attachment")
 
 
 def to_delivery_time(value: str | None, timezone: str) -> datetime | None:
@@ -155,7 +153,7 @@ async def send_message(
     """Send a message of the caller in the conversation with a client, with a file if there is one."""
     new: NewCoachMessage = {"text": form["text"], "deliverAt": deliver_at}
     if file is not None:
-        new["attachments"] = [(await attachments.add(ctx, customer_id, file))["_id"]]
+        new["attachments"] = [(await conversation.add_attachment(ctx, customer_id, file))["_id"]]
     await conversation.create(ctx, customer_id, new)
 
 
@@ -164,7 +162,9 @@ async def message_file(
     ctx: Context, customer_id: ObjectId, message_id: ObjectId, attachment_id: ObjectId, query: FileQuery
 ) -> Download:
     """One file of a message of a client; browsers do not keep it."""
-    return await attachments.read(ctx, customer_id, message_id, attachment_id, small=query["size"] == "small")
+    return await conversation.read_attachment(
+        ctx, customer_id, message_id, attachment_id, small=query["size"] == "small"
+    )
 
 
 @_coach.post(
@@ -348,7 +348,9 @@ async def send_own_message(ctx: Context, form: MessageText, file: StoredFile | N
 @_client.get("/{messageId}/attachments/{attachmentId}/file", access=customer(), template="")
 async def own_message_file(ctx: Context, message_id: ObjectId, attachment_id: ObjectId, query: FileQuery) -> Download:
     """One file of a message, for the client who is signed in; browsers do not keep it."""
-    return await attachments.read(ctx, ctx.caller.id, message_id, attachment_id, small=query["size"] == "small")
+    return await conversation.read_attachment(
+        ctx, ctx.caller.id, message_id, attachment_id, small=query["size"] == "small"
+    )
 
 
 @_client.post("/{messageId}/delete", access=customer(), on=own_messages_page, deletes=True)

@@ -14,7 +14,7 @@ from coaching_service.core.validation import Integer, Number, Text, read_clock
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import Exercise
 from coaching_service.people.account import convert_entered_load
-from coaching_service.progress import own_calendar
+from coaching_service.progress import own_today
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items.descriptions import write_seconds
@@ -54,7 +54,7 @@ class ShownRow(TypedDict):
 
 async def list_latest(ctx: Context) -> list[Block]:
     """Return the latest workouts that the caller, a client, has done, with loads in their unit."""
-    latest = await own_calendar.list_latest_done(ctx, _LATEST)
+    latest = await own_today.list_latest_done(ctx, _LATEST)
     return show_loads(latest, ctx, ctx.caller.load_unit)
 
 

@@ -16,7 +16,7 @@ from coaching_service.core.validation import CalendarDate, Number, SearchedDate
 from coaching_service.people.account import LOAD_UNITS, convert_stored_load
 from coaching_service.people.activity import models
 from coaching_service.progress.metrics.service import find_far_values
-from coaching_service.progress.personal_records.models import PersonalRecord
+from coaching_service.progress.personal_records import PersonalRecord
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.service import ClientCalendar

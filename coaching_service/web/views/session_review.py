@@ -14,11 +14,11 @@ from coaching_service.people.availability import service as availability
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import ReasonType
+from coaching_service.progress import form_checks
 from coaching_service.progress.attention import service as attention
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.progress.conversation.models import MessageSubjectInput
-from coaching_service.progress.form_checks import service as form_checks
-from coaching_service.progress.logs import service
+from coaching_service.progress.conversation.messages import MessageSubjectInput
+from coaching_service.progress.logs import service as logs
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.service import ClientCalendar, presented_volume
@@ -293,7 +293,7 @@ async def session_review_page(ctx: Context, customer_id: ObjectId, block_id: Obj
     day = str(block["date"])
     records, following, absences = await gather_reads(
         ctx,
-        service.list_records_of(ctx, customer_id, block),
+        logs.list_records_of(ctx, customer_id, block),
         _find_next(ctx, customer_id, block_id),
         availability.get_absences(ctx, [customer_id], day, day),
     )

@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 
 from coaching_service import features
-from coaching_service.progress.conversation import waiting
+from coaching_service.progress.conversation import service as conversation
 from tests.reliability.test_assistant_calls import texts
 from tests.support.client import CoachClient
 from tests.support.database_proxy import Moment
@@ -23,7 +23,7 @@ EARLIER = datetime(2020, 1, 1)  # noqa: DTZ001 - stored times are UTC without a 
 async def test_a_message_whose_delivery_is_killed_is_delivered_once(
     application: OwnApplication, coach: CoachClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(features.STEPS, waiting.DELIVER)  # this process does not run the job
+    monkeypatch.delitem(features.STEPS, conversation.DELIVER)  # this process does not run the job
     ana = await coach.create_customer("Ana")
     async with McpHttpClient(application.server, {"X-API-Key": str(coach.key)}) as mcp:
         await approve(coach, tool_proposal(await mcp.call("send_message", customerId=ana["_id"], text="Hi"), "CONTACT"))
@@ -31,7 +31,7 @@ async def test_a_message_whose_delivery_is_killed_is_delivered_once(
     await db["waitingMessages"].update_one(of_company, {"$set": {"deliverAt": EARLIER}})
     await db["jobs"].update_many(of_company, {"$set": {"runAfter": EARLIER}})
 
-    async with worker(application.settings, waiting.DELIVER) as process:
+    async with worker(application.settings, conversation.DELIVER) as process:
         for moment in (Moment("insert", "messages", done=True), Moment("commitTransaction")):
             await process.kill_at(coach, moment)
             assert await texts(coach, ana) == [("Hi", True)]

@@ -15,7 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import SearchedDate
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import AvailabilityChange
-from coaching_service.progress import nutrition_plans, own_calendar, own_today
+from coaching_service.progress import nutrition_plans, own_today
 from coaching_service.progress.own_today import Today
 from coaching_service.training import own_schedule
 from coaching_service.training.own_schedule import WorkoutDate
@@ -227,7 +227,7 @@ async def _load_week(ctx: Context, day: date, today: date) -> dict[str, Any]:
     return {
         "view": "week",
         "title": f"{start} – {sunday.day} {sunday:%b %Y}",
-        "days": await own_calendar.list_own_days(ctx, monday, sunday, today=today),
+        "days": await own_today.list_own_days(ctx, monday, sunday, today=today),
         "bands": await _list_bands(ctx, monday, sunday),
         "month": f"{day:%Y-%m}",
         "previous": f"week={monday - _WEEK}",
@@ -243,7 +243,7 @@ async def _load_month(ctx: Context, month: str, today: date) -> dict[str, Any]:
         "view": "month",
         "title": customer_layout.label_month(month),
         "month": month,
-        "days": await own_calendar.list_own_days(ctx, first, last, today=today),
+        "days": await own_today.list_own_days(ctx, first, last, today=today),
         "bands": await _list_bands(ctx, first, last),
         "blank_days": first.weekday(),
         "week": today if first <= today <= last else first,
@@ -257,7 +257,7 @@ async def _load_month(ctx: Context, month: str, today: date) -> dict[str, Any]:
 async def history_page(ctx: Context, query: web_pages.MonthQuery) -> dict[str, Any]:
     """The workouts done in a month, the latest one that has any if none is named."""
     return {
-        "done": await own_calendar.get_done_month(ctx, query["month"]),
+        "done": await own_today.get_done_month(ctx, query["month"]),
         "label_day": partial(customer_layout.label_day, today=ctx.caller.today()),
         "label_month": customer_layout.label_month,
         "feelings": dict(FEELINGS),

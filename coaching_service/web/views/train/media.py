@@ -13,9 +13,9 @@ from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Text
-from coaching_service.progress.conversation.models import MessageText
-from coaching_service.progress.form_checks import service as form_checks
-from coaching_service.progress.form_checks.models import NewMedia
+from coaching_service.progress import form_checks
+from coaching_service.progress.conversation.messages import MessageText
+from coaching_service.progress.form_checks import NewMedia
 from coaching_service.training.set_media import CONTENT_TYPES
 from coaching_service.web.forms import ReceivedFiles
 from coaching_service.web.pages import Pages, Redirect

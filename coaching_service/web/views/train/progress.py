@@ -22,12 +22,11 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity import models
 from coaching_service.people.activity.models import RECORD_NAMES
-from coaching_service.progress import exercise_history, progress_photos
+from coaching_service.progress import exercise_history, personal_records, progress_photos
 from coaching_service.progress.exercise_history import DoneExercise, ExerciseSession
 from coaching_service.progress.metrics import service as metrics
-from coaching_service.progress.metrics.models import MetricHistoryEntry
-from coaching_service.progress.personal_records import service as personal_records
-from coaching_service.progress.personal_records.models import PersonalRecord
+from coaching_service.progress.metrics.service import MetricHistoryEntry
+from coaching_service.progress.personal_records import PersonalRecord
 from coaching_service.progress.progress_photos import ProgressPhoto
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.reports.models import LiftResult

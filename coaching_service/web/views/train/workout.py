@@ -24,7 +24,7 @@ from coaching_service.library.exercises import service as listing
 from coaching_service.people.account import convert_entered_load, convert_stored_load
 from coaching_service.people.push import keys as push_keys
 from coaching_service.people.push import service as push
-from coaching_service.progress.form_checks import service as form_checks
+from coaching_service.progress import form_checks
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.own_changes import LogFields
 from coaching_service.progress.logs.schemas import PAIN_LENGTH, NewSkip, NewSwap, WorkoutBlockLog

@@ -12,7 +12,7 @@ from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.progress.conversation.models import MessageSubjectInput, MessageText
+from coaching_service.progress.conversation.messages import MessageSubjectInput, MessageText
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.schemas import CircuitItemLog, ExerciseItemLog, TaskItemLog, WorkoutBlockLog
 from coaching_service.training.workouts.blocks.models import BlockLog

@@ -17,7 +17,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Integer, Text, patch_of
 from coaching_service.library import forms, metric_sets
 from coaching_service.library.exercises import service as exercises
-from coaching_service.progress.personal_records import service as personal_records
+from coaching_service.progress import personal_records
 from coaching_service.training import templates, training_maxes
 from coaching_service.training.programs import LAST_DAY
 from coaching_service.training.schedule.models import Day

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calendar import day_name
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -11,6 +12,7 @@ from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core import fields as core_fields
 from coaching_service.core import validation
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.database import declared
 from coaching_service.core.database.across_companies import count_backlog
@@ -18,15 +20,27 @@ from coaching_service.core.database.context import Context, Services, transactio
 from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.dates import LAST_DATE, next_midnight
 from coaching_service.core.errors import InvalidFields, NotFound, invalid_field, require_found
-from coaching_service.core.field_schemas import input_of
+from coaching_service.core.events import EventType
+from coaching_service.core.field_schemas import argument_of, input_of
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.metrics import Backlog
+from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.core.jobs.worker import for_each_alone
+from coaching_service.core.mcp import results
+from coaching_service.core.mcp.arguments import CustomerArgument, optional
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.metrics import read_backlog
 from coaching_service.library import forms, metric_sets
+from coaching_service.people import team
+from coaching_service.people.account import CompanyResumed
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.absences import includes, is_absence
 from coaching_service.people.availability.models import Availability, AvailabilityChanged
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer
+from coaching_service.progress.reminders import CHECK_INS_AT
+from coaching_service.training.workout_text.edits import check_names
+from coaching_service.training.workout_text.finding import resolve_document
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.batches import Batch
 from coaching_service.training.workouts.blocks.models import BlockPlan
@@ -161,35 +175,17 @@ class CheckIn(_Named, _Content, Recurrence, declared.Returned):
     """A recurring check-in of a client."""
 
 
-class CheckInContent(_Named, _Content, Recurrence):
-    """A check-in of a client, named as its form, metric set or task when it was last scheduled.
+class StoredCheckIn(_Named, _Content, Recurrence, declared.Stored):
+    """A stored check-in of a client, named as its form, metric set or task when it was last scheduled.
 
     `scheduledUntil` is the last date for which blocks have been scheduled (None: none yet), and `dueAt` the
-    time (UTC) at which the next date has to be scheduled (None: there is none).
+    time (UTC) at which the next date has to be scheduled (None: there is none). `absentDates` (missing for none) are
+    its dates without a block because of an absence.
     """
 
     scheduledUntil: Annotated[str | None, validation.Date(), core_fields.Private]
     dueAt: Annotated[datetime | None, core_fields.Private]
-
-
-class NewCheckInDocument(CheckInContent):
-    """A check-in to store, without the fields that the database package adds."""
-
-    _id: ObjectId
-
-
-class StoredCheckIn(CheckInContent, declared.Stored):
-    """A stored check-in; `absentDates` (missing for none) are its dates without a block because of an absence."""
-
     absentDates: NotRequired[Annotated[list[str], core_fields.Private]]
-
-
-class DueCheckIn(TypedDict):
-    """A check-in of any company that has to be scheduled."""
-
-    _id: ObjectId
-    companyId: ObjectId
-    customerId: ObjectId
 
 
 # --- Recurring check-ins in the database ------------------------------------------------------------------------------
@@ -197,7 +193,7 @@ class DueCheckIn(TypedDict):
 
 def _complete_imported(check_in: dict[str, Any]) -> dict[str, Any]:
     """Return an imported check-in. Raises InvalidFields unless it has one recurrence and one content."""
-    for names in (("weekday", "everyDays"), ("formId", "metricsSetId", "taskFields")):
+    for names in (_RHYTHM, _CONTENT):
         if sum(check_in[name] is not None for name in names) != 1:
             raise invalid_field(names[0], f"or one of {', '.join(names[1:])} must be set, and only one")
     return check_in
@@ -206,14 +202,8 @@ def _complete_imported(check_in: dict[str, Any]) -> dict[str, Any]:
 def _event(action: declared.Action, known: Mapping[str, Any], _: Collection[str]) -> declared.EventData | None:
     if action == "changed":
         return None
-    return {
-        "type": "check_in.created" if action == "created" else "check_in.ended",
-        "data": {"checkInId": known["_id"]},
-    }
-
-
-def _contact(check_in: Mapping[str, Any]) -> list[str]:
-    return [str([check_in[name] for name in ("formId", "metricsSetId", "taskFields")])]
+    event_type: EventType = "check_in.created" if action == "created" else "check_in.ended"
+    return {"type": event_type, "data": {"checkInId": known["_id"]}}
 
 
 check_ins = Documents[StoredCheckIn](
@@ -221,39 +211,14 @@ check_ins = Documents[StoredCheckIn](
     (declared.Index(("customerId", "_id")),),
     private=core_fields.private_of(StoredCheckIn),
     client_field="customerId",
-    history=declared.History("check_in", _event, contact=_contact),
+    history=declared.History("check_in", _event, contact=lambda known: [str([known[name] for name in _CONTENT])]),
     global_indexes=(declared.Index(("dueAt",)),),
     cross_company_reason="a job schedules the check-ins of all companies",
     transfer=declared.Portable(
-        StoredCheckIn,
-        declared.RECORDS,
-        references={"customerId": "customers"},
-        complete=_complete_imported,
+        StoredCheckIn, declared.RECORDS, references={"customerId": "customers"}, complete=_complete_imported
     ),
 )
 FIELDS = (*core_fields.names_of(CheckIn), "scheduledUntil", "dueAt", "absentDates")
-
-
-async def list_due(services: Services, limit: int) -> list[DueCheckIn]:
-    """Return at most `limit` check-ins of any company that have to be scheduled, longest due first."""
-    fields = {"companyId": 1, "customerId": 1}
-    collection = check_ins.across_companies(services)
-    due: list[Any] = (
-        await collection.find({"dueAt": {"$lte": now()}}, fields, limit=limit).sort("dueAt", 1).to_list(None)
-    )
-    return due
-
-
-async def count_due(services: Services, limit: int) -> Backlog:
-    """Count the check-ins of all companies that have to be scheduled, at most `limit`, and since when they are due."""
-    collection = check_ins.across_companies(services)
-    return await count_backlog(collection, {"dueAt": {"$lte": now()}}, "dueAt", limit, hint="dueAt")
-
-
-async def postpone(services: Services, company_id: ObjectId, ids: Sequence[ObjectId], delay: timedelta) -> None:
-    """Schedule a company's check-ins no earlier than `delay` from now on."""
-    where = {"companyId": company_id, "_id": {"$in": list(ids)}}
-    await check_ins.across_companies(services).update_many(where, {"$set": {"dueAt": now() + delay}})
 
 
 _CUSTOMER_FIELDS = (*customers.SCOPE_FIELDS, "timezone", "customerRoleData.isArchived")
@@ -275,7 +240,7 @@ class SchedulePlan:
     due_at: datetime | None
 
 
-async def list_check_ins(ctx: Context, customer_id: ObjectId) -> list[CheckIn]:
+async def list_of_client(ctx: Context, customer_id: ObjectId) -> list[CheckIn]:
     """Return the recurring check-ins of a client, oldest first.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
@@ -306,21 +271,11 @@ async def create(ctx: Context, customer_id: ObjectId, new: NewCheckIn) -> CheckI
     metric set, and what `list_check_ins` raises.
     """
     customer = await customers.get_visible(ctx, customer_id, _CUSTOMER_FIELDS)
-    name, item = await _load_item(ctx, new)
-    check_in_id, today = ObjectId(), ctx.caller.today(customer["timezone"])
-    timezone = _timezone(ctx, customer)
-    plan = SchedulePlan([], None, next_midnight(today, timezone))
-    if not customer["customerRoleData"]["isArchived"]:
-        plan = plan_schedule(new, None, today, timezone)
-    document: NewCheckInDocument = {
-        **new,
-        "_id": check_in_id,
-        "customerId": customer_id,
-        "name": name,
-        "scheduledUntil": plan.scheduled_until,
-        "dueAt": plan.due_at,
-    }
-    stored = await check_ins.insert(ctx, document)
+    name, item = await load_item(ctx, new)
+    check_in_id, plan = ObjectId(), _plan_anew(ctx, customer, new)
+    about = {"_id": check_in_id, "customerId": customer_id, "name": name}
+    state = {"scheduledUntil": plan.scheduled_until, "dueAt": plan.due_at}
+    stored = await check_ins.insert(ctx, {**new, **about, **state})
     if absent := await _schedule_dates(ctx, customer_id, check_in_id, name, item, plan.dates):
         await check_ins.set_derived(ctx, {"_id": check_in_id}, {"$set": {"absentDates": absent}})
     return core_fields.take(CheckIn, stored)
@@ -350,12 +305,9 @@ async def update(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, cha
         raise InvalidFields(validation.field_errors(ValidationError({field: error.messages}))) from None
     if all(stored.get(name) == value for name, value in sent.items()):
         return core_fields.take(CheckIn, stored)
-    name, item = await _load_item(ctx, new)
-    today, timezone = ctx.caller.today(customer["timezone"]), _timezone(ctx, customer)
+    name, item = await load_item(ctx, new)
+    today, plan = ctx.caller.today(customer["timezone"]), _plan_anew(ctx, customer, new)
     await _remove_upcoming(ctx, customer_id, check_in_id, today)
-    plan = SchedulePlan([], None, next_midnight(today, timezone))
-    if not customer["customerRoleData"]["isArchived"]:
-        plan = plan_schedule(new, None, today, timezone)
     calendar = ClientCalendar(customer_id)
     answered = await block_batches.read_check_in_days(ctx, calendar, check_in_id, {"$gte": str(today)})
     taken = {block["date"] for block in answered}
@@ -364,6 +316,14 @@ async def update(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, cha
     fields = {"name": name, "scheduledUntil": plan.scheduled_until, "dueAt": plan.due_at, "absentDates": absent}
     changed = await check_ins.update(ctx, where, {"$set": {**sent, **fields}}, version=stored["version"])
     return core_fields.take(CheckIn, require_found(changed, "check-in"))
+
+
+def _plan_anew(ctx: Context, customer: Customer, recurrence: Recurrence) -> SchedulePlan:
+    """Return what to schedule of a check-in from today on: nothing for an archived client until the next day."""
+    today, timezone = ctx.caller.today(customer["timezone"]), _timezone(ctx, customer)
+    if customer["customerRoleData"]["isArchived"]:
+        return SchedulePlan([], None, next_midnight(today, timezone))
+    return plan_schedule(recurrence, None, today, timezone)
 
 
 @transactional
@@ -441,15 +401,13 @@ async def reschedule_check_ins(ctx: Context, event: AvailabilityChanged) -> None
                     absent[check_in_id].add(str(block["date"]))
     for each in of_client:
         dates = sorted(day for day in absent[each["_id"]] if day >= str(today))
-        free = [day for day in dates if before is not None and includes(before, day) and not _includes(after, day)]
+        free = [] if before is None else [day for day in dates if includes(before, day)]
+        if after is not None:
+            free = [day for day in free if not includes(after, day)]
         await _add_missing_blocks(ctx, event.customer_id, each, free)
         left = [day for day in dates if day not in free]
         if left != each.get("absentDates", []):
             await check_ins.set_derived(ctx, {"_id": each["_id"]}, {"$set": {"absentDates": left}})
-
-
-def _includes(period: Availability | None, day: str) -> bool:
-    return period is not None and includes(period, day)
 
 
 def _dates_of(check_in: StoredCheckIn, period: Availability, today: date) -> Iterator[str]:
@@ -476,12 +434,7 @@ def _timezone(ctx: Context, customer: Customer) -> str:
     return customer["timezone"] or ctx.caller.company.timezone
 
 
-async def require_content(ctx: Context, new: NewCheckIn) -> None:
-    """Raise NotFound if the company has not the form or metric set of a check-in."""
-    await _load_item(ctx, new)
-
-
-async def _load_item(ctx: Context, check_in: NewCheckIn | StoredCheckIn) -> tuple[str, ItemInput]:
+async def load_item(ctx: Context, check_in: NewCheckIn | StoredCheckIn) -> tuple[str, ItemInput]:
     """Return the name of a check-in and the item that its blocks hold. Raises NotFound for the form or metric set."""
     if check_in["formId"] is not None:
         form = await forms.get(ctx, check_in["formId"])
@@ -496,9 +449,9 @@ async def _load_item(ctx: Context, check_in: NewCheckIn | StoredCheckIn) -> tupl
 
 
 async def _find_item(ctx: Context, check_in: StoredCheckIn) -> tuple[str, ItemInput] | None:
-    """Return what `_load_item` returns; None if the form or metric set has been deleted."""
+    """Return what `load_item` returns; None if the form or metric set has been deleted."""
     try:
-        return await _load_item(ctx, check_in)
+        return await load_item(ctx, check_in)
     except NotFound:
         return None
 
@@ -571,3 +524,232 @@ def iterate_dates(recurrence: Recurrence, first: date) -> Iterator[date]:
     steps_before = max(0, -((start - first.toordinal()) // step))
     for number in range(start + steps_before * step, end + 1, step):
         yield date.fromordinal(number)
+
+
+# --- The background job that schedules recurring check-ins four weeks ahead, once a local day of each client ----------
+
+
+SCHEDULE = "schedule_check_ins"
+_BATCH = 50
+_MAX_COUNT = 10_000
+_PAUSE = timedelta(minutes=1)
+# Of the check-ins of a company that is suspended.
+_POSTPONEMENT = timedelta(hours=1)
+
+
+async def schedule_batch(services: Services, _: Job) -> RunAgain:
+    """Schedule at most 50 check-ins that are due, each in a transaction of its own.
+
+    Those that fail wait, as `for_each_alone` says, and those of a company that is suspended or being erased for an
+    hour. Runs again at once while check-ins are due, else in a minute.
+    """
+    stored = check_ins.across_companies(services)
+    found = stored.find({"dueAt": {"$lte": now()}}, {"companyId": 1, "customerId": 1}, limit=_BATCH)
+    due = await found.sort("dueAt", 1).to_list(None)
+    by_company: dict[ObjectId, dict[ObjectId, ObjectId]] = {}
+    for check_in in due:
+        by_company.setdefault(check_in["companyId"], {})[check_in["_id"]] = check_in["customerId"]
+    for company_id, clients in by_company.items():
+        for check_in_id, wait in (await _schedule_of_company(services, company_id, clients)).items():
+            where = {"companyId": company_id, "_id": check_in_id}
+            await stored.update_many(where, {"$set": {"dueAt": now() + wait}})
+    return RunAgain() if due else RunAgain(_PAUSE)
+
+
+async def _schedule_of_company(
+    services: Services, company_id: ObjectId, clients: Mapping[ObjectId, ObjectId]
+) -> dict[ObjectId, timedelta]:
+    """Schedule check-ins of one company, and return how long those that are not scheduled have to wait.
+
+    `clients`: whose check-ins they are.
+    """
+    inactive = list[ObjectId]()
+
+    async def schedule_some(ids: Sequence[ObjectId]) -> None:
+        try:
+            owner = await team.get_owner(services, company_id)
+        except NotFound:  # the company is being erased
+            owner = None
+        if owner is None or owner.company.is_suspended:
+            inactive.extend(ids)
+            return
+        for each in ids:
+            ctx = Context(services, owner, operation=SCHEDULE, interface="system")
+            await schedule(ctx, clients[each], each)
+
+    failed = await for_each_alone(services, "check-ins", company_id, clients, schedule_some)
+    return failed | dict.fromkeys(inactive, _POSTPONEMENT)
+
+
+async def read_metrics(services: Services) -> None:
+    """Read the check-ins that are due; they are not a number while the database does not respond."""
+    collection, metrics = check_ins.across_companies(services), services.metrics
+    due = count_backlog(collection, {"dueAt": {"$lte": now()}}, "dueAt", _MAX_COUNT, hint="dueAt")
+    await read_backlog(due, metrics.check_ins_due, metrics.oldest_check_in_seconds, "check-ins")
+
+
+async def continue_postponed(ctx: Context, _: CompanyResumed) -> None:
+    """Have the check-ins of the company scheduled that have been postponed."""
+    at = now()
+    await check_ins.set_derived(ctx, {"dueAt": {"$lte": at + _POSTPONEMENT}}, {"$set": {"dueAt": at}})
+
+
+# --- Recurring check-ins over REST ------------------------------------------------------------------------------------
+
+
+routes = Routes(
+    "/coach/customers/{customerId}/check-ins",
+    tag="Check-ins",
+    locks="customer",
+    path_descriptions={"checkInId": "The identifier of the recurring check-in."},
+)
+
+
+@routes.get("", access=coach(CUSTOMERS.VIEW))
+async def list_check_ins(ctx: Context, customer_id: ObjectId) -> list[CheckIn]:
+    """List the recurring check-ins of a client, oldest first."""
+    return await list_of_client(ctx, customer_id)
+
+
+@routes.post(
+    "",
+    access=coach(CUSTOMERS.EDIT),
+    body=NEW_CHECK_IN(),
+    example={"formId": "66f0c0ffee0000000000abcd", "weekday": 7, "startDate": "2026-03-02"},
+)
+async def create_check_in(ctx: Context, customer_id: ObjectId, body: NewCheckIn) -> CheckIn:
+    """Add a recurring check-in.
+
+    It is scheduled on the calendar for 28 days, from the client's today on, and then day by day, in workout blocks of
+    its own with `checkInId`. Compliance, session counts and operations on the schedule ignore these.
+    """
+    return await create(ctx, customer_id, body)
+
+
+@routes.get("/{checkInId}", access=coach(CUSTOMERS.VIEW))
+async def get_check_in(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> CheckIn:
+    """Read a recurring check-in of a client.
+
+    One that has been ended is not found.
+    """
+    return await get(ctx, customer_id, check_in_id)
+
+
+@routes.patch(
+    "/{checkInId}",
+    access=coach(CUSTOMERS.EDIT),
+    body=CHECK_IN_CHANGE,
+    example={"weekday": 1, "version": 0},
+)
+async def update_check_in(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, body: CheckInChange) -> CheckIn:
+    """Change a recurring check-in.
+
+    Another content or rhythm takes the place of the one it has; `startDate` stays. Its blocks from the client's today
+    on with nothing done are scheduled again; past and answered ones stay as they are.
+    """
+    return await update(ctx, customer_id, check_in_id, body)
+
+
+@routes.delete("/{checkInId}", access=coach(CUSTOMERS.EDIT))
+async def delete_check_in(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> None:
+    """End a recurring check-in.
+
+    Its blocks from the client's today on with nothing done are removed; past and answered ones stay.
+    """
+    await delete(ctx, customer_id, check_in_id)
+
+
+# --- Recurring check-ins for assistants -------------------------------------------------------------------------------
+
+
+tools = Tools()
+_ASKED = ("form", "metrics", "task")
+_RHYTHM_OF_TOOL = ("weekday", "everyDays")
+
+
+class CheckInToSchedule(CustomerArgument):
+    """What a client is asked for, and when."""
+
+    form = validation.Text(**optional("A form to answer: its name or _id."))
+    metrics = validation.Text(**optional("Instead: a metric set to record, its name or _id."))
+    task = validation.Text(**optional("Instead: a task, such as a daily habit."))
+    weekday = argument_of(Recurrence, "weekday")
+    everyDays = argument_of(Recurrence, "everyDays")
+    startDate = argument_of(Recurrence, "startDate", may_be_absent=True)
+    until = argument_of(Recurrence, "until")
+
+    @validates_schema(skip_on_field_errors=False)
+    def validate_choices(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raise ValidationError unless there is one content and one rhythm, and the end is not before the start."""
+        errors: dict[str, list[str]] = {}
+        for names in (_ASKED, _RHYTHM_OF_TOOL):
+            given = [name for name in names if data.get(name) is not None]
+            if not given and all(name in data for name in names):
+                errors[names[0]] = [validation.Message(f"is required, or {' or '.join(names[1:])}", "REQUIRED")]
+            for name in given[1:]:
+                errors[name] = [validation.Message(f"must not be combined with {given[0]}", "NOT_ALLOWED")]
+        first, last = data.get("startDate"), data.get("until")
+        if first is not None and last is not None and last < first:
+            errors["until"] = [validation.BEFORE_START]
+        if errors:
+            raise ValidationError(errors)
+
+
+@tools.tool(
+    "Schedule a check-in",
+    access=coach(CUSTOMERS.EDIT),
+    takes=CheckInToSchedule(),
+    writes=True,
+    locks="customer",
+    confirms=(results.Reason.MANY_DAYS, results.Reason.FAR_DATE),
+    check=check_names,
+)
+async def schedule_check_in(
+    ctx: Context,
+    customer_id: ObjectId,
+    form: str | None,
+    metrics: str | None,
+    task: str | None,
+    weekday: int | None,
+    every_days: int | None,
+    start_date: str | None,
+    until: str | None,
+) -> results.Written:
+    """Ask a client for a form, measurements or a task again and again, apart from workouts. list_check_ins reads the
+    answers, undo ends it."""
+    today = await customers.get_local_date(ctx, customer_id)
+    start_date = start_date or await customers.resolve_today(ctx, customer_id)
+    existing = await list_of_client(ctx, customer_id)
+    new: NewCheckIn = {
+        "formId": None if form is None else await resolve_document(ctx, "form", "form", form),
+        "metricsSetId": None if metrics is None else await resolve_document(ctx, "metric set", "metrics", metrics),
+        "taskFields": None if task is None else {"title": task, "description": None},
+        "weekday": weekday,
+        "everyDays": every_days,
+        "startDate": start_date,
+        "until": until,
+    }
+    check_in = await create(ctx, customer_id, new)
+    customer = await customers.get_visible_reference(ctx, customer_id)
+    same = [_describe(each) for each in existing if each["name"] == check_in["name"]]
+    note = f" There was already {', '.join(same)}." if same else ""
+    return results.Written(
+        f"Scheduled {_describe(check_in)} for {results.typed(customer['name'])}. "
+        f"The client is reminded on the day at {CHECK_INS_AT}.{note}",
+        {"customerId": customer_id, "checkInId": check_in["_id"]},
+        results.find_reasons(
+            today=today,
+            dates=[date for date in (check_in["startDate"], until) if date is not None],
+            days=DAYS_AHEAD if until is None else results.count_span([check_in["startDate"], until]),
+        ),
+    )
+
+
+def _describe(check_in: CheckIn) -> str:
+    """Return a check-in in words, such as `«Weekly» every Sunday from 2026-03-02 on`."""
+    weekday, days = check_in["weekday"], check_in["everyDays"]
+    rhythm = f"every {days} days" if weekday is None else f"every {day_name[weekday - 1]}"
+    until = f" until {check_in['until']}" if check_in["until"] else " on"
+    return (
+        f"{results.typed(check_in['name'])} {'every day' if days == 1 else rhythm} from {check_in['startDate']}{until}"
+    )

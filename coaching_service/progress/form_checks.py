@@ -7,38 +7,143 @@ item stays in the list of form checks, until it or its client is deleted.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import cast
+from datetime import datetime
+from typing import Annotated, NotRequired, TypeAlias, TypedDict, cast
 
+from marshmallow import fields
+
+from coaching_service.core import validation
+from coaching_service.core.auth import CUSTOMERS, MESSAGES_SCOPES, coach, customer
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, gather_reads, transactional
+from coaching_service.core.database.declared import Returned
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.recording import Actor, actor_of
 from coaching_service.core.errors import Conflict, Forbidden, NotFound, invalid_field, require_by_id, require_found
-from coaching_service.core.fields import take
+from coaching_service.core.field_schemas import input_of, output_of
+from coaching_service.core.fields import Change, Default, Description, take
 from coaching_service.core.file_links import file_url
 from coaching_service.core.http.responses import Download
+from coaching_service.core.http.routes import MultipartBody, Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.mail import subject_with
-from coaching_service.core.list_selection import CursorPage, ListPart
+from coaching_service.core.list_selection import CursorPage, ListPart, PartQuery, cursor_page_of
 from coaching_service.core.media import VIDEO_TYPES
+from coaching_service.core.query import FormInteger
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people import files as stored_files
 from coaching_service.people import notifications
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.models import NamedCustomer
 from coaching_service.progress import form_responses
-from coaching_service.progress.conversation import waiting
-from coaching_service.progress.conversation.models import Side
-from coaching_service.progress.form_checks import models as media_models
+from coaching_service.progress.conversation import service as conversation
+from coaching_service.progress.conversation.messages import MessageAuthor, MessageField, Side
 from coaching_service.training import set_media, visibility
-from coaching_service.training.set_media import StoredComment, StoredMedia
+from coaching_service.training.set_media import CONTENT_TYPES, StoredComment, StoredMedia
 from coaching_service.training.workouts.blocks.service import ClientCalendar, block_not_found
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import ExerciseItem, WorkItem
 from coaching_service.training.workouts.reports import blocks as workouts
-from coaching_service.training.workouts.reports.models import ItemReference
+
+MAX_MARKS = 20
+
+
+class NewMedia(TypedDict):
+    """The set that a file shows; without these fields it shows the item as a whole."""
+
+    exerciseId: NotRequired[Annotated[ObjectId, Description("An exercise of the item, or the one done instead.")]]
+    round: NotRequired[Annotated[int, FormInteger(maximum=1_000), Description("In a circuit: the round, from 1.")]]
+    index: NotRequired[Annotated[int, FormInteger(maximum=1_000), Description("The number of the set, from 1.")]]
+    questionId: NotRequired[Annotated[ObjectId, Description("The question of type `photo` that a picture answers.")]]
+
+
+class NewMediaComment(TypedDict):
+    """A comment on a video or picture, with what is drawn on it."""
+
+    text: Annotated[str, MessageField(), Description("Plain text.")]
+    at: Annotated[
+        float | None,
+        validation.Number(minimum=0, maximum=set_media.LONGEST_VIDEO),
+        Description("The time of the video in seconds; null for the whole video, and always on a picture."),
+    ]
+    marks: Annotated[
+        list[set_media.MediaMark],
+        validation.ListOf(fields.Nested(input_of(set_media.MediaMark, name="MediaMarkInput")), maximum=MAX_MARKS),
+        fields.List(fields.Nested(output_of(set_media.MediaMark))),
+        Default(list),
+        Description(
+            "What is drawn: two points of a line, an arrow (the second is its head) and a circle (its centre, and a "
+            "point on it), three of an angle (the second is its vertex); at most 20. Default: none."
+        ),
+    ]
+
+
+CommentChange: TypeAlias = Change[NewMediaComment]
+
+
+class MediaComment(set_media.StoredComment):
+    """A comment on a video or picture."""
+
+    author: Annotated[Actor, fields.Nested(MessageAuthor)]
+    version: Annotated[int, Description("The version of the video or picture.")]
+
+
+class SetMedia(set_media.MediaSet, Returned):
+    """A video or picture of an item."""
+
+    questionId: Annotated[ObjectId | None, Description("The question of a form that it answers; null for others.")]
+    question: Annotated[str | None, Description("The text of this question at the time; null without one.")]
+    kind: Annotated[set_media.MediaKind, Description("What kind of file it is.")]
+    url: Annotated[str, fields.Url(), Description("A signed link to the file, valid for two hours.")]
+    posterUrl: Annotated[
+        str | None,
+        fields.Url(),
+        Description("A signed link to a small picture of it; null for a video that was sent without one."),
+    ]
+    name: Annotated[str, Description("The name of the file.")]
+    contentType: str
+    size: Annotated[int, Description("Its size in bytes.")]
+    author: Annotated[Actor, fields.Nested(MessageAuthor)]
+    reviewedAt: Annotated[datetime | None, Description("When a coach reviewed it; null until then.")]
+    reviewedBy: Annotated[ObjectId | None, Description("The coach who reviewed it.")]
+    comments: Annotated[list[MediaComment], Description("The comments on it, oldest first.")]
+
+
+class ShownWorkout(TypedDict):
+    """The workout that the item of a video or picture is in."""
+
+    name: str
+    date: Annotated[str, validation.Date()]
+    item: Annotated[str, Description("The exercise, or another name of the item.")]
+
+
+class ReceivedMedia(SetMedia):
+    """A video or picture of an item with its client."""
+
+    customer: Annotated[NamedCustomer, Description("The client.")]
+    wblockId: Annotated[ObjectId, Description("The workout that the item is in, or was in before it was removed.")]
+    witemId: Annotated[ObjectId, Description("The item.")]
+    workout: Annotated[ShownWorkout | None, Description("The workout and item; null if the item was removed.")]
+
+
+MEDIA = output_of(SetMedia, first=("_id", "kind", "url", "posterUrl", "name", "size", "createdAt"))
+RECEIVED = output_of(ReceivedMedia, MEDIA)
+
+
+class ReceivedQuery(PartQuery):
+    """Filters of what clients have sent; they combine with AND."""
+
+    reviewed: NotRequired[Annotated[bool, Description("`true`: only reviewed ones; `false`: only the others.")]]
+    customerId: NotRequired[Annotated[ObjectId, Description("Only of this client.")]]
+
+
+class MediaReview(TypedDict):
+    """Whether a video or picture is reviewed."""
+
+    reviewed: Annotated[bool, Description("`false` takes the mark away.")]
+
 
 MAX_OF_ITEM, MAX_COMMENTS = 20, 100
 _POINTS: Mapping[set_media.MarkKind, int] = {"line": 2, "arrow": 2, "circle": 2, "angle": 3}
@@ -46,9 +151,7 @@ _POINTS: Mapping[set_media.MarkKind, int] = {"line": 2, "arrow": 2, "circle": 2,
 # --- of one item -----------------------------------------------------------------------------------------------------
 
 
-async def list_of_item(
-    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId
-) -> list[media_models.SetMedia]:
+async def list_of_item(ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId) -> list[SetMedia]:
     """Return the videos and pictures of an item, oldest first.
 
     Raises NotFound if the client has no such item, or the caller is the client and its day is hidden; Forbidden if the
@@ -60,7 +163,7 @@ async def list_of_item(
 
 async def show_of_items(
     ctx: Context, customer_id: ObjectId, item_ids: Sequence[ObjectId], *, seen: bool = True
-) -> dict[ObjectId, list[media_models.SetMedia]]:
+) -> dict[ObjectId, list[SetMedia]]:
     """Return the videos and pictures of items of a client whose access has been checked, by item, oldest first.
 
     With `seen` the caller's side has seen them now.
@@ -69,15 +172,13 @@ async def show_of_items(
     unseen = [each["_id"] for each in stored if each.get("unseenBy") == _own_side(ctx)]
     if seen and unseen:
         await mark_seen(ctx, customer_id, unseen)
-    shown: dict[ObjectId, list[media_models.SetMedia]] = {}
+    shown: dict[ObjectId, list[SetMedia]] = {}
     for each in stored:
         shown.setdefault(each["witemId"], []).append(_present(ctx, each))
     return shown
 
 
-async def show_of_responses(
-    ctx: Context, response_ids: Sequence[ObjectId]
-) -> dict[ObjectId, list[media_models.SetMedia]]:
+async def show_of_responses(ctx: Context, response_ids: Sequence[ObjectId]) -> dict[ObjectId, list[SetMedia]]:
     """Return the pictures that answer questions, by response to a form, whose access has been checked."""
     found = await form_responses.find_items(ctx, response_ids)
     customer_ids, item_ids = ({each[at] for each in found.values()} for at in (0, 1))
@@ -94,10 +195,10 @@ async def add(
     customer_id: ObjectId,
     block_id: ObjectId,
     item_id: ObjectId,
-    shown: media_models.NewMedia,
+    shown: NewMedia,
     file: StoredFile | None,
     poster: StoredFile | None = None,
-) -> media_models.SetMedia:
+) -> SetMedia:
     """Add a video or picture to an item, with a picture of a video if there is one, and return it.
 
     Raises InvalidFields without a file, or for a video as the answer to a question; NotFound for an exercise, or a
@@ -115,24 +216,19 @@ async def add(
     if (await set_media.count_by_item(ctx, customer_id, [item_id])).get(item_id, 0) >= MAX_OF_ITEM:
         message = f"An item has at most {MAX_OF_ITEM} videos and pictures: delete one first"
         raise Conflict(message, code="TOO_MANY_MEDIA")
-    is_video = file.content_type in VIDEO_TYPES
+    is_video, answered = file.content_type in VIDEO_TYPES, {}
     if poster is not None and (not is_video or poster.content_type in VIDEO_TYPES):
         raise invalid_field("poster", "must be a picture of a video", code="NOT_A_PICTURE")
-    question_id, answered = shown.get("questionId"), {}
-    if question_id is not None:
+    if (question_id := shown.get("questionId")) is not None:
         questions = item["form"]["questions"] if item["type"] == "FORM" else []
         question = require_by_id([each for each in questions if each["type"] == "photo"], question_id, "question")
         if is_video:
             raise invalid_field("file", "must be a picture", code="NOT_A_PICTURE")
         answered = {"questionId": question_id, "question": question["label"]}
     place = {"customerId": customer_id, "wblockId": block_id, "witemId": item_id, **answered}
-    shown_set: set_media.MediaSet = {
-        "exerciseId": exercise_id,
-        "round": shown.get("round"),
-        "index": shown.get("index"),
-    }
+    of_set: set_media.MediaSet = {"exerciseId": exercise_id, "round": shown.get("round"), "index": shown.get("index")}
     unseen = {"unseenBy": _other_side(ctx), "unseenAt": now()}
-    added = await set_media.insert(ctx, {**_new_media(actor_of(ctx), shown_set, file, poster), **place, **unseen})
+    added = await set_media.insert(ctx, {**_new_media(actor_of(ctx), of_set, file, poster), **place, **unseen})
     await _notify(ctx, added)
     return _present(ctx, added)
 
@@ -202,14 +298,10 @@ async def read_file(ctx: Context, media_id: ObjectId, *, small: bool) -> Downloa
 async def _get_item(ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId) -> WorkItem:
     calendar = ClientCalendar(customer_id)
     _, block = await gather_reads(ctx, calendar.require_access(ctx), calendar.find_block(ctx, block_id))
-    if block is None or not await _may_see_day(ctx, customer_id, str(block["date"])):
+    if block is None or not await visibility.is_shown(ctx, customer_id, block["date"]):
         raise block_not_found()
     found: WorkItem = block["items"][items.find_index(block["items"], item_id)]
     return found
-
-
-async def _may_see_day(ctx: Context, customer_id: ObjectId, day: str) -> bool:
-    return (await visibility.find_visibility(ctx, customer_id, day, day)).allows(day=day)
 
 
 # --- of all clients --------------------------------------------------------------------------------------------------
@@ -217,7 +309,7 @@ async def _may_see_day(ctx: Context, customer_id: ObjectId, day: str) -> bool:
 
 async def list_received(
     ctx: Context, *, limit: int, after: str | None = None, customer_id: ObjectId | None, reviewed: bool | None
-) -> CursorPage[media_models.ReceivedMedia]:
+) -> CursorPage[ReceivedMedia]:
     """Return part of what the clients in the coach's scope have sent, newest first.
 
     `reviewed` or not (None: both); of one client. Raises InvalidFields if `after` is not a cursor of this list with the
@@ -231,7 +323,7 @@ async def list_received(
     return {**listed, "docs": await _present_received(ctx, listed["docs"])}
 
 
-async def get(ctx: Context, media_id: ObjectId) -> media_models.ReceivedMedia:
+async def get(ctx: Context, media_id: ObjectId) -> ReceivedMedia:
     """Return a video or picture of any client in the coach's scope, or of the client who calls.
 
     Raises NotFound, also for a client if its day is hidden or its item was removed; Forbidden.
@@ -248,13 +340,13 @@ async def _get(ctx: Context, media_id: ObjectId) -> StoredMedia:
     if not ctx.caller.is_coach:
         found = await workouts.find_items(ctx, [stored["customerId"]], [stored["witemId"]])
         item = require_found(found.get(stored["witemId"]), "media")
-        if not await _may_see_day(ctx, stored["customerId"], item["date"]):
+        if not await visibility.is_shown(ctx, stored["customerId"], item["date"]):
             raise NotFound("media")
     return stored
 
 
 @transactional
-async def set_reviewed(ctx: Context, media_id: ObjectId, *, reviewed: bool) -> media_models.ReceivedMedia:
+async def set_reviewed(ctx: Context, media_id: ObjectId, *, reviewed: bool) -> ReceivedMedia:
     """Mark a video or picture as reviewed by the caller, or as not reviewed; repeating changes nothing.
 
     Raises what `get` raises.
@@ -270,7 +362,7 @@ async def set_reviewed(ctx: Context, media_id: ObjectId, *, reviewed: bool) -> m
     return await get(ctx, media_id)
 
 
-async def _present_received(ctx: Context, stored: Sequence[StoredMedia]) -> list[media_models.ReceivedMedia]:
+async def _present_received(ctx: Context, stored: Sequence[StoredMedia]) -> list[ReceivedMedia]:
     """Return what clients have sent with these clients, those that are being erased left out."""
     ids = list({each["customerId"] for each in stored})
     references, found = await gather_reads(
@@ -278,38 +370,24 @@ async def _present_received(ctx: Context, stored: Sequence[StoredMedia]) -> list
         customers.find_references(ctx, ids),
         workouts.find_items(ctx, ids, {each["witemId"] for each in stored}),
     )
-    shown = [_exercise_of(each, found.get(each["witemId"])) for each in stored]
+    known = [(each, found.get(each["witemId"])) for each in stored if each["customerId"] in references]
+    shown = [each["exerciseId"] or (item["exerciseId"] if item else None) for each, item in known]
     names = await exercises.get_names(ctx, {each for each in shown if each is not None})
-    received: list[media_models.ReceivedMedia] = []
-    for each, exercise_id in zip(stored, shown, strict=True):
-        if each["customerId"] not in references:
-            continue
-        item = found.get(each["witemId"])
-        workout: media_models.ShownWorkout | None = None
+    received: list[ReceivedMedia] = []
+    for (each, item), exercise_id in zip(known, shown, strict=True):
+        workout: ShownWorkout | None = None
         if item is not None:
             title = names[exercise_id]["name"] if exercise_id in names else item["title"]
             workout = {"name": item["name"], "date": item["date"], "item": title or item["name"]}
-        received.append(
-            {
-                **_present(ctx, each),
-                "customer": references[each["customerId"]],
-                "wblockId": item["wblockId"] if item else each["wblockId"],
-                "witemId": each["witemId"],
-                "workout": workout,
-            }
-        )
+        about = {"customer": references[each["customerId"]], "witemId": each["witemId"], "workout": workout}
+        block_id = item["wblockId"] if item else each["wblockId"]
+        received.append(cast("ReceivedMedia", {**_present(ctx, each), **about, "wblockId": block_id}))
     return received
 
 
-def _exercise_of(stored: StoredMedia, item: ItemReference | None) -> ObjectId | None:
-    return stored["exerciseId"] or (item["exerciseId"] if item else None)
-
-
-def _present(ctx: Context, stored: StoredMedia) -> media_models.SetMedia:
+def _present(ctx: Context, stored: StoredMedia) -> SetMedia:
     file, preview = stored["file"], _preview_of(stored)
-    comments: list[media_models.MediaComment] = [
-        {**comment, "version": stored["version"]} for comment in stored["comments"]
-    ]
+    comments: list[MediaComment] = [{**comment, "version": stored["version"]} for comment in stored["comments"]]
     derived = {
         **{name: file[name] for name in ("kind", "contentType", "size")},
         **{name: stored.get(name) for name in ("questionId", "question")},
@@ -317,7 +395,7 @@ def _present(ctx: Context, stored: StoredMedia) -> media_models.SetMedia:
         "posterUrl": file_url(ctx, preview),
         "comments": comments,
     }
-    return take(media_models.SetMedia, {**stored, **derived})
+    return take(SetMedia, {**stored, **derived})
 
 
 def _preview_of(stored: StoredMedia) -> ObjectId | None:
@@ -330,7 +408,7 @@ def _preview_of(stored: StoredMedia) -> ObjectId | None:
 
 
 @transactional
-async def add_comment(ctx: Context, media_id: ObjectId, new: media_models.NewMediaComment) -> media_models.MediaComment:
+async def add_comment(ctx: Context, media_id: ObjectId, new: NewMediaComment) -> MediaComment:
     """Add a comment of the caller to a video or picture, and return it.
 
     Raises InvalidFields for a time or marks that it cannot have, Conflict if it has as many comments as it may,
@@ -364,9 +442,7 @@ async def add_comment(ctx: Context, media_id: ObjectId, new: media_models.NewMed
 
 
 @transactional
-async def update_comment(
-    ctx: Context, media_id: ObjectId, comment_id: ObjectId, change: media_models.CommentChange
-) -> media_models.MediaComment:
+async def update_comment(ctx: Context, media_id: ObjectId, comment_id: ObjectId, change: CommentChange) -> MediaComment:
     """Change a comment of the caller, and return it.
 
     Raises NotFound if there is none, Forbidden if another person wrote it, Conflict if the video or picture has changed
@@ -455,7 +531,7 @@ def _other_side(ctx: Context) -> Side:
 async def _notify(ctx: Context, changed: StoredMedia) -> None:
     """Make notifications due to the other side, which has not seen what was added."""
     subject: notifications.Subject = {"mediaId": changed["_id"]}
-    await waiting.notify(ctx, "media", changed["customerId"], _other_side(ctx), subject)
+    await conversation.notify(ctx, "media", changed["customerId"], _other_side(ctx), subject)
 
 
 async def write_message(
@@ -464,47 +540,242 @@ async def write_message(
     """Return what to send about files and comments that are not seen, or about unread messages; None without any."""
     customer_id = notification["customerId"]
     if "mediaId" not in notification["subject"] or customer_id is None:
-        return await waiting.write_message(ctx, notification)
+        return await conversation.write_message(ctx, notification)
     side: Side = "client" if notification["recipient"]["type"] == "client" else "company"
     unseen = await set_media.find_unseen(ctx, customer_id, side)
     found = await workouts.find_items(ctx, [customer_id], {each["witemId"] for each in unseen})
     if side == "client":
-        hidden = await visibility.find_hidden_days(ctx, customer_id, *_span([each["date"] for each in found.values()]))
+        days = [each["date"] for each in found.values()]
+        hidden = await visibility.find_hidden_days(ctx, customer_id, min(days, default=""), max(days, default=""))
         shown = {each for each, item in found.items() if item["date"] not in hidden}
         unseen = [each for each in unseen if each["witemId"] in shown]
     if not unseen:
         return None
     first = unseen[0]
-    if side == "company":
-        return await waiting.write_to(ctx, notification, first.get("unseenAt"), partial(_to_coach, shown=first))
-    write = partial(_to_client, path=f"/train/workouts/{found[first['witemId']]['wblockId']}#item-{first['witemId']}")
-    return await waiting.write_to(ctx, notification, first.get("unseenAt"), write)
-
-
-def _span(days: Sequence[str]) -> tuple[str, str]:
-    return (min(days), max(days)) if days else ("", "")
-
-
-def _to_client(_: Context, company: str, path: str) -> notifications.Message:
-    return notifications.Message(
-        subject=subject_with(company, "{} has checked your form", "Your coach has checked your form"),
-        paragraphs=[f"{company} has sent a comment or a file about a set of yours."],
-        button="See it in your workout",
-        path=path,
-        reason=f"You receive this mail because you train with {company} and have not seen it yet.",
-        title="Form check",
-        text="Your coach has answered in your workout",
-    )
-
-
-def _to_coach(ctx: Context, client: str, shown: StoredMedia) -> notifications.Message:
+    name = await conversation.find_sender(ctx, notification, first.get("unseenAt"))
+    if not isinstance(name, str):
+        return name
+    if side == "client":
+        return notifications.Message(
+            subject=subject_with(name, "{} has checked your form", "Your coach has checked your form"),
+            paragraphs=[f"{name} has sent a comment or a file about a set of yours."],
+            button="See it in your workout",
+            path=f"/train/workouts/{found[first['witemId']]['wblockId']}#item-{first['witemId']}",
+            reason=f"You receive this mail because you train with {name} and have not seen it yet.",
+            title="Form check",
+            text="Your coach has answered in your workout",
+        )
     return notifications.Message(
         subject="A form check from a client",
-        paragraphs=[f"{client} has sent a video, a picture or a comment."],
+        paragraphs=[f"{name} has sent a video, a picture or a comment."],
         button="Look at it",
-        path=f"/app/form-checks/{shown['_id']}",
+        path=f"/app/form-checks/{first['_id']}",
         reason=f"You receive this mail because you coach this client at {ctx.caller.company.name}.",
         title="Form check",
         text="A client has sent you a form check",
-        details=f"{client} has sent you a form check",
+        details=f"{name} has sent you a form check",
     )
+
+
+# --- Media of sets, and comments on them, over REST -------------------------------------------------------------------
+
+
+_IDS = {"mediaId": "The identifier of the video or picture.", "commentId": "The identifier of the comment."}
+_ITEM = "/wblocks/{wblockId}/witems/{witemId}/media"
+routes = Routes(
+    f"/coach/customers/{{customerId}}{_ITEM}",
+    tag="Form checks",
+    locks="customer",
+    path_descriptions=_IDS,
+    scope_area=MESSAGES_SCOPES,
+)
+inbox_routes = Routes("/coach/media", tag="Form checks", path_descriptions=_IDS, scope_area=MESSAGES_SCOPES)
+own_routes = Routes("/customer", tag="The client's own", path_descriptions=_IDS)
+
+_NEW_MEDIA = MultipartBody("file", CONTENT_TYPES, NewMedia, size_limit="attachment", file_required=True)
+_NEW_COMMENT = {
+    "text": "Keep your chest up here.",
+    "at": 4.2,
+    "marks": [{"kind": "line", "points": [[0.41, 0.22], [0.47, 0.71]]}],
+}
+_NEW_OWN_COMMENT = {"text": "This one felt unsteady.", "at": 7}
+_COMMENT_CHANGE = validation.patch_of(input_of(NewMediaComment), name="MediaCommentChange")
+_CHANGE = {"text": "Keep your chest up here, and breathe."}
+
+
+@routes.get("", access=coach(CUSTOMERS.VIEW), returns=list_of(MEDIA))
+async def list_item_media(
+    ctx: Context, customer_id: ObjectId, wblock_id: ObjectId, witem_id: ObjectId
+) -> list[SetMedia]:
+    """List the videos and pictures of an item, oldest first."""
+    return await list_of_item(ctx, customer_id, wblock_id, witem_id)
+
+
+@routes.post(
+    "",
+    access=coach(CUSTOMERS.EDIT),
+    multipart=_NEW_MEDIA,
+    returns=MEDIA,
+    errors=(NotFound, Conflict),
+    example={"index": "2"},
+)
+async def upload_item_media(
+    ctx: Context,
+    customer_id: ObjectId,
+    wblock_id: ObjectId,
+    witem_id: ObjectId,
+    body: NewMedia,
+    file: StoredFile | None,
+) -> SetMedia:
+    """Add a video or picture to an item of a client's workout.
+
+    A picture, or an MP4, QuickTime or WebM video; an item has at most 20. Metadata, such as the location, is removed.
+    The client is notified as about a message.
+    """
+    return await add(ctx, customer_id, wblock_id, witem_id, body, file)
+
+
+@routes.delete("/{mediaId}", access=coach(CUSTOMERS.EDIT))
+async def delete_item_media(
+    ctx: Context, customer_id: ObjectId, wblock_id: ObjectId, witem_id: ObjectId, media_id: ObjectId
+) -> None:
+    """Delete a video or picture with its comments.
+
+    Also one of an item that was removed.
+    """
+    await delete(ctx, customer_id, wblock_id, witem_id, media_id)
+
+
+@inbox_routes.get("", access=coach(CUSTOMERS.VIEW), returns=cursor_page_of(RECEIVED))
+async def list_received_media(ctx: Context, query: ReceivedQuery) -> CursorPage[ReceivedMedia]:
+    """List the videos and pictures that clients have sent, newest first.
+
+    Those of clients whom the caller may not see are left out.
+    """
+    return await list_received(
+        ctx,
+        limit=query["limit"],
+        after=query["after"],
+        customer_id=query.get("customerId"),
+        reviewed=query.get("reviewed"),
+    )
+
+
+@inbox_routes.get("/{mediaId}", access=coach(CUSTOMERS.VIEW), returns=RECEIVED, errors=(NotFound,))
+async def get_media(ctx: Context, media_id: ObjectId) -> ReceivedMedia:
+    """Read a video or picture of a client, of whichever side it is."""
+    return await get(ctx, media_id)
+
+
+@inbox_routes.put(
+    "/{mediaId}/reviewed",
+    access=coach(CUSTOMERS.EDIT),
+    returns=RECEIVED,
+    errors=(NotFound,),
+    example={"reviewed": True},
+)
+async def set_media_reviewed(ctx: Context, media_id: ObjectId, body: MediaReview) -> ReceivedMedia:
+    """Mark a video or picture as reviewed, or remove the mark.
+
+    Repeating is harmless.
+    """
+    return await set_reviewed(ctx, media_id, reviewed=body["reviewed"])
+
+
+@inbox_routes.post(
+    "/{mediaId}/comments", access=coach(CUSTOMERS.EDIT), errors=(NotFound, Conflict), example=_NEW_COMMENT
+)
+async def create_media_comment(ctx: Context, media_id: ObjectId, body: NewMediaComment) -> MediaComment:
+    """Comment on a video or picture of a client, at a time of a video, with marks on it.
+
+    The client is notified as about a message. A video or picture has at most 100 comments.
+    """
+    return await add_comment(ctx, media_id, body)
+
+
+@inbox_routes.patch(
+    "/{mediaId}/comments/{commentId}",
+    access=coach(CUSTOMERS.EDIT),
+    body=_COMMENT_CHANGE,
+    errors=(NotFound,),
+    example=_CHANGE,
+)
+async def update_media_comment(
+    ctx: Context, media_id: ObjectId, comment_id: ObjectId, body: CommentChange
+) -> MediaComment:
+    """Change a comment on a video or picture.
+
+    Only its author may.
+    """
+    return await update_comment(ctx, media_id, comment_id, body)
+
+
+@inbox_routes.delete("/{mediaId}/comments/{commentId}", access=coach(CUSTOMERS.EDIT), errors=(NotFound,))
+async def delete_media_comment(ctx: Context, media_id: ObjectId, comment_id: ObjectId) -> None:
+    """Delete a comment on a video or picture.
+
+    Only its author may.
+    """
+    await delete_comment(ctx, media_id, comment_id)
+
+
+@own_routes.get(_ITEM, access=customer(), returns=list_of(MEDIA))
+async def list_own_item_media(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId) -> list[SetMedia]:
+    """List the videos and pictures of an item of my workout, oldest first."""
+    return await list_of_item(ctx, ctx.caller.id, wblock_id, witem_id)
+
+
+@own_routes.post(
+    _ITEM,
+    access=customer(),
+    multipart=_NEW_MEDIA,
+    returns=MEDIA,
+    errors=(Forbidden, NotFound, Conflict),
+    example={"index": "2"},
+)
+async def upload_own_item_media(
+    ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, body: NewMedia, file: StoredFile | None
+) -> SetMedia:
+    """Add a video or picture to an item of my workout, for my coaches to check.
+
+    A picture, or an MP4, QuickTime or WebM video; an item has at most 20. Metadata, such as the location, is removed.
+    Not in an impersonation session.
+    """
+    return await add(ctx, ctx.caller.id, wblock_id, witem_id, body, file)
+
+
+@own_routes.delete(f"{_ITEM}/{{mediaId}}", access=customer(), errors=(Forbidden,))
+async def delete_own_item_media(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, media_id: ObjectId) -> None:
+    """Delete a video or picture that I have sent, with its comments."""
+    await delete(ctx, ctx.caller.id, wblock_id, witem_id, media_id)
+
+
+@own_routes.post(
+    "/media/{mediaId}/comments",
+    access=customer(),
+    errors=(Forbidden, NotFound, Conflict),
+    example=_NEW_OWN_COMMENT,
+)
+async def create_own_media_comment(ctx: Context, media_id: ObjectId, body: NewMediaComment) -> MediaComment:
+    """Comment on a video or picture of my workouts."""
+    return await add_comment(ctx, media_id, body)
+
+
+@own_routes.patch(
+    "/media/{mediaId}/comments/{commentId}",
+    access=customer(),
+    body=_COMMENT_CHANGE,
+    errors=(Forbidden, NotFound),
+    example=_CHANGE,
+)
+async def update_own_media_comment(
+    ctx: Context, media_id: ObjectId, comment_id: ObjectId, body: CommentChange
+) -> MediaComment:
+    """Change a comment of mine."""
+    return await update_comment(ctx, media_id, comment_id, body)
+
+
+@own_routes.delete("/media/{mediaId}/comments/{commentId}", access=customer(), errors=(Forbidden, NotFound))
+async def delete_own_media_comment(ctx: Context, media_id: ObjectId, comment_id: ObjectId) -> None:
+    """Delete a comment of mine."""
+    await delete_comment(ctx, media_id, comment_id)

@@ -1,1 +1,0 @@
-"""The share of scheduled work that a client completed."""

@@ -1,1 +1,0 @@
-"""Videos and pictures of sets: what clients send, and the comments of coaches on them."""

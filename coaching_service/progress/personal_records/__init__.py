@@ -1,1 +1,0 @@
-"""Personal records of a client: entered by a coach or derived from logs."""
