@@ -14,8 +14,7 @@ from opentelemetry.trace import Tracer
 from coaching_service import subscriptions
 from coaching_service.core.changes.log import StoredChangeLog
 from coaching_service.core.database import connection, migrations
-from coaching_service.core.database.backup.manifest import BackupError
-from coaching_service.core.database.backup.stores import Store, open_store
+from coaching_service.core.database.backup.stores import BackupError, Store, open_store
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import registry
 from coaching_service.core.database.embedded import running_mongod, shared_mongod

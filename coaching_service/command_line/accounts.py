@@ -12,7 +12,7 @@ from coaching_service import demo, seeding
 from coaching_service.command_line import running
 from coaching_service.command_line.options import data_option, settings_with
 from coaching_service.core.auth import new_master_key
-from coaching_service.core.database.backup.encryption import new_identity
+from coaching_service.core.database.backup.contents import new_identity
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.validation import Email, Text, Timezone
 from coaching_service.demo import EMAIL

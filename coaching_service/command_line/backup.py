@@ -23,13 +23,8 @@ from coaching_service.command_line.running import console, with_services
 from coaching_service.core.auth import Vault
 from coaching_service.core.changes.numbering import is_running
 from coaching_service.core.database import migrations
-from coaching_service.core.database.backup import manifest as backup_manifest
-from coaching_service.core.database.backup import restoring
-from coaching_service.core.database.backup.creation import backing_up, create_stored_backup
-from coaching_service.core.database.backup.encryption import Decryption, Encryption
-from coaching_service.core.database.backup.parts import PartReader, PartWriter
-from coaching_service.core.database.backup.stored import Retention, StoredBackups, prune, require_signature
-from coaching_service.core.database.backup.stores import NewFolder, Store, is_own_folder, open_store
+from coaching_service.core.database.backup import contents, runs
+from coaching_service.core.database.backup.stores import BackupError, NewFolder, Store, is_own_folder, open_store
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.declared import BY_COMPANY, ShardKey, find_index
 from coaching_service.core.database.documents import Documents, registry
@@ -44,7 +39,7 @@ _folder = click.Path(path_type=Path, file_okay=False)
 
 
 @contextmanager
-def progress(title: str, total: int | None) -> Iterator[backup_manifest.Report]:
+def progress(title: str, total: int | None) -> Iterator[contents.Report]:
     """Show a progress bar of documents on a terminal."""
     columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
@@ -52,19 +47,19 @@ def progress(title: str, total: int | None) -> Iterator[backup_manifest.Report]:
         yield lambda documents: bar.advance(task, documents)
 
 
-def read_folder(folder: str, name: str | None) -> backup_manifest.Manifest:
+def read_folder(folder: str, name: str | None) -> contents.Manifest:
     """Return the manifest of a folder that is one backup. Raises BackupError if one of a store is named (`--at`)."""
-    manifest = backup_manifest.read_manifest(Path(folder))
+    manifest = contents.read_manifest(Path(folder))
     if name is not None:
-        raise backup_manifest.BackupError(f"{folder} is one backup: --at names one of a store")
+        raise BackupError(f"{folder} is one backup: --at names one of a store")
     return manifest
 
 
-def _verify_folder(folder: str, manifest: backup_manifest.Manifest) -> None:
+def _verify_folder(folder: str, manifest: contents.Manifest) -> None:
     """Compare the files of a folder with its manifest, and show the progress. Raises BackupError."""
-    with progress("Verifying", backup_manifest.count_documents(manifest)) as report:
+    with progress("Verifying", contents.count_documents(manifest)) as report:
         for entry in manifest["collections"]:
-            for _ in backup_manifest.iterate_documents(Path(folder) / entry["file"], entry["sha256"]):
+            for _ in contents.iterate_documents(Path(folder) / entry["file"], entry["sha256"]):
                 report(1)
 
 
@@ -100,9 +95,11 @@ def backup(folder: Path | None, data: Path | None) -> None:
 def _back_up_to_folder(settings: Settings, folder: Path) -> None:
     target = folder.absolute()
 
-    async def work(services: Services) -> backup_manifest.Manifest:
+    async def work(services: Services) -> contents.Manifest:
         with progress("Backing up", await _count(services)) as report, NewFolder(target) as store:
-            _, manifest = await create_stored_backup(services, PartWriter(store, Encryption(()), report))
+            _, manifest = await runs.create_stored_backup(
+                services, contents.PartWriter(store, contents.Encryption(()), report)
+            )
             await asyncio.to_thread(store.complete)
         await record_backup(services, operator_name(), manifest)
         return manifest
@@ -114,20 +111,20 @@ def _back_up_to_folder(settings: Settings, folder: Path) -> None:
 
 def _back_up_to_store(settings: Settings, location: str) -> None:
     store = open_store(location)
-    retention = Retention(settings.backup_keep_daily, settings.backup_keep_weekly)
+    retention = contents.Retention(settings.backup_keep_daily, settings.backup_keep_weekly)
 
     async def work(services: Services) -> None:
-        async with backing_up(services):
+        async with runs.backing_up(services):
             await erasure.write_missing(services, store)
             with progress("Backing up", await _count(services)) as report:
-                writer = PartWriter(store, Encryption(settings.backup_recipients), report)
-                name, manifest = await create_stored_backup(services, writer)
+                writer = contents.PartWriter(store, contents.Encryption(settings.backup_recipients), report)
+                name, manifest = await runs.create_stored_backup(services, writer)
             await record_backup(services, operator_name(), manifest)
             click.echo(
                 f"{location}: backup {name}, {_describe(manifest)}, copied {writer.copied} parts of "
                 f"{writer.copied_bytes} bytes, master key {manifest['keyFingerprints'][0]}"
             )
-            outdated, unused = prune(store, retention)
+            outdated, unused = contents.prune(store, retention)
             if outdated or unused:
                 click.echo(f"Deleted {outdated} older backups and {unused} unused parts")
 
@@ -139,8 +136,8 @@ async def _count(services: Services) -> int:
     return sum([await services.db[name].estimated_document_count() for name in names])
 
 
-def _describe(manifest: backup_manifest.Manifest) -> str:
-    return f"{backup_manifest.count_documents(manifest)} documents of {len(manifest['collections'])} collections"
+def _describe(manifest: contents.Manifest) -> str:
+    return f"{contents.count_documents(manifest)} documents of {len(manifest['collections'])} collections"
 
 
 @click.command()
@@ -154,14 +151,14 @@ def backups(location: str | None) -> None:
     location = location or settings_with().backup_store
     if location is None:
         raise click.UsageError("Name a LOCATION, or set BACKUP_STORE")
-    stored = StoredBackups(open_store(location))
+    stored = contents.StoredBackups(open_store(location))
     names = stored.list_names()
     with progress("Reading", len(names)) as report:
         for name in names:
             manifest = stored.read(name)
             size = sum(entry["bytes"] for entry in manifest["collections"])
             click.echo(
-                f"{name}  {backup_manifest.count_documents(manifest)} documents  {size} bytes  "
+                f"{name}  {contents.count_documents(manifest)} documents  {size} bytes  "
                 f"{manifest['serviceVersion']}  {manifest['keyFingerprints'][0]}"
             )
             report(1)
@@ -197,25 +194,23 @@ def verify_backup(location: str | None, name: str | None, identity: Path | None,
     if is_own_folder(location):
         manifest = read_folder(location, name)
         _verify_folder(location, manifest)
-        click.echo(f"{location}: {backup_manifest.count_documents(manifest)} documents are as they were backed up")
+        click.echo(f"{location}: {contents.count_documents(manifest)} documents are as they were backed up")
         return
     store = open_store(location)
-    backups = StoredBackups(store)
+    backups = contents.StoredBackups(store)
     names = [backups.find(name)] if name else backups.list_names() or [backups.find(None)]
     with progress("Verifying", None) as report:
-        result = restoring.verify_backups(store, names, Decryption(identity), _vault(settings), report)
+        result = runs.verify_backups(store, names, contents.Decryption(identity), _vault(settings), report)
     if result.problems:
         for problem in result.problems:
             click.echo(problem)
-        raise backup_manifest.BackupError(
-            f"{location} has {len(result.problems)} damaged or missing files: {result.problems[0]}"
-        )
+        raise BackupError(f"{location} has {len(result.problems)} damaged or missing files: {result.problems[0]}")
     click.echo(f"{location}: {_describe_verified(result)}")
     if name is None and location == settings.backup_store and settings.has_database():
         _record_verification(settings, result)
 
 
-def _record_verification(settings: Settings, result: restoring.Verification) -> None:
+def _record_verification(settings: Settings, result: runs.Verification) -> None:
     async def work(services: Services) -> None:
         await record_verification(services, operator_name(), result.backups, result.size)
 
@@ -231,7 +226,7 @@ def _vault(settings: Settings) -> Vault | None:
     return settings.with_secret_keys().vault() if is_known else None
 
 
-def _describe_verified(result: restoring.Verification) -> str:
+def _describe_verified(result: runs.Verification) -> str:
     text = f"{result.backups} backups, {result.parts} parts of {result.size} bytes are complete"
     others = result.parts - result.decrypted - result.unknown
     if result.decrypted:
@@ -252,9 +247,9 @@ def _describe_verified(result: restoring.Verification) -> str:
 class _Backup:
     """A backup that can be restored; `store` has it, if it is not in a folder of an earlier version."""
 
-    manifest: backup_manifest.Manifest
+    manifest: contents.Manifest
     documents: (
-        restoring.Source
+        runs.Source
     )  # compares each part when it is read, before anything takes the place of what the database has
     store: Store | None
 
@@ -301,22 +296,20 @@ def restore(
       docs/backup.md               what to do about mail and keys since the backup
     """
     settings = settings_with(data)
-    chosen = _find(source, name, Decryption(identity))
-    restoring.require_known(chosen.manifest)
+    chosen = _find(source, name, contents.Decryption(identity))
+    runs.require_known(chosen.manifest)
     settings = _with_keys_of(chosen.manifest, settings, allow_missing_keys=allow_missing_keys)
     if chosen.store is not None and not allow_missing_keys:
-        require_signature(chosen.manifest, settings.vault())
+        contents.require_signature(chosen.manifest, settings.vault())
     own = source if chosen.store else None
     listed = _read_erasures(*([erasures] if erasures else [own, settings.backup_store]))
-    total = backup_manifest.count_documents(chosen.manifest)
+    total = contents.count_documents(chosen.manifest)
 
     async def work(services: Services) -> tuple[list[str], Repetition]:
         if await is_running(services):
-            raise backup_manifest.BackupError(
-                "The service runs on this database: stop it, wait ten seconds, and restore again"
-            )
+            raise BackupError("The service runs on this database: stop it, wait ten seconds, and restore again")
         with progress("Restoring", total) as report:
-            await restoring.restore_backup(services, chosen.documents, chosen.manifest, report, replacing=replace)
+            await runs.restore_backup(services, chosen.documents, chosen.manifest, report, replacing=replace)
         await runtime.make_indexes(services, compares=True)
         applied = await migrations.migrate(services.db, services.vault)
         with progress("Erasing again", len(listed or ())) as report:
@@ -332,17 +325,17 @@ def restore(
         click.echo(f"Erased again: {erased.clients} clients, {erased.companies} companies")
 
 
-def _find(source: str, name: str | None, decryption: Decryption) -> _Backup:
+def _find(source: str, name: str | None, decryption: contents.Decryption) -> _Backup:
     """Return the backup in a folder of an earlier version, or one of a store. Raises BackupError."""
     if is_own_folder(source):
         manifest = read_folder(source, name)
-        return _Backup(manifest, restoring.documents_in(Path(source)), None)
+        return _Backup(manifest, runs.documents_in(Path(source)), None)
     store = open_store(source)
-    backups = StoredBackups(store)
+    backups = contents.StoredBackups(store)
     manifest = backups.read(backups.find(name))
     recipients = manifest.get("recipients", [])
     decryption.require(recipients)
-    return _Backup(manifest, PartReader(store, decryption, recipients).documents, store)
+    return _Backup(manifest, contents.PartReader(store, decryption, recipients).documents, store)
 
 
 def _read_erasures(*locations: str | None) -> Sequence[Tombstone] | None:
@@ -351,7 +344,7 @@ def _read_erasures(*locations: str | None) -> Sequence[Tombstone] | None:
     return next(filter(None, lists), None)
 
 
-def _with_keys_of(manifest: backup_manifest.Manifest, settings: Settings, *, allow_missing_keys: bool) -> Settings:
+def _with_keys_of(manifest: contents.Manifest, settings: Settings, *, allow_missing_keys: bool) -> Settings:
     """Return the settings with master keys.
 
     Raises BackupError, before one is created, if the backup has others.
@@ -359,12 +352,12 @@ def _with_keys_of(manifest: backup_manifest.Manifest, settings: Settings, *, all
     key_file = settings.data_dir / "secret.key"
     is_new = settings.mongodb_uri is None and not settings.secret_keys and not key_file.exists()
     if is_new and not allow_missing_keys:
-        raise backup_manifest.BackupError(
+        raise BackupError(
             f"{key_file} is missing: copy the secret.key of the backed up service there, or set SECRET_KEYS"
         )
     settings = settings.with_secret_keys()
     if not allow_missing_keys:
-        restoring.require_keys(manifest, settings.vault())
+        runs.require_keys(manifest, settings.vault())
     return settings
 
 

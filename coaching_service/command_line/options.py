@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from coaching_service.core.auth import SecretUnreadable
-from coaching_service.core.database.backup.manifest import BackupError
+from coaching_service.core.database.backup.stores import BackupError
 from coaching_service.core.database.connection import UNAUTHORIZED, as_service_error, hosts_of
 from coaching_service.core.database.embedded import DatabaseUnavailable
 from coaching_service.core.database.indexes import IndexConflict

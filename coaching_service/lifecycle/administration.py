@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf, nan
-from typing import Any, Literal, NotRequired, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict, cast
 
 import structlog
 
@@ -18,7 +18,6 @@ from coaching_service.core import audit
 from coaching_service.core.audit import OperatorAction
 from coaching_service.core.auth import SecretUnreadable
 from coaching_service.core.database import file_totals
-from coaching_service.core.database.backup.manifest import Manifest, count_documents
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Context, Services, gather_reads, transactional
 from coaching_service.core.database.documents import now
@@ -38,6 +37,9 @@ from coaching_service.people.identities.service import Identity
 from coaching_service.people.sessions import own_second_factor, passwords
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import Coach
+
+if TYPE_CHECKING:
+    from coaching_service.core.database.backup.contents import Manifest
 
 # --- What the operator reads: the shape of `coaching-service admin ... --json` ----------------------------------------
 
@@ -404,9 +406,8 @@ log = structlog.get_logger("coaching_service.backup")
 
 async def record_backup(services: Services, operator: str, manifest: Manifest) -> None:
     """Record a backup that is complete, and at the place where it stays, as an action of the operator."""
-    size = sum(collection["bytes"] for collection in manifest["collections"])
-    moment, documents = manifest["createdAt"], count_documents(manifest)
-    await _record(services, operator, CREATED, moment=moment, documents=documents, bytes=size)
+    documents, size = (sum(entry[name] for entry in manifest["collections"]) for name in ("documents", "bytes"))
+    await _record(services, operator, CREATED, moment=manifest["createdAt"], documents=documents, bytes=size)
 
 
 async def record_verification(services: Services, operator: str, backups: int, size: int) -> None:

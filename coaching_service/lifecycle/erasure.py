@@ -14,8 +14,7 @@ from typing import TypedDict
 from coaching_service.core import idempotency
 from coaching_service.core.database import files
 from coaching_service.core.database.across_companies import erase_batch
-from coaching_service.core.database.backup.manifest import BackupError
-from coaching_service.core.database.backup.stores import Store
+from coaching_service.core.database.backup.stores import BackupError, Store
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.declared import Index, NotExported, Unsharded
 from coaching_service.core.database.documents import Documents, now, registry

@@ -21,9 +21,8 @@ LATE = {
         "opentelemetry.exporter",
         "rich.progress",  # other commands
         "coaching_service.command_line.doctor",
-        "coaching_service.core.database.backup.creation",
-        "coaching_service.core.database.backup.restoring",
-        "coaching_service.core.database.backup.encryption",
+        "coaching_service.core.database.backup.contents",
+        "coaching_service.core.database.backup.runs",
         "obstore",  # the bucket of backups
         "pyrage",
     ),

@@ -17,7 +17,7 @@ from aiohttp.test_utils import BaseTestServer, TestServer, unused_port
 
 from coaching_service import features, runtime
 from coaching_service.app import READINGS, create_app
-from coaching_service.core.database.backup.encryption import new_identity
+from coaching_service.core.database.backup.contents import new_identity
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail, queue, worker

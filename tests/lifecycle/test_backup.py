@@ -21,27 +21,29 @@ from bson import ObjectId
 
 from coaching_service.core.auth import Vault, new_master_key, parse_master_key
 from coaching_service.core.database import migrations
-from coaching_service.core.database.backup import creation
-from coaching_service.core.database.backup.creation import EXTENDED_WINDOW, create_stored_backup
-from coaching_service.core.database.backup.encryption import Decryption, Encryption
-from coaching_service.core.database.backup.manifest import (
+from coaching_service.core.database.backup import runs
+from coaching_service.core.database.backup.contents import (
     FOLDER_VERSION,
-    BackupError,
     CollectionEntry,
+    Decryption,
+    Encryption,
     Manifest,
+    PartReader,
+    PartWriter,
+    StoredBackups,
     format_manifest,
     read_manifest,
 )
-from coaching_service.core.database.backup.parts import PartReader, PartWriter
-from coaching_service.core.database.backup.restoring import (
+from coaching_service.core.database.backup.runs import (
+    EXTENDED_WINDOW,
     Source,
+    create_stored_backup,
     documents_in,
     require_keys,
     require_known,
     restore_backup,
 )
-from coaching_service.core.database.backup.stored import StoredBackups
-from coaching_service.core.database.backup.stores import FolderStore, NewFolder, remove_drafts
+from coaching_service.core.database.backup.stores import BackupError, FolderStore, NewFolder, remove_drafts
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import registry
 from coaching_service.core.database.indexes import ensure_indexes
@@ -163,14 +165,14 @@ async def test_backup_shows_one_moment_while_others_write(
     pair = [source.db["audit"], source.db["workoutTemplates"]]  # the first collection and the last one
     for collection in pair:
         await collection.insert_one({"_id": "pair", "number": 0})
-    read_collection = creation._read_collection
+    read_collection = runs._read_collection
 
     async def change_then_read(services: Services, name: str, *rest: Any) -> Any:
         for collection in pair:
             await collection.update_one({"_id": "pair"}, {"$inc": {"number": 1}})
         return await read_collection(services, name, *rest)
 
-    monkeypatch.setattr(creation, "_read_collection", change_then_read)
+    monkeypatch.setattr(runs, "_read_collection", change_then_read)
     await back_up(source, tmp_path / "backup")
     entries = [each for each in manifest_in(tmp_path / "backup")["collections"] if each["documents"] == 1]
     read = documents_of(tmp_path / "backup")

@@ -10,12 +10,16 @@ from pathlib import Path
 import pytest
 from bson import ObjectId
 
-from coaching_service.core.database.backup.creation import create_stored_backup
-from coaching_service.core.database.backup.encryption import Encryption, new_identity
-from coaching_service.core.database.backup.manifest import BackupError
-from coaching_service.core.database.backup.parts import PartWriter, named_parts, part_names
-from coaching_service.core.database.backup.stored import StoredBackups
-from coaching_service.core.database.backup.stores import Store, open_store
+from coaching_service.core.database.backup.contents import (
+    Encryption,
+    PartWriter,
+    StoredBackups,
+    named_parts,
+    new_identity,
+    part_names,
+)
+from coaching_service.core.database.backup.runs import create_stored_backup
+from coaching_service.core.database.backup.stores import BackupError, Store, open_store
 from coaching_service.core.database.context import Services
 from coaching_service.settings import Settings
 from tests.lifecycle.test_backup import ignore, write_old_backup

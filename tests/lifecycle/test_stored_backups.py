@@ -15,13 +15,22 @@ from bson import ObjectId
 
 from coaching_service.core.auth import Vault, new_master_key, parse_master_key
 from coaching_service.core.database import migrations
-from coaching_service.core.database.backup.creation import backing_up, create_stored_backup
-from coaching_service.core.database.backup.encryption import Decryption, Encryption, new_identity
-from coaching_service.core.database.backup.manifest import BackupError, Manifest
-from coaching_service.core.database.backup.parts import PartReader, PartWriter, divide, part_names
-from coaching_service.core.database.backup.restoring import restore_backup
-from coaching_service.core.database.backup.stored import Retention, StoredBackups, prune, require_signature
-from coaching_service.core.database.backup.stores import FolderStore, Store, open_store
+from coaching_service.core.database.backup.contents import (
+    Decryption,
+    Encryption,
+    Manifest,
+    PartReader,
+    PartWriter,
+    Retention,
+    StoredBackups,
+    divide,
+    new_identity,
+    part_names,
+    prune,
+    require_signature,
+)
+from coaching_service.core.database.backup.runs import backing_up, create_stored_backup, restore_backup
+from coaching_service.core.database.backup.stores import BackupError, FolderStore, Store, open_store
 from coaching_service.core.database.context import Services
 from coaching_service.settings import Settings
 from tests.lifecycle.test_backup import content, ignore, source_database

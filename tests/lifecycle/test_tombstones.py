@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from bson import ObjectId
 
-from coaching_service.core.database.backup.manifest import BackupError
-from coaching_service.core.database.backup.stores import FolderStore, Store
+from coaching_service.core.database.backup.stores import BackupError, FolderStore, Store
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.jobs.queue import Job, RunAgain

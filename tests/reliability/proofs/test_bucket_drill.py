@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from coaching_service.core.database.backup.encryption import new_identity
+from coaching_service.core.database.backup.contents import new_identity
 from coaching_service.core.database.backup.stores import open_store
 from tests.reliability.proofs.test_restore_drill import files_of, run, sign_in
 from tests.support.drill import require_whole_service

@@ -16,12 +16,16 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Protocol, Self
 
-from coaching_service.core.database.backup.manifest import FILE, BackupError
 from coaching_service.core.temporary_files import NO_SPACE
 
 BUCKET = "s3://"
+FILE = "manifest.json"  # in a folder that is one backup, as versions before 0.3 wrote it
 _DRAFT_SECONDS = 24 * 60 * 60
 _NO_UNNAMED_FILES = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.EMFILE)
+
+
+class BackupError(Exception):
+    """A backup cannot be made or restored; the message is one sentence that says why."""
 
 
 @dataclass(frozen=True)
