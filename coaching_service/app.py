@@ -14,8 +14,8 @@ from coaching_service.authentication import authenticate, authenticate_assistant
 from coaching_service.core.auth import Principal
 from coaching_service.core.changes.numbering import sequencing, signalling
 from coaching_service.core.database.abandoned import aborting_abandoned_transactions
+from coaching_service.core.database.across_companies import storing
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.pending import storing
 from coaching_service.core.http import middleware
 from coaching_service.core.http.handlers import HandlerDependencies, mount
 from coaching_service.core.http.operator_endpoints import (

@@ -6,7 +6,8 @@ from functools import partial
 
 from coaching_service.core.changes import numbering
 from coaching_service.core.changes import undo as change_undo
-from coaching_service.core.database import file_totals, indexes, server_versions
+from coaching_service.core.database import files as database_files
+from coaching_service.core.database import indexes, server_versions
 from coaching_service.core.database.checks import Check
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.jobs import mail, worker
@@ -358,7 +359,7 @@ CHECKS: tuple[Check, ...] = (
     *document_checks.CHECKS,
     *account.CHECKS,
     *file_checks.CHECKS,
-    *file_totals.CHECKS,
+    *database_files.CHECKS,
     *customers_checks.CHECKS,
     *workouts_checks.CHECKS,
     *nutrition_plans.CHECKS,

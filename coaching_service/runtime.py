@@ -14,13 +14,13 @@ from opentelemetry.trace import Tracer
 from coaching_service import subscriptions
 from coaching_service.core.changes.log import StoredChangeLog
 from coaching_service.core.database import connection, migrations
+from coaching_service.core.database.across_companies import store_now
 from coaching_service.core.database.backup.stores import BackupError, Store, open_store
+from coaching_service.core.database.connection import CommandObserver, CommandTracer, ConnectionObserver
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import registry
 from coaching_service.core.database.embedded import running_mongod, shared_mongod
 from coaching_service.core.database.indexes import are_current, ensure_indexes, record_current
-from coaching_service.core.database.monitor import CommandObserver, CommandTracer, ConnectionObserver
-from coaching_service.core.database.pending import store_now
 from coaching_service.core.media import StorageQuota
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.open_id import ClientRegistration, OpenIdProvider

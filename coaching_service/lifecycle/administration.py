@@ -17,11 +17,11 @@ import structlog
 from coaching_service.core import audit
 from coaching_service.core.audit import OperatorAction
 from coaching_service.core.auth import SecretUnreadable
-from coaching_service.core.database import file_totals
+from coaching_service.core.database import files
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Context, Services, gather_reads, transactional
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.file_totals import FileTotals, StorageUsage
+from coaching_service.core.database.files import FileTotals, StorageUsage
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.jobs import mail, worker
@@ -186,7 +186,7 @@ async def iterate_usage(operator: Operator) -> AsyncIterator[CompanyUsage]:
     """Yield the files of all companies but sandboxes, oldest company first, and what each may store."""
     await operator.record("storage.listed")
     async for batch in account.iterate(operator.services, batch=BATCH):
-        usage = await file_totals.read_usage(operator.services, [company["_id"] for company in batch])
+        usage = await files.read_usage(operator.services, [company["_id"] for company in batch])
         for company in batch:
             yield {"id": company["_id"], "name": company["companyName"], **usage[company["_id"]]}
 
@@ -244,7 +244,7 @@ async def _figures_of(services: Services, batch: Sequence[Account]) -> list[Comp
         Context(services),
         team.list_owners(services, ids),
         counters.read_of_companies(services, ids),
-        file_totals.read(services, ids),
+        files.read_totals(services, ids),
     )
     return [
         _figures(

@@ -14,12 +14,12 @@ from marshmallow import fields
 from coaching_service.core import audit
 from coaching_service.core import fields as core_fields
 from coaching_service.core.auth import Company, coach, owner, owner_session
-from coaching_service.core.database import file_totals
+from coaching_service.core.database import files
 from coaching_service.core.database.checks import check_of
 from coaching_service.core.database.context import Context, Services, reading_snapshot, transactional, version_conflict
 from coaching_service.core.database.declared import Index, NotExported, Stored, Unsharded
 from coaching_service.core.database.documents import Document, Documents, now
-from coaching_service.core.database.file_totals import StorageUsage
+from coaching_service.core.database.files import StorageUsage
 from coaching_service.core.errors import CompanySuspended, Conflict, Forbidden, NotFound, TooManyRequests
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.field_schemas import input_of
@@ -317,7 +317,7 @@ async def get(ctx: Context) -> Account:
 
 async def get_storage(ctx: Context) -> StorageUsage:
     """Return the number and the bytes of the company's files, and how much it may store."""
-    return (await file_totals.read_usage(ctx.services, [ctx.company_id]))[ctx.company_id]
+    return (await files.read_usage(ctx.services, [ctx.company_id]))[ctx.company_id]
 
 
 @transactional

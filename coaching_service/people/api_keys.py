@@ -14,11 +14,11 @@ from marshmallow.validate import OneOf
 
 from coaching_service.core import audit, auth
 from coaching_service.core import fields as core_fields
+from coaching_service.core.database.across_companies import Sealed
 from coaching_service.core.database.context import Context, Services, transactional
 from coaching_service.core.database.declared import Index, NotExported, Stored, Unsharded
 from coaching_service.core.database.documents import Documents, Filter, now
 from coaching_service.core.database.recording import LoggedEvent
-from coaching_service.core.database.sealed import Sealed
 from coaching_service.core.errors import Forbidden, InvalidApiKey, NotFound, Unavailable, invalid_field
 from coaching_service.core.events import EventType
 from coaching_service.core.field_schemas import input_of, output_of

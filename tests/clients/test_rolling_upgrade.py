@@ -17,8 +17,7 @@ from pymongo.database import Database
 
 from coaching_service import runtime
 from coaching_service.core.database import migrations
-from coaching_service.core.database.migrations import minor_version
-from coaching_service.core.database.migrations.release_0_3 import Step
+from coaching_service.core.database.migrations import Step, minor_version
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.worker import run_due
 from coaching_service.settings import Settings

@@ -27,10 +27,10 @@ from pymongo.monitoring import CommandStartedEvent
 from coaching_service import features, logs
 from coaching_service.app import create_app
 from coaching_service.command_line.group import main
+from coaching_service.core.database.connection import CommandObserver
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.declared import Placement, ShardKey
 from coaching_service.core.database.documents import registry
-from coaching_service.core.database.monitor import CommandObserver
 from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 from pymongo.errors import AutoReconnect, OperationFailure
 
-from coaching_service.core.database.monitor import DatabaseMonitor
+from coaching_service.core.database.connection import DatabaseMonitor
 from coaching_service.core.errors import Unavailable
 from tests.support.service_process import until
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now, registry
-from coaching_service.core.database.migrations import migrate, release_0_2, release_0_3
+from coaching_service.core.database.migrations import migrate
 from coaching_service.core.ids import ObjectId
 
 
@@ -19,7 +20,7 @@ async def test_the_unique_index_of_first_access_tokens_is_dropped(old_database: 
     await migrate(old_database.db, old_database.vault)
 
     assert "firstAccessHash" not in await customers.index_information()
-    await release_0_2.first_access_index(old_database.db, old_database.vault)
+    await migrations.first_access_index(old_database.db, old_database.vault)
 
 
 async def test_the_unique_index_of_jobs_without_clients_is_dropped(old_database: Services) -> None:
@@ -31,12 +32,12 @@ async def test_the_unique_index_of_jobs_without_clients_is_dropped(old_database:
     await migrate(old_database.db, old_database.vault)
 
     assert "companyId_kind" not in await jobs.index_information()
-    await release_0_3.jobs_of_clients(old_database.db, old_database.vault)
+    await migrations.jobs_of_clients(old_database.db, old_database.vault)
 
 
 async def test_numbers_of_changes_get_batches_and_lose_their_indexes(old_database: Services) -> None:
     """The step can be interrupted; changes that are older than 31 days, or have no number, are left out."""
-    db, apply = old_database.db, release_0_2.number_batches
+    db, apply = old_database.db, migrations.number_batches
     first, second = ObjectId(), ObjectId()
 
     def change(company: ObjectId, seq: int, last: int, **fields: Any) -> dict[str, Any]:
@@ -78,10 +79,10 @@ async def test_jobs_of_bulk_operations_become_jobs_of_their_company(old_database
     own = [{"_id": ObjectId(), "batchId": ObjectId()} for _ in range(2)]
     stored = [{**old, **each, "coachId": coach, "work": {**work, "caller": caller}} for each in own]
     await db["bulkJobs"].insert_many(stored)
-    await release_0_3.one_collection_of_jobs(db, old_database.vault)
+    await migrations.one_collection_of_jobs(db, old_database.vault)
     await db["bulkJobs"].insert_one(stored[0])  # as if it had been interrupted
 
-    await release_0_3.one_collection_of_jobs(db, old_database.vault)
+    await migrations.one_collection_of_jobs(db, old_database.vault)
 
     expected = {**old, "work": work, "caller": caller, "requestedBy": coach, "customerId": None}
     moved = await db["companyJobs"].find({}).sort("_id", 1).to_list(None)

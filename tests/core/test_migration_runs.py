@@ -13,8 +13,7 @@ from coaching_service import __version__, runtime
 from coaching_service.app import create_app
 from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.migrations import NewerDatabase, find_pending, migrate, minor_version
-from coaching_service.core.database.migrations.release_0_3 import Step
+from coaching_service.core.database.migrations import NewerDatabase, Step, find_pending, migrate, minor_version
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 from tests.support.commands import type_in

@@ -9,8 +9,7 @@ import pytest
 from coaching_service import features
 from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.migrations import migrate, release_0_2, release_0_3
-from coaching_service.core.database.migrations.release_0_3 import Apply
+from coaching_service.core.database.migrations import Apply, migrate
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.lifecycle import search
@@ -83,7 +82,7 @@ async def test_companies_get_the_settings_of_attention_and_their_clients_are_due
     await db["customers"].update_many({}, {"$set": {"figuresUntil": CREATED}})
     await db["customers"].update_one({"name": "Bo"}, {"$set": {"attention": computed, "figuresUntil": CREATED}})
 
-    await release_0_2.attention(db, old_database.vault)
+    await migrations.attention(db, old_database.vault)
 
     companies = await db["companies"].find({}).sort("_id", 1).to_list(None)
     assert [each["attention"]["inactiveDays"] for each in companies] == [7, 10]
@@ -94,36 +93,36 @@ async def test_companies_get_the_settings_of_attention_and_their_clients_are_due
 ADDED = [  # the step, the collection, what it has, and what the step makes of it
     # Contract 17: clients may import unless the owner turns it off.
     (
-        release_0_3.clients_may_import,
+        migrations.clients_may_import,
         "companies",
         [{}, {"clientsMayImport": False}],
         [{"clientsMayImport": True}, {"clientsMayImport": False}],
     ),
     # Contract 18: keys made before may contact people.
     (
-        release_0_3.key_outreach,
+        migrations.key_outreach,
         "apiKeys",
         [{"restrictions": {"readOnly": False}}, {"restrictions": {"readOnly": False, "outreach": False}}],
         [{"restrictions": {"readOnly": False, "outreach": each}} for each in (True, False)],
     ),
     # Keys and assistants from before do not confirm in the chat.
     (
-        release_0_3.confirm_in_chat,
+        migrations.confirm_in_chat,
         "apiKeys",
         [{"restrictions": {"readOnly": False}}, {"restrictions": {"confirmInChat": True}}],
         [{"restrictions": {"readOnly": False, "confirmInChat": False}}, {"restrictions": {"confirmInChat": True}}],
     ),
-    (release_0_3.confirm_in_chat, "assistantGrants", [{"code": {"hash": "a"}}], [{"confirmInChat": False}]),
+    (migrations.confirm_in_chat, "assistantGrants", [{"code": {"hash": "a"}}], [{"confirmInChat": False}]),
     # Contract 20: clients may move and add workouts unless the owner turns it off.
     (
-        release_0_3.clients_may_move,
+        migrations.clients_may_move,
         "companies",
         [{}, {"clientsMayMove": False}],
         [{"clientsMayMove": each, "clientsMayAdd": True} for each in (True, False)],
     ),
     # Keys and webhooks made before are of a coach and of one company.
     (
-        release_0_3.whom_keys_act_as,
+        migrations.whom_keys_act_as,
         "apiKeys",
         [{}, {"actsAs": "company", "permissions": ["forms.view"], "customersScope": "all"}],
         [
@@ -132,14 +131,14 @@ ADDED = [  # the step, the collection, what it has, and what the step makes of i
         ],
     ),
     (
-        release_0_3.whom_keys_act_as,
+        migrations.whom_keys_act_as,
         "webhooks",
         [{"slot": 0}, {"slot": 1, "allCompanies": True}],
         [{"slot": 0, "allCompanies": False}, {"slot": 1, "allCompanies": True}],
     ),
     # No company requires a second factor unless its owner turns that on.
     (
-        release_0_3.require_second_factor,
+        migrations.require_second_factor,
         "companies",
         [{}, {"requireSecondFactor": True}],
         [{"requireSecondFactor": each} for each in (False, True)],
@@ -165,7 +164,7 @@ async def test_the_words_of_texts_are_indexed_by_a_job(old_database: Services) -
     db, companies = old_database.db, [ObjectId(), ObjectId()]
     await db["companies"].insert_many([{"_id": each, "companyId": each} for each in companies])
     for _ in range(2):
-        await release_0_3.search_texts(db, old_database.vault)
+        await migrations.search_texts(db, old_database.vault)
     queued = await db["jobs"].find({"kind": search.INDEX}).to_list(None)
     assert {(each["companyId"], each["arguments"]["last"]) for each in queued} == {(each, None) for each in companies}
     assert len(queued) == 2

@@ -11,9 +11,8 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service.app import create_app
-from coaching_service.core.database import file_totals
+from coaching_service.core.database import files, migrations
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.migrations import release_0_2
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job
 from coaching_service.core.media import StorageQuota
@@ -43,7 +42,7 @@ async def stored_files(ctx: Context) -> dict[str, int]:
 
 async def totals(ctx: Context) -> Any:
     """Count and size of the files, as the totals say."""
-    return (await file_totals.read(ctx.services, [ctx.company_id])).get(ctx.company_id)
+    return (await files.read_totals(ctx.services, [ctx.company_id])).get(ctx.company_id)
 
 
 async def test_totals_follow_uploads_replacements_deletions_and_erasure(coach: CoachClient) -> None:
@@ -56,7 +55,7 @@ async def test_totals_follow_uploads_replacements_deletions_and_erasure(coach: C
     assert (await totals(ctx))["files"] == 3, "a picture has a thumbnail"
 
     await ctx.db["fileTotals"].delete_one({"_id": ctx.company_id})
-    await release_0_2.file_totals(ctx.db, ctx.services.vault)
+    await migrations.file_totals(ctx.db, ctx.services.vault)
     assert await totals(ctx) == await stored_files(ctx), "counted by the migration"
 
     (await coach.delete(f"{path}/plan-versions/{plan['_id']}")).ok(204)

@@ -10,8 +10,8 @@ import pytest
 from bson import ObjectId
 
 from coaching_service import runtime
+from coaching_service.core.database.across_companies import store_now, storing
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.pending import store_now, storing
 from coaching_service.library.exercises import store
 from coaching_service.library.exercises.service import load_use_counts, store_counts
 from coaching_service.settings import Settings

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from coaching_service import features
+from coaching_service.core.database import migrations
 from coaching_service.core.database.context import reading_snapshot
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.migrations import release_0_2
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.worker import run_due
 from coaching_service.people.customers import _group_totals, counters
@@ -100,7 +100,7 @@ async def upgraded(only_coach: CoachClient) -> CoachClient:
     services.complete_counts.clear()
     await coach.ctx.db["groupTotals"].delete_many({"companyId": coach.ctx.company_id})
     for _ in range(2):  # a step can be repeated
-        await release_0_2.group_totals(services.db, services.vault)
+        await migrations.group_totals(services.db, services.vault)
     return coach
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from coaching_service.core.database.migrations import release_0_3
+from coaching_service.core.database import migrations
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.metric_sets import MetricUnit
 from coaching_service.progress.metrics.service import is_body_weight
@@ -187,7 +187,7 @@ async def test_imported_sessions_and_those_of_earlier_versions_are_estimated(onl
     before = {"items.$[].addedExerciseIds": "", "items.$[].bodyWeight": ""}
     await db["workoutBlocks"].update_many(customer, {"$unset": before})
     for _ in range(2):  # a migration can be run again
-        await release_0_3.body_weights(db, coach.ctx.services.vault)
+        await migrations.body_weights(db, coach.ctx.services.vault)
     await renew(coach)
     assert await estimates(coach, ana, pull_up) == (114, 114, 114)
     assert await planned_load(coach, ana, pull_up, 90, MONDAY) == 22.5

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from coaching_service import features
+from coaching_service.core.database import migrations
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.migrations import release_0_3
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.worker import run_due
 from coaching_service.progress.personal_records import RENEW
@@ -322,7 +322,7 @@ async def test_figures_of_an_earlier_version_are_computed_again(only_coach: Coac
     assert before[:2] != expected[:2]
 
     for _ in range(2):  # a migration can be run again
-        await release_0_3.training_load(db, coach.ctx.services.vault)
+        await migrations.training_load(db, coach.ctx.services.vault)
     assert await db["jobs"].count_documents({"kind": RENEW, "companyId": company}) == 1
     await renew(coach)
 

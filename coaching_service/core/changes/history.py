@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import Any
 
 from coaching_service.core.changes import numbering
 from coaching_service.core.changes.models import CompanyFeedItem, DocumentPatch, NumberedChange, StoredChange
@@ -100,15 +100,9 @@ async def count_clients(
 
 async def list_created(ctx: Context, change_id: ObjectId, kind: str) -> list[ObjectId]:
     """Return the documents of a kind that a change, or the changes of a batch, have created."""
-    if (change := await find_one(ctx, change_id)) is None:
-        return await _list_created_by_batch(ctx, change_id, kind)
-    created = [each for each in change["documents"] if each["kind"] == kind and each["action"] == "created"]
-    return sorted(each["_id"] for each in created)
-
-
-async def _list_created_by_batch(ctx: Context, batch_id: ObjectId, kind: str) -> list[ObjectId]:
-    """Return the documents of a kind that the changes of a batch have created."""
     created = {"kind": kind, "action": "created"}
+    if (change := await find_one(ctx, change_id)) is not None:
+        return sorted(each["_id"] for each in change["documents"] if created.items() <= each.items())
     stages: list[PipelineStage] = [
         {"$project": {"documents": 1}},
         {"$unwind": "$documents"},
@@ -116,7 +110,7 @@ async def _list_created_by_batch(ctx: Context, batch_id: ObjectId, kind: str) ->
         {"$group": {"_id": "$documents._id"}},
         {"$sort": {"_id": 1}},
     ]
-    where: Filter = {"batchId": batch_id, "documents": {"$elemMatch": created}}
+    where: Filter = {"batchId": change_id, "documents": {"$elemMatch": created}}
     return [group["_id"] for group in await changes.aggregate(ctx, where, *stages, hint=BY_BATCH)]
 
 
@@ -233,17 +227,10 @@ async def find_removed(
     }
     for change in await changes.find(ctx, where, fields=("patch",)):
         for patch in change.get("patch", []):
-            if patch["_id"] == document_id and not _has_element(patch, list_name, element_id):
+            lists = (field.get("after") or [] for field in patch["fields"] if field["path"] == list_name)
+            if patch["_id"] == document_id and element_id not in (element["_id"] for element in next(lists, [])):
                 return patch
     return None
-
-
-def _has_element(patch: DocumentPatch, list_name: str, element_id: ObjectId) -> bool:
-    """Return whether the document has the element after a patch that mentions it."""
-    for field in patch["fields"]:
-        if field["path"] == list_name:
-            return any(element["_id"] == element_id for element in cast("list[Any]", field.get("after") or []))
-    return False
 
 
 # --- The activity feed: the entries that changes have for a client's feed, and for the feed of all clients ------------

@@ -106,7 +106,17 @@ def _change(ctx: Context, change_id: ObjectId, group: _ClientChange) -> change_m
     principal, at = ctx.principal, now()
     documents, undo = group.documents, ctx.changes.undoes.get(group.customer_id)
     events = _events(documents, group.events)
-    feed = _feed(group.events)
+    feed: list[change_models.StoredFeedEntry] = [
+        {
+            "_id": ObjectId(),
+            "type": event.type,
+            "sourceId": event.feed.source_id,
+            "data": dict(event.feed.data),
+            "hiddenBy": None,
+        }
+        for event in reversed(group.events)
+        if event.feed is not None
+    ]
     is_deleted_client = any(each.collection == "customers" and each.action == "deleted" for each in documents)
     is_of_coach = principal is not None and principal.is_coach and recording.interface_of(ctx) != "system"
     undoable = is_of_coach and ctx.changes.can_be_undone and bool(documents)
@@ -170,12 +180,11 @@ def _events(
             merged = {*cast("list[str]", first["data"].get("fields") or []), *cast("list[str]", names)}
             first["data"]["fields"] = sorted(merged)
     events = [event for event in derived.values() if not _is_implied(event, derived)]
-    return events + [_reported(each) for each in reported]
-
-
-def _reported(event: recording.LoggedEvent) -> change_models.StoredEvent:
-    stored: change_models.StoredEvent = {"type": event.type, "customerId": event.customer_id, "data": dict(event.data)}
-    return stored if event.source is None else {**stored, "source": event.source}
+    for each in reported:
+        events.append({"type": each.type, "customerId": each.customer_id, "data": dict(each.data)})
+        if each.source is not None:
+            events[-1]["source"] = each.source
+    return events
 
 
 def _derive(document: recording.DocumentChange) -> change_models.StoredEvent | None:
@@ -205,22 +214,6 @@ def _is_implied(
         return False
     data = (("programId", event["data"]["programId"]),)
     return ("program.created", *data) in events or ("program.deleted", *data) in events
-
-
-def _feed(events: Iterable[recording.LoggedEvent]) -> list[change_models.StoredFeedEntry]:
-    """Return the feed entries of events, newest first."""
-    entries: list[change_models.StoredFeedEntry] = [
-        {
-            "_id": ObjectId(),
-            "type": event.type,
-            "sourceId": event.feed.source_id,
-            "data": dict(event.feed.data),
-            "hiddenBy": None,
-        }
-        for event in events
-        if event.feed is not None
-    ]
-    return entries[::-1]
 
 
 def reference_to(

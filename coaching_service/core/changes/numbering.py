@@ -216,11 +216,11 @@ async def _assign_numbers(tx: Context, batch: Sequence[Document]) -> None:
         numbered[company].append({"_id": change["_id"], **numbers})
         where = {"companyId": company, "_id": change["_id"]}
         writes.append((where, {"$set": numbers, "$unset": {"pending": ""}}))
-    await across_companies.update_each(tx.collection(changes.name), writes, session=tx.session, hint="_id_")
+    await across_companies.write_each(tx.collection(changes.name), writes, session=tx.session, hint="_id_")
     stored = [_new_batch(company, of_company, now()) for company, of_company in numbered.items()]
     await tx.collection(_batches.name).insert_many(stored, session=tx.session)
     counted = [({"_id": each, "companyId": each}, {"$set": {"lastSeq": last[each]}}) for each in companies]
-    await across_companies.update_each(counts, counted, session=tx.session, upsert=True)
+    await across_companies.write_each(counts, counted, session=tx.session, upsert=True)
 
 
 def _new_batch(company_id: ObjectId, numbered: Sequence[Document], at: datetime) -> Document:

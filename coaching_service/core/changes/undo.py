@@ -14,7 +14,7 @@ from coaching_service.core.changes.models import ChangedDocument, DocumentPatch,
 from coaching_service.core.changes.store import changes
 from coaching_service.core.database import recording
 from coaching_service.core.database.context import Context, Services, taken_place
-from coaching_service.core.database.declared import DocumentFields, FieldValue, History
+from coaching_service.core.database.declared import DocumentFields
 from coaching_service.core.database.documents import Document, Documents, now, registry
 from coaching_service.core.database.recording import Undo
 from coaching_service.core.errors import Conflict, ErrorBody, MovedDocument
@@ -112,34 +112,28 @@ async def _plan(
 ) -> tuple[list[_Restoration], list[ChangedDocument]]:
     """Return how to restore the documents of changes, and the documents that have been changed since, without
     derived ones."""
-    collections = registry
     ids: defaultdict[str, list[ObjectId]] = defaultdict(list)
     for change in changes:
         for document in change["documents"]:
             ids[document["collection"]].append(document["_id"])
-    stored = {each["_id"]: each for name, some in ids.items() for each in await collections[name].find_whole(ctx, some)}
+    stored = {each["_id"]: each for name, some in ids.items() for each in await registry[name].find_whole(ctx, some)}
     restored: list[_Restoration] = []
     moved: list[ChangedDocument] = []
     for change in changes:
-        is_derived = [_history(collections, document).undo == "derived" for document in change["documents"]]
+        histories = [registry[document["collection"]].history for document in change["documents"]]
+        is_derived = [history is not None and history.undo == "derived" for history in histories]
         moved_of_change: list[ChangedDocument] = []
         for document, derived in reversed(list(zip(change["documents"], is_derived, strict=True))):
             current, patch = stored.get(document["_id"]), patches[document["_id"]]
             try:
                 restored.append(
-                    await _restoration(ctx, collections[document["collection"]], change, document, current, patch)
+                    await _restoration(ctx, registry[document["collection"]], change, document, current, patch)
                 )
             except _Moved:
                 if not derived or all(is_derived):
                     moved_of_change.insert(0, document)
         moved += moved_of_change
     return restored, moved
-
-
-def _history(collections: Mapping[str, Documents[Any]], document: ChangedDocument) -> History:
-    if (history := collections[document["collection"]].history) is None:
-        raise RuntimeError(f"{document['collection']} is not recorded")
-    return history
 
 
 async def _restoration(
@@ -162,15 +156,17 @@ async def _restoration(
         return _Restoration(kind, current, None, collection, {})
     ctx.changes.restored[document["_id"]] = document["fromVersion"]
     after = dict(current)
-    operators: dict[str, Document] = {"$set": {}, "$unset": {}}
+    operators: defaultdict[str, Document] = defaultdict(dict)
     for field_change in patch["fields"]:
-        path = field_change["path"]
-        value = _previous_value(current, field_change)
-        operators["$unset" if value is recording.MISSING else "$set"][path] = (
-            "" if value is recording.MISSING else value
-        )
+        path, value = field_change["path"], field_change.get("before", recording.MISSING)
+        if field_change.get("elements"):
+            elements = recording.values_at(current, [path])[path]
+            value = recording.restored_elements([] if elements is recording.MISSING else elements, field_change)
+        if value is recording.MISSING:
+            operators["$unset"][path] = ""
+        else:
+            operators["$set"][path] = value
         recording.set_path(after, path, value)
-    operators = {name: fields for name, fields in operators.items() if fields}
     return _Restoration(kind, current, after, collection, operators)
 
 
@@ -197,33 +193,17 @@ async def _write(ctx: Context, restored: Sequence[_Restoration]) -> None:
                 await collection.reinsert(ctx, inserted)
 
 
-def _previous_value(current: Mapping[str, Any], change: recording.FieldChange) -> FieldValue:
-    if change.get("elements"):
-        elements = recording.values_at(current, [change["path"]])[change["path"]]
-        return recording.restored_elements([] if elements is recording.MISSING else elements, change)
-    return change.get("before", recording.MISSING)
-
-
-async def _find_restored_version(
-    ctx: Context, customer_id: ObjectId | None, document_id: ObjectId, version: int
-) -> int | None:
-    """Return the earlier version whose state the undo that made `version` has restored; None if no undo made it."""
-    element = {"_id": document_id, "toVersion": version, "restoredVersion": {"$exists": True}}
-    where = {"customerId": customer_id, "documents": {"$elemMatch": element}}
-    undo_changes = await store.changes.find(ctx, where, sort=NEWEST_FIRST, limit=1, fields=("documents",))
-    for document in undo_changes[0]["documents"] if undo_changes else ():
-        if document["_id"] == document_id:
-            return document.get("restoredVersion")
-    return None
-
-
 async def _is_at(ctx: Context, change: StoredChange, document: ChangedDocument, version: int) -> bool:
     """Return whether a document at `version` is as the change left it: later changes have been undone."""
     for _ in range(_MAX_UNDONE):
         if version == document["toVersion"]:
             return True
-        restored = await _find_restored_version(ctx, change["customerId"], document["_id"], version)
-        if restored is None:
+        element = {"_id": document["_id"], "toVersion": version, "restoredVersion": {"$exists": True}}
+        where = {"customerId": change["customerId"], "documents": {"$elemMatch": element}}
+        undos = await store.changes.find(ctx, where, sort=NEWEST_FIRST, limit=1, fields=("documents",))
+        documents = undos[0]["documents"] if undos else ()
+        restored = next((each.get("restoredVersion") for each in documents if each["_id"] == document["_id"]), None)
+        if restored is None:  # no undo made this version
             return False
         version = restored
     return False

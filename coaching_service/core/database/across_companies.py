@@ -1,16 +1,24 @@
-"""Writes across companies, neither recorded nor in a transaction, of what no process caches; and how much waits."""
+"""What is done for all companies: writes, neither recorded nor in a transaction, of what no process caches; how much
+waits; leases; storing what a process has collected in memory; and encrypted fields under a new master key.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
+import structlog
 from pymongo import ReturnDocument, UpdateOne
 from pymongo.errors import BulkWriteError, DuplicateKeyError
 from pymongo.write_concern import WriteConcern
 
+from coaching_service.core.auth import SecretUnreadable, Vault
+from coaching_service.core.background import running_in_background
+from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Collection, Context, Services
 from coaching_service.core.database.declared import NotExported, Unsharded
 from coaching_service.core.database.documents import D, Document, Documents, Filter, within_company
@@ -22,7 +30,7 @@ _DUPLICATE_KEY = 11_000
 _COUNTED = ("count", "updatedAt")
 
 
-async def update_each(
+async def write_each(
     stored: Collection,
     writes: Sequence[tuple[Filter, Document | list[Document]]],
     *,
@@ -39,7 +47,7 @@ async def update_each(
 async def increment(collection: Documents[Any], services: Services, counts: Sequence[tuple[Filter, Document]]) -> None:
     """Add counts to number fields of documents: (filter, which names the company, counts); created if missing."""
     writes = [(where, {"$inc": each}) for where, each in counts]
-    await update_each(_uncached(collection, services), writes, upsert=True)
+    await write_each(_uncached(collection, services), writes, upsert=True)
 
 
 async def insert_or_count(
@@ -53,13 +61,13 @@ async def insert_or_count(
         where = {"_id": document["_id"], "companyId": document["companyId"]}
         writes.append((where, {"$setOnInsert": first, **counted}))
     try:
-        await update_each(stored, writes, upsert=True)
+        await write_each(stored, writes, upsert=True)
     except BulkWriteError as error:
         failed = error.details["writeErrors"]
         if {each["code"] for each in failed} != {_DUPLICATE_KEY}:
             raise
         # Another process has stored them at this moment.
-        await update_each(stored, [writes[each["index"]] for each in failed], upsert=True)
+        await write_each(stored, [writes[each["index"]] for each in failed], upsert=True)
 
 
 async def insert_computed(collection: Documents[Any], ctx: Context, documents: Mapping[ObjectId, Document]) -> None:
@@ -70,7 +78,7 @@ async def insert_computed(collection: Documents[Any], ctx: Context, documents: M
     stored = _uncached(collection, ctx.services)
     stored = stored if ctx.thread is None else ctx.thread.collection(stored)
     writes = [({"_id": key}, [{"$set": fields}]) for key, fields in documents.items()]
-    await update_each(stored, writes, session=ctx.session, upsert=True)
+    await write_each(stored, writes, session=ctx.session, upsert=True)
 
 
 async def insert_missing_computed(
@@ -87,7 +95,7 @@ async def insert_missing_computed(
         for key, fields in documents.items()
         if key not in known
     ]
-    await update_each(stored, writes, upsert=True)
+    await write_each(stored, writes, upsert=True)
     return bool(writes)
 
 
@@ -219,3 +227,90 @@ def _held_by(holder: str) -> Document:
     """Return the fields of a lease that `holder` takes now, as expressions."""
     expiry = {"$add": ["$$NOW", round(LEASE.total_seconds() * 1000)]}
     return {"holder": {"$literal": holder}, "expiresAt": expiry}
+
+
+# --- Storing what a process has collected in memory: again and again, and once more before it ends --------------------
+
+
+_DEADLINE_SECONDS = 1.0
+log = structlog.get_logger("coaching_service")
+Store = Callable[[Services], Awaitable[None]]
+
+
+@asynccontextmanager
+async def storing(services: Services, store: Store, seconds: float, *, start: asyncio.Event) -> AsyncIterator[None]:
+    """Call `store` every so many seconds while the context is open, not before `start`, and once more at its end."""
+
+    async def store_repeatedly() -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                await store_now(services, store)
+            except Exception:
+                log.exception("what was collected is not stored", what=store.__name__)
+
+    async with running_in_background(store_repeatedly, start=start):
+        yield
+    await store_now(services, store)
+
+
+async def store_now(services: Services, store: Store) -> None:
+    """Call `store`, and log it if the database does not respond: a process that ends must not wait for it."""
+    try:
+        async with asyncio.timeout(_DEADLINE_SECONDS):
+            await store(services)
+    except TimeoutError:
+        log.warning("what was collected is not stored", what=store.__name__, reason="The database does not respond")
+    except Exception as error:
+        if (known := as_service_error(error)) is None:
+            raise
+        log.warning("what was collected is not stored", what=store.__name__, reason=known.message)
+
+
+# --- Encrypted fields of documents ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """The encrypted field `sealed` of documents of all companies, bound to its document by the word `kind`."""
+
+    documents: Documents[Any]
+    kind: str
+
+    def seal(self, vault: Vault, identifier: ObjectId, plain: bytes) -> bytes:
+        """Return the encrypted value for a document."""
+        return vault.seal(plain, f"{self.kind}:{identifier}")
+
+    def open(self, vault: Vault, document: Any) -> bytes:
+        """Return the value of a document that has `_id` and `sealed`. Raises SecretUnreadable."""
+        return vault.open(document["sealed"], f"{self.kind}:{document['_id']}")
+
+    async def iterate(self, services: Services) -> AsyncIterator[Document]:
+        """Iterate over the documents of all companies, each with `_id` and `sealed`."""
+        async for document in self.documents.across_companies(services).find({}, {"sealed": 1}, batch_size=200):
+            yield document
+
+    async def iterate_unreadable(self, services: Services) -> AsyncIterator[ObjectId]:
+        """Iterate over the documents that no master key opens."""
+        async for document in self.iterate(services):
+            try:
+                self.open(services.vault, document)
+            except SecretUnreadable:
+                yield document["_id"]
+
+    async def rotate_master_key(
+        self, services: Services, derive: Callable[[bytes], Document] = lambda _: {}
+    ) -> AsyncIterator[bool]:
+        """Encrypt every value with the newest master key; yields for each whether it changed.
+
+        `derive` returns other fields to set. It can be interrupted and run again: values are read with every master key
+        meanwhile.
+        """
+        async for document in self.iterate(services):
+            is_outdated = not services.vault.is_current(document["sealed"])
+            if is_outdated:
+                plain = self.open(services.vault, document)
+                sealed = self.seal(services.vault, document["_id"], plain)
+                change = {"$set": {"sealed": sealed, **derive(plain)}}
+                await self.documents.across_companies(services).update_one(document, change)
+            yield is_outdated

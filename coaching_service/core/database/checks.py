@@ -45,7 +45,7 @@ class Finding:
 # Called with how many more documents a check has read.
 CountRead = Callable[[int], None]
 Examine = Callable[[Services, CountRead], AsyncIterator[Finding]]
-Repair = Callable[[Services], Awaitable[None]]
+Repair = Callable[[Services], Awaitable[object]]
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def check_of(
         else:
             for identifier in await found:
                 occurrences.add(identifier)
-                count_read(int(counts))
+            count_read(occurrences.count if counts else 0)
         yield occurrences.finding(problem, advice)
 
     return Check(name, title, examine, repair)

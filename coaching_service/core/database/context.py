@@ -23,8 +23,7 @@ from coaching_service.core.background import PendingCounts, PendingEntries
 from coaching_service.core.budgets import metered
 from coaching_service.core.cached_reads import CACHE_SECONDS, CachedReads, CacheWait, RecentValues
 from coaching_service.core.database.backup.stores import Store
-from coaching_service.core.database.connection import is_late, is_unavailable, is_unsent, unreachable
-from coaching_service.core.database.monitor import DatabaseMonitor
+from coaching_service.core.database.connection import DatabaseMonitor, is_late, is_unavailable, is_unsent, unreachable
 from coaching_service.core.database.recording import ChangeRecorder, Interface, interface_of
 from coaching_service.core.database.worker_thread import ThreadSession, WorkerThread
 from coaching_service.core.errors import Conflict, ExternalIdTaken, Unavailable

@@ -14,16 +14,16 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import IO
+from typing import IO, TypedDict
 
 from bson import Binary
 
 from coaching_service.core.background import retrieve_failure
-from coaching_service.core.database import file_totals
-from coaching_service.core.database.context import Context, Services, in_transaction, transactional
+from coaching_service.core.database.checks import check_of
+from coaching_service.core.database.context import Context, Services, in_transaction, reading_snapshot, transactional
 from coaching_service.core.database.declared import Index, NotExported, ShardKey
-from coaching_service.core.database.documents import Document, Documents, Filter, now
-from coaching_service.core.errors import Unavailable
+from coaching_service.core.database.documents import Document, Documents, Filter, PipelineStage, now
+from coaching_service.core.errors import StorageQuotaExceeded, Unavailable
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import JPEG, InvalidFile, StorageQuota, validate_file
 
@@ -79,8 +79,10 @@ async def store(
     The file cannot be read until it is attached. Raises StorageQuotaExceeded if the company already has as much as it
     may store; whether there is room for this file is decided when it is attached.
     """
-    identifier, digest, size = ObjectId(), hashlib.sha256(), 0
-    await _require_room(ctx)
+    identifier, digest, size, quota = ObjectId(), hashlib.sha256(), 0, ctx.services.storage_quota
+    if quota != StorageQuota():
+        totals = (await read_totals(ctx.services, [ctx.company_id])).get(ctx.company_id, {"files": 0, "bytes": 0})
+        _require_within(quota, {"files": totals["files"] + 1, "bytes": totals["bytes"] + 1})
     new_file = {
         "_id": identifier,
         "companyId": ctx.company_id,
@@ -149,13 +151,6 @@ async def storing(
         await release(ctx.services, ids)
 
 
-async def _require_room(ctx: Context) -> None:
-    quota = ctx.services.storage_quota
-    if quota != StorageQuota():
-        totals = (await file_totals.read(ctx.services, [ctx.company_id])).get(ctx.company_id, {"files": 0, "bytes": 0})
-        file_totals.require_within(quota, {"files": totals["files"] + 1, "bytes": totals["bytes"] + 1})
-
-
 async def attach(ctx: Context, file: StoredFile) -> None:
     """Mark a file as referred to, in the transaction of the record that refers to it, which cannot be undone.
 
@@ -165,7 +160,7 @@ async def attach(ctx: Context, file: StoredFile) -> None:
     ctx.changes.prevent_undo()
     await _update_pending(ctx, file.ids, {"$unset": {"pending": ""}})
     attached = await files.find(ctx, {"_id": {"$in": file.ids}}, fields=("length",))
-    await file_totals.add(ctx, len(attached), sum(each["length"] for each in attached))
+    await _add(ctx, len(attached), sum(each["length"] for each in attached))
 
 
 async def _update_pending(ctx: Context, ids: Sequence[ObjectId], change: Document) -> None:
@@ -183,7 +178,7 @@ async def discard(ctx: Context, ids: Sequence[ObjectId]) -> None:
     if ids:
         ctx.changes.prevent_undo()
         removed = await files.find(ctx, {"_id": {"$in": list(ids)}, **_ATTACHED}, fields=("length",))
-        await file_totals.subtract(ctx, ctx.company_id, len(removed), sum(each["length"] for each in removed))
+        await _subtract(ctx, ctx.company_id, len(removed), sum(each["length"] for each in removed))
         await files.delete_many(ctx, {"_id": {"$in": list(ids)}})
         await _delete_chunks(ctx, ids)
 
@@ -224,7 +219,7 @@ async def erase_batch(services: Services, where: Filter, limit: int) -> int:
     async def delete_files(tx: Context) -> None:
         condition = {"_id": {"$in": ids}}
         attached = await collection.find(condition | _ATTACHED, {"length": 1}, session=tx.session).to_list(None)
-        await file_totals.subtract(tx, where["companyId"], len(attached), sum(each["length"] for each in attached))
+        await _subtract(tx, where["companyId"], len(attached), sum(each["length"] for each in attached))
         await collection.delete_many(condition, session=tx.session)
 
     if ids:
@@ -301,3 +296,131 @@ async def count_bytes(services: Services, ids: Sequence[ObjectId]) -> int:
     total = {"$group": {"_id": None, "bytes": {"$sum": {"$binarySize": "$data"}}}}
     cursor = chunks.across_companies(services).aggregate([{"$match": {"files_id": {"$in": list(ids)}}}, total])
     return sum([int(each["bytes"]) async for each in cursor])
+
+
+# --- The number and the size of each company's files, updated in the transaction that attaches or removes them --------
+
+
+class FileTotals(TypedDict):
+    """How many files there are, and their size in bytes."""
+
+    files: int
+    bytes: int
+
+
+class StorageUsage(FileTotals):
+    """The files of a company, and how many files and bytes it may store; 0: no limit."""
+
+    maxFiles: int
+    maxBytes: int
+
+
+def _require_within(quota: StorageQuota, totals: FileTotals) -> None:
+    """Raise StorageQuotaExceeded if a company with these files has more than it may."""
+    if quota.files and totals["files"] > quota.files:
+        raise StorageQuotaExceeded(f"The company may store {quota.files} files: delete some to upload others")
+    if quota.bytes and totals["bytes"] > quota.bytes:
+        raise StorageQuotaExceeded(f"The company may store {quota.bytes} bytes of files: delete some to upload others")
+
+
+_totals = Documents[Document](
+    "fileTotals",
+    (Index(()),),
+    cross_company_reason="the operator lists the storage of all companies, and erasure counts without a caller",
+    transfer=NotExported("counted again as files are imported"),
+    incidental=True,
+)
+
+
+async def _add(ctx: Context, number: int, size: int) -> None:
+    """Count files of the caller's company that are attached, in the caller's transaction.
+
+    Transactions of one company that count at the same time collide, and one of them is repeated. So none exceeds the
+    quota together with another. Raises StorageQuotaExceeded.
+    """
+    await _totals.increment_each(ctx, [({"_id": ctx.company_id}, {"files": number, "bytes": size})])
+    if ctx.services.storage_quota != StorageQuota():
+        stored = await _totals.find_one(ctx, {"_id": ctx.company_id})
+        if stored is not None:
+            _require_within(ctx.services.storage_quota, {"files": stored["files"], "bytes": stored["bytes"]})
+
+
+async def _subtract(ctx: Context, company_id: ObjectId, number: int, size: int, *, create: bool = False) -> None:
+    """Subtract files that are removed, or counted by mistake, in the transaction of `ctx`.
+
+    Totals that are missing, as of a company that has been erased, are only stored with `create`.
+    """
+    where, change = {"_id": company_id, "companyId": company_id}, {"$inc": {"files": -number, "bytes": -size}}
+    await _totals.across_companies(ctx.services).update_one(where, change, upsert=create, session=ctx.session)
+
+
+async def read_totals(services: Services, company_ids: Sequence[ObjectId]) -> dict[ObjectId, FileTotals]:
+    """Return the totals of each of these companies that has had files."""
+    cursor = _totals.across_companies(services).find({"companyId": {"$in": list(company_ids)}})
+    return {each["_id"]: {"files": each["files"], "bytes": each["bytes"]} async for each in cursor}
+
+
+async def read_usage(services: Services, company_ids: Sequence[ObjectId]) -> dict[ObjectId, StorageUsage]:
+    """Return the files of each of these companies, and how much it may store."""
+    quota, totals = services.storage_quota, await read_totals(services, company_ids)
+    return {
+        company_id: {
+            **totals.get(company_id, {"files": 0, "bytes": 0}),
+            "maxFiles": quota.files,
+            "maxBytes": quota.bytes,
+        }
+        for company_id in company_ids
+    }
+
+
+# --- The check of the totals ------------------------------------------------------------------------------------------
+
+
+_SUMS: PipelineStage = {"files": {"$sum": "$files"}, "bytes": {"$sum": "$bytes"}}
+# What is stored, less what there is: the totals and, negative, the attached files.
+_FILES: list[PipelineStage] = [
+    {"$match": {"pending": {"$ne": True}, "companyId": {"$type": "objectId"}}},
+    {"$group": {"_id": "$companyId", "files": {"$sum": -1}, "bytes": {"$sum": {"$multiply": ["$length", -1]}}}},
+]
+
+
+async def _list_wrong(services: Services) -> list[ObjectId]:
+    """Return the companies whose stored number or size of files differs from the files that there are."""
+    stages: list[PipelineStage] = [
+        {"$group": {"_id": "$companyId", **_SUMS}},
+        {"$unionWith": {"coll": files.name, "pipeline": _FILES}},
+        {"$group": {"_id": "$_id", **_SUMS}},
+        {"$match": {"$or": [{"files": {"$ne": 0}}, {"bytes": {"$ne": 0}}]}},
+    ]
+    async with reading_snapshot(services) as session:
+        cursor = services.collection(_totals.name).aggregate(stages, session=session, allowDiskUse=True)
+        return [difference["_id"] async for difference in cursor]
+
+
+async def _correct_totals(services: Services) -> None:
+    """Count the files of these companies again, each in the transaction that corrects its totals."""
+    for company_id in await _list_wrong(services):
+
+        async def correct(tx: Context, company_id: ObjectId = company_id) -> None:
+            number = size = 0
+            within: PipelineStage = {"$match": {"companyId": company_id}}
+            group: PipelineStage = {"$group": {"_id": None, **_SUMS}}
+            for collection, stages in ((_totals.name, [within, group]), (files.name, [within, *_FILES])):
+                async for sums in services.collection(collection).aggregate(stages, session=tx.session):
+                    number, size = number + sums["files"], size + sums["bytes"]
+            await _subtract(tx, company_id, number, size, create=True)
+
+        await in_transaction(Context(services), correct)
+
+
+CHECKS = (
+    check_of(
+        "file-totals",
+        "The stored sizes of files are right",
+        _list_wrong,
+        "Companies with a wrong number or size of files",
+        "Run doctor --repair",
+        _correct_totals,
+        counts=True,
+    ),
+)

@@ -94,20 +94,20 @@ async def _ensure_indexes_of(collection: Collection, indexes: Iterable[Index]) -
             if name != index.name and not (same_keys and _options(details) == _options(wanted)):
                 continue
             if name == index.name and same_keys and _options(details) == _options(wanted):
-                if details.get("expireAfterSeconds") != wanted.get("expireAfterSeconds"):
-                    await _change_expiry(collection, index)
-                continue
+                if details.get("expireAfterSeconds") == index.expire_after:
+                    continue
+                if index.expire_after is not None:
+                    change = {"name": index.name, "expireAfterSeconds": index.expire_after}
+                    with _done_by_another_process(_INDEX_NOT_FOUND):
+                        await collection.database.command("collMod", collection.name, index=change)
+                    continue
             if details.get("unique") or index.unique:
                 raise IndexConflict(
                     f"The index {name} of {collection.name} differs from the index {index.name} that the "
                     f"service needs: stop the service, drop the index, and start again"
                 )
-            await _drop(collection, name)
-
-
-async def _drop(collection: Collection, name: str) -> None:
-    with _done_by_another_process(_INDEX_NOT_FOUND):
-        await collection.drop_index(name)
+            with _done_by_another_process(_INDEX_NOT_FOUND):
+                await collection.drop_index(name)
 
 
 @contextmanager
@@ -126,15 +126,6 @@ def _options(definition: Mapping[str, Any]) -> tuple[bool, bool, dict[str, Any]]
     return bool(definition.get("unique")), "collation" in definition, partial
 
 
-async def _change_expiry(collection: Collection, index: Index) -> None:
-    if index.expire_after is None:
-        await _drop(collection, index.name)
-        return
-    change = {"name": index.name, "expireAfterSeconds": index.expire_after}
-    with _done_by_another_process(_INDEX_NOT_FOUND):
-        await collection.database.command("collMod", collection.name, index=change)
-
-
 async def missing_indexes(db: Database, collections: Declared) -> list[str]:
     """Return the declared indexes that the database does not have as they are declared, as `collection.index`.
 
@@ -143,27 +134,17 @@ async def missing_indexes(db: Database, collections: Declared) -> list[str]:
     missing = []
     for name, indexes in collections.items():
         stored = await db[name].index_information()
-        missing += [f"{name}.{index.name}" for index in indexes if not _is_stored(index, stored)]
+        for index in indexes:
+            wanted, details = index.model().document, stored.get(index.name, {})
+            is_stored = details.get("key") == list(wanted["key"].items()) and _options(details) == _options(wanted)
+            if not is_stored or details.get("expireAfterSeconds") != index.expire_after:
+                missing.append(f"{name}.{index.name}")
     if missing:
         await db[_state.name].delete_many({})
     return missing
 
 
-def _is_stored(index: Index, stored: Mapping[str, Mapping[str, Any]]) -> bool:
-    wanted, details = index.model().document, stored.get(index.name)
-    return (
-        details is not None
-        and details["key"] == list(wanted["key"].items())
-        and _options(details) == _options(wanted)
-        and details.get("expireAfterSeconds") == wanted.get("expireAfterSeconds")
-    )
-
-
 # --- Checks ----------------------------------------------------------------------------------------------------------
-
-
-async def _create_missing(services: Services) -> None:
-    await ensure_indexes(services.db, _declared())
 
 
 async def _list_undeclared(services: Services) -> list[str]:
@@ -206,7 +187,7 @@ CHECKS = (
         lambda services: missing_indexes(services.db, _declared()),
         "Declared indexes are missing",
         "Run doctor --repair, or ensure-indexes",
-        _create_missing,
+        lambda services: ensure_indexes(services.db, _declared()),
     ),
     checks.check_of(
         "indexes-undeclared",

@@ -77,11 +77,7 @@ def actor_of(ctx: Context) -> Actor:
     interface = interface_of(ctx)
     if ctx.principal is None or interface == "system":
         return {"type": "system", "_id": None, "name": "System"}
-    actor: Actor = {
-        "type": _ACTOR_TYPES[interface],
-        "_id": ctx.principal.id,
-        "name": ctx.principal.name,
-    }
+    actor: Actor = {"type": _ACTOR_TYPES[interface], "_id": ctx.principal.id, "name": ctx.principal.name}
     return {**actor, "applicationId": ctx.principal.credential_id} if interface == "application" else actor
 
 
@@ -323,10 +319,7 @@ class ChangeRecorder:
         change = self._changed(collection, history, known, (before["version"], after["version"]))
         change.omitted.update(path for path in paths if path in history.omit)
         recorded = [path for path in paths if path not in history.omit]
-        earlier, later = (
-            values_at(before, recorded),
-            values_at(after, recorded),
-        )
+        earlier, later = values_at(before, recorded), values_at(after, recorded)
         for path in recorded:
             value = earlier[path]
             if path in change.added:
@@ -423,16 +416,13 @@ def touched_paths(change: Mapping[str, Any]) -> list[str]:
 
 def values_at(document: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
     """Return the values of a document at `paths`; MISSING where it has none."""
-    return {path: _value_at(document, path) for path in paths}
-
-
-def _value_at(document: Mapping[str, Any], path: str) -> Any:
-    value: Any = document
-    for name in path.split("."):
-        if not isinstance(value, Mapping) or name not in value:
-            return MISSING
-        value = value[name]
-    return value
+    found: dict[str, Any] = {}
+    for path in paths:
+        value: Any = document
+        for name in path.split("."):
+            value = value.get(name, MISSING) if isinstance(value, Mapping) else MISSING
+        found[path] = value
+    return found
 
 
 def set_path(document: dict[str, Any], path: str, value: Any) -> None:
@@ -451,9 +441,14 @@ def field_change(path: str, before: Any, after: Any) -> FieldChange | None:
     """Return how a field has changed, or None if it has not."""
     if before is after or before == after:
         return None
-    if _has_identifiers(before) and _has_identifiers(after):
-        return _element_change(path, before, after)
     change: FieldChange = {"path": path}
+    if _has_identifiers(before) and _has_identifiers(after):
+        earlier = {element["_id"]: element for element in before}
+        later = {element["_id"]: element for element in after}
+        change["elements"] = True
+        change["before"] = [element for element in before if _differs(element, later.get(element["_id"]))]
+        change["after"] = [element for element in after if _differs(element, earlier.get(element["_id"]))]
+        return change | {"order": list(earlier)} if list(earlier) != list(later) else change
     if before is not MISSING:
         change["before"] = before
     if after is not MISSING:
@@ -463,20 +458,6 @@ def field_change(path: str, before: Any, after: Any) -> FieldChange | None:
 
 def _has_identifiers(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(each, Mapping) and "_id" in each for each in value)
-
-
-def _element_change(path: str, before: Sequence[Any], after: Sequence[Any]) -> FieldChange:
-    earlier = {element["_id"]: element for element in before}
-    later = {element["_id"]: element for element in after}
-    change: FieldChange = {
-        "path": path,
-        "elements": True,
-        "before": [element for element in before if _differs(element, later.get(element["_id"]))],
-        "after": [element for element in after if _differs(element, earlier.get(element["_id"]))],
-    }
-    if list(earlier) != list(later):
-        change["order"] = list(earlier)
-    return change
 
 
 def _differs(element: Any, other: Any) -> bool:

@@ -22,8 +22,8 @@ from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_runner import AppRunner
 
 from coaching_service.core.budgets import Budget
+from coaching_service.core.database.connection import Interruption
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.monitor import Interruption
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.responses import to_json
 

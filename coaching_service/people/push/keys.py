@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 
 from coaching_service.core.auth import Vault
+from coaching_service.core.database.across_companies import Sealed
 from coaching_service.core.database.checks import Check, CountRead, Finding
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.sealed import Sealed
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.people.push import _encryption, models
 from coaching_service.people.push.models import PublicPushKey, PushKey

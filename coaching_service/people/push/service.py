@@ -8,9 +8,9 @@ import orjson
 
 from coaching_service.core import audit
 from coaching_service.core.auth import Vault, token_hash
+from coaching_service.core.database.across_companies import Sealed
 from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.sealed import Sealed
 from coaching_service.core.errors import Forbidden, NotFound, Unauthorized, invalid_field
 from coaching_service.core.external_identity import Upserted
 from coaching_service.core.fields import take

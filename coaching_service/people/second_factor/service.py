@@ -12,8 +12,8 @@ from pyotp.utils import strings_equal
 
 from coaching_service.core import audit
 from coaching_service.core.auth import token_hash
+from coaching_service.core.database.across_companies import Sealed
 from coaching_service.core.database.context import Context, Services, gather_reads, transactional
-from coaching_service.core.database.sealed import Sealed
 from coaching_service.core.errors import Conflict, SecondFactorRequired, SignInRejected
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.identities import service as identities
