@@ -349,28 +349,37 @@ async def list_programs(ctx: Context, query: ProgramQuery) -> Page[Program]:
     )
 
 
-list_ids_after = _programs.list_ids_after
-
-
-async def require(ctx: Context, program_id: ObjectId) -> ProgramName:
-    """Return the name of a program. Raises NotFound."""
-    if (program := await _programs.find_one(ctx, {"_id": program_id}, ("name",))) is None:
-        raise NotFound("program")
-    return program
-
-
-async def get_names(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
-    """Return the names of the company's programs among `ids`."""
-    named = await _programs.find(ctx, {"_id": {"$in": list(ids)}}, fields=("name",), hint=BY_ID)
-    return {program["_id"]: program["name"] for program in named}
-
-
-@routes.get(
-    "/{programId}", access=coach(PROGRAMS.VIEW), returns=PROGRAM, selects_fields=True, operation_id="getProgram"
+@routes.post(
+    "",
+    access=coach(PROGRAMS.CREATE),
+    body=NEW_PROGRAM(),
+    returns=PROGRAM,
+    example={"name": "First twelve weeks", "description": "Three days a week", "tags": ["beginner"]},
+    operation_id="createProgram",
 )
-async def get(ctx: Context, program_id: ObjectId) -> Program:
-    """Read a program."""
-    return await _present_one(ctx, await _programs.find_one(ctx, {"_id": program_id}))
+async def create(ctx: Context, body: ProgramInput) -> Program:
+    """Create a program."""
+    new = {**external_identity.stored_fields(body), **search_fields(body), "isArchived": False}
+    stored = await _programs.insert(ctx, new)
+    return {**stored, **external_identity.present_identity(stored), "numberOfDaysWithWorkouts": 0}
+
+
+@routes.put(
+    "/by-external-id/{externalId}",
+    access=coach_with_any(PROGRAMS.CREATE, PROGRAMS.EDIT),
+    path_fields={"externalId": ExternalId()},
+    body=upsert_of(NEW_PROGRAM, name="ProgramUpsert"),
+    returns=PROGRAM,
+    rolls_back=True,
+    example={"name": "First twelve weeks", "tags": ["beginner"]},
+)
+async def upsert_program(ctx: Context, external_id: str, body: ProgramChange) -> Upserted:
+    """Create or change the program with an external identifier.
+
+    201 if it is new; otherwise 200, as changed by PATCH, and unchanged if it has all of it already. It needs the
+    permission of what it does.
+    """
+    return await upsert_external(ctx, external_id, body, lambda: complete_upsert(NEW_PROGRAM(), body))
 
 
 @routes.get(
@@ -386,19 +395,54 @@ async def get_by_external_id(ctx: Context, external_id: str) -> Program:
     return await get(ctx, require_found(await find_id_by_external_id(ctx, external_id), "program"))
 
 
-@routes.post(
-    "",
-    access=coach(PROGRAMS.CREATE),
-    body=NEW_PROGRAM(),
-    returns=PROGRAM,
-    example={"name": "First twelve weeks", "description": "Three days a week", "tags": ["beginner"]},
-    operation_id="createProgram",
+@routes.get(
+    "/{programId}", access=coach(PROGRAMS.VIEW), returns=PROGRAM, selects_fields=True, operation_id="getProgram"
 )
-async def create(ctx: Context, body: ProgramInput) -> Program:
-    """Create a program."""
-    new = {**external_identity.stored_fields(body), **search_fields(body), "isArchived": False}
-    stored = await _programs.insert(ctx, new)
-    return {**stored, **external_identity.present_identity(stored), "numberOfDaysWithWorkouts": 0}
+async def get(ctx: Context, program_id: ObjectId) -> Program:
+    """Read a program."""
+    return await _present_one(ctx, await _programs.find_one(ctx, {"_id": program_id}))
+
+
+@routes.patch(
+    "/{programId}",
+    access=coach(PROGRAMS.EDIT),
+    locks="program",
+    body=patch_of(NEW_PROGRAM, name="ProgramChange"),
+    returns=PROGRAM,
+    example={"tags": ["strength"], "version": 0},
+)
+async def update_program(ctx: Context, program_id: ObjectId, body: ProgramChange) -> Program:
+    """Change a program."""
+    return await update(ctx, program_id, body)
+
+
+@routes.delete("/{programId}", access=coach(PROGRAMS.DELETE), locks="program", operation_id="deleteProgram")
+@transactional
+async def delete(ctx: Context, program_id: ObjectId) -> None:
+    """Delete a program with its blocks.
+
+    Blocks that were assigned from it remain on the clients' calendars.
+    """
+    if await _programs.delete(ctx, {"_id": program_id}) is None:
+        raise NotFound("program")
+    await workouts.delete_all(ctx, ProgramPlan(program_id))
+    await ctx.publish(ProgramDeleted(program_id))
+
+
+list_ids_after = _programs.list_ids_after
+
+
+async def require(ctx: Context, program_id: ObjectId) -> ProgramName:
+    """Return the name of a program. Raises NotFound."""
+    if (program := await _programs.find_one(ctx, {"_id": program_id}, ("name",))) is None:
+        raise NotFound("program")
+    return program
+
+
+async def get_names(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
+    """Return the names of the company's programs among `ids`."""
+    named = await _programs.find(ctx, {"_id": {"$in": list(ids)}}, fields=("name",), hint=BY_ID)
+    return {program["_id"]: program["name"] for program in named}
 
 
 @transactional
@@ -524,19 +568,6 @@ def copy_of(block: StoredBlock) -> ProgramCopy:
     return {"programBlockId": block["_id"], "programBlockVersion": block["version"]}
 
 
-@routes.delete("/{programId}", access=coach(PROGRAMS.DELETE), locks="program", operation_id="deleteProgram")
-@transactional
-async def delete(ctx: Context, program_id: ObjectId) -> None:
-    """Delete a program with its blocks.
-
-    Blocks that were assigned from it remain on the clients' calendars.
-    """
-    if await _programs.delete(ctx, {"_id": program_id}) is None:
-        raise NotFound("program")
-    await workouts.delete_all(ctx, ProgramPlan(program_id))
-    await ctx.publish(ProgramDeleted(program_id))
-
-
 async def _present_one(ctx: Context, program: StoredProgram | None) -> Program:
     if program is None:
         raise NotFound("program")
@@ -556,37 +587,6 @@ async def _present(ctx: Context, programs: Sequence[StoredProgram]) -> list[Prog
 
 
 # --- REST -------------------------------------------------------------------------------------------------------------
-
-
-@routes.put(
-    "/by-external-id/{externalId}",
-    access=coach_with_any(PROGRAMS.CREATE, PROGRAMS.EDIT),
-    path_fields={"externalId": ExternalId()},
-    body=upsert_of(NEW_PROGRAM, name="ProgramUpsert"),
-    returns=PROGRAM,
-    rolls_back=True,
-    example={"name": "First twelve weeks", "tags": ["beginner"]},
-)
-async def upsert_program(ctx: Context, external_id: str, body: ProgramChange) -> Upserted:
-    """Create or change the program with an external identifier.
-
-    201 if it is new; otherwise 200, as changed by PATCH, and unchanged if it has all of it already. It needs the
-    permission of what it does.
-    """
-    return await upsert_external(ctx, external_id, body, lambda: complete_upsert(NEW_PROGRAM(), body))
-
-
-@routes.patch(
-    "/{programId}",
-    access=coach(PROGRAMS.EDIT),
-    locks="program",
-    body=patch_of(NEW_PROGRAM, name="ProgramChange"),
-    returns=PROGRAM,
-    example={"tags": ["strength"], "version": 0},
-)
-async def update_program(ctx: Context, program_id: ObjectId, body: ProgramChange) -> Program:
-    """Change a program."""
-    return await update(ctx, program_id, body)
 
 
 @routes.put(
