@@ -33,7 +33,7 @@ from coaching_service.integrations.proposals import service as proposals
 from coaching_service.people.changes import service as changes
 from coaching_service.people.changes.models import ChangeSummary
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.web import browser_sessions, error_pages, forms, rendering, static_files, views
+from coaching_service.web import browser_sessions, forms, rendering, static_files, views
 from coaching_service.web import pages as web_pages
 from coaching_service.web.formatting import format_date
 from coaching_service.web.views.history import describe_operation
@@ -142,23 +142,22 @@ async def describe_newer_changes(
 
     The document is the last of `document_ids` that was changed. For clients it does not name anyone of the company.
     """
-    if not ctx.caller.is_coach:
+    caller = ctx.caller
+
+    def describe(change: ChangeSummary) -> str:
+        actor = change["actor"]
+        name, what = actor["name"] if actor else "another user", describe_operation(change["operation"])
+        is_own = actor is not None and actor["_id"] == caller.id and change["via"] == "session"
+        author = "in another tab of yours" if is_own else f"by {name}{_USES.get(change['via'], '')}"
+        at = change["at"].replace(tzinfo=UTC).astimezone(zone_of(caller.timezone or caller.company.timezone))
+        return f"{author} on {format_date(at.date())} at {at:%H:%M} ({what[:1].lower()}{what[1:]})"
+
+    if not caller.is_coach:
         return _UNKNOWN
     for document_id in reversed(document_ids):
         if newer := await changes.list_newer(ctx, customer_id, document_id, version, _MOST):
-            return ", and ".join(_describe(ctx, change) for change in reversed(newer))
+            return ", and ".join(map(describe, reversed(newer)))
     return _UNKNOWN
-
-
-def _describe(ctx: Context, change: ChangeSummary) -> str:
-    caller = ctx.caller
-    actor = change["actor"]
-    is_own = actor is not None and actor["_id"] == caller.id and change["via"] == "session"
-    name = actor["name"] if actor else "another user"
-    author = "in another tab of yours" if is_own else f"by {name}{_USES.get(change['via'], '')}"
-    at = change["at"].replace(tzinfo=UTC).astimezone(zone_of(caller.timezone or caller.company.timezone))
-    what = describe_operation(change["operation"])
-    return f"{author} on {format_date(at.date())} at {at:%H:%M} ({what[:1].lower()}{what[1:]})"
 
 
 # --- The aiohttp handlers of the declared pages -----------------------------------------------------------------------
@@ -204,9 +203,7 @@ class WebApplication:
             browser_session = browser_sessions.BrowserSession.anonymous(self.dependencies.services)
             try:
                 async with interrupting(self.dependencies.services, request):
-                    browser_session = await browser_sessions.BrowserSession.from_request(
-                        self.dependencies.services, request
-                    )
+                    browser_session = await self._read_session(request)
                     await self._count(request, browser_session)
                     return await self._respond(self._page_request(page, request, browser_session))
             except errors.ClientDisconnected:
@@ -221,8 +218,8 @@ class WebApplication:
         request: web.Request, browser_session: browser_sessions.BrowserSession, error: Exception
     ) -> web.StreamResponse:
         """Return the response to a request that raised `error`."""
-        if error_pages.is_scripted(request):
-            return error_pages.error_response(request, browser_session, error_pages.to_service_error(request, error))
+        if rendering.is_scripted(request):
+            return rendering.error_response(request, browser_session, rendering.to_service_error(request, error))
         if isinstance(error, errors.Unauthorized):
             return browser_sessions.redirect_to_sign_in(request, browser_session)
         security_path = f"{browser_sessions.home_of(browser_session.principal)}/settings/security"
@@ -231,7 +228,10 @@ class WebApplication:
         if isinstance(error, errors.Forbidden) and error.code == "SIGN_IN_AGAIN":
             redirect = web_pages.Redirect(security_path, _SIGN_IN_AGAIN)
             return browser_sessions.redirect_response(browser_session, redirect)
-        return error_pages.render_error(request, browser_session, error_pages.to_service_error(request, error))
+        return rendering.render_error(request, browser_session, rendering.to_service_error(request, error))
+
+    async def _read_session(self, request: web.Request) -> browser_sessions.BrowserSession:
+        return await browser_sessions.BrowserSession.from_request(self.dependencies.services, request)
 
     async def _count(self, request: web.Request, browser_session: browser_sessions.BrowserSession) -> None:
         """Count a request of a session, if requests are limited. Raises RateLimitExceeded."""
@@ -260,13 +260,11 @@ class WebApplication:
             browser_session = browser_sessions.BrowserSession.anonymous(self.dependencies.services)
             try:
                 async with interrupting(self.dependencies.services, request):
-                    browser_session = await browser_sessions.BrowserSession.from_request(
-                        self.dependencies.services, request
-                    )
+                    browser_session = await self._read_session(request)
                     await self._count(request, browser_session)
             except (RateLimitExceeded, errors.Unavailable) as refusal:
                 error = refusal
-            return error_pages.render_error(request, browser_session, error)
+            return rendering.render_error(request, browser_session, error)
 
         return handle
 
@@ -295,7 +293,7 @@ class WebApplication:
         return PageRequest(page, request, browser_session, ctx)
 
     async def _load_caller(self, page: web_pages.Page, request: web.Request) -> Principal:
-        principal = (await browser_sessions.BrowserSession.from_request(self.dependencies.services, request)).principal
+        principal = (await self._read_session(request)).principal
         check_access(page.access, principal, writes=page.method != "GET")
         if principal is None:
             raise errors.Unauthorized
@@ -339,7 +337,7 @@ class WebApplication:
                 form_token = data.popall(forms.CSRF_FIELD, [""])[0]
                 browser_session.check_form_token(request, form_token, has_mailed_token=page.has_mailed_token)
             except browser_sessions.StaleForm:
-                if error_pages.is_scripted(request):
+                if rendering.is_scripted(request):
                     raise
                 return await self._render_stale_form(page_request, data)
             forms.apply_correction(data)
@@ -366,7 +364,7 @@ class WebApplication:
         """
         page, request, browser_session = page_request.page, page_request.request, page_request.browser_session
         is_own_form = request.method == "POST" and browser_session.is_same_site(request) is True
-        if page.on is None or not is_own_form or error_pages.is_scripted(request):
+        if page.on is None or not is_own_form or rendering.is_scripted(request):
             raise errors.Unauthorized()
         data, _ = await forms.read_submission(page_request.ctx, page, request, None)
         credentials, values = browser_sessions.credential_values(data), browser_sessions.original_values(data)
@@ -383,12 +381,12 @@ class WebApplication:
             return self._render_reauthentication(
                 page_request, values, forms.FormState(browser_sessions.FORM_NAME, asked)
             )
-        except (ValidationError, *error_pages.FORM_ERRORS) as error:
+        except (ValidationError, *rendering.FORM_ERRORS) as error:
             if isinstance(error, errors.SignInRejected) and error.code == "CHALLENGE_REJECTED":
                 credentials = MultiDict()
             is_code = f"{browser_sessions.FORM_NAME}.challenge" in credentials
             schema = browser_sessions.CODE_SCHEMA if is_code else browser_sessions.SCHEMA
-            form_state, status = error_pages.reject(
+            form_state, status = rendering.reject(
                 browser_sessions.FORM_NAME, page.path, credentials, error, forms.field_names(schema)
             )
             return self._render_reauthentication(page_request, values, form_state, status)
@@ -400,7 +398,7 @@ class WebApplication:
             shown = replace(shown, ctx=replace(shown.ctx, load_caller=None))
             response = await self._render(shown, form_state)
         except errors.ServiceError as error:
-            response = error_pages.render_error(request, browser_session, error)
+            response = rendering.render_error(request, browser_session, error)
         browser_session.set_cookies(response, session=session)
         return response
 
@@ -494,19 +492,16 @@ class WebApplication:
                 page_request = await page_request.after_waiting()
                 result = await self._run_handler(replace(page_request, page=page_with_file), arguments, claim)
             audit.record_access(page_request.ctx, audit.kind_of_path(page.path))
-        except (ValidationError, *error_pages.FORM_ERRORS) as failure:
+        except (ValidationError, *rendering.FORM_ERRORS) as failure:
             if page.on is None or (isinstance(failure, errors.NotFound) and page.form is None):
                 raise
-            error = failure if isinstance(failure, ValidationError) else error_pages.to_service_error(request, failure)
-            form_state, status = error_pages.reject_form_of(page, data, error)
-            if error_pages.is_scripted(request):
-                if (
-                    isinstance(error, errors.Conflict)
-                    and error.code == "VERSION_CONFLICT"
-                    and form_state.version is not None
-                ):
+            error = failure if isinstance(failure, ValidationError) else rendering.to_service_error(request, failure)
+            form_state, status = rendering.reject_form_of(page, data, error)
+            if rendering.is_scripted(request):
+                is_stale = isinstance(error, errors.Conflict) and error.code == "VERSION_CONFLICT"
+                if is_stale and form_state.version is not None:
                     form_state.describe_conflict(await page_request.describe_newer_changes(form_state.version))
-                return error_pages.rejection_response(page_request.browser_session, failure, form_state, status)
+                return rendering.rejection_response(page_request.browser_session, failure, form_state, status)
             response = await self._render_form_page(page_request, form_state, status=status)
             if isinstance(error, errors.ServiceError):
                 response.headers.update(error.headers)
@@ -527,8 +522,8 @@ class WebApplication:
     async def _form_response(self, page_request: PageRequest, result: Any, data: forms.FormData) -> web.StreamResponse:
         if isinstance(result, web.StreamResponse):
             return result
-        if isinstance(result, web_pages.Redirect) and error_pages.is_scripted(page_request.request):
-            return error_pages.success_response(page_request.browser_session, result)
+        if isinstance(result, web_pages.Redirect) and rendering.is_scripted(page_request.request):
+            return rendering.success_response(page_request.browser_session, result)
         if isinstance(result, web_pages.Redirect):
             change_id = next(iter(page_request.ctx.change_ids), None)
             if result.part and page_request.request.headers.get("HX-Request") == "true":

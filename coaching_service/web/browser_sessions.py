@@ -21,13 +21,11 @@ from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Text
 from coaching_service.people.identities import models
-from coaching_service.people.identities.models import SubjectKind
 from coaching_service.people.notifications import COMPANY
 from coaching_service.people.second_factor.challenges import LIFETIME
 from coaching_service.people.second_factor.models import Assertion, ChallengeAnswer
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.sessions.models import Credentials
-from coaching_service.people.sessions.web_sessions import StartedSession
 from coaching_service.web.forms import SUBMISSION_FIELD, FormData, load_form
 from coaching_service.web.pages import Redirect
 
@@ -120,7 +118,7 @@ class BrowserSession:
         """Return a session without cookies, for errors that occur before they are read."""
         return cls(services, None, None, new_token(), is_new_visitor=False)
 
-    async def signed_in(self, session: StartedSession) -> BrowserSession:
+    async def signed_in(self, session: web_sessions.StartedSession) -> BrowserSession:
         """Return the same browser's session after signing in."""
         principal = await web_sessions.find_principal(self.services, session.token)
         return replace(self, token=session.token, principal=principal)
@@ -165,7 +163,7 @@ class BrowserSession:
         self,
         response: web.StreamResponse,
         *,
-        session: StartedSession | None = None,
+        session: web_sessions.StartedSession | None = None,
         ends_session: bool = False,
         device_token: str = "",
     ) -> None:
@@ -293,7 +291,7 @@ def is_client_path(path: str) -> bool:
     return path.partition("?")[0].split("/")[1] == "train"
 
 
-def landing_path(kind: SubjectKind, next_path: str | None) -> str:
+def landing_path(kind: models.SubjectKind, next_path: str | None) -> str:
     """Return where a user goes after signing in: `next_path` if it is a page for them, else the start page."""
     home = "/app" if kind == "coach" else "/train"
     path = local_path(next_path, home)
@@ -387,7 +385,7 @@ def read_answer(schema: Schema, text: str) -> Any:
         raise BadRequest("The passkey was not accepted. Try again.") from None
 
 
-async def answer_challenge(ctx: Context, form: CodeForm, device: str) -> StartedSession:
+async def answer_challenge(ctx: Context, form: CodeForm, device: str) -> web_sessions.StartedSession:
     """Start a session of the user whom a challenge asks. Raises what web_sessions.answer_challenge raises."""
     answer: ChallengeAnswer = {"challenge": form["challenge"]}
     if assertion := form["assertion"]:
@@ -410,7 +408,9 @@ def credential_values(data: FormData) -> FormData:
     return MultiDict([(name, value) for name, value in data.items() if name.startswith(_PREFIX)])
 
 
-async def sign_in(ctx: Context, data: FormData, device: str, device_tokens: Iterable[str]) -> StartedSession:
+async def sign_in(
+    ctx: Context, data: FormData, device: str, device_tokens: Iterable[str]
+) -> web_sessions.StartedSession:
     """Start a session as web_sessions.sign_in does, or with the code that it has asked for.
 
     Raises ValidationError, and what web_sessions.sign_in raises.

@@ -78,7 +78,8 @@ def lines(points: Sequence[tuple[str, float]], unit: str, label: str) -> Markup:
     ys = [scale.y(value) for _, value in points]
     path = "M" + " L".join(f"{x} {y}" for x, y in zip(xs, ys, strict=True))
     dots = [
-        f'<circle class="dot" cx="{x}" cy="{y}" r="3"><title>{_day(day)}: {_text(value)} {_safe(unit)}</title></circle>'
+        f'<circle class="dot" cx="{x}" cy="{y}" r="3">'
+        f"<title>{_day(day)}: {_plain(value)} {_safe(unit)}</title></circle>"
         for x, y, day, (_, value) in zip(xs, ys, days, points, strict=True)
     ]
     shares = [0, 0.5, 1] if span > 1 else [0.0, 1.0][: span + 1]
@@ -122,7 +123,7 @@ def bars(values: Sequence[tuple[str, float]], unit: str, label: str) -> Markup:
         x, y, base = scale.left + room * at + room * 0.15, scale.y(value), scale.y(0)
         drawn.append(
             f'<rect class="bar" x="{x:.1f}" y="{y}" width="{room * 0.7:.1f}" height="{max(0, base - y):.1f}" rx="1.5">'
-            f"<title>{_safe(name)}: {_text(value)} {_safe(unit)}</title></rect>"
+            f"<title>{_safe(name)}: {_plain(value)} {_safe(unit)}</title></rect>"
         )
     named = range(len(values) - 1, -1, -math.ceil(len(values) / 5))
     below = [_below(scale.left + room * (at + 0.5), values[at][0], 1, 3) for at in named]
@@ -137,11 +138,12 @@ def rows(values: Sequence[tuple[str, float]], unit: str, label: str) -> Markup:
     for at, (name, value) in enumerate(values):
         y, long = at * height, max(1.5, room * value / maximum)
         shown = name if len(name) <= 17 else name[:16] + "…"
+        amount = _plain(value) if abs(value) < 10_000 else f"{value:.3g}"
         drawn.append(
             f'<text class="mark end" x="{left - 6}" y="{y + 14}">{_safe(shown)}</text>'
             f'<rect class="bar" x="{left}" y="{y + 4}" width="{long:.1f}" height="12" rx="1.5">'
-            f"<title>{_safe(name)}: {_text(value)} {_safe(unit)}</title></rect>"
-            f'<text class="mark" x="{left + long + 5:.1f}" y="{y + 14}">{_short(value)}</text>'
+            f"<title>{_safe(name)}: {_plain(value)} {_safe(unit)}</title></rect>"
+            f'<text class="mark" x="{left + long + 5:.1f}" y="{y + 14}">{amount}</text>'
         )
     bottom = len(values) * height
     drawn.append(f'<text class="mark end" x="{WIDTH - _RIGHT}" y="{bottom + 14}">{_safe(unit)}</text>')
@@ -220,15 +222,7 @@ def _safe(text: str) -> str:
     return str(Markup.escape(text))
 
 
-def _text(value: float) -> str:
-    return _plain(value, 3)
-
-
-def _short(value: float) -> str:
-    return _plain(value, 3) if abs(value) < 10_000 else f"{value:.3g}"
-
-
-def _plain(value: float, places: int) -> str:
+def _plain(value: float, places: int = 3) -> str:
     """Return a number with at most `places` decimals and thousands separators."""
     text = f"{round(value, places) + 0:,.{places}f}"  # + 0 avoids -0
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
-from typing import Any, TypedDict
+from typing import Any
 from urllib.parse import urlsplit
 
 import jinja2
 
 from coaching_service.core.dates import format_day, zone_of
 from coaching_service.people.activity import models
-from coaching_service.people.activity.models import RECORD_NAMES
 from coaching_service.progress.personal_records import PersonalRecord
 from coaching_service.training.workouts.blocks.service import describe_settings
 from coaching_service.training.workouts.sets import COUNT, RecordKey, is_better
@@ -26,6 +25,22 @@ def format_date(value: str | date | None) -> str:
         return _MISSING
     day = date.fromisoformat(value[:10]) if isinstance(value, str) else value
     return format_day(day)
+
+
+_NEAR = {-1: "Yesterday", 0: "Today", 1: "Tomorrow"}
+
+
+def label_day(day: str | date, today: date, *, within: bool = False) -> str:
+    """Return a date as `Today`, `Yesterday`, `Tomorrow`, `Mon 2 Mar`, or of another year `Mon 2 Mar 2025`.
+
+    `within`: the date is not the first word of its sentence, so `today` is in small letters.
+    """
+    each = date.fromisoformat(day) if isinstance(day, str) else day
+    near = _NEAR.get((each - today).days)
+    year = "" if each.year == today.year else f" {each.year}"
+    if near:
+        return near.lower() if within else near
+    return f"{each:%a} {each.day} {each:%b}{year}"
 
 
 @jinja2.pass_context
@@ -162,13 +177,6 @@ SOURCES = {
 }
 
 
-class EmbeddedVideo(TypedDict):
-    """A video of another site: who has it, and the address at which it can be embedded."""
-
-    provider: str
-    address: str
-
-
 _YOUTUBE = re.compile(
     r"https?://(?:(?:www\.|m\.|music\.)?youtube(?:-nocookie)?\.com/(?:watch\?(?:[^#]*&)?v=|shorts/|embed/|live/|v/)"
     r"|youtu\.be/)([\w-]{11})(?![\w-])"
@@ -182,7 +190,7 @@ _START = re.compile(r"[?&#](?:t|start)=(?:(\d{1,2})h)?(?:(\d{1,4})m)?(?:(\d{1,6}
 EMBEDDED_SITES = ("https://www.youtube-nocookie.com", "https://player.vimeo.com")
 
 
-def embedded_video(url: str) -> EmbeddedVideo | None:
+def embedded_video(url: str) -> dict[str, Any] | None:
     """Return how a link to YouTube or Vimeo can be embedded, from the second that it names; None for other links."""
     start = _START.search(url)
     hours, minutes, seconds = (int(each or 0) for each in start.groups()) if start else (0, 0, 0)
@@ -203,7 +211,7 @@ def source_name(source: Mapping[str, object]) -> str:
 
 def record_name(record: Mapping[str, Any]) -> str:
     """Return the name of a record's type, with the distance of the fastest time, such as `Fastest 400 m`."""
-    name = RECORD_NAMES[record["type"]]
+    name = models.RECORD_NAMES[record["type"]]
     return f"{name} {format_number(float(record['meters']), 'm')}" if record.get("meters") else name
 
 

@@ -32,7 +32,6 @@ from coaching_service.core.http.request_parsing import read_bytes
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.routes import MultipartBody, ReceivedFile
 from coaching_service.core.http.uploads import Upload, attach_files, read_upload, store_upload
-from coaching_service.core.idempotency import Claim, RequestInProgress, StoredResponse
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import without_inner_marks
 from coaching_service.core.query import QueryInteger
@@ -48,13 +47,6 @@ _CORRECTION = "correction"
 _NEEDS_MARKS = re.compile(r"[:|\[«»]|^\s*-")
 
 
-class Suggestion(TypedDict):
-    """A name to click, and the value of its button."""
-
-    name: str
-    value: str
-
-
 class _Correction(TypedDict):
     field: str
     line: Annotated[int, Integer(minimum=1)]
@@ -65,7 +57,7 @@ class _Correction(TypedDict):
 _CORRECTION_SCHEMA = input_of(_Correction)()
 
 
-def _suggest(problem: Problem) -> list[Suggestion]:
+def _suggest(problem: Problem) -> list[dict[str, Any]]:
     """Return the names to click for an unknown name in a text."""
     correction = {"field": problem.path, "line": problem.line or 1, "name": problem.name}
     return [
@@ -125,7 +117,7 @@ class LineError(NamedTuple):
     """What is wrong with a line of a text, and names to click instead of its own."""
 
     sentence: str
-    suggestions: list[Suggestion]
+    suggestions: list[dict[str, Any]]
 
 
 @dataclass
@@ -320,7 +312,7 @@ _REPEATED = "The form was sent twice and processed once."
 _WAIT_SECONDS, _RETRY_SECONDS = 5.0, 0.1
 
 
-def create_claim(ctx: Context, request: web.Request, data: FormData, file_hash: str) -> Claim | None:
+def create_claim(ctx: Context, request: web.Request, data: FormData, file_hash: str) -> idempotency.Claim | None:
     """Return the claim of a submission and remove its token from `data`; None without a token.
 
     `file_hash`: the hashes of the form's files.
@@ -329,56 +321,58 @@ def create_claim(ctx: Context, request: web.Request, data: FormData, file_hash: 
     if not token or ctx.principal is None:
         return None
     fingerprint = orjson.dumps([str(ctx.caller.id), token, request.path_qs, list(data.items()), file_hash])
-    return Claim.of(ctx, hashlib.sha256(fingerprint).hexdigest(), request.method, request.path, None)
+    return idempotency.Claim.of(ctx, hashlib.sha256(fingerprint).hexdigest(), request.method, request.path, None)
 
 
-async def run_once(ctx: Context, claim: Claim, page: Page, page_url: str, arguments: dict[str, Any]) -> Any:
+async def run_once(ctx: Context, claim: idempotency.Claim, page: Page, page_url: str, arguments: dict[str, Any]) -> Any:
     """Run a form's handler and store its outcome in one transaction; return its result.
 
-    A repeated submission returns a Redirect to where the first one led. `page_url`: the URL of the form's page.
-    Raises what the handler raises, and RequestInProgress.
+    A repeated submission returns a Redirect to where the first one led; it waits for the first one. `page_url`: the URL
+    of the form's page. Raises what the handler raises, and RequestInProgress.
     """
-    submission = _Submission(page, page_url, arguments)
+    results: list[Any] = []  # of each time that the transaction was tried
     customer_id = None if page.deletes_customer else arguments.get("customer_id")
+
+    async def run(tx: Context) -> tuple[idempotency.StoredResponse, ObjectId | None]:
+        results.append(None)
+        results[-1] = result = await page.handler(tx, **copy.deepcopy(arguments))
+        if arguments.get("form", {}).get("confirmed") is False:
+            await _require_usual(tx)
+        if isinstance(result, Render):
+            return _outcome(page_url, result.repeat_notice), None
+        notice = _REPEATED if page.deletes_customer else f"{result.notice} {_REPEATED}"
+        return _outcome(result.location, notice, result.part, result.data), result.customer_id
+
     try:
-        stored = await _wait_for_first(ctx, claim, customer_id, submission.run)
+        for tries_left in reversed(range(int(_WAIT_SECONDS / _RETRY_SECONDS) + 1)):
+            try:
+                stored = await idempotency.run_once(ctx, claim, customer_id, run)
+                break
+            except idempotency.RequestInProgress:
+                if not tries_left:
+                    raise
+                await asyncio.sleep(_RETRY_SECONDS)
     except (core_errors.Forbidden, core_errors.NotFound):
-        if submission.started:
+        if results:
             raise
         return Redirect("/app", _REPEATED)  # the client is gone, perhaps deleted by the first submission
     if not stored.replayed:
-        return submission.result
+        return results[-1]
     await wait_for_caches(ctx)  # as the first submission does, which may not have been answered yet
     return Redirect(**orjson.loads(stored.body))
 
 
-async def is_first(ctx: Context, claim: Claim) -> bool:
+async def is_first(ctx: Context, claim: idempotency.Claim) -> bool:
     """Claim a submission whose outcome is not stored; return whether it is the first."""
+
+    async def store_nothing(_: Context) -> tuple[idempotency.StoredResponse, ObjectId | None]:
+        return _outcome("", ""), None
+
     try:
-        stored = await idempotency.run_once(ctx, claim, None, _store_nothing)
-    except RequestInProgress:
+        stored = await idempotency.run_once(ctx, claim, None, store_nothing)
+    except idempotency.RequestInProgress:
         return False
     return not stored.replayed
-
-
-class _Submission:
-    """Runs the handler of one submission; has its result afterwards."""
-
-    def __init__(self, page: Page, page_url: str, arguments: dict[str, Any]) -> None:
-        self.page, self.page_url, self.arguments = page, page_url, arguments
-        self.started = False
-        self.result: Any = None
-
-    async def run(self, tx: Context) -> tuple[StoredResponse, ObjectId | None]:
-        """Run the handler, again if the transaction is retried; return the outcome to store and its client."""
-        self.started = True
-        self.result = await self.page.handler(tx, **copy.deepcopy(self.arguments))
-        if self.arguments.get("form", {}).get("confirmed") is False:
-            await _require_usual(tx)
-        if isinstance(self.result, Render):
-            return _outcome(self.page_url, self.result.repeat_notice), None
-        notice = _REPEATED if self.page.deletes_customer else f"{self.result.notice} {_REPEATED}"
-        return _outcome(self.result.location, notice, self.result.part, self.result.data), self.result.customer_id
 
 
 async def _require_usual(tx: Context) -> None:
@@ -391,28 +385,11 @@ async def _require_usual(tx: Context) -> None:
         raise core_errors.invalid_field("confirmed", message, code="UNUSUAL_AMOUNT")
 
 
-async def _wait_for_first(
-    ctx: Context,
-    claim: Claim,
-    customer_id: ObjectId | None,
-    work: Callable[[Context], Awaitable[tuple[StoredResponse, ObjectId | None]]],
-) -> StoredResponse:
-    """Run the submission, or wait for the outcome of the same submission in another request."""
-    for _ in range(int(_WAIT_SECONDS / _RETRY_SECONDS)):
-        try:
-            return await idempotency.run_once(ctx, claim, customer_id, work)
-        except RequestInProgress:
-            await asyncio.sleep(_RETRY_SECONDS)
-    return await idempotency.run_once(ctx, claim, customer_id, work)
-
-
-async def _store_nothing(_: Context) -> tuple[StoredResponse, ObjectId | None]:
-    return _outcome("", ""), None
-
-
-def _outcome(location: str, notice: str, part: str = "", data: Mapping[str, object] | None = None) -> StoredResponse:
+def _outcome(
+    location: str, notice: str, part: str = "", data: Mapping[str, object] | None = None
+) -> idempotency.StoredResponse:
     outcome = {"location": location, "notice": notice.strip(), "part": part, "data": data}
-    return StoredResponse(303, to_json(outcome))
+    return idempotency.StoredResponse(303, to_json(outcome))
 
 
 # --- Forms with files: text fields are read as in any other form, a file as in a REST upload --------------------------

@@ -1,4 +1,4 @@
-"""Declarations of pages and forms, read by the application and by its tests.
+"""Declarations of pages and forms, read by the application and by its tests, and those of a type of record.
 
 pages = Pages("/app")
 
@@ -16,26 +16,27 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, TypeAlias, TypedDict
+from typing import Annotated, Any, Literal, TypeAlias, TypedDict, is_typeddict
 from urllib.parse import urlencode
 
 from marshmallow import Schema, fields
 from marshmallow.validate import Regexp
 
-from coaching_service.core.auth import Access
+from coaching_service.core.auth import Access, Area, coach
 from coaching_service.core.database.context import Context, Schedule
-from coaching_service.core.field_schemas import with_schemas
+from coaching_service.core.field_schemas import input_of, with_schemas
 from coaching_service.core.fields import Default
 from coaching_service.core.http.routes import MultipartBody, RequestClass
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.text import snake_case
-from coaching_service.core.validation import Integer, Text
+from coaching_service.core.text import camel_case, snake_case
+from coaching_service.core.validation import Input, Integer, Text, Version
 from coaching_service.people.sessions.web_sessions import StartedSession
 
 Handler = Callable[..., Awaitable[Any]]
+Action = Callable[..., Awaitable[object]]
 IDENTIFIER = "[0-9a-fA-F]{24}"
 
 
@@ -70,15 +71,6 @@ class Render:
 
     variables: dict[str, Any]
     repeat_notice: str
-
-
-@dataclass(frozen=True)
-class ConfirmedAction:
-    """What a page asks to confirm, with the variables of its template: then `act` is called, and `redirect` follows."""
-
-    variables: dict[str, Any]
-    act: Callable[[], Awaitable[object]]
-    redirect: Redirect
 
 
 @dataclass(frozen=True)
@@ -197,25 +189,57 @@ class Pages:
         """Declare a form on the page `on`."""
         return self._declare("POST", path, access, {"on": on, "locks": self.locks, **options})
 
-    def confirm(self, path: str, *, access: Access, template: str, **options: Any) -> Callable[[Handler], Handler]:
-        """Declare a page that asks for confirmation, and its form, with one function that returns a ConfirmedAction.
+    def act(
+        self,
+        path: str,
+        name: str,
+        do: Action,
+        notice: str = "",
+        *,
+        access: Access,
+        on: Handler,
+        to: str = "",
+        fields: Sequence[str] = (),
+        **options: Any,
+    ) -> None:
+        """Declare the form `name` on the page `on`, which calls `do` and then leads to a page with a notice.
 
-        The function has the name of the form.
+        `do` receives the identifiers in the path and the form, or `fields` of it. `to` is the path of the page, by
+        default of `on`; it and `notice` may name those and the fields of what `do` returns: `{name} archived.`
         """
+        location = to or next(page.path for page in self.declared if page.handler is on)
+
+        async def act(ctx: Context, **arguments: Any) -> Redirect:
+            form = arguments.get("form", {})
+            sent = [each for each in arguments.values() if each is not form or not fields]
+            result = await do(ctx, *sent, *(form[each] for each in fields))
+            return _lead(location, notice, arguments, result if isinstance(result, dict) else {})
+
+        act.__name__ = name
+        self.post(path, access=access, on=on, **options)(act)
+
+    def confirm(
+        self, path: str, do: Action, notice: str, *, access: Access, template: str, to: str = "", **options: Any
+    ) -> Callable[[Handler], Handler]:
+        """Declare a page that asks before something is deleted, by the function with its variables, and its form.
+
+        The form has the name of the function, calls `do` with the identifiers in the path, and leads to the page `to`,
+        by default the list at the beginning of `path`; both and `notice` may name the identifiers and the variables.
+        """
+        location = to or self.prefix + path.partition("/{")[0]
 
         def declare(ask: Handler) -> Handler:
-            async def page(ctx: Context, **arguments: Any) -> dict[str, Any]:
-                confirmation: ConfirmedAction = await ask(ctx, **arguments)
-                return confirmation.variables
+            async def page(ctx: Context, **identifiers: ObjectId) -> Any:
+                return await ask(ctx, **identifiers)
 
-            async def form(ctx: Context, **arguments: Any) -> Redirect:
-                confirmation: ConfirmedAction = await ask(ctx, **arguments)
-                await confirmation.act()
-                return confirmation.redirect
+            async def form(ctx: Context, **identifiers: ObjectId) -> Redirect:
+                variables = await ask(ctx, **identifiers)
+                await do(ctx, *identifiers.values())
+                return _lead(location, notice, identifiers, variables)
 
             form.__name__ = ask.__name__
             self.get(path, access=access, template=template)(page)
-            return self.post(path, access=access, on=page, **options)(form)
+            return self.post(path, access=access, on=page, deletes=True, **options)(form)
 
         return declare
 
@@ -231,6 +255,17 @@ class Pages:
             return handler
 
         return declare
+
+
+def own(do: Action) -> Action:
+    """Return what calls `do` for the caller, a client, whose identifier comes first."""
+    return lambda ctx, *arguments: do(ctx, ctx.caller.id, *arguments)
+
+
+def _lead(location: str, notice: str, arguments: Mapping[str, Any], result: Mapping[str, Any]) -> Redirect:
+    """Return the redirect after a form, with the values that the location and the notice name."""
+    named = {camel_case(name): value for name, value in arguments.items()} | {**result}
+    return Redirect(location.format_map(named), notice.format_map(named))
 
 
 # --- Queries of pages: search fields, filters and the part of a list, and the URLs of lists with them -----------------
@@ -301,3 +336,111 @@ def list_url(path: str, query: Mapping[str, object], **defaults: object) -> Call
         return f"{path}?{urlencode(parameters, doseq=True)}" if parameters else path
 
     return build_url
+
+
+# --- The pages of one type of record, declared once: its list, a new one, the page of each, its change and deletion ---
+# _forms = Records(pages, "/settings/forms", "formId", "form", FORMS, forms.get)
+#
+# @_forms.list
+# async def forms_page(ctx): ...
+#
+# _forms.change(FormUpdate, forms.update, on=_forms.page())
+# _forms.delete(forms.delete)
+
+
+class _WithVersion(Input):
+    version = Version(required=True)
+
+
+_Read = Callable[[Context, ObjectId], Awaitable[Any]]
+
+
+class Records(Pages):
+    """The pages of one type of record: `name` names its forms and templates, and its variable unless `shown_as` does.
+
+    `parameter` is its identifier in paths, `area` has its permissions (or is the access to all of its pages), and
+    `read` returns a record with its `name`. `folder` has its templates, and the layout of the page that asks before a
+    record is deleted. `locks`: of the forms of a record.
+    """
+
+    def __init__(
+        self,
+        above: Pages,
+        path: str,
+        parameter: str,
+        name: str,
+        area: Area | Access,
+        read: _Read,
+        *,
+        folder: str = "settings",
+        shown_as: str = "",
+        locks: Schedule | None = None,
+    ) -> None:
+        super().__init__(above.prefix + path)
+        self.declared = above.declared
+        self.each = self.below(f"/{{{parameter}}}", locks=locks)
+        self._name, self._area, self._read, self._folder = name, area, read, folder
+        self._shown_as = shown_as or name
+        self._layout = "settings/layout.html" if folder == "settings" else f"{folder}/{name}_layout.html"
+        self._list_page: Handler | None = None
+
+    def path(self, record_id: ObjectId) -> str:
+        """Return the path of the page of a record."""
+        return f"{self.prefix}/{record_id}"
+
+    def list(self, handler: Handler) -> Handler:
+        """Declare the list of records."""
+        self._list_page = handler
+        return self.get("", access=self._access("view"), template=f"{self._folder}/{self._name}s.html")(handler)
+
+    def create(self, path: str = "", **options: Any) -> Callable[[Handler], Handler]:
+        """Declare the form that creates a record, on the list unless `on` is another page."""
+        return self.post(path, access=self._access("create"), **{"on": self._list_page, **options})
+
+    def page(self, variables: Callable[[Any], Mapping[str, Any]] = lambda _: {}, *, path: str = "") -> Handler:
+        """Declare the page of a record, with `variables` of the record; with `path` the page that changes it."""
+
+        async def page(ctx: Context, **identifiers: ObjectId) -> dict[str, Any]:
+            record = await self._read(ctx, *identifiers.values())
+            return {self._shown_as: record, "version": record["version"], **variables(record)}
+
+        name = f"edit_{self._name}" if path else self._name
+        page.__name__ = f"{name}_page"
+        access = self._access("edit" if path else "view")
+        return self.each.get(path, access=access, template=f"{self._folder}/{name}.html")(page)
+
+    def change(self, form: Any, save: Callable[[Context, ObjectId, Any], Awaitable[object]], *, on: Handler) -> None:
+        """Declare the form that changes a record, at the path of its page; a TypedDict is completed by the version."""
+        form = input_of(form, _WithVersion)() if is_typeddict(form) else form
+        path = "/edit" if on.__name__.startswith("edit_") else ""
+        options = {"access": self._access("edit"), "on": on, "to": self.each.prefix, "form": form}
+        self.each.act(path, f"update_{self._name}", save, "Changes saved.", **options)
+
+    def delete(
+        self, remove: _Read, *, variables: _Read | None = None, done: str = "{name} deleted.", from_list: bool = False
+    ) -> None:
+        """Declare the page that asks before a record is deleted, with `variables`, and its form.
+
+        `done` is what the list says then, as `notice` of `confirm`; `from_list`: the page is opened from the list.
+        """
+
+        async def delete(ctx: Context, **identifiers: ObjectId) -> dict[str, Any]:
+            [record_id] = identifiers.values()
+            record, path = await self._read(ctx, record_id), self.path(record_id)
+            return {
+                self._shown_as: record,
+                "name": record.get("name"),
+                "words": self._name.replace("_", " "),
+                "layout": self._layout,
+                "delete_path": f"{path}/delete",
+                "cancel_path": self.prefix if from_list else path,
+                **(await variables(ctx, record_id) if variables else {}),
+            }
+
+        delete.__name__ = f"delete_{self._name}"
+        template = f"{self._folder}/delete_{self._name}.html"
+        options: dict[str, Any] = {"access": self._access("delete"), "template": template, "to": self.prefix}
+        self.each.confirm("/delete", remove, done, **options)(delete)
+
+    def _access(self, action: str) -> Access:
+        return coach(f"{self._area.name}.{action}") if isinstance(self._area, Area) else self._area

@@ -155,7 +155,11 @@ def files_of_libraries(names: Iterable[str]) -> Sequence[tuple[str, str]]:
 
     Raises KeyError for an unknown library.
     """
-    return [(_kind_of(file), url_of(file)) for name in names for file in _LIBRARIES.get(name, (f"{name}.js",))]
+    found = [file for name in names for file in _LIBRARIES.get(name, (f"{name}.js",))]
+    kinds = {
+        file: "module" if file in _MODULES else "script" if file.endswith(".js") else "stylesheet" for file in found
+    }
+    return [(kinds[file], url_of(file)) for file in found]
 
 
 def routes() -> list[web.RouteDef]:
@@ -169,19 +173,9 @@ def _icon_names() -> frozenset[str]:
     return frozenset(re.findall(r'<symbol id="([^"]+)"', _read_content("icons.svg").decode()))
 
 
-def _kind_of(name: str) -> str:
-    if name.endswith(".css"):
-        return "stylesheet"
-    return "module" if name in _MODULES else "script"
-
-
 def _create_handler(name: str) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     content_type = _CONTENT_TYPES[name.partition(".")[2]]
-    headers = {
-        hdrs.CONTENT_TYPE: content_type,
-        hdrs.CACHE_CONTROL: _CACHE_CONTROL,
-        hdrs.VARY: hdrs.ACCEPT_ENCODING,
-    }
+    headers = {"Content-Type": content_type, "Cache-Control": _CACHE_CONTROL, "Vary": "Accept-Encoding"}
 
     async def serve_file(request: web.Request) -> web.StreamResponse:
         if accepts_gzip(request) and not name.endswith((".png", ".woff2")):
@@ -209,13 +203,8 @@ _SERVICE_WORKER_HEADERS = {
 PATIENCE_MILLISECONDS = 3_000
 
 
-def _service_worker() -> bytes:
-    source = (files(__package__) / "static" / "service_worker.js").read_text()
-    saved = json.dumps([url_of(name) for name in _SAVED])
-    icon = json.dumps(url_of("icon-192.png"))
-    constants = f"const STATIC = {saved};\nconst ICON = {icon};\nconst PATIENCE = {PATIENCE_MILLISECONDS};"
-    return f'"use strict";\n{constants}\n{source}'.encode()
-
-
 async def _serve_service_worker(_: web.Request) -> web.Response:
-    return web.Response(body=_service_worker(), headers=_SERVICE_WORKER_HEADERS)
+    source = (files(__package__) / "static" / "service_worker.js").read_text()
+    saved, icon = json.dumps([url_of(name) for name in _SAVED]), json.dumps(url_of("icon-192.png"))
+    constants = f"const STATIC = {saved};\nconst ICON = {icon};\nconst PATIENCE = {PATIENCE_MILLISECONDS};"
+    return web.Response(body=f'"use strict";\n{constants}\n{source}'.encode(), headers=_SERVICE_WORKER_HEADERS)

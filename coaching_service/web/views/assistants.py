@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, Literal, TypedDict
 
 from aiohttp import hdrs, web
 
-from coaching_service.core import errors
-from coaching_service.core.auth import (
-    CUSTOMERS,
-    OFFLINE_SCOPE,
-    REST_SCOPES,
-    WEBHOOKS_SCOPE,
-    check_access,
-    coach,
-    owner_session,
-    public,
-    session_only,
-)
+from coaching_service.core import auth, errors
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import Reason, without_inner_marks
 from coaching_service.core.validation import Choice, Identifier, ListOf, Text
 from coaching_service.integrations.proposals import service
-from coaching_service.integrations.proposals.models import Proposal, ProposedChange, Rejection, Status
+from coaching_service.integrations.proposals.models import Proposal, Rejection, Status
 from coaching_service.oauth import clients, endpoints
 from coaching_service.people import assistants, team
-from coaching_service.people.assistants import Grant, Scope
 from coaching_service.people.changes.service import name_kind
 from coaching_service.web import pages as web_pages
 from coaching_service.web.browser_sessions import local_path
@@ -40,10 +28,10 @@ from coaching_service.web.views.history import COMPANY_PATH, list_changes
 pages = web_pages.Pages("")
 
 _assistants = pages.below("/app/settings/assistants")
-_SCOPE_NAMES: dict[Scope, str] = {"read": "Read", "change": "Change", "outreach": "Contact people"}
+_SCOPE_NAMES: dict[assistants.Scope, str] = {"read": "Read", "change": "Change", "outreach": "Contact people"}
 
 
-@_assistants.get("", access=session_only(), template="settings/assistants.html")
+@_assistants.get("", access=auth.session_only(), template="settings/assistants.html")
 async def assistants_page(ctx: Context) -> dict[str, Any]:
     """The assistants that the coach connected; for the owner, all of the company."""
     connected, coaches = await gather_reads(ctx, assistants.list_tool_grants(ctx), team.list_coaches(ctx))
@@ -55,7 +43,7 @@ async def assistants_page(ctx: Context) -> dict[str, Any]:
     }
 
 
-@_assistants.get("/{assistantId}", access=session_only(CUSTOMERS.VIEW), template="settings/assistant.html")
+@_assistants.get("/{assistantId}", access=auth.session_only(auth.CUSTOMERS.VIEW), template="settings/assistant.html")
 async def assistant_page(ctx: Context, assistant_id: ObjectId, query: web_pages.PartQuery) -> dict[str, Any]:
     """What an assistant may do and what it has changed, newest first, with Undo."""
     assistant = await _get_assistant(ctx, assistant_id)
@@ -70,15 +58,19 @@ async def assistant_page(ctx: Context, assistant_id: ObjectId, query: web_pages.
     }
 
 
-@_assistants.confirm("/{assistantId}/disconnect", access=session_only(), template="settings/disconnect_assistant.html")
-async def disconnect_assistant(ctx: Context, assistant_id: ObjectId) -> web_pages.ConfirmedAction:
+@_assistants.confirm(
+    "/{assistantId}/disconnect",
+    assistants.revoke,
+    "{assistant[clientName]} disconnected.",
+    access=auth.session_only(),
+    template="settings/disconnect_assistant.html",
+)
+async def disconnect_assistant(ctx: Context, assistant_id: ObjectId) -> dict[str, Any]:
     """Disconnect an assistant: its next request is rejected."""
-    assistant = await _get_assistant(ctx, assistant_id)
-    done = web_pages.Redirect(_assistants.prefix, f"{assistant['clientName']} disconnected.")
-    return web_pages.ConfirmedAction({"assistant": assistant}, partial(assistants.revoke, ctx, assistant_id), done)
+    return {"assistant": await _get_assistant(ctx, assistant_id)}
 
 
-async def _get_assistant(ctx: Context, assistant_id: ObjectId) -> Grant:
+async def _get_assistant(ctx: Context, assistant_id: ObjectId) -> assistants.Grant:
     return errors.require_by_id(await assistants.list_tool_grants(ctx), assistant_id, "assistant")
 
 
@@ -101,8 +93,8 @@ _OF_SCOPES = {
     "nutrition:write": "Change nutrition plans",
     "messages:read": "Read your conversations with clients",
     "messages:write": "Write to your clients",
-    WEBHOOKS_SCOPE: "Be told when something changes",
-    OFFLINE_SCOPE: "Keep access until you revoke it",
+    auth.WEBHOOKS_SCOPE: "Be told when something changes",
+    auth.OFFLINE_SCOPE: "Keep access until you revoke it",
 }
 
 
@@ -111,10 +103,10 @@ class _NewApplication(TypedDict):
 
     name: Annotated[str, Text()]
     redirectUris: Annotated[str, Text(max_length=10_000)]
-    scopes: Annotated[list[str], ListOf(Choice(*REST_SCOPES), minimum=1, maximum=len(REST_SCOPES))]
+    scopes: Annotated[list[str], ListOf(Choice(*auth.REST_SCOPES), minimum=1, maximum=len(auth.REST_SCOPES))]
 
 
-@_applications.get("", access=session_only(), template="settings/applications.html")
+@_applications.get("", access=auth.session_only(), template="settings/applications.html")
 async def applications_page(ctx: Context) -> dict[str, Any]:
     """The applications that the coach has allowed, of all coaches for the owner, and those the owner has registered."""
     allowed, coaches = await gather_reads(ctx, assistants.list_rest_grants(ctx), team.list_coaches(ctx))
@@ -127,7 +119,7 @@ async def applications_page(ctx: Context) -> dict[str, Any]:
     }
 
 
-@_applications.post("", access=owner_session(), form=_NewApplication, on=applications_page)
+@_applications.post("", access=auth.owner_session(), form=_NewApplication, on=applications_page)
 async def register_application(ctx: Context, form: _NewApplication) -> web_pages.Render:
     """Register an application, and show its secret."""
     uris = [line.strip() for line in form["redirectUris"].splitlines() if line.strip()]
@@ -140,7 +132,7 @@ async def register_application(ctx: Context, form: _NewApplication) -> web_pages
     return _show_secret(application, secret)
 
 
-@_applications.post("/{applicationId}/rotate-secret", access=owner_session(), on=applications_page)
+@_applications.post("/{applicationId}/rotate-secret", access=auth.owner_session(), on=applications_page)
 async def rotate_application_secret(ctx: Context, application_id: ObjectId) -> web_pages.Render:
     """Show a new secret of an application."""
     secret = await clients.rotate_secret(ctx, application_id)
@@ -153,23 +145,28 @@ def _show_secret(application: clients.OAuthClient, secret: str) -> web_pages.Ren
 
 
 @_applications.confirm(
-    "/{applicationId}/delete", access=owner_session(), template="settings/delete_application.html", deletes=True
+    "/{applicationId}/delete",
+    clients.delete_application,
+    "{application[name]} deleted.",
+    access=auth.owner_session(),
+    template="settings/delete_application.html",
 )
-async def delete_application(ctx: Context, application_id: ObjectId) -> web_pages.ConfirmedAction:
+async def delete_application(ctx: Context, application_id: ObjectId) -> dict[str, Any]:
     """Delete a registered application: its next request is rejected."""
-    application = await clients.get_registered(ctx, application_id)
-    done = web_pages.Redirect(_applications.prefix, f"{application['name']} deleted.")
-    delete = partial(clients.delete_application, ctx, application_id)
-    return web_pages.ConfirmedAction({"application": application}, delete, done)
+    return {"application": await clients.get_registered(ctx, application_id)}
 
 
-@_applications.confirm("/allowed/{grantId}/revoke", access=session_only(), template="settings/revoke_application.html")
-async def revoke_application(ctx: Context, grant_id: ObjectId) -> web_pages.ConfirmedAction:
+@_applications.confirm(
+    "/allowed/{grantId}/revoke",
+    assistants.revoke_rest_grant,
+    "Access of {application[clientName]} revoked.",
+    to=_applications.prefix,
+    access=auth.session_only(),
+    template="settings/revoke_application.html",
+)
+async def revoke_application(ctx: Context, grant_id: ObjectId) -> dict[str, Any]:
     """Revoke what an application was allowed: its next request is rejected."""
-    allowed = errors.require_by_id(await assistants.list_rest_grants(ctx), grant_id, "application")
-    done = web_pages.Redirect(_applications.prefix, f"Access of {allowed['clientName']} revoked.")
-    revoke = partial(assistants.revoke_rest_grant, ctx, grant_id)
-    return web_pages.ConfirmedAction({"application": allowed}, revoke, done)
+    return {"application": errors.require_by_id(await assistants.list_rest_grants(ctx), grant_id, "application")}
 
 
 # --- The OAuth consent page: a coach allows or denies an application access to their data -----------------------------
@@ -183,11 +180,13 @@ class _Decision(TypedDict):
     read: Annotated[bool, Default(False)]
     change: Annotated[bool, Default(False)]
     outreach: Annotated[bool, Default(False)]
-    scopes: Annotated[list[str], ListOf(Choice(*REST_SCOPES), maximum=len(REST_SCOPES)), Default(list)]
+    scopes: Annotated[list[str], ListOf(Choice(*auth.REST_SCOPES), maximum=len(auth.REST_SCOPES)), Default(list)]
     confirmInChat: Annotated[bool, Default(False)]
 
 
-@_consent.get("/authorize", access=public(), template="oauth/consent.html", with_request=True, external_redirect=True)
+@_consent.get(
+    "/authorize", access=auth.public(), template="oauth/consent.html", with_request=True, external_redirect=True
+)
 async def consent_page(ctx: Context, request: web.Request) -> dict[str, Any] | web.Response:
     """The consent page. An invalid request is rejected before the coach has to sign in."""
     try:
@@ -201,7 +200,7 @@ async def consent_page(ctx: Context, request: web.Request) -> dict[str, Any] | w
     }
 
 
-@_consent.post("/authorize", access=public(), on=consent_page, with_request=True, external_redirect=True)
+@_consent.post("/authorize", access=auth.public(), on=consent_page, with_request=True, external_redirect=True)
 async def decide(ctx: Context, request: web.Request, form: _Decision) -> web.Response:
     """Process the coach's decision and redirect the browser to the application."""
     try:
@@ -212,7 +211,7 @@ async def decide(ctx: Context, request: web.Request, form: _Decision) -> web.Res
         return _redirect_to_client(endpoints.deny(ctx.services, authorization))
     scopes = [scope for scope in authorization.grant_request.offered if form[scope]]
     rest_scopes = [scope for scope in authorization.grant_request.rest_scopes if scope in form["scopes"]]
-    if not {*scopes, *rest_scopes} - {OFFLINE_SCOPE}:
+    if not {*scopes, *rest_scopes} - {auth.OFFLINE_SCOPE}:
         raise errors.BadRequest("Choose at least one kind of access, or deny")
     location = await endpoints.approve(
         ctx, authorization, scopes, confirm_in_chat=form["confirmInChat"], rest_scopes=rest_scopes
@@ -229,7 +228,7 @@ async def _read_authorization(ctx: Context, request: web.Request) -> endpoints.A
         authorization = await endpoints.parse_request(ctx.services, request.query, ctx.network_address)
     except endpoints.NotRedirectable as rejection:
         raise errors.BadRequest(str(rejection)) from None
-    check_access(coach(), ctx.principal, writes=True)
+    auth.check_access(auth.coach(), ctx.principal, writes=True)
     return authorization
 
 
@@ -267,25 +266,7 @@ class _SeveralProposals(web_pages.ReturnTo):
     proposalId: Annotated[list[ObjectId], ListOf(Identifier(), minimum=1, maximum=_MOST_WAITING)]
 
 
-class DescribedChange(TypedDict):
-    """A change of a proposal in words."""
-
-    what: str
-    client: str
-    client_url: str
-    date: str | None
-    before: str | None
-    after: str | None
-
-
-class ProposingGroup(TypedDict):
-    """The proposals of one assistant that wait."""
-
-    name: str
-    proposals: list[dict[str, Any]]
-
-
-@_proposals.get("", access=session_only(), template="proposals/list.html")
+@_proposals.get("", access=auth.session_only(), template="proposals/list.html")
 async def proposals_page(ctx: Context, query: _ProposalsQuery) -> dict[str, Any]:
     """What assistants have proposed to the coach, and to the owner all of the company, newest first."""
     status = query["status"]
@@ -302,14 +283,14 @@ async def proposals_page(ctx: Context, query: _ProposalsQuery) -> dict[str, Any]
     }
 
 
-@_proposals.get("/{proposalId}", access=session_only(), template="proposals/proposal.html")
+@_proposals.get("/{proposalId}", access=auth.session_only(), template="proposals/proposal.html")
 async def proposal_page(ctx: Context, proposal_id: ObjectId) -> dict[str, Any]:
     """A proposal: what it changes, before and after, and the decision."""
     proposal, names = await gather_reads(ctx, service.get(ctx, proposal_id), _load_coach_names(ctx))
     return {"proposal": _describe(proposal, names)}
 
 
-_decide = partial(_proposals.post, access=session_only(), request_class="bulk", idempotent=True)
+_decide = partial(_proposals.post, access=auth.session_only(), request_class="bulk", idempotent=True)
 
 
 @_decide("/{proposalId}/approve", form=web_pages.ReturnTo, on=proposal_page)
@@ -339,37 +320,33 @@ async def approve_all_of_assistant(ctx: Context, form: _SeveralProposals) -> web
     """Approve what was shown of one assistant, the oldest first."""
     done = 0
     for proposal_id in reversed(form["proposalId"]):
-        with suppress(
-            errors.Conflict, errors.Forbidden, errors.NotFound
-        ):  # it stays, or has failed; the others are done
+        with suppress(errors.Conflict, errors.Forbidden, errors.NotFound):  # it stays, or has failed
             await service.approve(ctx, proposal_id)
             done += 1
-    if done == len(form["proposalId"]):
-        return web_pages.Redirect(local_path(form["next"], _PATH), f"{quantity(done, 'proposal')} approved and done.")
-    rest = quantity(len(form["proposalId"]) - done, "proposal")
-    return web_pages.Redirect(
-        _PATH, f"{quantity(done, 'proposal')} approved and done. {rest} could not be done: see below."
-    )
+    notice = f"{quantity(done, 'proposal')} approved and done."
+    if rest := len(form["proposalId"]) - done:
+        return web_pages.Redirect(_PATH, f"{notice} {quantity(rest, 'proposal')} could not be done: see below.")
+    return web_pages.Redirect(local_path(form["next"], _PATH), notice)
 
 
 @_decide("/reject-all", form=_SeveralProposals, on=proposals_page)
 async def reject_all_of_assistant(ctx: Context, form: _SeveralProposals) -> web_pages.Redirect:
     """Reject what was shown of one assistant."""
     done = await service.reject_many(ctx, form["proposalId"])
-    return web_pages.Redirect(
-        local_path(form["next"], _PATH), f"{quantity(done, 'proposal')} rejected. Nothing was changed."
-    )
+    notice = f"{quantity(done, 'proposal')} rejected. Nothing was changed."
+    return web_pages.Redirect(local_path(form["next"], _PATH), notice)
 
 
-async def list_waiting_by_assistant(ctx: Context) -> list[ProposingGroup]:
+async def list_waiting_by_assistant(ctx: Context) -> list[dict[str, Any]]:
     """Return what waits for the coach, the newest first, by assistant."""
     waiting = (await service.list_proposals(ctx, limit=_MOST_WAITING, status="pending"))["docs"]
-    groups: dict[ObjectId, ProposingGroup] = {}
+    groups: dict[ObjectId, dict[str, Any]] = {}
     names = await _load_coach_names(ctx) if waiting else {}
     for proposal in waiting:
-        assistant = proposal["assistant"]
-        new: ProposingGroup = {"name": assistant["name"], "proposals": []}
-        groups.setdefault(assistant["_id"], new)["proposals"].append(_describe(proposal, names))
+        group = groups.setdefault(
+            proposal["assistant"]["_id"], {"name": proposal["assistant"]["name"], "proposals": []}
+        )
+        group["proposals"].append(_describe(proposal, names))
     return list(groups.values())
 
 
@@ -381,7 +358,10 @@ async def _load_coach_names(ctx: Context) -> dict[ObjectId, str]:
 
 
 def _describe(proposal: Proposal, coach_names: Mapping[ObjectId, str]) -> dict[str, Any]:
-    """Return a proposal in words. `coach_name`: the coach for whom it is made, if that is not the caller."""
+    """Return a proposal in words. `coach_name`: the coach for whom it is made, if that is not the caller.
+
+    A client whom the proposal creates has no page under this identifier.
+    """
     result = proposal["result"] or {}
     created = {
         change["customer"]["_id"]
@@ -389,6 +369,7 @@ def _describe(proposal: Proposal, coach_names: Mapping[ObjectId, str]) -> dict[s
         if change["kind"] == "customer" and change["before"] is None and change["customer"]
     }
     change_id = result.get("changeId") if proposal["status"] == "executed" else None
+    clients_of = [(change, change["customer"]) for change in proposal["changes"]]
     return {
         **proposal,
         "summary": without_inner_marks(proposal["summary"]),
@@ -397,20 +378,15 @@ def _describe(proposal: Proposal, coach_names: Mapping[ObjectId, str]) -> dict[s
         "is_waiting": proposal["status"] == "pending",
         "why": " and ".join(Reason[name].value for name in proposal["reasons"]),
         "coach_name": coach_names.get(proposal["coachId"]),
-        "changes": [_describe_change(change, created) for change in proposal["changes"]],
+        "changes": [
+            {
+                **change,
+                "what": name_kind(change["kind"]).capitalize(),
+                "client": client["name"] if client else "",
+                "client_url": f"/app/customers/{client['_id']}" if client and client["_id"] not in created else "",
+            }
+            for change, client in clients_of
+        ],
         "change_url": f"/app/settings/history/{change_id}" if change_id else None,
         "failure": result.get("message", ""),
-    }
-
-
-def _describe_change(change: ProposedChange, created: Set[ObjectId]) -> DescribedChange:
-    """Return a change in words. A client whom the proposal creates has no page under this identifier."""
-    customer = change["customer"]
-    return {
-        "what": name_kind(change["kind"]).capitalize(),
-        "client": customer["name"] if customer else "",
-        "client_url": f"/app/customers/{customer['_id']}" if customer and customer["_id"] not in created else "",
-        "date": change["date"],
-        "before": change["before"],
-        "after": change["after"],
     }

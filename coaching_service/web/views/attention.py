@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from datetime import date, datetime, timedelta
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
 from functools import partial
 from typing import Annotated, Any, NamedTuple, TypedDict, cast
 
@@ -22,18 +22,12 @@ from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.attention_events import WEIGHTS
-from coaching_service.people.team import Coach
 from coaching_service.progress import form_checks, form_requests, form_responses, personal_records
 from coaching_service.progress.attention import service as attention
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.progress.conversation.messages import Message, MessageText
-from coaching_service.progress.form_requests import FormRequest
-from coaching_service.progress.form_responses import ReceivedResponse
+from coaching_service.progress.conversation.messages import MessageText
 from coaching_service.progress.notes import service as notes
-from coaching_service.progress.notes.service import Note
-from coaching_service.progress.personal_records import PersonalRecord
 from coaching_service.training.workouts.reports import blocks
-from coaching_service.training.workouts.reports.blocks import CalendarBlock
 from coaching_service.web import pages as web_pages
 from coaching_service.web.formatting import format_date, quantity
 from coaching_service.web.views.assistants import list_waiting_by_assistant
@@ -78,110 +72,56 @@ _KINDS: Mapping[customer_models.ReasonType, _Kind] = {
 _SNOOZES = ((1, "Until tomorrow"), (3, "For 3 days"), (7, "For a week"))
 
 
-class ReasonDescription(TypedDict):
-    """A reason in words, with the page on which a coach deals with it."""
-
-    type: customer_models.ReasonType
-    text: str
-    when: str
-    url: str
-    icon: str
-    hasPreview: bool
-
-
-class EntryDescription(TypedDict):
-    """A client of the list, the reasons in words, and until when they can be dismissed: dates with their labels.
-
-    `portrait` is the address of the thumbnail of the client's photo.
-    """
-
-    entry: attention.AttentionEntry
-    name: str
-    timezone: str
-    portrait: str | None
-    reasons: list[ReasonDescription]
-    snoozes: list[tuple[str, str]]
-
-
-async def describe_entries(ctx: Context, listed: Sequence[customer_models.Customer]) -> list[EntryDescription]:
+async def describe_entries(ctx: Context, listed: Sequence[customer_models.Customer]) -> list[dict[str, Any]]:
     """Describe clients with the fields of the attention list."""
     today_of = {each["_id"]: ctx.caller.today(each["timezone"]) for each in listed}
     absences = await describe_present(ctx, today_of)
-    return [_describe_entry(ctx, each, absences.get(each["_id"], "")) for each in listed]
-
-
-def _describe_entry(ctx: Context, customer: customer_models.Customer, absence: str) -> EntryDescription:
-    entry = attention.present(ctx, customer)
-    timezone = customer["timezone"] or ctx.caller.company.timezone
-    today, photo = ctx.caller.today(timezone), customer["profilePhoto"]
-    return {
-        "entry": entry,
-        "name": customers.full_name(customer),
-        "timezone": timezone,
-        "portrait": file_url(ctx, photo["thumbnailId"] if photo else None),
-        "reasons": [_describe_reason(ctx, customer["_id"], reason, timezone, absence) for reason in entry["reasons"]],
-        "snoozes": [(str(today + timedelta(days=days)), label) for days, label in _SNOOZES],
-    }
+    described = []
+    for each in listed:
+        entry, today, photo = attention.present(ctx, each), today_of[each["_id"]], each["profilePhoto"]
+        timezone, absence = each["timezone"] or ctx.caller.company.timezone, absences.get(each["_id"], "")
+        described.append(
+            {
+                "entry": entry,
+                "name": customers.full_name(each),
+                "timezone": timezone,
+                "portrait": file_url(ctx, photo["thumbnailId"] if photo else None),
+                "reasons": [
+                    _describe_reason(ctx, each["_id"], reason, local_date(reason["since"], timezone), today, absence)
+                    for reason in entry["reasons"]
+                ],
+                "snoozes": [(str(today + timedelta(days=days)), label) for days, label in _SNOOZES],
+            }
+        )
+    return described
 
 
 def _describe_reason(
-    ctx: Context, customer_id: ObjectId, reason: customer_models.Reason, timezone: str, absence: str
-) -> ReasonDescription:
-    reason_type, day = reason["type"], local_date(reason["since"], timezone)
-    url = _RESPONSES if reason_type == "check_in_to_review" else _url(customer_id, reason_type, day)
-    return {
-        "type": reason_type,
-        "text": absence if absence and reason_type == "unavailable" else _name(reason),
-        "when": _when(reason_type, day, ctx.caller.today(timezone)),
-        "url": url,
-        "icon": _KINDS[reason_type].icon,
-        "hasPreview": has_preview(ctx, reason_type),
-    }
-
-
-def _url(customer_id: ObjectId, reason_type: customer_models.ReasonType, day: date) -> str:
-    """Return the page of the client on which a coach deals with a reason that began on a day."""
-    if (tab := _KINDS[reason_type].tab) is not None:
-        return customer_path(customer_id, tab)
-    return week_path(customer_id, str(_end(day) if reason_type == "program_ending" else day))
-
-
-def _name(reason: customer_models.Reason) -> str:
-    if reason["type"] == "check_in_to_review":
-        return f"{quantity(reason['count'], 'check-in')} to review"
-    kind = _KINDS[reason["type"]]
-    return quantity(reason["count"], kind.counted) if kind.counted else kind.name
-
-
-def _when(reason_type: customer_models.ReasonType, day: date, today: date) -> str:
-    """Return when a reason began, or when what it announces is: `since 2 Mar`, with the year unless it is this year."""
-    if reason_type == "program_ending":
-        return f"on {_short(_end(day), today)}"
-    if reason_type in attention.DATED_BY_NEWEST:
-        return _short(day, today)
-    return f"since {_short(day, today)}"
+    ctx: Context, customer_id: ObjectId, reason: customer_models.Reason, since: date, today: date, absence: str
+) -> dict[str, Any]:
+    """Return a reason in words, with the page of the client on which a coach deals with it."""
+    reason_type, count, kind, day = reason["type"], reason["count"], _KINDS[reason["type"]], since
+    text = quantity(count, kind.counted) if kind.counted else kind.name
+    when = _short(day, today) if reason_type in attention.DATED_BY_NEWEST else f"since {_short(day, today)}"
+    if reason_type == "program_ending":  # which the reason has a week before
+        day += timedelta(days=attention.ENDING_DAYS)
+        when = f"on {_short(day, today)}"
+    url = week_path(customer_id, str(day)) if kind.tab is None else customer_path(customer_id, kind.tab)
+    if reason_type == "check_in_to_review":
+        text, url = f"{quantity(count, 'check-in')} to review", _RESPONSES
+    elif absence and reason_type == "unavailable":
+        text = absence
+    has_preview = _may_preview(ctx, reason_type)
+    return {"type": reason_type, "text": text, "when": when, "url": url, "icon": kind.icon, "hasPreview": has_preview}
 
 
 def _short(day: date, today: date) -> str:
     return f"{day.day} {day:%b}" if day.year == today.year else f"{day.day} {day:%b %Y}"
 
 
-def _end(since: date) -> date:
-    """Return the last day of the program that ends, which the reason has `since` a week before."""
-    return since + timedelta(days=attention.ENDING_DAYS)
-
-
-class FilterDescription(TypedDict):
-    """A filter of the list: its parameter and label, and each value with its name, count and whether it is chosen."""
-
-    name: str
-    label: str
-    options: list[tuple[str, str, int, bool]]
-
-
-def describe_filters(
-    query: Mapping[str, Sequence[str]], counts: customer_models.AttentionCounts, coaches: Sequence[Coach]
-) -> list[FilterDescription]:
+def _describe_filters(
+    query: Mapping[str, Sequence[str]], counts: customer_models.AttentionCounts, coaches: Sequence[team.Coach]
+) -> list[dict[str, Any]]:
     """Describe the filters of the list with what each value would show; one with a single value is left out."""
     trainer_counts = {
         customer_models.NO_TRAINER if each is None else str(each): n for each, n in counts["trainers"].items()
@@ -192,7 +132,7 @@ def describe_filters(
         ("assignedTo", "Trainer", trainers, trainer_counts),
         ("groups", "Group", [(name, name) for name in sorted({*counts["groups"], *query["groups"]})], counts["groups"]),
     )
-    described: list[FilterDescription] = []
+    described: list[dict[str, Any]] = []
     for name, label, values, numbers in filters:
         counted: Mapping[Any, int] = numbers
         options = [
@@ -206,66 +146,43 @@ def describe_filters(
 
 
 _MESSAGES, _OTHERS = 20, 5
-_Loader = Callable[[Context, ObjectId, date], Awaitable[Sequence[Any]]]
+# The reasons with a preview, each with the permission that its preview needs.
+_PREVIEWED: Mapping[customer_models.ReasonType, str] = {
+    "health_note": CUSTOMERS.VIEW,
+    "unread_message": CUSTOMERS.VIEW,
+    "check_in_to_review": FORMS.VIEW,
+    "check_in_overdue": FORMS.VIEW,
+    "missed_workout": CUSTOMERS.VIEW,
+    "personal_record": CUSTOMERS.VIEW,
+}
 
 
-def has_preview(ctx: Context, reason_type: customer_models.ReasonType) -> bool:
-    """Return whether there is a preview of a reason that the coach may see."""
-    return reason_type in _LOADERS and _LOADERS[reason_type][0] in ctx.caller.permissions
+def _may_preview(ctx: Context, reason: customer_models.ReasonType) -> bool:
+    return _PREVIEWED.get(reason) in ctx.caller.permissions
 
 
-async def load_previews(
-    ctx: Context, customer_id: ObjectId, reasons: Collection[customer_models.ReasonType], today: date
-) -> dict[customer_models.ReasonType, Sequence[Any]]:
-    """Return what each of a client's `reasons` that has a preview is about. `today` is the client's."""
-    shown = [reason for reason in reasons if has_preview(ctx, reason)]
-    loaded = await gather_reads(ctx, *(_LOADERS[reason][1](ctx, customer_id, today) for reason in shown))
-    return dict(zip(shown, loaded, strict=True))
-
-
-async def _load_unread(ctx: Context, customer_id: ObjectId, _: date) -> list[Message]:
-    """Return the messages of the client that are not read yet, oldest first."""
-    page = await conversation.list_messages(ctx, customer_id, limit=_MESSAGES)
-    return [message for message in page["docs"][::-1] if is_unread(message)]
-
-
-async def _load_health_notes(ctx: Context, customer_id: ObjectId, _: date) -> list[Note]:
-    return [note for note in await notes.list_notes(ctx, customer_id) if note["isHealth"]][:_OTHERS]
-
-
-async def _load_responses(ctx: Context, customer_id: ObjectId, _: date) -> list[ReceivedResponse]:
-    page = await form_responses.list_received(ctx, customer_id=customer_id, reviewed=False, limit=_OTHERS)
-    return page["docs"]
-
-
-async def _load_overdue(ctx: Context, customer_id: ObjectId, _: date) -> list[FormRequest]:
-    page = await form_requests.list_pending(ctx, customer_id=customer_id, overdue=True, limit=_OTHERS)
-    return page["docs"]
-
-
-async def _load_missed(ctx: Context, customer_id: ObjectId, today: date) -> list[CalendarBlock]:
-    """Return the workouts of the days before today that were not done completely."""
+async def _load_preview(
+    ctx: Context, customer_id: ObjectId, reason: customer_models.ReasonType, today: date
+) -> Sequence[Any]:
+    """Return what one of a client's reasons that has a preview is about. `today` is the client's."""
+    if reason == "unread_message":
+        page = await conversation.list_messages(ctx, customer_id, limit=_MESSAGES)
+        return [message for message in page["docs"][::-1] if is_unread(message)]
+    if reason == "health_note":
+        return [note for note in await notes.list_notes(ctx, customer_id) if note["isHealth"]][:_OTHERS]
+    if reason == "check_in_to_review":
+        received = await form_responses.list_received(ctx, customer_id=customer_id, reviewed=False, limit=_OTHERS)
+        return received["docs"]
+    if reason == "check_in_overdue":
+        return (await form_requests.list_pending(ctx, customer_id=customer_id, overdue=True, limit=_OTHERS))["docs"]
+    if reason == "personal_record":
+        first = str(today - timedelta(days=attention.RECORD_DAYS - 1))
+        return await personal_records.list_achieved(ctx, customer_id, first, str(today))
     start, end = today - timedelta(days=attention.MISSED_DAYS - 1), today - timedelta(days=1)
     days = await blocks.list_days(ctx, customer_id, start, end, today=today)
     missed = [block for day in days if day["absence"] is None for block in day["blocks"] if block["isWorkout"]]
     return [block for block in missed if block["status"] != "done"]
 
-
-async def _load_records(ctx: Context, customer_id: ObjectId, today: date) -> list[PersonalRecord]:
-    return await personal_records.list_achieved(
-        ctx, customer_id, str(today - timedelta(days=attention.RECORD_DAYS - 1)), str(today)
-    )
-
-
-# The reasons with a preview, each with the permission that its preview needs.
-_LOADERS: Mapping[customer_models.ReasonType, tuple[str, _Loader]] = {
-    "health_note": (CUSTOMERS.VIEW, _load_health_notes),
-    "unread_message": (CUSTOMERS.VIEW, _load_unread),
-    "check_in_to_review": (FORMS.VIEW, _load_responses),
-    "check_in_overdue": (FORMS.VIEW, _load_overdue),
-    "missed_workout": (CUSTOMERS.VIEW, _load_missed),
-    "personal_record": (CUSTOMERS.VIEW, _load_records),
-}
 
 pages = web_pages.Pages("/app/attention", locks="customer")
 _PATH = "/app/attention"
@@ -290,14 +207,6 @@ class _Part(_AttentionFilter, web_pages.PartQuery):
     """A part of the list."""
 
 
-class _Filters(TypedDict):
-    """The filters as the services take them."""
-
-    reasons: list[customer_models.ReasonType]
-    groups: list[str]
-    trainers: list[ObjectId | None]
-
-
 class _Dismissal(TypedDict):
     """The reasons to dismiss, and the date until which they are; without one until something new happens."""
 
@@ -308,67 +217,49 @@ class _Dismissal(TypedDict):
 @pages.get("", access=coach(CUSTOMERS.VIEW), template="attention.html")
 async def attention_page(ctx: Context, query: _Part) -> dict[str, Any]:
     """The clients who need a coach, the most urgent first; many of lesser reasons in a line for each reason."""
-    filters = _filters_of(query)
-    urgent: _Filters = {**filters, "reasons": filters["reasons"] or _URGENT}
-    count, urgent_count = await gather_reads(
-        ctx, derived_figures.count_attention(ctx, **filters), derived_figures.count_attention(ctx, **urgent)
-    )
+    trainers, groups, chosen = parse_trainer_ids(query["assignedTo"]), query["groups"], query["reason"]
+    count_clients = partial(derived_figures.count_attention, ctx, groups=groups, trainers=trainers)
+    urgent = chosen or _URGENT
+    count, urgent_count = await gather_reads(ctx, count_clients(reasons=chosen), count_clients(reasons=urgent))
     has_lines = count - urgent_count > _MOST_SINGLE
-    listed = urgent if has_lines else filters
     page, counts, coaches, done_sessions, waiting = await gather_reads(
         ctx,
-        derived_figures.list_attention(ctx, **listed, limit=_CLIENTS_PER_PAGE, after=query["after"]),
-        derived_figures.count_attention_values(ctx, **filters),
+        derived_figures.list_attention(
+            ctx,
+            reasons=urgent if has_lines else chosen,
+            groups=groups,
+            trainers=trainers,
+            limit=_CLIENTS_PER_PAGE,
+            after=query["after"],
+        ),
+        derived_figures.count_attention_values(ctx, reasons=chosen, groups=groups, trainers=trainers),
         team.list_coaches(ctx),
-        list_done_sessions(ctx),
+        _list_done_sessions(ctx),
         list_waiting_by_assistant(ctx),
     )
-    following = {"after": page["nextCursor"]}
+    lesser = sorted((each for each in counts["reasons"] if each not in _URGENT), key=lambda each: -WEIGHTS[each])
     return {
         "entries": await describe_entries(ctx, page["docs"]),
-        "filters": describe_filters(cast("Mapping[str, Sequence[str]]", query), counts, coaches),
-        "lines": _describe_lines(query, counts) if has_lines else [],
+        "filters": _describe_filters(cast("Mapping[str, Sequence[str]]", query), counts, coaches),
+        "lines": [
+            {
+                "text": _KINDS[each].name,
+                "icon": _KINDS[each].icon,
+                "count": counts["reasons"][each],
+                "url": web_pages.list_url(_PATH, take(_AttentionFilter, query))(reason=[each]),
+            }
+            for each in (lesser if has_lines else ())
+        ],
         "filter_query": _filter_query(query),
-        "is_filtered": _is_filtered(query),
+        "is_filtered": any(take(_AttentionFilter, query).values()),
         "previews": None,
         "done_sessions": done_sessions,
         "proposing": waiting,
         "count": count,
         "most_counted": derived_figures.MOST_COUNTED,
-        "has_clients": bool(count) or await _has_clients(ctx),
-        "next_url": _path(query, **following) if page["hasMore"] else None,
-    }
-
-
-class _ReasonLine(TypedDict):
-    """A lesser reason: how many clients have it, and the address of the list of these."""
-
-    text: str
-    icon: str
-    count: int
-    url: str
-
-
-def _describe_lines(query: _AttentionFilter, counts: customer_models.AttentionCounts) -> list[_ReasonLine]:
-    """Describe the lesser reasons of clients, the weightiest first."""
-    lesser = sorted((each for each in counts["reasons"] if each not in _URGENT), key=lambda each: -WEIGHTS[each])
-    return [
-        {
-            "text": _KINDS[each].name,
-            "icon": _KINDS[each].icon,
-            "count": counts["reasons"][each],
-            "url": web_pages.list_url(_PATH, take(_AttentionFilter, query))(reason=[each]),
-        }
-        for each in lesser
-    ]
-
-
-def _filters_of(query: _AttentionFilter) -> _Filters:
-    """Return the filters of a query as the services take them."""
-    return {
-        "reasons": query["reason"],
-        "groups": query["groups"],
-        "trainers": parse_trainer_ids(query["assignedTo"]),
+        "has_clients": count > 0
+        or (await customers.list_customers(ctx, archived=False, page=1, size=1))["totalDocs"] > 0,
+        "next_url": _path(query, after=page["nextCursor"]) if page["hasMore"] else None,
     }
 
 
@@ -382,14 +273,6 @@ def _path(query: _AttentionFilter, **more: str | None) -> str:
     return _PATH + _filter_query(query, **more)
 
 
-def _is_filtered(query: _AttentionFilter) -> bool:
-    return any(take(_AttentionFilter, query).values())
-
-
-async def _has_clients(ctx: Context) -> bool:
-    return (await customers.list_customers(ctx, archived=False, page=1, size=1))["totalDocs"] > 0
-
-
 @pages.get("/{customerId}", access=coach(CUSTOMERS.VIEW), template="attention.html")
 async def attention_entry_page(ctx: Context, customer_id: ObjectId, query: _AttentionFilter) -> dict[str, Any]:
     """One client of the list, with what each reason is about: the part of the list that its forms change.
@@ -399,20 +282,27 @@ async def attention_entry_page(ctx: Context, customer_id: ObjectId, query: _Atte
     customer, count = await gather_reads(
         ctx,
         derived_figures.read_for_attention(ctx, customer_id),
-        derived_figures.count_attention(ctx, **_filters_of(query)),
+        derived_figures.count_attention(
+            ctx,
+            reasons=query["reason"],
+            groups=query["groups"],
+            trainers=parse_trainer_ids(query["assignedTo"]),
+        ),
     )
     [described] = await describe_entries(ctx, [customer])
     reasons = [reason["type"] for reason in described["reasons"]]
     if query["reason"] and not {*query["reason"]} & {*reasons}:
         reasons = []
-    previews = await load_previews(ctx, customer_id, reasons, ctx.caller.today(described["timezone"]))
+    shown, today = [each for each in reasons if _may_preview(ctx, each)], ctx.caller.today(described["timezone"])
+    loaded = await gather_reads(ctx, *(_load_preview(ctx, customer_id, each, today) for each in shown))
+    previews = dict(zip(shown, loaded, strict=True))
     to_review = [each["_id"] for each in previews.get("check_in_to_review", ())]
     return {
         "entries": [described] if reasons else [],
         "filters": [],
         "lines": [],
         "filter_query": _filter_query(query),
-        "is_filtered": _is_filtered(query),
+        "is_filtered": any(take(_AttentionFilter, query).values()),
         "previews": previews,
         "photos": await form_checks.show_of_responses(ctx, to_review) if to_review else {},
         "done_sessions": [],
@@ -494,16 +384,7 @@ def _leave(customer_id: ObjectId, query: _AttentionFilter, notice: str) -> web_p
 _DAYS, _EVENTS, _SESSIONS = 7, 30, 12
 
 
-class DoneSession(TypedDict):
-    """A completed workout: the client's and the workout's name, when it was completed (UTC), and its review."""
-
-    client: str
-    workout: str
-    at: datetime
-    url: str
-
-
-async def list_done_sessions(ctx: Context) -> list[DoneSession]:
+async def _list_done_sessions(ctx: Context) -> list[dict[str, Any]]:
     """Return at most 12 workouts that clients in the coach's scope completed in the last week, newest first.
 
     Check-ins are left out: recurring ones, and blocks with nothing but forms.
@@ -511,7 +392,7 @@ async def list_done_sessions(ctx: Context) -> list[DoneSession]:
     since = now() - timedelta(days=_DAYS)
     part = await activity.list_company_events(ctx, limit=_EVENTS, since=since, types=["workout_completed"])
     trained = await blocks.find_trained_ids(ctx, {event["data"]["wblockId"] for event in part["docs"]})
-    sessions: dict[ObjectId, DoneSession] = {}
+    sessions: dict[ObjectId, dict[str, Any]] = {}
     for event in part["docs"]:
         block_id, client = event["data"]["wblockId"], event["customer"]
         if block_id not in trained:

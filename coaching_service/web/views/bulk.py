@@ -22,7 +22,6 @@ from coaching_service.core.query import Period
 from coaching_service.library import metric_sets
 from coaching_service.library.exercises import service as exercises
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
-from coaching_service.lifecycle.customer_bulk.service import Selection
 from coaching_service.people import team
 from coaching_service.people.customers import bulk as customers_by_id
 from coaching_service.people.customers import models
@@ -31,7 +30,6 @@ from coaching_service.progress.conversation.messages import MessageField
 from coaching_service.training import programs
 from coaching_service.training.schedule import service as schedule
 from coaching_service.training.schedule.models import ScheduleRange, SkipReason
-from coaching_service.training.schedule.service import Effect, Fields, Operation, join_some
 from coaching_service.training.workouts.reports import exercises as exercise_reports
 from coaching_service.web import pages as web_pages
 from coaching_service.web.formatting import format_date, name_options, quantity
@@ -88,6 +86,8 @@ async def bulk_page(ctx: Context, query: ClientSelection) -> dict[str, Any] | we
     shown = {customer["_id"] for customer in (await customers.find_customers(ctx, query))["docs"]}
     hidden = [customer_id for customer_id in ids if customer_id not in shown]
     visible = [customer_id for customer_id in ids if customer_id in shown]
+    parameters = {**to_parameters(query), "action": query["action"]}
+    without_template = {name: value for name, value in parameters.items() if name != "templateId"}
     return {
         "query": query,
         "action": action,
@@ -97,7 +97,7 @@ async def bulk_page(ctx: Context, query: ClientSelection) -> dict[str, Any] | we
         "names": await customers_by_id.list_names(ctx, visible, _MAX_NAMES),
         "selection_hash": selection_hash(ids),
         "return_url": list_url(query),
-        "template_path": f"{pages.prefix}?{urlencode(_without_template(query), doseq=True)}&templateId=",
+        "template_path": f"{pages.prefix}?{urlencode(without_template, doseq=True)}&templateId=",
         "today": ctx.caller.today(),
         "preview": None,
         **await _load_options(ctx, action.field, query["templateId"]),
@@ -182,7 +182,7 @@ async def _load_options(ctx: Context, field: str, template_id: ObjectId | None) 
     return {}
 
 
-def to_service_selection(query: ClientSelection) -> Selection:
+def to_service_selection(query: ClientSelection) -> customer_bulk.Selection:
     """Return the selection that the query of a page means."""
     if not query["all"]:
         return {"ids": query["ids"], "dryRun": False}
@@ -198,11 +198,6 @@ def to_parameters(query: ClientSelection) -> dict[str, Any]:
     """Return the parameters of a page for the same selection."""
     parameters = {name: value for name, value in query.items() if value and name != "action"}
     return {name: "true" if value is True else value for name, value in parameters.items()}
-
-
-def _without_template(query: ClientSelection) -> dict[str, Any]:
-    parameters = {**to_parameters(query), "action": query["action"]}
-    return {name: value for name, value in parameters.items() if name != "templateId"}
 
 
 def selection_hash(ids: list[ObjectId]) -> str:
@@ -233,7 +228,7 @@ class _Query(ClientSelection):
 
     assignedProgramId: ObjectId | None
     plannedExerciseId: ObjectId | None
-    operation: Annotated[Operation, Default("replace-exercise")]
+    operation: Annotated[schedule.Operation, Default("replace-exercise")]
     picked: ObjectId | None
 
 
@@ -242,34 +237,21 @@ class _ShiftForm(TypedDict):
     days: Annotated[int, validation.Integer(minimum=-3_660, maximum=3_660)]
 
 
-class ClientPreview(TypedDict):
-    """What changes for a client: how many workouts and which, loads and sets, and what is left alone; or the error."""
-
-    name: str
-    changed: str
-    workouts: str
-    progression: list[str]
-    skipped: list[str]
-    error: str
-
-
 async def _list_ids(ctx: Context, query: _Query) -> list[ObjectId]:
     """Return the selected clients. Raises NotFound for the program."""
     if query["plannedExerciseId"] is not None:
         return await customer_bulk.list_planned_for(ctx, query["plannedExerciseId"])
+    selection = to_service_selection(query)
     if query["assignedProgramId"] is not None:
-        return await customer_bulk.list_selected(
-            ctx, {"assignedProgramId": query["assignedProgramId"], "dryRun": False}
-        )
-    return await customer_bulk.list_selected(ctx, to_service_selection(query))
+        selection = {"assignedProgramId": query["assignedProgramId"], "dryRun": False}
+    return await customer_bulk.list_selected(ctx, selection)
 
 
 def _return_url(query: _Query) -> str:
-    if query["plannedExerciseId"] is not None:
-        return f"/app/exercises/{query['plannedExerciseId']}"
-    if query["assignedProgramId"] is not None:
-        return f"/app/programs/{query['assignedProgramId']}"
-    return list_url(query)
+    exercise_id, program_id = query["plannedExerciseId"], query["assignedProgramId"]
+    if exercise_id is None and program_id is None:
+        return list_url(query)
+    return f"/app/programs/{program_id}" if exercise_id is None else f"/app/exercises/{exercise_id}"
 
 
 @_schedules.get("", access=_EDIT, template="customers/schedules.html")
@@ -304,47 +286,13 @@ async def many_schedules_page(ctx: Context, query: _Query) -> dict[str, Any] | w
     }
 
 
-async def _render_preview(
-    ctx: Context,
-    operation: Operation,
-    ids: list[ObjectId],
-    result: customer_bulk.Preview,
-    done: str,
-    *,
-    asks: bool,
-    notes: list[str],
-) -> web_pages.Render:
-    """Return the page with what an operation would do to each client; `asks`: whether that is meant."""
-    names, unit = await customers_by_id.load_names(ctx, ids), ctx.caller.company.load_unit
-    clients = [_describe(names.get(each, ""), effect, done, unit) for each, effect in result.effects.items()]
-    clients += [_describe_failure(names.get(each["customerId"], ""), each["message"]) for each in result.failed]
-    workouts = sum(len(effect.changed) for effect in result.effects.values())
-    preview = {
-        "operation": operation,
-        "summary": f"{quantity(workouts, 'workout')} {done}",
-        "notes": notes,
-        "checked": len(clients),
-        "asks": asks,
-        "clients": sorted(clients, key=lambda client: client["name"].casefold()),
-    }
-    return web_pages.Render({"preview": preview}, customer_calendar.PREVIEW_SHOWN)
-
-
-async def _describe_replacement(ctx: Context, fields: Fields, form: Any) -> list[str]:
-    """Return what a form that replaces an exercise was read as, and what becomes of the loads."""
-    swap = fields["exerciseId"], fields["withExerciseId"]
-    names = await exercises.get_names(ctx, swap)
-    read_as = " → ".join(names[each]["name"] for each in swap)
-    return [read_as, customer_calendar.describe_replaced_load(fields["load"], form["load"])]
-
-
-def _describe(name: str, effect: Effect, done: str, unit: str) -> ClientPreview:
+def _describe(name: str, effect: schedule.Effect, done: str, unit: str) -> dict[str, Any]:
     workouts = [f"{block['name']} on {format_date(str(block['day']))}" for block in effect.changed]
     changes = effect.progression
     return {
         "name": name,
         "changed": f"{quantity(len(workouts), 'workout')} {done}" if workouts else "Nothing changes",
-        "workouts": join_some(workouts, _NAMED_WORKOUTS),
+        "workouts": schedule.join_some(workouts, _NAMED_WORKOUTS),
         "progression": customer_calendar.describe_replaced_sets(effect.replaced, unit)
         if changes is None
         else [
@@ -358,14 +306,10 @@ def _describe(name: str, effect: Effect, done: str, unit: str) -> ClientPreview:
     }
 
 
-def _describe_failure(name: str, message: str) -> ClientPreview:
-    return {"name": name, "changed": "", "workouts": "", "progression": [], "skipped": [], "error": message}
-
-
 # --- The forms -------------------------------------------------------------------------------------------------------
 
 
-_Read = Callable[[Context, Any], Awaitable[Fields]]
+_Read = Callable[[Context, Any], Awaitable[schedule.Fields]]
 
 
 def _is_large(form: Mapping[str, Any]) -> bool:
@@ -374,7 +318,7 @@ def _is_large(form: Mapping[str, Any]) -> bool:
 
 
 def _operation(
-    operation: Operation, operation_id: str, form: type[Schema], *, done: str, deletes: bool = False
+    operation: schedule.Operation, operation_id: str, form: type[Schema], *, done: str, deletes: bool = False
 ) -> Callable[[_Read], web_pages.Handler]:
     """Declare the form of an operation, and its preview, with a function that returns the fields of the operation.
 
@@ -401,11 +345,29 @@ def _operation(
 
         async def preview(ctx: Context, query: _Query, form: ConfirmedClients) -> web_pages.Render:
             ids = (await _list_ids(ctx, query))[:_MAX_PREVIEWED]
-            fields = await read(ctx, form)
+            fields, notes = await read(ctx, form), []
             result = await customer_bulk.preview(ctx, ids, operation, fields)
-            notes = await _describe_replacement(ctx, fields, form) if operation == "replace-exercise" else []
-            asks = _is_large(form)
-            return await _render_preview(ctx, operation, ids, result, done, asks=asks, notes=notes)
+            if operation == "replace-exercise":  # what the form was read as, and what becomes of the loads
+                swap = fields["exerciseId"], fields["withExerciseId"]
+                exercise_names = await exercises.get_names(ctx, swap)
+                notes = [" → ".join(exercise_names[each]["name"] for each in swap)]
+                notes.append(customer_calendar.describe_replaced_load(fields["load"], cast("Any", form)["load"]))
+            names, unit = await customers_by_id.load_names(ctx, ids), ctx.caller.company.load_unit
+            clients = [_describe(names.get(each, ""), effect, done, unit) for each, effect in result.effects.items()]
+            empty = {"changed": "", "workouts": "", "progression": [], "skipped": []}
+            clients += [
+                {**empty, "name": names.get(each["customerId"], ""), "error": each["message"]} for each in result.failed
+            ]
+            workouts = sum(len(effect.changed) for effect in result.effects.values())
+            shown = {
+                "operation": operation,
+                "summary": f"{quantity(workouts, 'workout')} {done}",
+                "notes": notes,
+                "checked": len(clients),
+                "asks": _is_large(form),  # whether that is meant
+                "clients": sorted(clients, key=lambda client: client["name"].casefold()),
+            }
+            return web_pages.Render({"preview": shown}, customer_calendar.PREVIEW_SHOWN)
 
         _schedules.post(f"/{operation}/preview", preview_of=change, **options)(preview)
         return change
@@ -414,13 +376,13 @@ def _operation(
 
 
 @_operation("adjust", "bulkAdjustSchedule", customer_calendar.ADJUST_FORM, done="changed")
-async def adjust_schedules(_: Context, form: customer_calendar.AdjustForm) -> Fields:
+async def adjust_schedules(_: Context, form: customer_calendar.AdjustForm) -> schedule.Fields:
     """Change loads, repetitions and sets of what has not been done."""
     return {**take(Period, form), "progression": customer_calendar.to_progression(form) or {}}
 
 
 @_operation("replace-exercise", "bulkReplaceScheduledExercise", customer_calendar.REPLACE_FORM, done="changed")
-async def replace_exercise_of_many(ctx: Context, form: customer_calendar.ReplaceForm) -> Fields:
+async def replace_exercise_of_many(ctx: Context, form: customer_calendar.ReplaceForm) -> schedule.Fields:
     """Replace an exercise where it has not been done; the sets stay."""
     swap = form["exerciseId"], await customer_calendar.find_exercise(ctx, form)
     load = form["load"] or await schedule.choose_load(ctx, *swap)
@@ -428,19 +390,19 @@ async def replace_exercise_of_many(ctx: Context, form: customer_calendar.Replace
 
 
 @_operation("clear", "bulkClearSchedule", ScheduleRange, done="removed", deletes=True)
-async def clear_schedules(_: Context, form: Period) -> Fields:
+async def clear_schedules(_: Context, form: Period) -> schedule.Fields:
     """Remove the workouts with nothing done."""
     return take(Period, form)
 
 
 @_operation("shift", "bulkShiftSchedule", input_of(_ShiftForm), done="moved")
-async def shift_schedules(_: Context, form: _ShiftForm) -> Fields:
+async def shift_schedules(_: Context, form: _ShiftForm) -> schedule.Fields:
     """Move the workouts with nothing done by some days."""
     return {"from": form["startDate"], "days": form["days"]}
 
 
 @_operation("copy", "bulkCopySchedule", customer_calendar.COPY_FORM, done="added or replaced")
-async def copy_schedules(_: Context, form: customer_calendar.CopyForm) -> Fields:
+async def copy_schedules(_: Context, form: customer_calendar.CopyForm) -> schedule.Fields:
     """Copy days of each client to later or earlier ones of the same client."""
     return {
         **take(Period, form),

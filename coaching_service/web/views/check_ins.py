@@ -11,23 +11,20 @@ from marshmallow import fields
 from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, FORMS, METRICS, coach, customer
 from coaching_service.core.database.context import Context, gather_reads
-from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import FieldError, InvalidFields, NotFound, invalid_field
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.list_selection import page_document, skip_of
 from coaching_service.library import forms, metric_sets
-from coaching_service.library.forms import QuestionType
 from coaching_service.progress import check_ins, form_checks, form_responses
-from coaching_service.progress.check_ins import NewCheckIn, Recurrence
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.progress.form_responses import FormResponse
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.schemas import TaskItemLog
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import FormAnswer, FormItem, ItemLog
+from coaching_service.web.formatting import label_day
 from coaching_service.web.forms import parse_value
 from coaching_service.web.pages import PageQuery, Pages, Redirect, list_url
 from coaching_service.web.views import customer_layout
@@ -69,7 +66,7 @@ async def check_ins_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     listed = await check_ins.list_of_client(ctx, customer_id)
     return {
         "customer": customer,
-        "check_ins": [{**check_in, "rhythm": describe_rhythm(check_in)} for check_in in listed],
+        "check_ins": [{**check_in, "rhythm": _describe_rhythm(check_in)} for check_in in listed],
         "check_in_kinds": await list_check_in_kinds(ctx),
         "rhythms": RHYTHMS,
         "today": ctx.caller.today(customer["timezone"]),
@@ -87,21 +84,23 @@ async def list_check_in_kinds(ctx: Context) -> list[tuple[str, str]]:
     return options
 
 
-def describe_rhythm(recurrence: Recurrence) -> str:
+def _describe_rhythm(recurrence: check_ins.Recurrence) -> str:
     """Describe how often a check-in takes place, such as `Every Sunday`."""
     if recurrence["weekday"] is not None:
         return f"Every {_WEEKDAYS[(recurrence['weekday'] - 1) % 7]}"
     return "Every day" if recurrence["everyDays"] == 1 else f"Every {recurrence['everyDays']} days"
 
 
-@_coach.post("", access=coach(CUSTOMERS.EDIT), on=check_ins_page)
-async def add_check_in(ctx: Context, customer_id: ObjectId, form: CheckInForm) -> Redirect:
-    """Add a recurring check-in."""
-    check_in = await check_ins.create(ctx, customer_id, to_check_in(form))
-    return Redirect(_path(customer_id), f"{check_in['name']} is scheduled four weeks ahead.")
+async def _add(ctx: Context, customer_id: ObjectId, form: CheckInForm) -> object:
+    return await check_ins.create(ctx, customer_id, to_check_in(form))
 
 
-def to_check_in(form: CheckInForm) -> NewCheckIn:
+_act = partial(_coach.act, access=coach(CUSTOMERS.EDIT), on=check_ins_page)
+_act("", "add_check_in", _add, "{name} is scheduled four weeks ahead.", form=CheckInForm)
+_act("/{checkInId}/end", "end_check_in", check_ins.delete, "Check-in ended.", deletes=True)
+
+
+def to_check_in(form: CheckInForm) -> check_ins.NewCheckIn:
     """Return the check-in that the fields of the form describe. Raises InvalidFields."""
     kind, _, identifier = form["content"].partition("-")
     content_id = parse_id(identifier)
@@ -123,35 +122,8 @@ def to_check_in(form: CheckInForm) -> NewCheckIn:
     }
 
 
-@_coach.post("/{checkInId}/end", access=coach(CUSTOMERS.EDIT), on=check_ins_page, deletes=True)
-async def end_check_in(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> Redirect:
-    """End a recurring check-in."""
-    await check_ins.delete(ctx, customer_id, check_in_id)
-    return Redirect(_path(customer_id), "Check-in ended.")
-
-
 def _path(customer_id: ObjectId) -> str:
     return customer_layout.customer_path(customer_id, "/check-ins")
-
-
-class _ComparedAnswer(TypedDict):
-    """An answer in words, and the answer of the time before; None if the question was not asked then."""
-
-    label: str
-    answer: str
-    before: str | None
-    isChanged: bool
-
-
-class _ComparedResponse(TypedDict):
-    """A response with the date of the one before to the same form, if there is one."""
-
-    _id: ObjectId
-    formName: str
-    date: str
-    isReviewed: bool
-    dateBefore: str | None
-    answers: list[_ComparedAnswer]
 
 
 @_coach.get("/responses", access=coach(CUSTOMERS.VIEW, FORMS.VIEW), template="customer/responses.html")
@@ -171,7 +143,7 @@ async def responses_page(ctx: Context, customer_id: ObjectId, query: PageQuery) 
     }
 
 
-def _compare(responses: Sequence[FormResponse], at: int) -> _ComparedResponse:
+def _compare(responses: Sequence[form_responses.FormResponse], at: int) -> dict[str, Any]:
     """Return the response at a position of a list, newest first, with the answers of the time before."""
     response = responses[at]
     before = next((each for each in responses[at + 1 :] if _form_key(each) == _form_key(response)), None)
@@ -194,7 +166,7 @@ def _compare(responses: Sequence[FormResponse], at: int) -> _ComparedResponse:
     }
 
 
-def _form_key(response: FormResponse) -> object:
+def _form_key(response: form_responses.FormResponse) -> object:
     return response["formId"] or response["formName"]
 
 
@@ -217,7 +189,7 @@ class AnswerRow(TypedDict):
     """The answer to a question: a text in `value`, or the options `chosen`, one of them unless its type is multi."""
 
     questionId: ObjectId
-    type: QuestionType
+    type: forms.QuestionType
     required: Annotated[bool, Default(False)]
     value: Annotated[str, validation.Text(max_length=validation.TEXT_LENGTH, allow_blank=True), Default("")]
     chosen: Annotated[list[str], validation.ListOf(validation.Text(max_length=1_000)), Default(list)]
@@ -243,7 +215,10 @@ def given_answers(form: FormAnswers, pictured: Collection[ObjectId | None] = ())
     missing: list[FieldError] = [
         {"field": f"answers.{position}.value", "code": "REQUIRED", "message": "must be answered"}
         for position, row in enumerate(form["answers"])
-        if row["required"] and answers[position] is None and not _is_pictured(row, pictured)
+        if row["required"]
+        and answers[position] is None
+        # A picture of the question was sent, or waits on the client's device.
+        and not (row["type"] == "photo" and (row["value"] or row["questionId"] in pictured))
     ]
     if form["isCompleted"] and missing:
         raise InvalidFields(missing)
@@ -252,11 +227,6 @@ def given_answers(form: FormAnswers, pictured: Collection[ObjectId | None] = ())
         for row, answer in zip(form["answers"], answers, strict=True)
         if answer is not None
     ]
-
-
-def _is_pictured(row: AnswerRow, pictured: Collection[ObjectId | None]) -> bool:
-    """Return whether a question has a picture, or says that one waits on the client's device."""
-    return row["type"] == "photo" and (bool(row["value"]) or row["questionId"] in pictured)
 
 
 def _parse_answer(row: AnswerRow) -> Any:
@@ -298,6 +268,8 @@ async def form_page(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, query
     block, item = await _read_form(ctx, wblock_id, witem_id)
     sent = await form_checks.show_of_items(ctx, ctx.caller.id, [witem_id]) if item.get("mediaCount") else {}
     results = describe_results(item, ctx.caller.load_unit)
+    comments = await conversation.list_messages(ctx, ctx.caller.id, limit=_MAX_COMMENTS, block_id=wblock_id)
+    messages = comments["docs"] if item["isCompleted"] else []
     return {
         "item": item,
         "recorded": recorded_answers(item),
@@ -307,12 +279,16 @@ async def form_page(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, query
         },
         "results": results,
         "shows_results": results is not None and item["isCompleted"] and not query["edit"],
-        "comments": await _list_comments(ctx, wblock_id, witem_id) if item["isCompleted"] else [],
+        "comments": [
+            message
+            for message in reversed(messages)
+            if message["text"] is not None and message["about"] is not None and message["about"]["witemId"] == witem_id
+        ],
         "page_path": customer_layout.form_path(wblock_id, witem_id),
         "workout_path": customer_layout.workout_path(wblock_id),
         "back": _back_path(block),
         "back_name": block["name"] if customer_layout.is_session(block) else "Today",
-        "day": customer_layout.label_day(str(block["date"]), ctx.caller.today()),
+        "day": label_day(str(block["date"]), ctx.caller.today()),
     }
 
 
@@ -323,16 +299,6 @@ async def _read_form(ctx: Context, block_id: ObjectId, item_id: ObjectId) -> tup
     if item["type"] != "FORM":
         raise NotFound("form")
     return block, item
-
-
-async def _list_comments(ctx: Context, block_id: ObjectId, item_id: ObjectId) -> list[Document]:
-    """Return the comments on a form, the first one first."""
-    page = await conversation.list_messages(ctx, ctx.caller.id, limit=_MAX_COMMENTS, block_id=block_id)
-    return [
-        {"author": message["author"], "text": message["text"], "createdAt": message["createdAt"]}
-        for message in reversed(page["docs"])
-        if message["text"] is not None and message["about"] is not None and message["about"]["witemId"] == item_id
-    ]
 
 
 def _back_path(block: Block) -> str:
@@ -367,5 +333,4 @@ async def form_responses_page(ctx: Context, query: PageQuery) -> dict[str, Any]:
         "page": page_document(shown, len(responses), query["page"], _PAGE_SIZE),
         "address": list_url("/train/form-responses", query),
         "describe_answer": describe_answer,
-        "label_day": partial(customer_layout.label_day, today=ctx.caller.today()),
     }

@@ -22,31 +22,11 @@ from coaching_service.library.exercises import name_resolution
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
 from coaching_service.people.availability import service as availability
-from coaching_service.people.availability.models import Availability, AvailabilityChange
+from coaching_service.people.availability.models import Availability
 from coaching_service.training import resuming
 from coaching_service.training.assignments import service as assignments
-from coaching_service.training.assignments.service import describe_progress
-from coaching_service.training.resuming import ResumeMode, count_days
+from coaching_service.training.schedule import models as schedule_models
 from coaching_service.training.schedule import service as schedule
-from coaching_service.training.schedule.models import (
-    CopiedSchedule,
-    CopyRequest,
-    Day,
-    LoadChange,
-    OnConflict,
-    Progression,
-    ProgressionChanges,
-    Repetition,
-    ReplacedLoad,
-    ReplacedLoadField,
-    ScheduleConflict,
-    ScheduleRange,
-    SetCountChange,
-    TargetDate,
-    on_conflict,
-    require_at_most_a_year,
-)
-from coaching_service.training.schedule.service import ReplacedSets, day_name, join_some
 from coaching_service.training.workout_text.finding import exercises_of
 from coaching_service.training.workout_text.lines import Problem, TextError, unmark
 from coaching_service.training.workouts.blocks import items as block_items
@@ -57,26 +37,15 @@ from coaching_service.training.workouts.blocks.models import (
     ScheduleChange,
     WorkoutBlockFields,
 )
-from coaching_service.training.workouts.blocks.service import ClientCalendar
-from coaching_service.training.workouts.items.descriptions import (
-    ListedItem,
-    describe_items,
-    describe_sets,
-    format_number,
-)
+from coaching_service.training.workouts.items import descriptions
 from coaching_service.training.workouts.reports import blocks as calendar_days
 from coaching_service.training.workouts.sets import MAX_LOAD, MAX_REPS, MAX_SETS
 from coaching_service.web import pages as web_pages
 from coaching_service.web.formatting import format_date, name_options, quantity
 from coaching_service.web.views import customer_layout
-from coaching_service.web.views.workout import WorkoutOwnerPages, declare_workout_pages, log_pages
-from coaching_service.web.views.workout.cards import (
-    NewWorkoutForm,
-    NewWorkoutText,
-    create_with_text,
-    list_template_names,
-)
-from coaching_service.web.views.workout.workout_page import MoveForm, Place
+from coaching_service.web.views.workout import cards
+from coaching_service.web.views.workout.editing import WorkoutOwnerPages
+from coaching_service.web.views.workout.workout_page import MoveForm, Place, declare_workout_pages
 
 pages = web_pages.Pages("/app/customers/{customerId}", locks="customer")
 
@@ -100,7 +69,7 @@ class _MoveWorkoutForm(Place):
     date: Annotated[str, validation.CalendarDate()]
 
 
-class _NewWorkout(WorkoutBlockFields, NewWorkoutText):
+class _NewWorkout(WorkoutBlockFields, cards.NewWorkoutText):
     """A new workout or rest day on a client's calendar."""
 
 
@@ -112,19 +81,24 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: WeekQuery) -> di
     days = days_of_week(date.fromisoformat(query["week"]) if query["week"] else today)
     blocks, outline, template_names, periods_of, listed = await gather_reads(
         ctx,
-        workouts.list_blocks(ctx, ClientCalendar(customer_id), str(days[0]), str(days[-1])),
+        workouts.list_blocks(ctx, workouts.ClientCalendar(customer_id), str(days[0]), str(days[-1])),
         calendar_days.list_days(ctx, customer_id, days[0], days[-1], today=today),
-        list_template_names(ctx),
+        cards.list_template_names(ctx),
         availability.get_periods(ctx, [customer_id], str(days[0]), str(days[-1])),
         assignments.list_programs(ctx, customer_id),
     )
     periods: list[Availability] = periods_of[customer_id]
     statuses = {block["_id"]: block["status"] for day in outline for block in day["blocks"]}
-    unit = ctx.caller.company.load_unit
+    unit, names = ctx.caller.company.load_unit, dict[ObjectId, str]()
+    for item in (item for block in blocks for item in block["items"]):
+        if item["type"] == "EXERCISE":
+            names[item["exerciseId"]] = item["exercise"]["name"]
+        elif item["type"] == "CIRCUIT":
+            names |= {entry["exerciseId"]: entry["exercise"]["name"] for entry in item["circuitExercises"]}
     described = [
         {
             **block,
-            "descriptions": describe_items(block["items"], unit),
+            "descriptions": descriptions.describe_items(block["items"], unit),
             "status": statuses.get(block["_id"], "planned"),
         }
         for block in blocks
@@ -132,7 +106,9 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: WeekQuery) -> di
     return {
         "customer": customer,
         "template_names": template_names,
-        "programs": [describe_progress(each, today) for each in reversed(listed) if each["status"] != "ended"],
+        "programs": [
+            assignments.describe_progress(each, today) for each in reversed(listed) if each["status"] != "ended"
+        ],
         "days": [(day, [block for block in described if block["date"] == str(day)]) for day in days],
         "move_targets": [
             (str(block["_id"]), f"{date.fromisoformat(str(block['date'])):%a}: {block['name']}")
@@ -145,7 +121,7 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: WeekQuery) -> di
         "kinds": customer_layout.KINDS,
         "lengths": customer_layout.LENGTHS,
         "usual_length": customer_layout.USUAL_LENGTH,
-        "exercises_of_week": _list_exercises(blocks),
+        "exercises_of_week": name_options(names),
         "picked": await find_picked(ctx, query["picked"]),
         "unit": unit,
         "preview": None,
@@ -185,21 +161,16 @@ async def month_page(ctx: Context, customer_id: ObjectId, query: web_pages.Month
     }
 
 
-def _list_exercises(blocks: Sequence[Block]) -> list[tuple[str, str]]:
-    """Return the planned exercises of blocks by name, each once, as options of a select."""
-    names: dict[ObjectId, str] = {}
-    for item in (item for block in blocks for item in block["items"]):
-        if item["type"] == "EXERCISE":
-            names[item["exerciseId"]] = item["exercise"]["name"]
-        elif item["type"] == "CIRCUIT":
-            names |= {entry["exerciseId"]: entry["exercise"]["name"] for entry in item["circuitExercises"]}
-    return name_options(names)
-
-
 def days_of_week(day: date) -> list[date]:
     """Return the days, from Monday on, of the week that contains a day."""
     monday = day - timedelta(days=day.weekday())
     return [each for offset in range(7) if (each := _add_days(monday, offset))]
+
+
+def _week_of(day: str) -> tuple[str, str]:
+    """Return the first and the last day of the week that contains a day."""
+    days = days_of_week(date.fromisoformat(day))
+    return str(days[0]), str(days[-1])
 
 
 def _add_days(day: date, days: int) -> date | None:
@@ -210,16 +181,15 @@ def _add_days(day: date, days: int) -> date | None:
         return None
 
 
-@pages.post("/blocks", access=coach(CUSTOMERS.EDIT), form=input_of(_NewWorkout, NewWorkoutForm)(), on=week_page)
+@pages.post("/blocks", access=coach(CUSTOMERS.EDIT), form=input_of(_NewWorkout, cards.NewWorkoutForm)(), on=week_page)
 async def add_block(ctx: Context, customer_id: ObjectId, form: _NewWorkout) -> web_pages.Redirect:
     """Schedule a workout or a rest day."""
-    block, remarks = await create_with_text(ctx, ClientCalendar(customer_id), form)
+    block, remarks = await cards.create_with_text(ctx, workouts.ClientCalendar(customer_id), form)
+    week = customer_layout.week_path(customer_id, form["date"])
     if form["isRest"]:
-        return web_pages.Redirect(customer_layout.week_path(customer_id, form["date"]), "Rest day added.")
+        return web_pages.Redirect(week, "Rest day added.")
     if block["items"]:
-        return web_pages.Redirect(
-            customer_layout.week_path(customer_id, form["date"]), f"{block['name']} added.{remarks}"
-        )
+        return web_pages.Redirect(week, f"{block['name']} added.{remarks}")
     path = customer_layout.customer_path(customer_id, f"/blocks/{block['_id']}")
     return web_pages.Redirect(path, f"{block['name']} added. Now add exercises to it.")
 
@@ -229,7 +199,7 @@ async def move_item(ctx: Context, customer_id: ObjectId, form: _MoveForm) -> web
     """Move an item to a position in this or another workout."""
     block = await block_items.move_item(
         ctx,
-        ClientCalendar(customer_id),
+        workouts.ClientCalendar(customer_id),
         {"wblockId": form["source"], "witemId": form["witemId"]},
         {"wblockId": form["target"], "index": form["place"] - 1},
     )
@@ -241,37 +211,28 @@ async def move_workout(
     ctx: Context, customer_id: ObjectId, block_id: ObjectId, form: _MoveWorkoutForm
 ) -> web_pages.Redirect:
     """Move a workout to a position of the same or another day."""
-    calendar = ClientCalendar(customer_id)
+    calendar = workouts.ClientCalendar(customer_id)
     block = await workouts.update(ctx, calendar, block_id, {"date": form["date"], "order": form["place"] - 1})
     return web_pages.Redirect(
         customer_layout.week_path(customer_id, form["date"]), f"{block['name']} moved to {format_date(block['date'])}."
     )
 
 
-async def _layout_variables(ctx: Context, customer_id: ObjectId) -> dict[str, customer_layout.CustomerHeader]:
-    return {"customer": await customer_layout.load_header(ctx, customer_id)}
-
-
-def _week_of_block(block: Block) -> tuple[str, str]:
-    days = days_of_week(date.fromisoformat(str(block["date"])))
-    return str(days[0]), str(days[-1])
-
-
-_CALENDAR = WorkoutOwnerPages(
-    pages=pages,
-    owner_type=ClientCalendar,
-    owner_parameter="customer_id",
-    view=CUSTOMERS.VIEW,
-    edit=CUSTOMERS.EDIT,
-    layout="customer/layout.html",
-    layout_variables=_layout_variables,
-    place_form=WORKOUT_BLOCK_COPY,
-    move_range=_week_of_block,
-    overview_path=lambda customer_id, block: customer_layout.week_path(customer_id, str(block["date"])),
-    load_comments=log_pages.load_comments,
+declare_workout_pages(
+    WorkoutOwnerPages(
+        pages=pages,
+        owner_type=workouts.ClientCalendar,
+        owner_parameter="customer_id",
+        view=CUSTOMERS.VIEW,
+        edit=CUSTOMERS.EDIT,
+        layout="customer/layout.html",
+        layout_variables={"customer": customer_layout.load_header},
+        place_form=WORKOUT_BLOCK_COPY,
+        move_range=lambda block: _week_of(str(block["date"])),
+        overview_path=lambda customer_id, block: customer_layout.week_path(customer_id, str(block["date"])),
+        is_of_client=True,
+    )
 )
-declare_workout_pages(_CALENDAR)
-log_pages.pages.declare_for(_CALENDAR)
 
 
 # --- Forms that change many workouts of a calendar or program: their fields, and previews of what they would do -------
@@ -279,14 +240,14 @@ log_pages.pages.declare_for(_CALENDAR)
 
 PREVIEW_SHOWN = "This is a preview: nothing has been changed."
 _NAMED_WORKOUTS = 5
-OUTCOMES: dict[OnConflict, str] = {
+OUTCOMES: dict[schedule_models.OnConflict, str] = {
     "add": "These days have workouts. The new ones are added after them:",
     "skip": "These days have workouts and stay as they are:",
     "replace": "These days have workouts. What is not done of them is removed:",
 }
 
 # What happens on target days that have workouts: by default these days are left as they are.
-ConflictChoice: TypeAlias = Annotated[OnConflict, on_conflict("skip")]
+ConflictChoice: TypeAlias = Annotated[schedule_models.OnConflict, schedule_models.on_conflict("skip")]
 
 
 class ProgressionFields(TypedDict):
@@ -300,61 +261,22 @@ class ProgressionFields(TypedDict):
     setsChangeIn: Annotated[Literal["count", "percent"], Default("count")]
 
 
-class CopyOptions(Repetition, ProgressionFields):
+class CopyOptions(schedule_models.Repetition, ProgressionFields):
     """How often days are copied, how the sets change, and what happens on target days that have workouts."""
 
     onConflict: ConflictChoice
 
 
-class TakenDay(TypedDict):
-    """A target day that has workouts, and their names."""
-
-    day: str
-    names: str
-
-
-class TakenDays(TypedDict):
-    """The target days that have workouts, and a sentence about what happens on them."""
-
-    outcome: str
-    days: list[TakenDay]
-
-
-class PreviewedBlock(TypedDict):
-    """A workout as it would be after an operation; `day` is its date, None in a program."""
-
-    day: str | None
-    date: str
-    name: str
-    isNew: bool
-    items: list[ListedItem]
-
-
-class Preview(TypedDict):
-    """What an operation would do; `operation` is the name of its form, `removed` the number of workouts removed.
-
-    `loads` and `sets` are the changed loads and numbers of sets by exercise. `taken` are the target days that have
-    workouts, if any can. `notes` say more.
-    """
-
-    operation: str
-    summary: str
-    notes: Sequence[str]
-    blocks: list[PreviewedBlock]
-    removed: int
-    loads: list[str]
-    sets: list[str]
-    taken: TakenDays | None
-
-
-def to_copy_request(first: Day, last: Day, target: Day, form: CopyOptions) -> CopyRequest:
+def to_copy_request(
+    first: schedule_models.Day, last: schedule_models.Day, target: schedule_models.Day, form: CopyOptions
+) -> schedule_models.CopyRequest:
     """Return the request to copy days as a form states."""
-    return CopyRequest(first, last, target, form["repeat"], to_progression(form), form["onConflict"])
+    return schedule_models.CopyRequest(first, last, target, form["repeat"], to_progression(form), form["onConflict"])
 
 
-def to_progression(form: ProgressionFields) -> Progression | None:
+def to_progression(form: ProgressionFields) -> schedule_models.Progression | None:
     """Return the progression that the fields of a form mean; None for no change."""
-    progression: Progression = {}
+    progression: schedule_models.Progression = {}
     if form["loadChange"]:
         is_percent = form["loadChangeIn"] == "percent"
         progression["load"] = {"percent": form["loadChange"]} if is_percent else {"add": form["loadChange"]}
@@ -380,8 +302,8 @@ class Outcome(NamedTuple):
     result: ScheduleChange | None
     summary: str
     location: str
-    changes: ProgressionChanges | None = None
-    taken: TakenDays | None = None
+    changes: schedule_models.ProgressionChanges | None = None
+    taken: dict[str, Any] | None = None
     notice: str = ""
     customer_id: ObjectId | None = None
     days: int = 0
@@ -405,7 +327,24 @@ def declare_operation(
             return web_pages.Redirect(outcome.location, notice, customer_id=outcome.customer_id)
 
         async def preview(ctx: Context, form: Any, **owner: ObjectId) -> web_pages.Render:
-            return _render_preview(ctx, run.__name__, await run(ctx, *owner.values(), form, dry_run=True))
+            outcome: Outcome = await run(ctx, *owner.values(), form, dry_run=True)
+            unit, changes = ctx.caller.company.load_unit, outcome.changes
+            result: ScheduleChange = outcome.result or {"created": [], "changed": [], "removed": []}
+            new, changed = (sorted(blocks, key=_day_of) for blocks in (result["created"], result["changed"]))
+            preview = {
+                "operation": run.__name__,
+                "summary": outcome.summary,
+                "notes": outcome.notes,
+                "blocks": [
+                    *(_describe_block(block, unit, is_new=True) for block in new),
+                    *(_describe_block(block, unit, is_new=False, days=outcome.days) for block in changed),
+                ],
+                "removed": len(result["removed"]),
+                "loads": describe_loads(changes["loadChanges"], unit) if changes else [],
+                "sets": describe_set_counts(changes["setChanges"]) if changes else [],
+                "taken": outcome.taken,
+            }
+            return web_pages.Render({"preview": preview}, PREVIEW_SHOWN)
 
         of.post(f"{path}/preview", preview_of=change, **options)(preview)
         return change
@@ -413,46 +352,27 @@ def declare_operation(
     return declare
 
 
-def _render_preview(ctx: Context, operation: str, outcome: Outcome) -> web_pages.Render:
-    """Return the response to a preview of what the form named `operation` would do."""
-    unit, changes = ctx.caller.company.load_unit, outcome.changes
-    result: ScheduleChange = outcome.result or {"created": [], "changed": [], "removed": []}
-    preview: Preview = {
-        "operation": operation,
-        "summary": outcome.summary,
-        "notes": outcome.notes,
-        "blocks": [
-            *(_describe_block(block, unit, is_new=True) for block in sorted(result["created"], key=_day_of)),
-            *(
-                _describe_block(block, unit, is_new=False, days=outcome.days)
-                for block in sorted(result["changed"], key=_day_of)
-            ),
-        ],
-        "removed": len(result["removed"]),
-        "loads": describe_loads(changes["loadChanges"], unit) if changes else [],
-        "sets": describe_set_counts(changes["setChanges"]) if changes else [],
-        "taken": outcome.taken,
-    }
-    return web_pages.Render({"preview": preview}, PREVIEW_SHOWN)
-
-
-def describe_taken_days(conflicts: Sequence[ScheduleConflict], on_conflict: OnConflict) -> TakenDays:
+def describe_taken_days(
+    conflicts: Sequence[schedule_models.ScheduleConflict], on_conflict: schedule_models.OnConflict
+) -> dict[str, Any]:
     """Return the target days that have workouts, and what happens on them."""
     return {"outcome": OUTCOMES[on_conflict], "days": list_taken_days(conflicts)}
 
 
-def list_taken_days(conflicts: Sequence[ScheduleConflict]) -> list[TakenDay]:
+def list_taken_days(conflicts: Sequence[schedule_models.ScheduleConflict]) -> list[dict[str, Any]]:
     """Return the target days that have workouts, by day."""
     by_day: dict[str, list[str]] = {}
     for conflict in conflicts:
-        day = format_date(conflict["date"]) if "date" in conflict else day_name(conflict).capitalize()
+        day = format_date(conflict["date"]) if "date" in conflict else schedule.day_name(conflict).capitalize()
         by_day.setdefault(day, []).append(conflict["name"])
-    return [{"day": day, "names": join_some(names, _NAMED_WORKOUTS)} for day, names in by_day.items()]
+    return [{"day": day, "names": schedule.join_some(names, _NAMED_WORKOUTS)} for day, names in by_day.items()]
 
 
-def describe_untouched(conflicts: Sequence[ScheduleConflict], on_conflict: OnConflict) -> str:
+def describe_untouched(
+    conflicts: Sequence[schedule_models.ScheduleConflict], on_conflict: schedule_models.OnConflict
+) -> str:
     """Return how many target days stayed as they are, to add to a notice: `, 2 days left as they are`; or nothing."""
-    count = len({day_name(conflict) for conflict in conflicts}) if on_conflict == "skip" else 0
+    count = len({schedule.day_name(conflict) for conflict in conflicts}) if on_conflict == "skip" else 0
     return f", {quantity(count, 'day')} left as {'it is' if count == 1 else 'they are'}" if count else ""
 
 
@@ -460,7 +380,9 @@ def _day_of(block: Block) -> tuple[str, int]:
     return block["date"] or "", block["day"] or 0
 
 
-def describe_copy(result: CopiedSchedule, on_conflict: OnConflict, location: str) -> Outcome:
+def describe_copy(
+    result: schedule_models.CopiedSchedule, on_conflict: schedule_models.OnConflict, location: str
+) -> Outcome:
     """Describe copied days: `3 workouts copied`, with those removed from the target days, and the days left out."""
     removed = f", {quantity(len(result['removed']), 'workout')} removed" if result["removed"] else ""
     untouched = describe_untouched(result["conflicts"], on_conflict)
@@ -468,14 +390,14 @@ def describe_copy(result: CopiedSchedule, on_conflict: OnConflict, location: str
     return Outcome(result, summary, location, result, describe_taken_days(result["conflicts"], on_conflict))
 
 
-def describe_loads(changes: Sequence[LoadChange], unit: str) -> list[str]:
+def describe_loads(changes: Sequence[schedule_models.LoadChange], unit: str) -> list[str]:
     """Describe changed loads, an entry for each exercise: `Squat 60 → 62.5 kg (3 sets)`.
 
     Less assistance is harder: `Assisted dip 20 → 22.5 kg assistance (3 sets, easier)`.
     """
     by_exercise: dict[str, list[str]] = {}
     for change in changes:
-        loads = f"{format_number(change['before'])} → {format_number(change['after'], unit)}"
+        loads = f"{descriptions.format_number(change['before'])} → {descriptions.format_number(change['after'], unit)}"
         sets = quantity(change["sets"], "set")
         if change["loadType"] == ASSISTANCE:
             loads += " assistance"
@@ -484,7 +406,7 @@ def describe_loads(changes: Sequence[LoadChange], unit: str) -> list[str]:
     return [f"{name} {', '.join(loads)}" for name, loads in by_exercise.items()]
 
 
-def describe_set_counts(changes: Sequence[SetCountChange]) -> list[str]:
+def describe_set_counts(changes: Sequence[schedule_models.SetCountChange]) -> list[str]:
     """Describe changed numbers of sets, an entry for each exercise: `Squat 3 → 2 sets (4 times)`."""
     by_exercise: dict[str, list[str]] = {}
     for change in changes:
@@ -495,7 +417,7 @@ def describe_set_counts(changes: Sequence[SetCountChange]) -> list[str]:
     return [f"{name} {', '.join(counts)}" for name, counts in by_exercise.items()]
 
 
-def _describe_block(block: Block, unit: str, *, is_new: bool, days: int = 0) -> PreviewedBlock:
+def _describe_block(block: Block, unit: str, *, is_new: bool, days: int = 0) -> dict[str, Any]:
     day = f"Day {block['day']}" if block["date"] is None else format_date(block["date"])
     if days:
         day = f"{format_date(date.fromisoformat(str(block['date'])) - timedelta(days=days))} → {day}"
@@ -504,7 +426,7 @@ def _describe_block(block: Block, unit: str, *, is_new: bool, days: int = 0) -> 
         "date": day,
         "name": block["name"],
         "isNew": is_new,
-        "items": describe_items(block["items"], unit),
+        "items": descriptions.describe_items(block["items"], unit),
     }
 
 
@@ -515,7 +437,7 @@ _schedule = pages.below("/schedule")
 _NAMED_CHANGES = 3
 
 
-class CopyForm(Period, TargetDate, CopyOptions):
+class CopyForm(Period, schedule_models.TargetDate, CopyOptions):
     """The days to copy, where, how often, and how the sets change."""
 
 
@@ -523,7 +445,7 @@ class AdjustForm(Period, ProgressionFields):
     """The days whose sets change, and how."""
 
 
-class _SomeChange(ScheduleRange):
+class _SomeChange(schedule_models.ScheduleRange):
     @validates_schema
     def require_change(self, data: Mapping[str, Any], **_: Any) -> None:
         """Raise ValidationError unless loads, repetitions or sets change."""
@@ -542,7 +464,9 @@ class ReplaceForm(TypedDict):
     withExerciseId: ObjectId | None
     startDate: Annotated[str, validation.Date()]
     endDate: Annotated[str | None, validation.Date()]
-    load: Annotated[ReplacedLoad | None, ReplacedLoadField(allow_none=True), Default(None)]
+    load: Annotated[
+        schedule_models.ReplacedLoad | None, schedule_models.ReplacedLoadField(allow_none=True), Default(None)
+    ]
 
 
 class _OpenRange(validation.Input):
@@ -553,10 +477,10 @@ class _OpenRange(validation.Input):
             return
         if data["endDate"] < data["startDate"]:
             raise ValidationError("must not be before the first day", "endDate")
-        require_at_most_a_year(data["startDate"], data["endDate"])
+        schedule_models.require_at_most_a_year(data["startDate"], data["endDate"])
 
 
-COPY_FORM = input_of(CopyForm, ScheduleRange)
+COPY_FORM = input_of(CopyForm, schedule_models.ScheduleRange)
 ADJUST_FORM = input_of(AdjustForm, _SomeChange)
 REPLACE_FORM = input_of(ReplaceForm, _OpenRange)
 
@@ -568,14 +492,14 @@ _operation = partial(declare_operation, _schedule, access=coach(CUSTOMERS.EDIT),
 async def copy_schedule(ctx: Context, customer_id: ObjectId, form: CopyForm, *, dry_run: bool) -> Outcome:
     """Copy days to later or earlier ones, once or several times, with a progression."""
     request = to_copy_request(form["startDate"], form["endDate"], form["targetDate"], form)
-    result = (await schedule.copy_days(ctx, ClientCalendar(customer_id), request, dry_run=dry_run)).result
+    result = (await schedule.copy_days(ctx, workouts.ClientCalendar(customer_id), request, dry_run=dry_run)).result
     return describe_copy(result, form["onConflict"], customer_layout.week_path(customer_id, form["targetDate"]))
 
 
 @_operation("/adjust", form=ADJUST_FORM())
 async def adjust_schedule(ctx: Context, customer_id: ObjectId, form: AdjustForm, *, dry_run: bool) -> Outcome:
     """Change loads, repetitions and sets of what has not been done."""
-    calendar, days = ClientCalendar(customer_id), (form["startDate"], form["endDate"])
+    calendar, days = workouts.ClientCalendar(customer_id), (form["startDate"], form["endDate"])
     result = (await schedule.adjust(ctx, calendar, *days, to_progression(form) or {}, dry_run=dry_run)).result
     loads = describe_loads(result["loadChanges"], ctx.caller.company.load_unit)[:_NAMED_CHANGES]
     changes = "; ".join([*loads, *describe_set_counts(result["setChanges"])[:_NAMED_CHANGES]])
@@ -595,7 +519,7 @@ async def replace_scheduled_exercise(
     swap, days = (form["exerciseId"], exercise_id), (form["startDate"], form["endDate"])
     load = form["load"] or await schedule.choose_load(ctx, *swap)
     outcome = await schedule.replace_exercise(
-        ctx, ClientCalendar(customer_id), *swap, *days, load=load, dry_run=dry_run
+        ctx, workouts.ClientCalendar(customer_id), *swap, *days, load=load, dry_run=dry_run
     )
     result, unit = outcome.result, ctx.caller.company.load_unit
     names = f"{result['exercise']['name']} → {result['withExercise']['name']}"
@@ -605,10 +529,10 @@ async def replace_scheduled_exercise(
     return Outcome(result, summary, path, notes=lines if outcome.replaced else ())
 
 
-def describe_replaced_load(load: ReplacedLoad, chosen: ReplacedLoad | None) -> str:
+def describe_replaced_load(load: schedule_models.ReplacedLoad, chosen: schedule_models.ReplacedLoad | None) -> str:
     """Return what becomes of planned loads; `chosen`: what the form said, None if it left it to the exercises."""
     if isinstance(load, dict):
-        return f"Planned loads become {format_number(load['percent'], '%')} of what they were"
+        return f"Planned loads become {descriptions.format_number(load['percent'], '%')} of what they were"
     why = (
         ""
         if chosen
@@ -619,10 +543,11 @@ def describe_replaced_load(load: ReplacedLoad, chosen: ReplacedLoad | None) -> s
     return f"Planned loads {'stay' if load == 'keep' else 'are removed'}{why}"
 
 
-def describe_replaced_sets(replaced: Sequence[ReplacedSets], unit: str) -> list[str]:
+def describe_replaced_sets(replaced: Sequence[schedule.ReplacedSets], unit: str) -> list[str]:
     """Describe the sets of a replaced exercise: `3 x 8 x 60 kg → 3 x 8 x 54 kg (2 times)`; those alike once."""
     counts = Counter(
-        tuple("; ".join(describe_sets(sets, unit)) for sets in (before, after)) for before, after in replaced
+        tuple("; ".join(descriptions.describe_sets(sets, unit)) for sets in (before, after))
+        for before, after in replaced
     )
     return [
         (before if before == after else f"{before} → {after}") + (f" ({times} times)" if times > 1 else "")
@@ -654,11 +579,11 @@ async def find_exercise(ctx: Context, form: ReplaceForm, customer_id: ObjectId |
     )
 
 
-@_operation("/clear", form=ScheduleRange(), deletes=True)
+@_operation("/clear", form=schedule_models.ScheduleRange(), deletes=True)
 async def clear_schedule(ctx: Context, customer_id: ObjectId, form: Period, *, dry_run: bool) -> Outcome:
     """Remove the workouts with nothing done."""
     days = form["startDate"], form["endDate"]
-    result = (await schedule.clear(ctx, ClientCalendar(customer_id), *days, dry_run=dry_run)).result
+    result = (await schedule.clear(ctx, workouts.ClientCalendar(customer_id), *days, dry_run=dry_run)).result
     done = result["kept"]
     remaining = f", {done} kept because {'it was' if done == 1 else 'they were'} done" if done else ""
     summary = f"{quantity(len(result['removed']), 'workout')} removed{remaining}"
@@ -675,7 +600,8 @@ _PERIOD = "/{availabilityId}"
 
 # `from` is a keyword of Python, so this type has the functional form.
 _ResumeForm = TypedDict(
-    "_ResumeForm", {"from": Annotated[str, validation.AbsenceDate()], "mode": Annotated[ResumeMode, Default("weeks")]}
+    "_ResumeForm",
+    {"from": Annotated[str, validation.AbsenceDate()], "mode": Annotated[resuming.ResumeMode, Default("weeks")]},
 )
 
 
@@ -685,21 +611,17 @@ async def availability_page(ctx: Context, customer_id: ObjectId) -> dict[str, An
     customer = await customer_layout.load_header(ctx, customer_id)
     today = ctx.caller.today(customer["timezone"])
     periods = await availability.list_availability(ctx, customer_id)
+    absence = await availability.find_absence_before(ctx, customer_id, str(today + timedelta(days=1)))
     return {
         "customer": customer,
         "today": today,
         "kinds": customer_layout.KINDS,
-        "periods": [{**period, **customer_layout.describe_period(period, today)} for period in reversed(periods)],
-        "first_day_back": await _first_day_back(ctx, customer_id, today),
+        "periods": [customer_layout.describe_period(period, today) for period in reversed(periods)],
+        # To propose for the return from the latest absence that has begun.
+        "first_day_back": max(today, date.fromisoformat(absence["from"]) + timedelta(days=1)) if absence else None,
         "unit": ctx.caller.company.load_unit,
         "preview": None,
     }
-
-
-async def _first_day_back(ctx: Context, customer_id: ObjectId, today: date) -> date | None:
-    """Return the day to propose for the return from the latest absence that has begun; None without one."""
-    absence = await availability.find_absence_before(ctx, customer_id, str(today + timedelta(days=1)))
-    return None if absence is None else max(today, date.fromisoformat(absence["from"]) + timedelta(days=1))
 
 
 @_availability.post("", access=_EDIT, on=week_page)
@@ -712,27 +634,18 @@ async def add_absence(
     return web_pages.Redirect(customer_layout.week_path(customer_id, query["week"] or period["from"]), notice)
 
 
-@_availability.post(_PERIOD, access=_EDIT, form=customer_layout.PERIOD_CHANGE, on=availability_page)
-async def change_absence(
-    ctx: Context, customer_id: ObjectId, availability_id: ObjectId, form: AvailabilityChange
-) -> web_pages.Redirect:
-    """Change a period in which a client cannot train as planned."""
-    await availability.update(ctx, customer_id, availability_id, form)
-    return web_pages.Redirect(customer_layout.customer_path(customer_id, "/availability"), "Changes saved.")
-
-
-@_availability.post(f"{_PERIOD}/delete", access=_EDIT, on=availability_page, deletes=True)
-async def delete_absence(ctx: Context, customer_id: ObjectId, availability_id: ObjectId) -> web_pages.Redirect:
-    """Delete a period in which a client cannot train as planned."""
-    await availability.delete(ctx, customer_id, availability_id)
-    return web_pages.Redirect(customer_layout.customer_path(customer_id, "/availability"), "Deleted.")
+_act = partial(_availability.act, access=_EDIT, on=availability_page)
+_act(_PERIOD, "change_absence", availability.update, "Changes saved.", form=customer_layout.PERIOD_CHANGE)
+_act(f"{_PERIOD}/delete", "delete_absence", availability.delete, "Deleted.", deletes=True)
 
 
 @declare_operation(_availability, "/resume", access=_EDIT, form=_ResumeForm, on=availability_page)
 async def resume_training(ctx: Context, customer_id: ObjectId, form: _ResumeForm, *, dry_run: bool) -> Outcome:
     """End the latest absence, and move or remove what was planned in it."""
     result = await resuming.resume(ctx, customer_id, form["from"], form["mode"], dry_run=dry_run)
-    days = 0 if form["mode"] == "drop" else count_days(result["availability"]["from"], form["from"], form["mode"])
+    days = (
+        0 if form["mode"] == "drop" else resuming.count_days(result["availability"]["from"], form["from"], form["mode"])
+    )
     changed = quantity(len(result["changed"] if days else result["removed"]), "workout")
     done = f"{changed} moved by {quantity(days, 'day')}" if days else f"{changed} removed"
     stay = f", {result['kept']} kept because of what is done" if result["kept"] else ""

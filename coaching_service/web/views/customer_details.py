@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import date
 from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias, TypedDict
@@ -13,10 +13,7 @@ from markupsafe import escape
 
 from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, METRICS, NUTRITION, coach
-from coaching_service.core.changes.models import FeedData
 from coaching_service.core.database.context import Context, gather_reads
-from coaching_service.core.database.files import StoredFile
-from coaching_service.core.database.recording import Actor
 from coaching_service.core.errors import NotFound, invalid_field, require_by_id
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, Part
@@ -35,15 +32,13 @@ from coaching_service.progress import customer_profile, nutrition_plans, progres
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.service import MetricHistoryEntry
 from coaching_service.progress.notes import service as notes
-from coaching_service.progress.notes.service import NewNote, NoteChange, remove_tags, sanitise
-from coaching_service.progress.progress_photos import ProgressPhoto
 from coaching_service.training.workouts.items import descriptions
 from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.web import formatting
 from coaching_service.web.forms import ReceivedFiles
-from coaching_service.web.pages import ConfirmedAction, PageQuery, Pages, Redirect
-from coaching_service.web.views.audit_log import group_by_day
+from coaching_service.web.pages import PageQuery, Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, get_today, load_header, review_path
+from coaching_service.web.views.history import group_by_day
 from coaching_service.web.views.results import require_past_date
 
 # --- Photos of a client: the form that adds those of a date, and two dates side by side, with the weight at the time
@@ -66,7 +61,7 @@ PHOTOS_FORM = MultipartBody("front", IMAGE_TYPES, PhotosForm, more_files=("side"
 
 async def add_received(
     ctx: Context, customer_id: ObjectId, day: str, files: ReceivedFiles
-) -> tuple[ProgressPhoto, str]:
+) -> tuple[progress_photos.ProgressPhoto, str]:
     """Add the photos received to a date, in place of photos of the same sides; return them with a notice.
 
     The notice names the photos that were saved, and says of each other one that was sent why it was not. Raises what
@@ -75,21 +70,17 @@ async def add_received(
     saved = [side for side in SIDES if side in files.stored]
     for side in saved:
         photos = await progress_photos.create(ctx, customer_id, day, _INDEXES[side], files.stored[side])
-    notice = f"{_join(saved).capitalize()} photo{'' if len(saved) == 1 else 's'} saved."
+    named = " and ".join(filter(None, [", ".join(saved[:-1]), saved[-1]]))
+    notice = f"{named.capitalize()} photo{'' if len(saved) == 1 else 's'} saved."
     reasons = [f"The {side} photo was not saved: it {why}." for side, why in files.rejected.items()]
     return photos, " ".join([notice, *reasons])
 
 
-def missing_sides(photos: ProgressPhoto) -> list[Side]:
+def missing_sides(photos: progress_photos.ProgressPhoto) -> list[Side]:
     """Return the sides without a photo on a date."""
     keys = {"front": "frontKey", "side": "sideKey", "back": "backKey"}
     links: dict[str, object] = {**photos["photos"]}
     return [side for side in SIDES if not links[keys[side]]]
-
-
-def _join(words: list[Side]) -> str:
-    """Return `front`, `front and side` or `front, side and back`."""
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 class Weights(TypedDict):
@@ -128,39 +119,25 @@ def weight_at(weights: Weights | None, day: str) -> MetricHistoryEntry | None:
     return values[at - 1] if at else None
 
 
-class ShownPhoto(TypedDict):
-    """A photo as it is shown: `src` is the small picture, `full` the address of the large one, `note` the weight."""
-
-    src: str
-    full: str
-    alt: str
-    caption: str
-    note: str
-
-
-class PhotoPair(TypedDict):
-    """The photos of one side on two dates; None where there is none."""
-
-    side: Side
-    left: ShownPhoto | None
-    right: ShownPhoto | None
-
-
-def has_photos(record: ProgressPhoto) -> bool:
+def has_photos(record: progress_photos.ProgressPhoto) -> bool:
     """Return whether a date has a photo of any side."""
     return any(record["photos"].values())
 
 
-def pair_photos(left: ProgressPhoto, right: ProgressPhoto, name: str, weights: Weights | None) -> list[PhotoPair]:
+def pair_photos(
+    left: progress_photos.ProgressPhoto, right: progress_photos.ProgressPhoto, name: str, weights: Weights | None
+) -> list[dict[str, Any]]:
     """Return the pairs of the sides with a photo on one of two dates; `name` is the client's."""
-    pairs: list[PhotoPair] = [
+    pairs: list[dict[str, Any]] = [
         {"side": side, "left": _show(left, side, name, weights), "right": _show(right, side, name, weights)}
         for side in SIDES
     ]
     return [pair for pair in pairs if pair["left"] or pair["right"]]
 
 
-def _show(record: ProgressPhoto, side: Side, name: str, weights: Weights | None) -> ShownPhoto | None:
+def _show(
+    record: progress_photos.ProgressPhoto, side: Side, name: str, weights: Weights | None
+) -> dict[str, Any] | None:
     links: dict[str, Any] = {**record["photos"]}
     full = links[f"{side}Url"]
     if full is None:
@@ -184,7 +161,9 @@ def describe_weight(weights: Weights | None, day: str) -> str:
     return weight if entry["date"] == day else f"{weight}, on {formatting.format_date(entry['date'])}"
 
 
-def compare_over_period(records: Sequence[ProgressPhoto], first: date, last: date) -> list[ProgressPhoto]:
+def compare_over_period(
+    records: Sequence[progress_photos.ProgressPhoto], first: date, last: date
+) -> list[progress_photos.ProgressPhoto]:
     """Return the photos taken closest to the first day of a period, and the latest ones up to its last day.
 
     `records`: the photos of a client by date. Empty without two dates that have photos.
@@ -245,56 +224,33 @@ async def change_details(ctx: Context, customer_id: ObjectId, form: CustomerChan
     trainer_id = customer["customerRoleData"]["assignedTo"]
     if ctx.caller.customers_scope == "assigned" and trainer_id != ctx.caller.id:
         return Redirect("/app/customers", f"Changes saved. {customer['name']} is no longer assigned to you.")
-    return Redirect(_details_path(customer_id), "Changes saved.")
+    return Redirect(customer_path(customer_id, "/details"), "Changes saved.")
 
 
-@pages.post("/invite", access=coach(CUSTOMERS.EDIT), on=details_page)
-async def invite(ctx: Context, customer_id: ObjectId) -> Redirect:
-    """Send the client an invitation to choose a password."""
-    await customer_access.invite(ctx, customer_id)
-    return Redirect(_details_path(customer_id), "Invitation sent.")
-
-
-@pages.post("/calendar-link", access=coach(CUSTOMERS.EDIT), on=details_page, idempotent=True)
-async def create_calendar_link(ctx: Context, customer_id: ObjectId) -> Redirect:
-    """Create a link to the client's calendar; has no effect if there is one."""
-    await calendar_feed.create(ctx, customer_id)
-    return Redirect(_details_path(customer_id), "Calendar link created.")
-
-
-@pages.post("/calendar-link/revoke", access=coach(CUSTOMERS.EDIT), on=details_page, deletes=True)
-async def delete_calendar_link(ctx: Context, customer_id: ObjectId) -> Redirect:
-    """End the link to the client's calendar."""
-    await calendar_feed.revoke(ctx, customer_id)
-    return Redirect(_details_path(customer_id), "Calendar link revoked.")
-
-
-@pages.post("/archive", access=coach(CUSTOMERS.EDIT), on=details_page, idempotent=True)
-async def archive(ctx: Context, customer_id: ObjectId) -> Redirect:
-    """Archive the client; has no effect on an archived client."""
-    customer = await customers.set_archived(ctx, customer_id, archived=True)
-    return Redirect(_details_path(customer_id), f"{customer['name']} is archived and cannot sign in.")
-
-
-@pages.post("/restore", access=coach(CUSTOMERS.EDIT), on=details_page, idempotent=True)
-async def restore(ctx: Context, customer_id: ObjectId) -> Redirect:
-    """Restore an archived client; has no effect on an active one."""
-    customer = await customers.set_archived(ctx, customer_id, archived=False)
-    return Redirect(_details_path(customer_id), f"{customer['name']} is active again.")
+_confirm = partial(pages.confirm, access=coach(CUSTOMERS.EDIT))
+_act = partial(pages.act, access=coach(CUSTOMERS.EDIT), on=details_page)
+_archive, _restore = (partial(customers.set_archived, archived=archived) for archived in (True, False))
+_act("/invite", "invite", customer_access.invite, "Invitation sent.")
+_act("/calendar-link", "create_calendar_link", calendar_feed.create, "Calendar link created.", idempotent=True)
+_act("/calendar-link/revoke", "delete_calendar_link", calendar_feed.revoke, "Calendar link revoked.", deletes=True)
+_act("/archive", "archive", _archive, "{name} is archived and cannot sign in.", idempotent=True)
+_act("/restore", "restore", _restore, "{name} is active again.", idempotent=True)
+_photo = MultipartBody("profilePhotoFile", IMAGE_TYPES)
+_act("/profile-photo", "set_profile_photo", customers.set_profile_photo, "Photo saved.", form=_photo)
 
 
 @pages.confirm(
-    "/delete", access=coach(CUSTOMERS.DELETE), template="customer/delete.html", deletes_customer=True, deletes=True
+    "/delete",
+    customers.erase,
+    "{customer[name]} deleted.",
+    to="/app/customers",
+    access=coach(CUSTOMERS.DELETE),
+    template="customer/delete.html",
+    deletes_customer=True,
 )
-async def delete(ctx: Context, customer_id: ObjectId) -> ConfirmedAction:
+async def delete(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     """Permanently delete a client with all of their data."""
-    customer = await load_header(ctx, customer_id)
-    done = Redirect("/app/customers", f"{customer['name']} deleted.")
-    return ConfirmedAction({"customer": customer}, partial(customers.erase, ctx, customer_id), done)
-
-
-def _details_path(customer_id: ObjectId) -> str:
-    return customer_path(customer_id, "/details")
+    return {"customer": await load_header(ctx, customer_id)}
 
 
 class _CompareQuery(TypedDict):
@@ -315,7 +271,7 @@ async def photos_page(ctx: Context, customer_id: ObjectId, query: _CompareQuery)
     )
     records = page["docs"]
     by_date = {record["createdAt"]: record for record in records}
-    compared: list[ProgressPhoto] = []
+    compared: list[progress_photos.ProgressPhoto] = []
     if records:
         with_photos = [record for record in records if has_photos(record)] or records
         compared = [by_date.get(query["left"], with_photos[-1]), by_date.get(query["right"], with_photos[0])]
@@ -336,18 +292,14 @@ async def add_photos(ctx: Context, customer_id: ObjectId, form: PhotosForm, file
     return Redirect(f"{customer_path(customer_id, '/photos')}?right={form['createdAt']}", notice)
 
 
-@pages.confirm(
-    "/photos/{photoId}/delete", access=coach(CUSTOMERS.EDIT), template="customer/delete_photos.html", deletes=True
-)
-async def delete_photos(ctx: Context, customer_id: ObjectId, photo_id: ObjectId) -> ConfirmedAction:
+@_confirm("/photos/{photoId}/delete", progress_photos.delete, "Photos deleted.", template="customer/delete_photos.html")
+async def delete_photos(ctx: Context, customer_id: ObjectId, photo_id: ObjectId) -> dict[str, Any]:
     """Delete the photos of a date."""
     customer, record = await gather_reads(
         ctx, load_header(ctx, customer_id), progress_photos.get(ctx, customer_id, photo_id)
     )
     missing = missing_sides(record)
-    shown = {"customer": customer, "record": record, "sides": [side for side in SIDES if side not in missing]}
-    done = Redirect(customer_path(customer_id, "/photos"), "Photos deleted.")
-    return ConfirmedAction(shown, partial(progress_photos.delete, ctx, customer_id, photo_id), done)
+    return {"customer": customer, "record": record, "sides": [side for side in SIDES if side not in missing]}
 
 
 @pages.get("/plans", access=coach(NUTRITION.VIEW), template="customer/plans.html")
@@ -362,41 +314,30 @@ async def plans_page(ctx: Context, customer_id: ObjectId, query: PageQuery) -> d
     return {"customer": customer, "page": page, "address": lambda page: f"{path}?page={page}"}
 
 
-@pages.post(
+pages.act(
     "/plans",
+    "upload_plan",
+    nutrition_plans.upload,
+    "{fileName} saved as version {number}.",
     access=coach(NUTRITION.CREATE),
     form=MultipartBody("file", (PDF, *IMAGE_TYPES), size_limit="plan"),
     on=plans_page,
 )
-async def upload_plan(ctx: Context, customer_id: ObjectId, file: StoredFile) -> Redirect:
-    """Store a new version of the client's nutrition plan."""
-    plan = await nutrition_plans.upload(ctx, customer_id, file)
-    return Redirect(customer_path(customer_id, "/plans"), f"{plan['fileName']} saved as version {plan['number']}.")
 
 
 @pages.confirm(
-    "/plans/{planId}/delete", access=coach(NUTRITION.DELETE), template="customer/delete_plan.html", deletes=True
+    "/plans/{planId}/delete",
+    nutrition_plans.delete,
+    "Version deleted.",
+    access=coach(NUTRITION.DELETE),
+    template="customer/delete_plan.html",
 )
-async def delete_plan(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> ConfirmedAction:
+async def delete_plan(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> dict[str, Any]:
     """Delete a version of the client's nutrition plan."""
     customer, plan = await gather_reads(
         ctx, load_header(ctx, customer_id), nutrition_plans.get(ctx, customer_id, plan_id)
     )
-    done = Redirect(customer_path(customer_id, "/plans"), "Version deleted.")
-    act = partial(nutrition_plans.delete, ctx, customer_id, plan_id)
-    return ConfirmedAction({"customer": customer, "plan": plan}, act, done)
-
-
-@pages.post(
-    "/profile-photo",
-    access=coach(CUSTOMERS.EDIT),
-    form=MultipartBody("profilePhotoFile", IMAGE_TYPES),
-    on=details_page,
-)
-async def set_profile_photo(ctx: Context, customer_id: ObjectId, file: StoredFile) -> Redirect:
-    """Set or replace the client's profile photo."""
-    await customers.set_profile_photo(ctx, customer_id, file)
-    return Redirect(customer_path(customer_id, "/details"), "Photo saved.")
+    return {"customer": customer, "plan": plan}
 
 
 # --- Notes about a client, with the client's recent activity ----------------------------------------------------------
@@ -408,9 +349,9 @@ class _PlainText(validation.Input):
     content = validation.Text(max_length=validation.TEXT_LENGTH, required=True)
 
 
-_NOTE_FORM = input_of(NewNote, _PlainText)
+_NOTE_FORM = input_of(notes.NewNote, _PlainText)
 _CHANGE_FORM = validation.patch_of(_NOTE_FORM, name="NoteForm")
-_Pin: TypeAlias = Part[NewNote, Literal["isPinned"]]
+_Pin: TypeAlias = Part[notes.NewNote, Literal["isPinned"]]
 
 
 @pages.get("/notes", access=coach(CUSTOMERS.VIEW), template="customer/notes.html")
@@ -432,16 +373,18 @@ async def notes_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
             {
                 **event,
                 "description": _describe_event(event),
-                "author": _describe_actor(event["actor"]),
-                "url": _event_path(customer_id, event, existing_ids),
+                "author": actor["name"] + _VIA.get(actor["type"], "") if (actor := event["actor"]) else "",
+                # Of the review of its workout, unless that was deleted since.
+                "url": review_path(customer_id, block_id) if block_id in existing_ids else "",
             }
             for event in feed["docs"]
+            for block_id in [event["data"].get("wblockId")]
         ],
     }
 
 
 @pages.post("/notes", access=coach(CUSTOMERS.EDIT), form=_NOTE_FORM(), on=notes_page)
-async def add_note(ctx: Context, customer_id: ObjectId, form: NewNote) -> Redirect:
+async def add_note(ctx: Context, customer_id: ObjectId, form: notes.NewNote) -> Redirect:
     """Add a note: plain text in which an empty line starts a new paragraph."""
     await notes.create(ctx, customer_id, {**form, "content": _to_html(form["content"])})
     return Redirect(_notes_path(customer_id), "Note added.")
@@ -453,13 +396,15 @@ async def edit_note_page(ctx: Context, customer_id: ObjectId, note_id: ObjectId)
     variables: dict[str, Any] = await notes_page(ctx, customer_id)
     note = require_by_id(variables["notes"], note_id, "note")
     text = _to_text(note["content"])
+    # More than paragraphs, such as bold words or a list, which its text does not have.
+    is_formatted = note["content"] not in {notes.sanitise(_to_html(text)), str(escape(text)).replace("\n", "<br>")}
     is_long = len(text) > validation.TEXT_LENGTH
-    edited = {"_id": note_id, "text": None if is_long else text, "is_formatted": _is_formatted(note["content"])}
+    edited = {"_id": note_id, "text": None if is_long else text, "is_formatted": is_formatted}
     return variables | {"edited": edited, "version": note["version"]}
 
 
 @pages.post("/notes/{noteId}", access=coach(CUSTOMERS.EDIT), form=_CHANGE_FORM, on=edit_note_page)
-async def change_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId, form: NoteChange) -> Redirect:
+async def change_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId, form: notes.NoteChange) -> Redirect:
     """Change the text and the flags of a note; a text that is not changed keeps its formatting."""
     if "content" in form:  # else it is too long for the form
         note = require_by_id(await notes.list_notes(ctx, customer_id), note_id, "note")
@@ -478,17 +423,13 @@ async def change_note_pin(ctx: Context, customer_id: ObjectId, note_id: ObjectId
     return Redirect(_notes_path(customer_id), "Note pinned." if form["isPinned"] else "Note unpinned.")
 
 
-@pages.confirm(
-    "/notes/{noteId}/delete", access=coach(CUSTOMERS.EDIT), template="customer/delete_note.html", deletes=True
-)
-async def delete_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> ConfirmedAction:
+@_confirm("/notes/{noteId}/delete", notes.delete, "Note deleted.", template="customer/delete_note.html")
+async def delete_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> dict[str, Any]:
     """Delete a note."""
     customer, customer_notes = await gather_reads(
         ctx, load_header(ctx, customer_id), notes.list_notes(ctx, customer_id)
     )
-    shown = {"customer": customer, "note": require_by_id(customer_notes, note_id, "note")}
-    done = Redirect(_notes_path(customer_id), "Note deleted.")
-    return ConfirmedAction(shown, partial(notes.delete, ctx, customer_id, note_id), done)
+    return {"customer": customer, "note": require_by_id(customer_notes, note_id, "note")}
 
 
 def _notes_path(customer_id: ObjectId) -> str:
@@ -508,14 +449,8 @@ def _to_html(text: str) -> str:
 def _to_text(html: str) -> str:
     """Return the text of a note's sanitised HTML, with a line for each line, and an empty line between paragraphs."""
     marked = _BLOCK_END.sub("\n\n", _LINE_END.sub("\n", html.replace("\n", " ").replace("<li>", "- ")))
-    lines = "\n".join(line.strip() for line in remove_tags(marked).split("\n"))
+    lines = "\n".join(line.strip() for line in notes.remove_tags(marked).split("\n"))
     return re.sub(r"\n{3,}", "\n\n", lines).strip()
-
-
-def _is_formatted(html: str) -> bool:
-    """Return whether a note has more than paragraphs, such as bold words or a list, which its text does not have."""
-    text = _to_text(html)
-    return html not in {sanitise(_to_html(text)), str(escape(text)).replace("\n", "<br>")}
 
 
 _EVENTS = {
@@ -541,11 +476,6 @@ _UNNAMED_ITEMS = {
 _VIA = {"key": " (API key)", "assistant": " (assistant)", "application": " (application)"}
 
 
-def _describe_actor(actor: Actor | None) -> str:
-    """Describe the author of an event, such as `Olga Owner (assistant)`; empty if unknown."""
-    return actor["name"] + _VIA.get(actor["type"], "") if actor else ""
-
-
 def _describe_event(event: ActivityEvent) -> str:
     """Describe an event in one line, such as `Personal record in Squat. Heaviest load: 80 kg`."""
     data, kind = event["data"], event["type"]
@@ -555,7 +485,8 @@ def _describe_event(event: ActivityEvent) -> str:
         return f"Completed a form in {data['blockName']}"
     count, value, unit = data.get("blocks", 0), data.get("value"), data.get("unit", "")
     values = {
-        "item": _describe_item(data),
+        # Entries recorded before names were stored only have its type.
+        "item": data.get("itemName") or _UNNAMED_ITEMS.get(data.get("itemType", ""), "an item"),
         "amount": descriptions.format_number(value, "" if unit == "count" else unit),
         "workouts": f"{count} workout{'' if count == 1 else 's'}",
         "planned": formatting.format_date(data.get("plannedDate")),
@@ -566,20 +497,3 @@ def _describe_event(event: ActivityEvent) -> str:
         values["record"] = formatting.record_name({"type": data["recordType"], "meters": data.get("meters")})
     template = _FIRST_RESULT if data.get("isFirst") else _EVENTS.get(kind, kind)
     return str(template).format_map(data | values)
-
-
-def _event_path(customer_id: ObjectId, event: ActivityEvent, existing_ids: Collection[ObjectId]) -> str:
-    """Return the path of the review of the workout that an event is about; empty for any other event.
-
-    `existing_ids`: the workouts that were not deleted since.
-    """
-    block_id = event["data"].get("wblockId")
-    return review_path(customer_id, block_id) if block_id and block_id in existing_ids else ""
-
-
-def _describe_item(data: FeedData) -> str:
-    """Name the item of an event; entries recorded before names were stored only have its type."""
-    name, item_type = data.get("itemName"), data.get("itemType", "")
-    if name is None:
-        return _UNNAMED_ITEMS.get(item_type, "an item")
-    return str(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
-from typing import Annotated, TypedDict
+from typing import Annotated, Any
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import input_of
@@ -16,7 +16,6 @@ from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.absences import includes, is_absence
 from coaching_service.people.availability.models import Availability, AvailabilityKind, NewAvailability
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import CustomerRoleData
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.web.formatting import format_date
 
@@ -42,30 +41,15 @@ class AbsenceForm(NewAvailability):
     length: Annotated[str, Choice(*(value for value, _ in LENGTHS)), Default(USUAL_LENGTH)]
 
 
-class PeriodText(TypedDict):
-    """A period in words, such as `Ill until Sun 8 Mar 2026`; `isAbsence`: the client does not train in it."""
-
-    _id: ObjectId
-    kind: AvailabilityKind
-    text: str
-    note: str | None
-    isAbsence: bool
-
-
 def to_period(form: AbsenceForm) -> NewAvailability:
     """Return the period that an AbsenceForm states."""
-    return {"kind": form["kind"], "from": form["from"], "until": _last_day(form), "note": form["note"]}
+    until = form["until"]
+    if until is None and form["length"] != _OPEN:
+        until = str(date.fromisoformat(form["from"]) + timedelta(days=int(form["length"]) - 1))
+    return {"kind": form["kind"], "from": form["from"], "until": until, "note": form["note"]}
 
 
-def _last_day(form: AbsenceForm) -> str | None:
-    if form["until"] is not None:
-        return form["until"]
-    if form["length"] == _OPEN:
-        return None
-    return str(date.fromisoformat(form["from"]) + timedelta(days=int(form["length"]) - 1))
-
-
-def describe_period(period: Availability, today: date) -> PeriodText:
+def describe_period(period: Availability, today: date) -> dict[str, Any]:
     """Return a period in words; `today` is the client's."""
     word, first, last = WORDS[period["kind"]], period["from"], period["until"]
     if first <= str(today):
@@ -74,13 +58,7 @@ def describe_period(period: Availability, today: date) -> PeriodText:
         text = f"{word} on {format_date(first)}"
     else:
         text = f"{word} from {format_date(first)}" + (f" to {format_date(last)}" if last else "")
-    return {
-        "_id": period["_id"],
-        "kind": period["kind"],
-        "text": text,
-        "note": period["note"],
-        "isAbsence": is_absence(period),
-    }
+    return {**period, "text": text, "isAbsence": is_absence(period)}
 
 
 async def describe_present(ctx: Context, today_of: Mapping[ObjectId, date]) -> dict[ObjectId, str]:
@@ -115,33 +93,17 @@ def list_bands(periods: Iterable[Availability], days: Iterable[date | str]) -> d
 _HEADER_FIELDS = ("_id", "name", "surname", "timezone", "customerRoleData", "profilePhoto")
 
 
-class CustomerHeader(TypedDict):
-    """What the layout of a client's pages shows; `portrait`: the address of the thumbnail.
+async def load_header(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
+    """Load what the layout of a client's pages shows. Raises NotFound, Forbidden.
 
-    `period`: the present or next one in which the client cannot train as planned, or None.
+    `portrait` is the address of the thumbnail, `period` the present or next one in which the client cannot train.
     """
-
-    _id: ObjectId
-    name: str
-    surname: str | None
-    timezone: str | None
-    customerRoleData: CustomerRoleData
-    portrait: str | None
-    period: PeriodText | None
-
-
-async def load_header(ctx: Context, customer_id: ObjectId) -> CustomerHeader:
-    """Load what the layout of a client's pages shows. Raises NotFound, Forbidden."""
     customer = await customers.get_visible(ctx, customer_id, _HEADER_FIELDS)
     photo = customer.get("profilePhoto")
     today = ctx.caller.today(customer["timezone"])
     period = await availability.find_present_or_next(ctx, customer_id, today)
     return {
-        "_id": customer_id,
-        "name": customer["name"],
-        "surname": customer["surname"],
-        "timezone": customer["timezone"],
-        "customerRoleData": customer["customerRoleData"],
+        **customer,
         "portrait": file_url(ctx, photo["thumbnailId"] if photo else None),
         "period": describe_period(period, today) if period else None,
     }
@@ -169,22 +131,6 @@ async def get_today(ctx: Context, customer_id: ObjectId) -> date:
 
 
 # --- What all pages for clients share: days in words, which blocks are workouts, and paths ----------------------------
-
-
-_NEAR = {-1: "Yesterday", 0: "Today", 1: "Tomorrow"}
-
-
-def label_day(day: str | date, today: date, *, within: bool = False) -> str:
-    """Return a date as `Today`, `Yesterday`, `Tomorrow`, `Mon 2 Mar`, or of another year `Mon 2 Mar 2025`.
-
-    `within`: the date is not the first word of its sentence, so `today` is in small letters.
-    """
-    each = date.fromisoformat(day) if isinstance(day, str) else day
-    near = _NEAR.get((each - today).days)
-    year = "" if each.year == today.year else f" {each.year}"
-    if near:
-        return near.lower() if within else near
-    return f"{each:%a} {each.day} {each:%b}{year}"
 
 
 def label_month(month: str) -> str:

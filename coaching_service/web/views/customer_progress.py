@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, datetime, timedelta
-from functools import partial
+from datetime import date, timedelta
 from typing import Annotated, Any, TypedDict
 
 from markupsafe import Markup
@@ -19,19 +18,14 @@ from coaching_service.core.text import normalize, straighten
 from coaching_service.core.validation import Choice, Number
 from coaching_service.library import metric_sets
 from coaching_service.library.exercises import service as exercises
-from coaching_service.library.metric_sets import Metric, MetricSet
 from coaching_service.people.activity import models as activity_models
 from coaching_service.progress import compliance, exercise_history, personal_records, progress_photos, workload
 from coaching_service.progress.compliance import Compliance
-from coaching_service.progress.exercise_history import SESSION, ProgressPoint, read_progress
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.service import MetricHistoryEntry, MetricsSetReference, NewMetricEntry
 from coaching_service.progress.personal_records import PersonalRecord
-from coaching_service.progress.workload import MuscleGroupVolume, MuscleVolume, Workload, WorkloadPeriod
 from coaching_service.training import training_maxes
-from coaching_service.training.training_maxes import TrainingMax
 from coaching_service.training.workouts.reports import blocks
-from coaching_service.training.workouts.reports.blocks import CalendarDay
 from coaching_service.training.workouts.reports.models import LiftResult
 from coaching_service.training.workouts.sets import MAX_LOAD, RecordKey, unit_of
 from coaching_service.web import charts, formatting
@@ -75,27 +69,6 @@ _TREND = timedelta(weeks=52)
 Point = tuple[str, float]
 
 
-class LiftChart(TypedDict):
-    """A value of each session: `points` are `(date, value)`, `best` is the first of the best."""
-
-    name: str
-    unit: str
-    points: list[Point]
-    best: Point
-    drawing: Markup
-
-
-class SessionRow(TypedDict):
-    """A session in words and numbers; loads are in the company's unit."""
-
-    date: str
-    best_set: str
-    estimate: float | None
-    sets: int
-    reps: int
-    volume_load: float
-
-
 @pages.get("/progress/exercises/{exerciseId}", access=coach(CUSTOMERS.VIEW), template="customer/lift.html")
 async def lift_page(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, query: PeriodQuery) -> dict[str, Any]:
     """A client's results in an exercise in the last weeks."""
@@ -104,7 +77,9 @@ async def lift_page(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, 
     monday = first_monday(today, int(query["weeks"]))
     sessions, names = await gather_reads(
         ctx,
-        read_progress(ctx, customer_id, exercise_id, str(monday), str(today), SESSION),
+        exercise_history.read_progress(
+            ctx, customer_id, exercise_id, str(monday), str(today), exercise_history.SESSION
+        ),
         exercises.get_names(ctx, {exercise_id}),
     )
     unit = ctx.caller.company.load_unit
@@ -115,11 +90,18 @@ async def lift_page(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, 
         "periods": PERIODS,
         "unit": unit,
         "charts": _draw_charts(sessions, unit),
-        "sessions": [_describe(session, unit) for session in reversed(sessions)],
+        "sessions": [
+            {
+                **each,
+                "best_set": view_results.describe_set(best, unit)["amount"] if (best := each["bestSet"]) else "",
+                "estimate": round(estimate["value"], 1) if (estimate := each["estimatedOneRepMax"]) else None,
+            }
+            for each in reversed(sessions)
+        ],
     }
 
 
-def _draw_charts(sessions: Sequence[ProgressPoint], unit: str) -> list[LiftChart]:
+def _draw_charts(sessions: Sequence[exercise_history.ProgressPoint], unit: str) -> list[dict[str, Any]]:
     """Return the charts of the values of sessions; repetitions of the best set only where it has no load."""
     estimates = [
         (each["date"], round(each["estimatedOneRepMax"]["value"], 1)) for each in sessions if each["estimatedOneRepMax"]
@@ -154,7 +136,7 @@ def _draw_charts(sessions: Sequence[ProgressPoint], unit: str) -> list[LiftChart
     ]
 
 
-def _other_bests(sessions: Sequence[ProgressPoint]) -> dict[RecordKey, list[Point]]:
+def _other_bests(sessions: Sequence[exercise_history.ProgressPoint]) -> dict[RecordKey, list[Point]]:
     """Return the best values of sessions that are neither loads nor repetitions; the two distances done most often."""
     points: dict[RecordKey, list[Point]] = {}
     for session in sessions:
@@ -168,43 +150,13 @@ def _other_bests(sessions: Sequence[ProgressPoint]) -> dict[RecordKey, list[Poin
     return {key: points[key] for key in sorted(points.keys() - distances[_DISTANCES:], key=lambda each: each.order)}
 
 
-def _describe(session: ProgressPoint, unit: str) -> SessionRow:
-    best, estimate = session["bestSet"], session["estimatedOneRepMax"]
-    return {
-        "date": session["date"],
-        "best_set": view_results.describe_set(best, unit)["amount"] if best is not None else "",
-        "estimate": round(estimate["value"], 1) if estimate else None,
-        "sets": session["sets"],
-        "reps": session["reps"],
-        "volume_load": session["volumeLoad"],
-    }
-
-
 class _RecordsQuery(web_pages.Search):
     exerciseId: ObjectId | None
-
-
-class LiftCard(TypedDict):
-    """The records of an exercise, the best of each type; `trend` is a small chart of the last year."""
-
-    _id: ObjectId
-    name: str
-    records: list[PersonalRecord]
-    date: str
-    trend: Markup | None
 
 
 class _TrainingMaxForm(view_results.Confirmation):
     exerciseId: ObjectId
     value: Annotated[float | None, Number(minimum=0, maximum=MAX_LOAD)]
-
-
-class _NamedMax(TypedDict):
-    """A training maximum with the name of its exercise."""
-
-    exerciseName: str
-    value: float | None
-    updatedAt: datetime
 
 
 @pages.get("/records", access=coach(CUSTOMERS.VIEW), template="customer/records.html")
@@ -216,11 +168,11 @@ async def records_page(ctx: Context, customer_id: ObjectId, query: _RecordsQuery
         personal_records.list_records(ctx, customer_id),
         training_maxes.list_all(ctx, customer_id),
     )
-    names = await _load_names(ctx, records, maxes, query["exerciseId"])
-    named: list[_NamedMax] = [
-        {"exerciseName": names[each["exerciseId"]], "value": each["value"], "updatedAt": each["updatedAt"]}
-        for each in maxes
-    ]
+    names = {record["exerciseId"]: record["exerciseName"] for record in records}
+    others = {each["exerciseId"] for each in maxes} | ({query["exerciseId"]} if query["exerciseId"] else set())
+    loaded = await exercises.get_names(ctx, others - names.keys())
+    names |= {key: exercise["name"] for key, exercise in loaded.items()}
+    named = [{**each, "exerciseName": names[each["exerciseId"]]} for each in maxes]
     matching = _by_exercise(records, query["keywords"])
     first = skip_of(query["page"], _LIFTS_PER_PAGE)
     shown = matching[first : first + _LIFTS_PER_PAGE]
@@ -228,7 +180,16 @@ async def records_page(ctx: Context, customer_id: ObjectId, query: _RecordsQuery
     results = await exercise_history.list_results(
         ctx, customer_id, [lift[0]["exerciseId"] for lift in shown], str(today - _TREND), str(today)
     )
-    lifts = [_describe_lift(lift, results[lift[0]["exerciseId"]], ctx.caller.company.load_unit) for lift in shown]
+    lifts = [
+        {
+            "_id": lift[0]["exerciseId"],
+            "name": lift[0]["exerciseName"],
+            "records": lift,
+            "date": _latest_date(lift),
+            "trend": _draw_trend(results[lift[0]["exerciseId"]], ctx.caller.company.load_unit),
+        }
+        for lift in shown
+    ]
     return {
         "customer": customer,
         "page": page_document(lifts, len(matching), query["page"], _LIFTS_PER_PAGE),
@@ -255,16 +216,6 @@ def _latest_date(lift: Sequence[PersonalRecord]) -> str:
     return max(record["date"] for record in lift)
 
 
-def _describe_lift(records: list[PersonalRecord], results: Sequence[LiftResult], unit: str) -> LiftCard:
-    return {
-        "_id": records[0]["exerciseId"],
-        "name": records[0]["exerciseName"],
-        "records": records,
-        "date": _latest_date(records),
-        "trend": _draw_trend(results, unit),
-    }
-
-
 def _draw_trend(results: Sequence[LiftResult], unit: str) -> Markup | None:
     """Return a chart of the value that says most about an exercise, whose name has the first and the last value."""
     record_type, points = view_results.main_points(results)
@@ -280,21 +231,16 @@ def _draw_trend(results: Sequence[LiftResult], unit: str) -> Markup | None:
     )
 
 
-async def _load_names(
-    ctx: Context, records: Sequence[PersonalRecord], maxes: Sequence[TrainingMax], chosen: ObjectId | None
-) -> dict[ObjectId, str]:
-    """Return the names of the exercises with a record or a maximum, and of the chosen one."""
-    names = {record["exerciseId"]: record["exerciseName"] for record in records}
-    others = {each["exerciseId"] for each in maxes} | ({chosen} if chosen else set())
-    loaded = await exercises.get_names(ctx, others - names.keys())
-    return names | {key: exercise["name"] for key, exercise in loaded.items()}
-
-
-@pages.post("/records", access=coach(CUSTOMERS.EDIT), on=records_page)
-async def set_training_max(ctx: Context, customer_id: ObjectId, form: _TrainingMaxForm) -> web_pages.Redirect:
-    """Set or remove the training maximum of an exercise."""
-    await training_maxes.set_by_coach(ctx, customer_id, form["exerciseId"], form["value"])
-    return web_pages.Redirect(customer_path(customer_id, "/records"), "Changes saved.")
+pages.act(
+    "/records",
+    "set_training_max",
+    training_maxes.set_by_coach,
+    "Changes saved.",
+    access=coach(CUSTOMERS.EDIT),
+    on=records_page,
+    form=_TrainingMaxForm,
+    fields=("exerciseId", "value"),
+)
 
 
 # --- A client's progress in charts: compliance, workload, muscle volume and metrics -----------------------------------
@@ -317,58 +263,6 @@ class _ValueForm(MetricsSetReference, NewMetricEntry, view_results.Confirmation)
     """A value of a metric to record."""
 
 
-class MetricSummary(TypedDict):
-    """A metric in a period: points are `(date, value)`; `change` is the difference since `change_since`."""
-
-    _id: ObjectId
-    name: str
-    unit: str
-    latest: Point | None
-    change: float | None
-    change_since: str | None
-    future: list[MetricHistoryEntry]
-    chart: Markup | None
-    points: list[Point]
-
-
-class MetricSetSummary(TypedDict):
-    """An assigned metric set with its metrics."""
-
-    _id: ObjectId
-    name: str
-    metrics: list[MetricSummary]
-
-
-class WorkloadSummary(TypedDict):
-    """The weekly workload in a period; `ratio` is the acute to chronic workload ratio."""
-
-    unit: str
-    periods: list[WorkloadPeriod]
-    load_chart: Markup | None
-    sets_chart: Markup | None
-    sessions: int
-    ratio: float | None
-
-
-class MuscleSummary(TypedDict):
-    """The muscle groups trained in a period, most sets first."""
-
-    unit: str
-    trained: list[MuscleVolume]
-    chart: Markup | None
-
-
-class ComplianceSummary(TypedDict):
-    """Compliance in a period; `weeks` are `(Monday, scheduled days, completed days)`."""
-
-    rate: float | None
-    total: int
-    completed: int
-    chart: Markup
-    day_labels: dict[str, str]
-    weeks: list[tuple[str, int, int]]
-
-
 @pages.get("/progress", access=coach(CUSTOMERS.VIEW), template="customer/progress.html")
 async def progress_page(ctx: Context, customer_id: ObjectId, query: PeriodQuery) -> dict[str, Any]:
     """A client's progress in the last weeks."""
@@ -378,14 +272,14 @@ async def progress_page(ctx: Context, customer_id: ObjectId, query: PeriodQuery)
     monday = first_monday(today, weeks)
     period = (str(monday), str(today))
     sunday = monday + timedelta(days=7 * weeks - 1)
-    load, muscles, completed_days, outline, assigned_sets, all_sets, lifts, photos, weights = await gather_reads(
+    all_sets = await metric_sets.list_all(ctx) if METRICS.VIEW in ctx.caller.permissions else []
+    load, muscles, completed_days, outline, assigned_sets, lifts, photos, weights = await gather_reads(
         ctx,
         workload.read(ctx, customer_id, *period, "week"),
         workload.get_volume(ctx, customer_id, *period),
         compliance.read(ctx, customer_id, str(monday), str(sunday)),
         blocks.list_days(ctx, customer_id, monday, sunday, today=today),
         _load_assigned_sets(ctx, customer_id, (str(first_day(today, weeks)), str(today))),
-        _load_metric_sets(ctx),
         exercise_history.list_done(ctx, customer_id, page=1, size=_MAX_LIFTS),
         progress_photos.list_photos(ctx, customer_id, page=1, size=_MAX_PHOTO_DATES),
         load_weights(ctx, customer_id),
@@ -412,11 +306,7 @@ async def progress_page(ctx: Context, customer_id: ObjectId, query: PeriodQuery)
     }
 
 
-async def _load_metric_sets(ctx: Context) -> list[MetricSet]:
-    return await metric_sets.list_all(ctx) if METRICS.VIEW in ctx.caller.permissions else []
-
-
-async def _load_assigned_sets(ctx: Context, customer_id: ObjectId, period: tuple[str, str]) -> list[MetricSetSummary]:
+async def _load_assigned_sets(ctx: Context, customer_id: ObjectId, period: tuple[str, str]) -> list[dict[str, Any]]:
     """Return the metric sets assigned to a client with the values recorded in a period."""
     if METRICS.VIEW not in ctx.caller.permissions:
         return []
@@ -441,7 +331,9 @@ async def _load_assigned_sets(ctx: Context, customer_id: ObjectId, period: tuple
     ]
 
 
-def _summarize_metric(metric: Metric, history: list[MetricHistoryEntry], first: str, today: str) -> MetricSummary:
+def _summarize_metric(
+    metric: metric_sets.Metric, history: list[MetricHistoryEntry], first: str, today: str
+) -> dict[str, Any]:
     """Summarize a metric from a date to today; values dated after today are listed separately."""
     unit = metric["metricUnit"]["shortName"]
     recorded = [(entry["date"], entry["value"]) for entry in history if entry["date"] <= today]
@@ -460,7 +352,7 @@ def _summarize_metric(metric: Metric, history: list[MetricHistoryEntry], first: 
     }
 
 
-def _summarize_workload(load: Workload) -> WorkloadSummary:
+def _summarize_workload(load: workload.Workload) -> dict[str, Any]:
     unit, periods = load["loadUnit"], load["periods"]
     volume_loads = [(charts.short(period["date"]), period["volumeLoad"]) for period in periods]
     sets = [(charts.short(period["date"]), period["sets"]) for period in periods]
@@ -475,7 +367,7 @@ def _summarize_workload(load: Workload) -> WorkloadSummary:
     }
 
 
-def _summarize_muscles(muscles: MuscleGroupVolume) -> MuscleSummary:
+def _summarize_muscles(muscles: workload.MuscleGroupVolume) -> dict[str, Any]:
     trained = sorted(
         (muscle for muscle in muscles["muscleGroups"] if muscle["sets"]), key=lambda muscle: -muscle["sets"]
     )
@@ -487,7 +379,7 @@ def _summarize_muscles(muscles: MuscleGroupVolume) -> MuscleSummary:
     }
 
 
-def _summarize_compliance(result: Compliance, outline: Sequence[CalendarDay], today: str) -> ComplianceSummary:
+def _summarize_compliance(result: Compliance, outline: Sequence[blocks.CalendarDay], today: str) -> dict[str, Any]:
     daily = result["dailyCompliance"]
     # The keys of _DAY_LABELS are also the CSS classes of the days in the chart.
     statuses = [(day["date"], "ahead" if day["status"] == "planned" else day["status"] or "none") for day in outline]
@@ -540,40 +432,44 @@ async def metric_page(
     }
 
 
-@pages.post(
-    "/progress/sets/{metricsSetId}/metrics/{metricId}/delete", access=coach(METRICS.EDIT), on=metric_page, deletes=True
+pages.act(
+    "/progress/sets/{metricsSetId}/metrics/{metricId}/delete",
+    "delete_value",
+    metrics.delete_value,
+    "Value deleted. You can undo this in the history.",
+    access=coach(METRICS.EDIT),
+    on=metric_page,
+    form=view_results.ValueDate,
+    fields=("date",),
+    deletes=True,
 )
-async def delete_value(
-    ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, metric_id: ObjectId, form: view_results.ValueDate
-) -> web_pages.Redirect:
-    """Delete the value of a metric on a date."""
-    await metrics.delete_value(ctx, customer_id, metrics_set_id, metric_id, form["date"])
-    path = f"{_progress_path(customer_id)}/sets/{metrics_set_id}/metrics/{metric_id}"
-    return web_pages.Redirect(path, "Value deleted. You can undo this in the history.")
-
-
-@pages.post("/progress/sets", access=coach(METRICS.EDIT), on=progress_page)
-async def assign_set(ctx: Context, customer_id: ObjectId, form: MetricsSetReference) -> web_pages.Redirect:
-    """Assign a metric set to a client."""
-    assignment = await metrics.assign(ctx, customer_id, form["metricsSetId"])
-    return web_pages.Redirect(_progress_path(customer_id), f"{assignment['metricsSet']['name']} assigned.")
+pages.act(
+    "/progress/sets",
+    "assign_set",
+    metrics.assign,
+    "{metricsSet[name]} assigned.",
+    access=coach(METRICS.EDIT),
+    on=progress_page,
+    form=MetricsSetReference,
+    fields=("metricsSetId",),
+)
 
 
 @pages.confirm(
     "/progress/sets/{metricsSetId}/end",
+    metrics.unassign,
+    "Metric set unassigned. Recorded values are not deleted.",
+    to=f"{pages.prefix}/progress",
     access=coach(METRICS.EDIT),
     template="customer/unassign_metric_set.html",
-    deletes=True,
 )
-async def unassign_set(ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId) -> web_pages.ConfirmedAction:
+async def unassign_set(ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId) -> dict[str, Any]:
     """Unassign a metric set; its values are stored and return when it is assigned again."""
     customer, assignments = await gather_reads(
         ctx, load_header(ctx, customer_id), metrics.list_assigned(ctx, customer_id)
     )
     sets = (assignment["metricsSet"] for assignment in assignments)
-    shown = {"customer": customer, "metric_set": require_by_id(sets, metrics_set_id, "assignment")}
-    done = web_pages.Redirect(_progress_path(customer_id), "Metric set unassigned. Recorded values are not deleted.")
-    return web_pages.ConfirmedAction(shown, partial(metrics.unassign, ctx, customer_id, metrics_set_id), done)
+    return {"customer": customer, "metric_set": require_by_id(sets, metrics_set_id, "assignment")}
 
 
 def _progress_path(customer_id: ObjectId) -> str:

@@ -1,38 +1,40 @@
-"""The list of clients and its bulk actions, adding a client, and groups of clients."""
+"""The list of clients and its bulk actions, adding a client, groups of clients, and finding what coaches look for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Annotated, Any, Literal, TypedDict, cast
-from urllib.parse import urlencode
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict, cast
 
 from marshmallow import fields
 
-from coaching_service.core.auth import CUSTOMERS, FORMS, METRICS, PROGRAMS, coach
+from coaching_service.core import search
+from coaching_service.core.auth import CUSTOMERS, EXERCISES, FORMS, METRICS, PROGRAMS, coach
 from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.declared import SearchedType
 from coaching_service.core.errors import PermissionMissing, invalid_field
 from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.list_selection import Page
 from coaching_service.core.validation import CalendarDate, Choice, Text
+from coaching_service.lifecycle import search as feature
 from coaching_service.people import team
 from coaching_service.people.customers import batch, retention, service
 from coaching_service.people.customers import models as customer_models
+from coaching_service.people.customers import service as customers
 from coaching_service.progress import check_ins, compliance
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.training import group_programs
 from coaching_service.training.assignments import service as assignments
-from coaching_service.training.group_programs import JOIN_DAY, NEXT_MONDAY, GroupName, Leaving
-from coaching_service.training.workouts.reports.blocks import Status
 from coaching_service.web import pages as web_pages
 from coaching_service.web.formatting import document_options, quantity
 from coaching_service.web.views.check_ins import RHYTHMS, CheckInChoice, list_check_in_kinds, to_check_in
 from coaching_service.web.views.customer_layout import customer_path, describe_present, week_path
 from coaching_service.web.views.programs import list_options
 
-pages = web_pages.Pages("/app/customers")
+pages = web_pages.Pages("/app")
+_customers = pages.below("/customers")
 
 
 # --- The bulk actions on clients --------------------------------------------------------------------------------------
@@ -120,15 +122,6 @@ ACTIONS = {
 }
 
 
-def list_actions(permissions: frozenset[str], *, archived: bool) -> list[tuple[str, str]]:
-    """Return name and label of the actions for archived or active clients that `permissions` allow."""
-    return [
-        (name, f"{action.title}…")
-        for name, action in ACTIONS.items()
-        if action.missing_permission(permissions) is None and action.for_archived in (None, archived)
-    ]
-
-
 # --- The list of clients, and adding one: with an invitation, the first program and a check-in, on one page -----------
 
 
@@ -166,34 +159,23 @@ def parse_trainer_ids(values: list[str]) -> list[ObjectId | None]:
 async def find_customers(ctx: Context, query: CustomerFilter) -> Page[customer_models.CustomerProfile]:
     """Find the page of the list that a query asks for."""
     sort, trainers = query["sort"], parse_trainer_ids(query["assignedTo"])
+    shown: dict[str, Any] = {
+        **{name: query[name] for name in ("archived", "page", "groups")},
+        "size": _CLIENTS_PER_PAGE,
+        "trainers": trainers,
+    }
     if sort != "name" and not query["keywords"]:
-        return await service.list_customers_by(
-            ctx,
-            cast("customer_models.SortFigure", sort.removeprefix("-")),
-            descending=sort.startswith("-"),
-            archived=query["archived"],
-            page=query["page"],
-            size=_CLIENTS_PER_PAGE,
-            groups=query["groups"],
-            trainers=trainers,
-        )
-    return await service.list_customers(
-        ctx,
-        archived=query["archived"],
-        page=query["page"],
-        size=_CLIENTS_PER_PAGE,
-        contains=query["keywords"],
-        groups=query["groups"],
-        trainers=trainers,
-    )
+        figure = cast("customer_models.SortFigure", sort.removeprefix("-"))
+        return await service.list_customers_by(ctx, figure, descending=sort.startswith("-"), **shown)
+    return await service.list_customers(ctx, contains=query["keywords"], **shown)
 
 
 def address_of(query: CustomerFilter) -> Callable[..., str]:
     """Return a function that returns the address of the list with some values of the filter changed."""
-    return web_pages.list_url(pages.prefix, query, sort="name")
+    return web_pages.list_url(_customers.prefix, query, sort="name")
 
 
-@pages.get("", access=coach(CUSTOMERS.VIEW), template="customers/list.html")
+@_customers.get("", access=coach(CUSTOMERS.VIEW), template="customers/list.html")
 async def customers_page(ctx: Context, query: CustomerFilter) -> dict[str, Any]:
     """The clients in the coach's scope, by name."""
     page, groups, coaches = await gather_reads(
@@ -211,7 +193,12 @@ async def customers_page(ctx: Context, query: CustomerFilter) -> dict[str, Any]:
         "coaches": coaches,
         "coach_names": {coach["_id"]: coach["name"] for coach in coaches},
         "query": query,
-        "actions": list_actions(ctx.caller.permissions, archived=query["archived"]),
+        "actions": [
+            (name, f"{action.title}…")
+            for name, action in ACTIONS.items()
+            if action.missing_permission(ctx.caller.permissions) is None
+            and action.for_archived in (None, query["archived"])
+        ],
         "is_filtered": is_filtered,
         "archived_count": archived_count,
         "erasure_days": await retention.find_erasure_days(ctx, [each["_id"] for each in page["docs"]])
@@ -222,8 +209,7 @@ async def customers_page(ctx: Context, query: CustomerFilter) -> dict[str, Any]:
 
 
 _DAYS = 7
-DayState = Status | Literal["none"]
-_WORDS: Mapping[DayState, str] = {
+_WORDS: Mapping[str, str] = {
     "done": "done",
     "part": "partly done",
     "missed": "missed",
@@ -234,28 +220,7 @@ _WORDS: Mapping[DayState, str] = {
 }
 
 
-class DayDot(TypedDict):
-    """A day of a client, and the day in words such as `Mon 2 Mar: done`."""
-
-    state: DayState
-    text: str
-
-
-class CustomerRow(TypedDict):
-    """A client of the list.
-
-    `portrait` is the address of a thumbnail, `absence` a present period of availability in words, or empty.
-    """
-
-    customer: customer_models.CustomerProfile
-    name: str
-    portrait: str | None
-    days: list[DayDot]
-    unread: int
-    absence: str
-
-
-async def describe_rows(ctx: Context, listed: Sequence[customer_models.CustomerProfile]) -> list[CustomerRow]:
+async def describe_rows(ctx: Context, listed: Sequence[customer_models.CustomerProfile]) -> list[dict[str, Any]]:
     """Describe clients, in a few queries for any number of them."""
     today_of = {each["_id"]: ctx.caller.today(each["timezone"]) for each in listed}
     ids: list[ObjectId] = list(today_of)
@@ -272,17 +237,16 @@ async def describe_rows(ctx: Context, listed: Sequence[customer_models.CustomerP
             "customer": each,
             "name": " ".join(filter(None, (each["name"], each["surname"]))),
             "portrait": portraits.get(each["_id"]),
-            "days": [_describe_day(day, status) for day, status in days_of[each["_id"]]],
+            "days": [
+                {"state": status or "none", "text": f"{at:%a} {at.day} {at:%b}: {_WORDS[status or 'none']}"}
+                for day, status in days_of[each["_id"]]
+                for at in [date.fromisoformat(day)]
+            ],
             "unread": unread_of.get(each["_id"], 0),
             "absence": absences.get(each["_id"], ""),
         }
         for each in listed
     ]
-
-
-def _describe_day(day: str, status: Status | None) -> DayDot:
-    at, state = date.fromisoformat(day), status or "none"
-    return {"state": state, "text": f"{at:%a} {at.day} {at:%b}: {_WORDS[state]}"}
 
 
 class _Beginning(TypedDict):
@@ -299,39 +263,29 @@ class _NewCustomer(customer_models.SentCustomer, _Beginning):
     """A client to create, with the program and the check-in to begin with, if any."""
 
 
-@pages.get("/new", access=coach(CUSTOMERS.CREATE), template="customers/new.html")
+@_customers.get("/new", access=coach(CUSTOMERS.CREATE), template="customers/new.html")
 async def new_customer_page(ctx: Context) -> dict[str, Any]:
     """The form for a new client."""
     groups, coaches = await gather_reads(ctx, service.list_groups(ctx), team.list_coaches(ctx))
     trainers = [("", "Unassigned"), *document_options(coaches)]
-    if _sees_assigned_only(ctx):
+    if ctx.caller.customers_scope == "assigned":
         trainers = [(str(ctx.caller.id), ctx.caller.name)]
     return {
         "groups": groups,
         "trainers": trainers,
-        "programs": await _list_programs(ctx),
+        "programs": [("", "No program"), *await list_options(ctx)] if PROGRAMS.VIEW in ctx.caller.permissions else [],
         "check_in_kinds": [("", "No check-in"), *await list_check_in_kinds(ctx)],
         "rhythms": RHYTHMS,
         "today": ctx.caller.today(),
     }
 
 
-async def _list_programs(ctx: Context) -> list[tuple[str, str]]:
-    if PROGRAMS.VIEW not in ctx.caller.permissions:
-        return []
-    return [("", "No program"), *await list_options(ctx)]
-
-
-def _sees_assigned_only(ctx: Context) -> bool:
-    return ctx.caller.customers_scope == "assigned"
-
-
-@pages.post("/new", access=coach(CUSTOMERS.CREATE), locks="program", on=new_customer_page)
+@_customers.post("/new", access=coach(CUSTOMERS.CREATE), locks="program", on=new_customer_page)
 async def new_customer(ctx: Context, form: _NewCustomer) -> web_pages.Redirect:
     """Add a client; send an invitation, assign a program and add a check-in if requested."""
     send_invitation = form["sendInvitation"]
     details = cast("customer_models.CustomerDetails", take(customer_models.WrittenDetails, form))
-    if _sees_assigned_only(ctx):
+    if ctx.caller.customers_scope == "assigned":
         details["assignedTo"] = ctx.caller.id
     customer = await batch.create_customer(ctx, details, send_invitation=send_invitation)
     notice = f"{customer['name']} added."
@@ -369,24 +323,21 @@ async def _begin(ctx: Context, customer_id: ObjectId, beginning: _Beginning) -> 
 # --- The groups of clients, and the program that clients get when they join one ---------------------------------------
 
 
-_groups = pages.below("/groups")
+_groups = _customers.below("/groups")
 
 
 class _Group(TypedDict):
-    group: Annotated[str, GroupName(allow_blank=True), Default("")]
+    group: Annotated[str, group_programs.GroupName(allow_blank=True), Default("")]
 
 
 class _Rule(TypedDict):
     programId: ObjectId
-    startOn: Annotated[Literal["nextMonday", "joinDay", "date"], Choice(NEXT_MONDAY, JOIN_DAY, "date")]
+    startOn: Annotated[
+        Literal["nextMonday", "joinDay", "date"], Choice(group_programs.NEXT_MONDAY, group_programs.JOIN_DAY, "date")
+    ]
     startDate: Annotated[str | None, CalendarDate()]
-    leave: Annotated[Leaving, Choice("keep", "removeUpcoming"), Default("keep")]
+    leave: Annotated[group_programs.Leaving, Choice("keep", "removeUpcoming"), Default("keep")]
     existing: Annotated[bool, Default(False)]
-
-
-def group_path(name: str) -> str:
-    """Return the path of the page of a group's program."""
-    return f"{_groups.prefix}/program?{urlencode({'group': name})}"
 
 
 @_groups.get("", access=coach(CUSTOMERS.VIEW), template="customers/groups.html")
@@ -396,13 +347,11 @@ async def groups_page(ctx: Context) -> dict[str, Any]:
     counts = {group["name"]: group["count"] for group in in_use}
     rules = {rule["groupName"]: rule for rule in ruled}
     names = sorted({*counts, *rules}, key=str.casefold)
+    path_of = web_pages.list_url(f"{_groups.prefix}/program", {})
     return {
-        "groups": [(name, counts.get(name, 0), rules.get(name), group_path(name)) for name in names],
-        "starts": _STARTS,
+        "groups": [(name, counts.get(name, 0), rules.get(name), path_of(group=name)) for name in names],
+        "starts": {group_programs.NEXT_MONDAY: "on the Monday after", group_programs.JOIN_DAY: "on the day of joining"},
     }
-
-
-_STARTS = {NEXT_MONDAY: "on the Monday after", JOIN_DAY: "on the day of joining"}
 
 
 @_groups.get("/program", access=coach(CUSTOMERS.EDIT, PROGRAMS.VIEW), template="customers/group_program.html")
@@ -440,3 +389,100 @@ async def remove_program_of_group(ctx: Context, query: _Group) -> web_pages.Redi
     """Leave a group without a program."""
     await group_programs.remove_program(ctx, query["group"])
     return web_pages.Redirect(_groups.prefix, f"{query['group']} has no program any more. Clients who have it keep it.")
+
+
+# --- Finding: a page that works without script, whose results the dialog of every page shows while one types ----------
+
+
+_search = pages.below("/search")
+_KINDS: Mapping[SearchedType, str] = {
+    "customers": "Clients",
+    "programs": "Programs",
+    "exercises": "Exercises",
+    "workouts": "Workouts",
+    "comments": "Comments in logs",
+    "messages": "Messages",
+    "notes": "Notes",
+    "answers": "Answers to forms",
+}
+_NEW_WORKOUT = "New workout"
+_SHOWN, _OF_KIND = 30, 6
+
+
+class FindQuery(TypedDict):
+    """What to search for; empty: nothing."""
+
+    q: Annotated[str, Text(max_length=feature.MAX_LENGTH, allow_blank=True), Default("")]
+
+
+class Command(NamedTuple):
+    """A place to go to: its name, other words for it, its path, the permission it needs, and its icon."""
+
+    title: str
+    words: str
+    path: str
+    permission: str
+    icon: str
+
+
+_COMMANDS = (
+    Command("Today", "attention start", "/app/attention", CUSTOMERS.VIEW, "house"),
+    Command("Clients", "people list", "/app/customers", CUSTOMERS.VIEW, "users"),
+    Command("New client", "add", "/app/customers/new", CUSTOMERS.CREATE, "plus"),
+    Command("Inbox", "messages forms", "/app/inbox", CUSTOMERS.VIEW, "inbox"),
+    Command("Exercises", "library", "/app/exercises", EXERCISES.VIEW, "dumbbell"),
+    Command("Programs", "library templates", "/app/programs", PROGRAMS.VIEW, "library"),
+    Command("Business", "reports adherence load answers", "/app/reports", CUSTOMERS.VIEW, "chart-line"),
+    Command("History", "changes undo", "/app/settings/history", CUSTOMERS.VIEW, "undo-2"),
+)
+
+
+@_search.get("", access=coach(CUSTOMERS.VIEW), template="find.html")
+async def find_page(ctx: Context, query: FindQuery) -> dict[str, Any]:
+    """A field to search for clients and what is written about them, the results, and places to go to."""
+    text = query["q"].strip()
+    folded = search.split_words(text)
+    beginning = search.split_words(_NEW_WORKOUT)
+    if [*folded[: len(beginning)]] == [*beginning]:
+        commands = await _list_new_workouts(ctx, " ".join(folded[len(beginning) :]))
+        return {"q": text, "groups": [], "commands": commands, "is_found": True}
+    results = await feature.find(ctx, text, limit=_SHOWN)
+    groups = [
+        (label, found[:_OF_KIND])
+        for kind, label in _KINDS.items()
+        if (found := [result for result in results if result["type"] == kind])
+    ]
+    words = search.words_of(text)
+    permitted = [each for each in _COMMANDS if each.permission in ctx.caller.permissions]
+    if CUSTOMERS.EDIT in ctx.caller.permissions:
+        permitted.insert(
+            1, Command(_NEW_WORKOUT, "add", f"/app/search?q={_NEW_WORKOUT.replace(' ', '+')}+", "", "plus")
+        )
+    commands = [
+        each for each in permitted if words is None or words.occur_in(search.split_words(f"{each.title} {each.words}"))
+    ]
+    return {"q": text, "groups": groups, "commands": commands, "is_found": bool(groups or commands)}
+
+
+async def _list_new_workouts(ctx: Context, name: str) -> list[Command]:
+    """Return where a workout is added, for the clients whose name has some words, or for the first ones by name."""
+    if CUSTOMERS.EDIT not in ctx.caller.permissions:
+        return []
+    if name:
+        found = await feature.find(ctx, name, ["customers"], limit=_SHOWN)
+        clients = [each["customer"] for each in found if each["customer"] is not None and not each["isArchived"]]
+    else:
+        page = await customers.list_customers(ctx, archived=False, page=1, size=_OF_KIND)
+        clients = [{"_id": each["_id"], "name": customers.full_name(each)} for each in page["docs"]]
+    days = await customers.find_timezones(ctx, [each["_id"] for each in clients])
+    return [
+        Command(
+            f"{_NEW_WORKOUT} for {each['name']}",
+            "",
+            f"{week_path(each['_id'], today)}#name-{today}",
+            CUSTOMERS.EDIT,
+            "plus",
+        )
+        for each in clients
+        for today in [str(ctx.caller.today(days.get(each["_id"])))]
+    ]

@@ -1,4 +1,4 @@
-"""What changed, by whom and through which interface, with Undo; and operations that continue in the background."""
+"""What changed and by whom, with Undo; operations that continue in the background; and the audit log."""
 
 from __future__ import annotations
 
@@ -7,35 +7,41 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import date, timedelta
 from functools import partial
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, TypedDict, cast
 
-from coaching_service.core.auth import CUSTOMERS, coach
+from coaching_service.core import audit
+from coaching_service.core.auth import CUSTOMERS, Access, coach, customer, owner_session, session_only
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import Interface
+from coaching_service.core.dates import midnight, next_midnight
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.events import Accepted
 from coaching_service.core.fields import Default
+from coaching_service.core.http.responses import Download
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import SearchedDate
 from coaching_service.integrations import background_jobs
 from coaching_service.integrations.change_descriptions import describe_documents
 from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
-from coaching_service.people import assistants, jobs
+from coaching_service.people import assistants, audit_log, jobs, own_profile, team
 from coaching_service.people.changes import service as changes
 from coaching_service.people.changes.models import PLACES, ChangeDetails, ChangeSummary, UndoResult
 from coaching_service.people.customers import bulk as customers_by_id
 from coaching_service.people.customers import service as customers
-from coaching_service.people.jobs import StoredJob
+from coaching_service.people.customers.models import Consent
+from coaching_service.people.sessions import service as sessions
 from coaching_service.progress import personal_records
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.service import ClientCalendar
 from coaching_service.web import pages as web_pages
 from coaching_service.web.browser_sessions import local_path
-from coaching_service.web.formatting import quantity, record_name
+from coaching_service.web.formatting import describe_device, quantity, record_name
 from coaching_service.web.views.customer_layout import customer_path, load_header
 
-pages = web_pages.Pages("/app")
+pages = web_pages.Pages("")
+_history = pages.below("/app")
 
 
 # --- What an operation did, in words: the heading of a change in the history ------------------------------------------
@@ -194,7 +200,7 @@ _SHOWN = 100
 _ENDS = {"done": "Done", "failed": "Not completed", "cancelled": "Cancelled"}
 _NOT_UNDOABLE = ("bulkDeleteCustomers", "bulkSendMessage", "bulkRemindOfForms")
 
-_jobs = pages.below("/jobs")
+_jobs = _history.below("/jobs")
 
 
 def redirect_after_undo(result: UndoResult | Accepted, location: str) -> web_pages.Redirect:
@@ -211,10 +217,6 @@ def redirect_after_undo(result: UndoResult | Accepted, location: str) -> web_pag
 def job_path(accepted: Accepted) -> str:
     """Return the path of the page of a job."""
     return f"{_PATH}/{accepted.job_id}"
-
-
-# A client who was not changed (None if it is not one), the name, which is empty for one who is gone, and the reason.
-_Failure = tuple[ObjectId | None, str, str]
 
 
 def start_operation(
@@ -236,8 +238,14 @@ def start_operation(
 @_jobs.get("", access=coach(CUSTOMERS.VIEW), template="customers/bulk_jobs.html")
 async def bulk_jobs_page(ctx: Context) -> dict[str, Any]:
     """The latest jobs of the coach."""
-    latest = await jobs.list_latest_batches(ctx, _SHOWN)
-    return {"jobs": [(job, _name(job), _describe_state(job)) for job in latest]}
+    described = []
+    for job in await jobs.list_latest_batches(ctx, _SHOWN):
+        of_what = quantity(job["total"], "change" if job["kind"] == "undo" else "client")
+        state = f"{_ENDS.get(job['status'], 'Waiting to begin')}, {of_what}"
+        if job["status"] == "running":
+            state = f"{job['done']:,} of {of_what}"
+        described.append((job, _name(job), state))
+    return {"jobs": described}
 
 
 @_jobs.get("/{bulkJobId}", access=coach(CUSTOMERS.VIEW), template="customers/bulk_job.html")
@@ -246,15 +254,26 @@ async def bulk_job_page(ctx: Context, bulk_job_id: ObjectId, query: web_pages.Re
     job = await jobs.get_complete(ctx, bulk_job_id, batch=True)
     result, work = job["result"] or {}, job["work"]
     failed, skipped = result.get("failed", []), Counter(each["code"] for each in result.get("skipped", []))
+    outcome = f"{quantity(result.get('ok', 0), 'record')} restored"
+    if job["kind"] != "undo":  # those of whom anything has changed: `5 of 40 clients changed`
+        reported, total = result.get("results"), job["total"]
+        changed = result.get("ok", 0) if reported is None else sum(each["changed"] > 0 for each in reported)
+        part = "" if changed == total else f"{changed:,} of "
+        outcome = f"{part}{quantity(total, 'client')} {_DONE.get(work['operation'], 'changed')}"
+    ids = [each["customerId"] for each in failed[:_SHOWN] if "customerId" in each]
+    names: Mapping[Any, str] = await customers_by_id.load_names(ctx, ids)
     return {
         "job": job,
         "title": _name(job),
-        "outcome": _describe_outcome(job),
+        "outcome": outcome,
         "skipped": [_SKIPPED[code].format(quantity(count, "client")) for code, count in skipped.items()],
         "may_control": jobs.may_control_batch(ctx, job),
         "is_undoable": work["operation"] not in _NOT_UNDOABLE or work.get("arguments", {}).get("deliverAt"),
         "is_unfinished": jobs.is_unfinished(job),
-        "failures": await _name_failures(ctx, failed),
+        # Who was not changed (None if it is no client), the name, which is empty for one who is gone, and the reason.
+        "failures": [
+            (client := each.get("customerId"), names.get(client, ""), each["message"]) for each in failed[:_SHOWN]
+        ],
         "failed_count": len(failed),
         "return_url": local_path(query["next"], "/app/customers"),
         "next": query["next"] or "",
@@ -269,40 +288,11 @@ _SKIPPED = {
 }
 
 
-def _describe_outcome(job: StoredJob) -> str:
-    """Return what a job has done, such as `5 of 40 clients changed`: those of whom anything has."""
-    result = job["result"] or {"ok": 0}
-    if job["kind"] == "undo":
-        return f"{quantity(result['ok'], 'record')} restored"
-    reported = result.get("results")
-    changed = result["ok"] if reported is None else sum(each["changed"] > 0 for each in reported)
-    part = "" if changed == job["total"] else f"{changed:,} of "
-    return f"{part}{quantity(job['total'], 'client')} {_DONE.get(job['work']['operation'], 'changed')}"
-
-
-async def _name_failures(ctx: Context, failed: Sequence[Mapping[str, Any]]) -> list[_Failure]:
-    """Return the first of what could not be changed, with the names of clients."""
-    shown = failed[:_SHOWN]
-    ids = [each["customerId"] for each in shown if "customerId" in each]
-    names: Mapping[Any, str] = await customers_by_id.load_names(ctx, ids)
-    return [(each.get("customerId"), names.get(each.get("customerId"), ""), each["message"]) for each in shown]
-
-
-def _name(job: StoredJob) -> str:
+def _name(job: jobs.StoredJob) -> str:
     if job["kind"] == "undo":
         return "Undo of changes"
     name = describe_operation(job["work"]["operation"])
     return re.sub("([Cc]lient)s", r"\1", name) if job["total"] == 1 else name
-
-
-def _describe_state(job: StoredJob) -> str:
-    """Return how far a job is, in words."""
-    of_what = quantity(job["total"], "change" if job["kind"] == "undo" else "client")
-    if job["status"] == "queued":
-        return f"Waiting to begin, {of_what}"
-    if job["status"] == "running":
-        return f"{job['done']:,} of {of_what}"
-    return f"{_ENDS[job['status']]}, {of_what}"
 
 
 @_jobs.post("/{bulkJobId}/cancel", access=coach(CUSTOMERS.VIEW), on=bulk_job_page, idempotent=True)
@@ -359,7 +349,7 @@ class _UndoForm(web_pages.ReturnTo):
     all: Annotated[bool, Default(False)]
 
 
-@pages.get(_OF_CLIENT, access=coach(CUSTOMERS.VIEW), template="history/list.html")
+@_history.get(_OF_CLIENT, access=coach(CUSTOMERS.VIEW), template="history/list.html")
 async def customer_history_page(ctx: Context, customer_id: ObjectId, query: _HistoryQuery) -> dict[str, Any]:
     """The changes of a client, newest first."""
     customer, path = await load_header(ctx, customer_id), customer_path(customer_id, "/history")
@@ -367,14 +357,14 @@ async def customer_history_page(ctx: Context, customer_id: ObjectId, query: _His
     return {**variables, "customer": customer, "layout": "customer/layout.html"}
 
 
-@pages.get(_OF_COMPANY, access=coach(CUSTOMERS.VIEW), template="history/list.html")
+@_history.get(_OF_COMPANY, access=coach(CUSTOMERS.VIEW), template="history/list.html")
 async def history_page(ctx: Context, query: _HistoryQuery) -> dict[str, Any]:
     """The changes of the company that the caller may see, newest first."""
     variables = await list_changes(ctx, COMPANY_PATH, query, via=query["via"])
     return variables | {"layout": "settings/layout.html"}
 
 
-@pages.get(f"{_OF_CLIENT}/{{changeId}}", access=coach(CUSTOMERS.VIEW), template="history/change.html")
+@_history.get(f"{_OF_CLIENT}/{{changeId}}", access=coach(CUSTOMERS.VIEW), template="history/change.html")
 async def customer_change_page(ctx: Context, customer_id: ObjectId, change_id: ObjectId) -> dict[str, Any]:
     """A change of a client with the values before and after."""
     customer = await load_header(ctx, customer_id)
@@ -389,14 +379,14 @@ async def customer_change_page(ctx: Context, customer_id: ObjectId, change_id: O
     }
 
 
-@pages.get(f"{_OF_COMPANY}/{{changeId}}", access=coach(CUSTOMERS.VIEW), template="history/change.html")
+@_history.get(f"{_OF_COMPANY}/{{changeId}}", access=coach(CUSTOMERS.VIEW), template="history/change.html")
 async def change_page(ctx: Context, change_id: ObjectId) -> dict[str, Any]:
     """A change with the values before and after."""
     variables = await _read_change(ctx, change_id)
     return variables | {"history_path": COMPANY_PATH, "layout": "settings/layout.html"}
 
 
-_undo_form = partial(pages.post, access=coach(CUSTOMERS.VIEW), form=_UndoForm, request_class="bulk", idempotent=True)
+_undo_form = partial(_history.post, access=coach(CUSTOMERS.VIEW), form=_UndoForm, request_class="bulk", idempotent=True)
 
 
 @_undo_form(f"{_OF_CLIENT}/{{changeId}}/undo", locks="customer", on=customer_change_page)
@@ -459,22 +449,20 @@ async def _read_change(ctx: Context, change_id: ObjectId) -> dict[str, Any]:
 
 
 async def _describe_all(ctx: Context, listed: Sequence[ChangeSummary]) -> list[dict[str, Any]]:
+    """Return changes in words: `title`, `through` (interface, key or assistant), `place` of its approval, `client`."""
     credentials = await assistants.name_credentials(ctx, [change["_id"] for change in listed])
     client_ids = {change["customerId"] for change in listed if change["customerId"] is not None}
     clients = await customers.find_references(ctx, list(client_ids))
-    return [_describe(change, credentials, clients) for change in listed]
-
-
-def _describe(change: ChangeSummary, credentials: dict[ObjectId, str], clients: dict[ObjectId, Any]) -> dict[str, Any]:
-    """Return a change in words: `title`, `through` (interface, key or assistant), `place` of its approval, `client`."""
-    credential, via = credentials.get(change["_id"]), _VIA[change["via"]]
-    return {
-        **change,
-        "title": describe_operation(change["operation"]),
-        "place": PLACES[change["decidedIn"]] if change["decidedIn"] is not None else "",
-        "through": f"{via}: {credential}" if credential else via,
-        "client": clients.get(change["customerId"]) if change["customerId"] else None,
-    }
+    return [
+        {
+            **change,
+            "title": describe_operation(change["operation"]),
+            "place": PLACES[change["decidedIn"]] if change["decidedIn"] is not None else "",
+            "through": ": ".join(filter(None, [_VIA[change["via"]], credentials.get(change["_id"])])),
+            "client": clients.get(change["customerId"]) if change["customerId"] else None,
+        }
+        for change in listed
+    ]
 
 
 async def _load_present(ctx: Context, change: ChangeDetails) -> dict[ObjectId, dict[str, Any]]:
@@ -485,10 +473,210 @@ async def _load_present(ctx: Context, change: ChangeDetails) -> dict[ObjectId, d
     present: dict[ObjectId, dict[str, Any]] = {}
     for block_id in [identifier for kind, identifier in changed if kind == "workout"][:_MAX_NAMED]:
         with suppress(NotFound):  # deleted since
-            block = await workouts.get(ctx, ClientCalendar(change["customerId"]), block_id)
+            block = await workouts.get(ctx, workouts.ClientCalendar(change["customerId"]), block_id)
             present[block_id] = {"name": block["name"], "date": block["date"]}
     if any(kind == "personal_record" for kind, _ in changed):
         for record in await personal_records.list_records(ctx, change["customerId"]):
             name = f"{record['exerciseName']} ({record_name(record).lower()})"
             present[record["_id"]] = {"name": name, "date": record["date"]}
     return present
+
+
+# --- The audit log of the company for its owner, and for each user the own sign-ins -----------------------------------
+
+
+_AUDIT_LOG = "/app/settings/audit-log"
+_PART = 50
+LABELS: dict[audit.AuditAction, str] = {
+    "sign_in.succeeded": "Signed in",
+    "sign_in.failed": "Failed to sign in",
+    "second_factor.enabled": "Turned two-step sign-in on",
+    "second_factor.disabled": "Turned two-step sign-in off",
+    "passkey.added": "Added a passkey",
+    "passkey.removed": "Removed a passkey",
+    "password.changed": "Changed the password",
+    "key.created": "Created an API key",
+    "key.revealed": "Looked at an API key",
+    "key.deleted": "Deleted an API key",
+    "employee.created": "Added an employee",
+    "employee.removed": "Removed an employee",
+    "permissions.changed": "Changed permissions",
+    "account.changed": "Changed company settings",
+    "client.read": "Read the data of a client",
+    "list.read": "Read a list",
+    "client.exported": "Exported a client",
+    "client.archived": "Archived a client",
+    "client.unarchived": "Restored a client",
+    "client.erased": "Erased a client",
+    "client.password_set": "Set the password of a client",
+    "client.impersonated": "Acted as a client",
+    "company.exported": "Exported the company",
+    "import.started": "Started an import",
+    "import.undone": "Undid an import",
+    "job.cancelled": "Cancelled a job",
+    "load_unit.conversion_started": "Started to convert loads",
+    "load_unit.converted": "Converted loads",
+    "sandbox.created": "Created a sandbox",
+    "calendar_link.created": "Created a calendar link",
+    "calendar_link.deleted": "Revoked a calendar link",
+    "push_subscription.created": "Turned notifications on for a device",
+    "push_subscription.deleted": "Turned notifications off for a device",
+    "webhook.created": "Created a webhook",
+    "webhook.changed": "Changed a webhook",
+    "webhook.secret_rotated": "Replaced the secret of a webhook",
+    "webhook.deleted": "Deleted a webhook",
+    "assistant.allowed": "Connected an assistant",
+    "assistant.revoked": "Disconnected an assistant",
+    "application.allowed": "Allowed an application",
+    "application.revoked": "Ended the access of an application",
+    "application.registered": "Registered an application",
+    "application.secret_rotated": "Replaced the secret of an application",
+    "application.deleted": "Deleted an application",
+    "proposal.approved": "Approved a proposal",
+    "proposal.rejected": "Rejected a proposal",
+}
+_INTERFACES = {
+    "session": "",
+    "apiKey": "API key",
+    "assistant": "assistant",
+    "application": "application",
+    "client": "client",
+    "system": "service",
+}
+
+
+# `from` is a keyword of Python, so the type has the functional form.
+_Days = TypedDict(
+    "_Days",
+    {"from": Annotated[str | None, SearchedDate()], "to": Annotated[str | None, SearchedDate()]},
+)
+
+
+class _Filters(_Days):
+    """Which entries to show; days are those of the company."""
+
+    customerId: ObjectId | None
+    actorId: ObjectId | None
+    action: audit.AuditAction | None
+    after: Annotated[str | None, Default(None)]
+
+
+@pages.get(_AUDIT_LOG, access=owner_session(), template="settings/audit_log.html")
+async def audit_log_page(ctx: Context, query: _Filters) -> dict[str, Any]:
+    """Who did what, and who has read whose data."""
+    page = await audit_log.list_entries(ctx, _to_query(ctx, query))
+    names = ("action", "actorId", "from", "to", "customerId")
+    chosen = {name: str(query.get(name) or "") for name in names}
+    client = query.get("customerId")
+    named = await customers.find_references(ctx, [client]) if client is not None else {}
+    link = web_pages.list_url(_AUDIT_LOG, chosen)
+    return {
+        "entries": [_describe(entry) for entry in page["docs"]],
+        "query": chosen,
+        "is_filtered": any(chosen.values()),
+        "client": next(iter(named.values()), None),
+        "coaches": await team.list_coaches(ctx),
+        "actions": sorted(LABELS.items(), key=lambda each: each[1]),
+        "is_first_part": not query.get("after"),
+        "first_url": link(),
+        "next_url": link(after=page["nextCursor"]) if page["hasMore"] else None,
+        "csv_url": web_pages.list_url(f"{_AUDIT_LOG}/audit-log.csv", chosen)(),
+        "days": ctx.services.audit_days,
+    }
+
+
+@pages.get(f"{_AUDIT_LOG}/audit-log.csv", access=owner_session(), template="", request_class="bulk")
+async def audit_log_file(ctx: Context, query: _Filters) -> Download:
+    """Download the entries that match the filters."""
+    return audit_log.to_csv(ctx, _to_query(ctx, query))
+
+
+def _to_query(ctx: Context, filters: _Filters) -> audit_log.AuditQuery:
+    first, last, timezone = filters.get("from"), filters.get("to"), ctx.caller.company.timezone
+    return {
+        "customerId": filters.get("customerId"),
+        "actorId": filters.get("actorId"),
+        "action": filters.get("action"),
+        "from": midnight(date.fromisoformat(first), timezone) if first else None,
+        "to": next_midnight(date.fromisoformat(last), timezone) - timedelta(milliseconds=1) if last else None,
+        "limit": _PART,
+        "after": filters.get("after"),
+    }
+
+
+def _describe(entry: audit_log.AuditRecord) -> dict[str, Any]:
+    action, target = entry["action"], entry["target"]
+    is_read = action in ("client.read", "list.read")
+    kind = target["kind"].replace("_", " ") if is_read else ""
+    return {
+        **entry,
+        "label": LABELS[action],
+        "through": _INTERFACES[entry["via"]],
+        "what": " · ".join(filter(None, [kind, "" if target["_id"] == entry["actor"]["_id"] else target["name"]])),
+    }
+
+
+# --- The own sign-ins -------------------------------------------------------------------------------------------------
+
+
+async def list_sign_ins(ctx: Context) -> Sequence[dict[str, Any]]:
+    """Return the last sign-ins of the caller's account, with the device in words."""
+    return [
+        {**each, "device": describe_device(each.get("device", "")), "failed": each["action"] == "sign_in.failed"}
+        for each in await audit.list_sign_ins(ctx)
+    ]
+
+
+def _declare_sign_ins(settings: str, access: Access, template: str, password_page: str) -> None:
+    @pages.get(f"{settings}/sign-ins", access=access, template=template)
+    async def sign_ins_page(ctx: Context) -> dict[str, Any]:
+        """The last sign-ins of the user."""
+        return {"sign_ins": await list_sign_ins(ctx)}
+
+    pages.act(
+        *(f"{settings}/sign-ins/not-me", "report_sign_in", sessions.end_other_sessions),
+        "All other devices are signed out. Now choose another password.",
+        access=access,
+        on=sign_ins_page,
+        to=password_page,
+        deletes=True,
+    )
+
+
+_declare_sign_ins("/app/settings", session_only(), "settings/sign_ins.html", "/app/settings/my-account")
+_declare_sign_ins("/train/settings", customer(), "train/settings/sign_ins.html", "/train/settings/password")
+
+
+# --- Who has looked, for the client -----------------------------------------------------------------------------------
+
+
+@pages.get("/train/settings/access", access=customer(), template="train/settings/access.html")
+async def own_access_page(ctx: Context) -> dict[str, Any]:
+    """Who has looked at or changed the client's data, by day, and what else than people may."""
+    profile = await own_profile.get(ctx)
+    return {
+        "consent": profile["consent"],
+        "days": group_by_day(await audit_log.list_access(ctx, ctx.caller.id)),
+        "kept": ctx.services.audit_days,
+    }
+
+
+pages.act(
+    "/train/settings/access",
+    "change_own_consent",
+    lambda ctx, form: own_profile.update(ctx, {"consent": form}),
+    "Changes saved.",
+    access=customer(),
+    on=own_access_page,
+    form=Consent,
+    idempotent=True,
+)
+
+
+def group_by_day(entries: Sequence[audit_log.ClientAccess], most: int = 60) -> list[dict[str, Any]]:
+    """Return the latest days on which someone has looked at or changed the data of a client, with what they did."""
+    days: dict[str, list[dict[str, Any]]] = {}
+    for each in entries:
+        role = {"assistant": "assistant", "application": "application", "key": "by API key"}.get(each["actor"]["type"])
+        days.setdefault(each["date"], []).append({**each, "name": each["actor"]["name"], "role": role})
+    return [{"date": day, "who": who} for day, who in list(days.items())[:most]]

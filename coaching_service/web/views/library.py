@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, TypedDict, cast
 
 from marshmallow import ValidationError, fields, validates_schema
@@ -20,20 +21,20 @@ from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.library import forms, message_templates, metric_sets
 from coaching_service.library.exercises import models as exercise_models
 from coaching_service.library.exercises import service as exercises
-from coaching_service.library.metric_sets import MetricSet, MetricSetDetails, NewMetric
 from coaching_service.lifecycle.customer_bulk import service
 from coaching_service.training import templates
-from coaching_service.training.templates import TemplateDetails, TemplatePlan
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.web import pages as web_pages
-from coaching_service.web.records import Records
-from coaching_service.web.views import exercise_picker
-from coaching_service.web.views.workout import WorkoutOwnerPages, declare_workout_pages
+from coaching_service.web.views.train import calendar
 from coaching_service.web.views.workout.cards import ItemsText, add_text
+from coaching_service.web.views.workout.editing import WorkoutOwnerPages
+from coaching_service.web.views.workout.workout_page import declare_workout_pages
 
 pages = web_pages.Pages("/app")
 
-_exercises = Records(pages, "/exercises", "exerciseId", "exercise", auth.EXERCISES, exercises.get, folder="library")
+_exercises = web_pages.Records(
+    pages, "/exercises", "exerciseId", "exercise", auth.EXERCISES, exercises.get, folder="library"
+)
 _PAGE_SIZE = 24
 _LOAD_TYPES = (
     (exercise_models.LOAD, "Weight: more is better"),
@@ -57,10 +58,6 @@ class _Exercise(exercise_models.ExerciseDetails):
 
     primaryMuscles: Annotated[list[ObjectId], validation.ListOf(validation.Identifier(), maximum=23), Default(list)]
     secondaryMuscles: Annotated[list[ObjectId], validation.ListOf(validation.Identifier(), maximum=23), Default(list)]
-
-
-class _ExerciseChange(_Exercise):
-    version: Annotated[int, validation.Version()]
 
 
 def _form_options() -> Document:
@@ -91,7 +88,7 @@ async def exercises_page(ctx: Context, query: _Search) -> dict[str, Any]:
     )
     return {
         "page": page,
-        "shown": [exercise_picker.describe_option(ctx, each, _exercises.path(each["_id"])) for each in page["docs"]],
+        "shown": [calendar.describe_option(ctx, each, _exercises.path(each["_id"])) for each in page["docs"]],
         "query": query,
         "type_filters": _TYPE_FILTERS,
         "page_url": web_pages.list_url(_exercises.prefix, query),
@@ -127,38 +124,22 @@ async def exercise_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
     return {"exercise": exercise, "is_own": exercise["companyId"] is not None, "planned_count": len(planned_for)}
 
 
-async def _update_exercise(ctx: Context, exercise_id: ObjectId, form: _ExerciseChange) -> None:
-    """Change an exercise of the company; workouts that contain it show the change."""
-    await exercises.update(ctx, exercise_id, cast("exercise_models.ExerciseChange", _to_input(form)))
-
-
-_exercises.change(_ExerciseChange, _update_exercise, on=_exercises.page(lambda _: _form_options(), path="/edit"))
-
-
-@_exercises.each.post("/delete", access=auth.coach(auth.EXERCISES.DELETE), on=exercise_page, deletes=True)
-async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> web_pages.Redirect:
-    """Delete an exercise of the company; workouts that contain it keep it."""
-    await exercises.delete(ctx, exercise_id)
-    return web_pages.Redirect(_exercises.prefix, "Exercise deleted.")
-
-
-@_exercises.each.post(
-    "/media",
-    access=auth.coach(auth.EXERCISES.EDIT),
-    form=MultipartBody("file", MEDIA_TYPES, size_limit="attachment"),
-    on=exercise_page,
+_exercises.change(
+    _Exercise,
+    lambda ctx, exercise_id, form: exercises.update(ctx, exercise_id, cast("Any", _to_input(form))),
+    on=_exercises.page(lambda _: _form_options(), path="/edit"),
 )
-async def add_media(ctx: Context, exercise_id: ObjectId, file: StoredFile) -> web_pages.Redirect:
-    """Add a picture or video."""
-    await exercises.add_media(ctx, exercise_id, file)
-    return web_pages.Redirect(_exercises.path(exercise_id), "File added.")
-
-
-@_exercises.each.post("/media/{mediaId}/delete", access=auth.coach(auth.EXERCISES.EDIT), on=exercise_page, deletes=True)
-async def delete_media(ctx: Context, exercise_id: ObjectId, media_id: ObjectId) -> web_pages.Redirect:
-    """Delete a picture, video or link."""
-    await exercises.remove_media(ctx, exercise_id, media_id)
-    return web_pages.Redirect(_exercises.path(exercise_id), "Deleted.")
+_of_exercise = partial(_exercises.each.act, on=exercise_page, access=auth.coach(auth.EXERCISES.EDIT))
+_file = MultipartBody("file", MEDIA_TYPES, size_limit="attachment")
+_of_exercise("/media", "add_media", exercises.add_media, "File added.", form=_file)
+_of_exercise("/media/{mediaId}/delete", "delete_media", exercises.remove_media, "Deleted.", deletes=True)
+_exercises.each.act(
+    *("/delete", "delete_exercise", exercises.delete, "Exercise deleted."),
+    access=auth.coach(auth.EXERCISES.DELETE),
+    on=exercise_page,
+    to=_exercises.prefix,
+    deletes=True,
+)
 
 
 @_exercises.each.get("/override", access=auth.coach(auth.EXERCISES.EDIT), template="library/exercise_override.html")
@@ -168,38 +149,25 @@ async def override_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
     return {"exercise": exercise, "override": override, "version": exercise["version"]}
 
 
-@_exercises.each.post("/override", access=auth.coach(auth.EXERCISES.EDIT), on=override_page)
-async def save_override(
-    ctx: Context, exercise_id: ObjectId, form: exercise_models.ExerciseOverride
-) -> web_pages.Redirect:
-    """Save the company's own texts of a shared exercise."""
-    await exercises.set_override(ctx, exercise_id, form)
-    return web_pages.Redirect(_exercises.path(exercise_id), "Changes saved.")
-
-
-@_exercises.each.post("/override/delete", access=auth.coach(auth.EXERCISES.EDIT), on=override_page, deletes=True)
-async def delete_override(ctx: Context, exercise_id: ObjectId) -> web_pages.Redirect:
-    """Remove all that the company has added to a shared exercise."""
-    await exercises.remove_override(ctx, exercise_id)
-    return web_pages.Redirect(_exercises.path(exercise_id), "Your changes are removed.")
+_override = partial(_of_exercise, on=override_page, to=_exercises.each.prefix)
+_saved = {"notice": "Changes saved.", "form": exercise_models.ExerciseOverride}
+_override("/override", "save_override", exercises.set_override, **_saved)
+_removed = "Your changes are removed."
+_override("/override/delete", "delete_override", exercises.remove_override, _removed, deletes=True)
 
 
 # --- Settings: metric sets, the metrics that are recorded for clients and their units ---------------------------------
 
 
-_metric_sets = Records(
+_metric_sets = web_pages.Records(
     pages, "/settings/metric-sets", "metricsSetId", "metric_set", auth.METRICS, metric_sets.get, shown_as="set"
 )
 _MAX_METRICS = 100
 
 
-class _NewMetricSet(MetricSetDetails):
+class _NewMetricSet(metric_sets.MetricSetDetails):
     metricName: str
     metricUnitId: ObjectId
-
-
-class _MetricSetUpdate(MetricSetDetails):
-    version: Annotated[int, validation.Version()]
 
 
 class _MetricName(TypedDict):
@@ -220,22 +188,25 @@ async def metric_sets_page(ctx: Context) -> dict[str, Any]:
 @_metric_sets.create()
 async def create_metric_set(ctx: Context, form: _NewMetricSet) -> web_pages.Redirect:
     """Create a set with its first metric."""
-    metric: NewMetric = {"name": form["metricName"], "metricUnitId": form["metricUnitId"]}
-    metric_set = await metric_sets.create(ctx, {**take(MetricSetDetails, form), "metrics": [metric]})
+    metric: metric_sets.NewMetric = {"name": form["metricName"], "metricUnitId": form["metricUnitId"]}
+    metric_set = await metric_sets.create(ctx, {**take(metric_sets.MetricSetDetails, form), "metrics": [metric]})
     return web_pages.Redirect(
         _metric_sets.path(metric_set["_id"]), f"{metric_set['name']} created. Add more metrics to it here."
     )
 
 
 metric_set_page = _metric_sets.page(lambda _: {"units": _unit_options()})
-_metric_sets.change(_MetricSetUpdate, metric_sets.update, on=metric_set_page)
+_metric_sets.change(metric_sets.MetricSetDetails, metric_sets.update, on=metric_set_page)
 _metric_sets.delete(metric_sets.delete)
 
 
 @_metric_sets.each.post(
-    "/metrics", access=auth.coach(auth.METRICS.EDIT), form=input_of(NewMetric)(exclude=["_id"]), on=metric_set_page
+    "/metrics",
+    access=auth.coach(auth.METRICS.EDIT),
+    form=input_of(metric_sets.NewMetric)(exclude=["_id"]),
+    on=metric_set_page,
 )
-async def add_metric(ctx: Context, metrics_set_id: ObjectId, form: NewMetric) -> web_pages.Redirect:
+async def add_metric(ctx: Context, metrics_set_id: ObjectId, form: metric_sets.NewMetric) -> web_pages.Redirect:
     """Add a metric to a set."""
     metric_set = await metric_sets.get(ctx, metrics_set_id)
     if len(metric_set["metrics"]) >= _MAX_METRICS:
@@ -254,31 +225,29 @@ async def rename_metric(ctx: Context, metrics_set_id: ObjectId, form: _MetricNam
     return web_pages.Redirect(_metric_sets.path(metrics_set_id), "Metric renamed.")
 
 
+async def _remove_metric(ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId) -> None:
+    metric_set = await metric_sets.get(ctx, metrics_set_id)
+    if len(metric_set["metrics"]) == 1:
+        raise BadRequest("A set needs at least one metric: delete the set instead")
+    remaining = [metric for metric in _to_metrics(metric_set) if metric["_id"] != metric_id]
+    await _save_metrics(ctx, metric_set, remaining)
+
+
 @_metric_sets.each.confirm(
     "/metrics/{metricId}/remove",
+    _remove_metric,
+    "Metric removed.",
+    to=_metric_sets.each.prefix,
     access=auth.coach(auth.METRICS.EDIT),
     template="settings/remove_metric.html",
-    deletes=True,
 )
-async def remove_metric(ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId) -> web_pages.ConfirmedAction:
+async def remove_metric(ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId) -> dict[str, Any]:
     """Remove a metric from its set; its recorded values stay."""
     metric_set = await metric_sets.get(ctx, metrics_set_id)
-    removed = require_by_id(metric_set["metrics"], metric_id, "metric")
-
-    async def remove() -> None:
-        if len(metric_set["metrics"]) == 1:
-            raise BadRequest("A set needs at least one metric: delete the set instead")
-        remaining = [metric for metric in _to_metrics(metric_set) if metric["_id"] != metric_id]
-        await _save_metrics(ctx, metric_set, remaining)
-
-    return web_pages.ConfirmedAction(
-        {"set": metric_set, "metric": removed},
-        remove,
-        web_pages.Redirect(_metric_sets.path(metrics_set_id), "Metric removed."),
-    )
+    return {"set": metric_set, "metric": require_by_id(metric_set["metrics"], metric_id, "metric")}
 
 
-def _to_metrics(metric_set: MetricSet) -> list[NewMetric]:
+def _to_metrics(metric_set: metric_sets.MetricSet) -> list[metric_sets.NewMetric]:
     """Return the metrics of a set as the service accepts them."""
     return [
         {"_id": metric["_id"], "name": metric["name"], "metricUnitId": metric["metricUnit"]["_id"]}
@@ -286,14 +255,14 @@ def _to_metrics(metric_set: MetricSet) -> list[NewMetric]:
     ]
 
 
-async def _save_metrics(ctx: Context, metric_set: MetricSet, metrics: list[NewMetric]) -> None:
+async def _save_metrics(ctx: Context, metric_set: metric_sets.MetricSet, metrics: list[metric_sets.NewMetric]) -> None:
     await metric_sets.update(ctx, metric_set["_id"], {"metrics": metrics, "version": metric_set["version"]})
 
 
 # --- Settings: forms, with their questions in the order in which clients answer them ----------------------------------
 
 
-_forms = Records(pages, "/settings/forms", "formId", "form", auth.FORMS, forms.get, shown_as="questionnaire")
+_forms = web_pages.Records(pages, "/settings/forms", "formId", "form", auth.FORMS, forms.get, shown_as="questionnaire")
 _MAX_QUESTIONS, _BLANK_ROWS = 100, 3
 _LABELS: dict[forms.QuestionType, str] = {
     "text": "Text",
@@ -330,23 +299,11 @@ class _NewForm(forms.FormName):
     questions: Annotated[list[_QuestionRow], _ROWS, Default(list)]
 
 
-class _FormUpdate(_NewForm):
-    version: Annotated[int, validation.Version()]
+_BLANK = {"_id": "", "label": "", "type": "text", "options": [], "required": False}
 
 
-class _Row(forms.QuestionDetails):
-    """A row of the table of questions; `_id` is empty for a new question."""
-
-    _id: str
-
-
-_BLANK: _Row = {"_id": "", "label": "", "type": "text", "options": [], "required": False}
-
-
-def _to_rows(form: forms.Form | None) -> list[_Row]:
-    questions = form["questions"] if form is not None else []
-    rows: list[_Row] = [{**question, "_id": str(question["_id"])} for question in questions]
-    return [*rows, *[_BLANK] * _BLANK_ROWS]
+def _to_rows(questions: Sequence[forms.Question]) -> list[dict[str, Any]]:
+    return [*({**each, "_id": str(each["_id"])} for each in questions), *[_BLANK] * _BLANK_ROWS]
 
 
 def _to_questions(rows: Sequence[_QuestionRow]) -> list[forms.QuestionInput]:
@@ -367,7 +324,7 @@ def _to_questions(rows: Sequence[_QuestionRow]) -> list[forms.QuestionInput]:
 @_forms.list
 async def forms_page(ctx: Context) -> dict[str, Any]:
     """The forms, by name."""
-    return {"forms": await forms.list_all(ctx), "rows": _to_rows(None), "types": list(_LABELS.items())}
+    return {"forms": await forms.list_all(ctx), "rows": _to_rows([]), "types": list(_LABELS.items())}
 
 
 @_forms.create()
@@ -377,21 +334,18 @@ async def create_form(ctx: Context, form: _NewForm) -> web_pages.Redirect:
     return web_pages.Redirect(_forms.path(created["_id"]), f"{created['name']} created.")
 
 
-async def _update_form(ctx: Context, form_id: ObjectId, form: _FormUpdate) -> None:
-    """Change a form; what is scheduled already keeps its questions."""
-    questions = _to_questions(form["questions"])
-    await forms.update(ctx, form_id, {"name": form["name"], "questions": questions, "version": form["version"]})
-
-
-_form_page = _forms.page(lambda form: {"rows": _to_rows(form), "types": list(_LABELS.items())})
-_forms.change(_FormUpdate, _update_form, on=_form_page)
+_forms.change(
+    _NewForm,
+    lambda ctx, form_id, form: forms.update(ctx, form_id, form | {"questions": _to_questions(form["questions"])}),
+    on=_forms.page(lambda form: {"rows": _to_rows(form["questions"]), "types": list(_LABELS.items())}),
+)
 _forms.delete(forms.delete)
 
 
 # --- Workout templates: the list, new ones, and each one in the editor of the workouts of clients and programs --------
 
 
-_message_templates = Records(
+_message_templates = web_pages.Records(
     pages,
     "/settings/message-templates",
     "messageTemplateId",
@@ -402,34 +356,31 @@ _message_templates = Records(
 )
 
 
-class _MessageTemplateUpdate(message_templates.NewMessageTemplate):
-    version: Annotated[int, validation.Version()]
-
-
 @_message_templates.list
 async def message_templates_page(ctx: Context) -> dict[str, Any]:
     """The message templates, by name, with a form for a new one."""
     return {"templates": await message_templates.list_all(ctx)}
 
 
-@_message_templates.create()
-async def create_message_template(ctx: Context, form: message_templates.NewMessageTemplate) -> web_pages.Redirect:
-    """Create a message template."""
-    template = await message_templates.create(ctx, form)
-    return web_pages.Redirect(_message_templates.prefix, f"{template['name']} created.")
+_message_templates.act(
+    *("", "create_message_template", message_templates.create, "{name} created."),
+    access=auth.coach(auth.CUSTOMERS.EDIT),
+    on=message_templates_page,
+    form=message_templates.NewMessageTemplate,
+)
 
 
-_message_templates.change(_MessageTemplateUpdate, message_templates.update, on=_message_templates.page())
+_message_templates.change(message_templates.NewMessageTemplate, message_templates.update, on=_message_templates.page())
 _message_templates.delete(message_templates.delete)
 
 
-_templates = Records(
+_templates = web_pages.Records(
     pages, "/templates", "templateId", "template", auth.PROGRAMS, templates.get, folder="library", locks="template"
 )
-_CHANGE_FORM = validation.patch_of(input_of(TemplateDetails), name="TemplateForm")
+_CHANGE_FORM = validation.patch_of(input_of(templates.TemplateDetails), name="TemplateForm")
 
 
-class _NewTemplate(TemplateDetails, ItemsText):
+class _NewTemplate(templates.TemplateDetails, ItemsText):
     """A template, and its items as text."""
 
 
@@ -451,25 +402,21 @@ async def templates_page(ctx: Context, query: web_pages.Search) -> dict[str, Any
 @_templates.create()
 async def create_template(ctx: Context, form: _NewTemplate) -> web_pages.Redirect:
     """Create a template, with the items of a text if there is one."""
-    template = await templates.create(ctx, {**take(TemplateDetails, form), "items": []})
-    plan, text = TemplatePlan(template["_id"]), form["text"]
+    template = await templates.create(ctx, {**take(templates.TemplateDetails, form), "items": []})
+    plan, text = templates.TemplatePlan(template["_id"]), form["text"]
     _, remarks = await add_text(ctx, plan, template["_id"], text)
     return web_pages.Redirect(_templates.path(template["_id"]), f"{template['name']} created.{remarks}")
-
-
-async def _layout_variables(ctx: Context, template_id: ObjectId) -> dict[str, Any]:
-    return {"template": await templates.get(ctx, template_id)}
 
 
 declare_workout_pages(
     WorkoutOwnerPages(
         pages=_templates.each,
-        owner_type=TemplatePlan,
+        owner_type=templates.TemplatePlan,
         owner_parameter="template_id",
         view=auth.PROGRAMS.VIEW,
         edit=auth.PROGRAMS.EDIT,
         layout="library/template_layout.html",
-        layout_variables=_layout_variables,
+        layout_variables={"template": templates.get},
         overview_path=lambda *_: _templates.prefix,
         is_single=True,
     )

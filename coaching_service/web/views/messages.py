@@ -1,13 +1,16 @@
-"""The conversation with a client, for the coach and for the client, and the inbox."""
+"""The conversation with a client, for the coach and for the client, the inbox, and form checks."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Any, TypeAlias, TypedDict
+from functools import partial
+from typing import Annotated, Any, Literal, TypeAlias, TypedDict
 
+import orjson
 from aiohttp import web
-from marshmallow import fields
+from marshmallow import ValidationError, fields
 from marshmallow.validate import Range
 
 from coaching_service.core import validation
@@ -15,12 +18,13 @@ from coaching_service.core.auth import CUSTOMERS, FORMS, coach, customer
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.dates import at_local_time
-from coaching_service.core.errors import invalid_field
+from coaching_service.core.errors import InvalidFields, invalid_field
 from coaching_service.core.events import EventType
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
 from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import MultipartBody
-from coaching_service.core.ids import ObjectId
+from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.library import message_templates
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.people.changes import service
@@ -29,10 +33,13 @@ from coaching_service.people.customers import service as customers
 from coaching_service.progress import form_checks, form_requests, form_responses
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.messages import Message, MessageText, NewCoachMessage, find_wrong_time
-from coaching_service.progress.form_requests import FormRequest
-from coaching_service.web.pages import Pages, PartQuery, QueuedTask, Redirect, list_url
-from coaching_service.web.views.customer_layout import customer_path, load_header
+from coaching_service.progress.form_checks import MAX_MARKS, NewMedia, ReceivedMedia
+from coaching_service.training.set_media import CONTENT_TYPES, LONGEST_VIDEO, MediaMark
+from coaching_service.web.forms import ReceivedFiles
+from coaching_service.web.pages import Pages, PartQuery, QueuedTask, Redirect, list_url, own
+from coaching_service.web.views.customer_layout import customer_path, form_path, item_path, load_header, review_path
 from coaching_service.web.views.history import start_operation
+from coaching_service.web.views.train.workout import ITEM, workout_page
 
 pages = Pages("")
 
@@ -198,30 +205,31 @@ async def inbox_page(ctx: Context, query: _InboxQuery) -> dict[str, Any]:
         conversation.list_conversations(ctx, unread=unread, limit=_CONVERSATIONS, after=query["after"]),
         form_checks.list_received(ctx, limit=_CHECKS, customer_id=None, reviewed=False),
     )
+    shown_forms: dict[str, Any] = {}
+    if FORMS.VIEW in ctx.caller.permissions:
+        responses, overdue, upcoming = await gather_reads(
+            ctx,
+            form_responses.list_received(ctx, reviewed=False, limit=_FORMS),
+            form_requests.list_overdue(ctx, limit=_OVERDUE),
+            form_requests.list_pending(ctx, overdue=False, limit=_UPCOMING),
+        )
+        by_client: dict[ObjectId, list[form_requests.FormRequest]] = {}
+        for request in overdue:
+            by_client.setdefault(request["customer"]["_id"], []).append(request)
+        shown_forms = {
+            "responses": responses,
+            "photos": await form_checks.show_of_responses(ctx, [each["_id"] for each in responses["docs"]]),
+            "overdue": list(by_client.values()),
+            "counts_all": len(overdue) < _OVERDUE,
+            "upcoming": upcoming,
+        }
     return {
         "page": page,
         "checks": checks,
         "shows_all": query["all"],
         "live_after": None if query["after"] else live_after,
         "next_url": list_url(_inbox.prefix, {"after": page["nextCursor"], "all": query["all"]})(),
-        **(await _load_forms(ctx) if FORMS.VIEW in ctx.caller.permissions else {}),
-    }
-
-
-async def _load_forms(ctx: Context) -> dict[str, Any]:
-    """Load the latest responses that are not reviewed, and the forms without an answer."""
-    responses, overdue, upcoming = await gather_reads(
-        ctx,
-        form_responses.list_received(ctx, reviewed=False, limit=_FORMS),
-        form_requests.list_overdue(ctx, limit=_OVERDUE),
-        form_requests.list_pending(ctx, overdue=False, limit=_UPCOMING),
-    )
-    return {
-        "responses": responses,
-        "photos": await form_checks.show_of_responses(ctx, [each["_id"] for each in responses["docs"]]),
-        "overdue": _group_by_client(overdue),
-        "counts_all": len(overdue) < _OVERDUE,
-        "upcoming": upcoming,
+        **shown_forms,
     }
 
 
@@ -257,19 +265,16 @@ _REMINDED: Mapping[str, str] = {
 }
 
 
-def _group_by_client(overdue: Sequence[FormRequest]) -> list[list[FormRequest]]:
-    """Group overdue forms by client; the forms and the clients are in the order given."""
-    groups: dict[ObjectId, list[FormRequest]] = {}
-    for request in overdue:
-        groups.setdefault(request["customer"]["_id"], []).append(request)
-    return list(groups.values())
-
-
-@_inbox.post("/responses/{responseId}/reviewed", access=coach(FORMS.EDIT), on=inbox_page, idempotent=True)
-async def mark_response_reviewed(ctx: Context, response_id: ObjectId) -> Redirect:
-    """Mark a response as reviewed."""
-    await form_responses.set_reviewed(ctx, response_id, reviewed=True)
-    return Redirect(f"{_inbox.prefix}#responses", "Marked as reviewed.")
+_inbox.act(
+    "/responses/{responseId}/reviewed",
+    "mark_response_reviewed",
+    partial(form_responses.set_reviewed, reviewed=True),
+    "Marked as reviewed.",
+    access=coach(FORMS.EDIT),
+    on=inbox_page,
+    to=f"{_inbox.prefix}#responses",
+    idempotent=True,
+)
 
 
 # --- Messages that appear on an open page: what its script asks for, and waits for ------------------------------------
@@ -353,8 +358,220 @@ async def own_message_file(ctx: Context, message_id: ObjectId, attachment_id: Ob
     )
 
 
-@_client.post("/{messageId}/delete", access=customer(), on=own_messages_page, deletes=True)
-async def delete_own_message(ctx: Context, message_id: ObjectId) -> Redirect:
-    """Delete a message of the client."""
-    await conversation.delete(ctx, ctx.caller.id, message_id)
-    return Redirect(_client.prefix, "Message deleted.")
+_client.act(
+    *("/{messageId}/delete", "delete_own_message", own(conversation.delete), "Message deleted."),
+    access=customer(),
+    on=own_messages_page,
+    deletes=True,
+)
+
+
+# --- Form checks: what clients have sent, and the page on which a coach looks at it and answers -----------------------
+
+
+_checks = pages.below("/app/form-checks")
+_LISTED, _COMPARED = 30, 50
+_CHECK = "/{mediaId}"
+Then = Literal["next", "stay", "review"]
+
+
+class _ListQuery(PartQuery):
+    """With `all` also what is reviewed."""
+
+    all: Annotated[bool, Default(False)]
+
+
+@_checks.get("", access=coach(CUSTOMERS.VIEW), template="form_checks/list.html")
+async def form_checks_page(ctx: Context, query: _ListQuery) -> dict[str, Any]:
+    """What clients have sent and no coach has reviewed, or all of it."""
+    page = await form_checks.list_received(
+        ctx, limit=_LISTED, after=query["after"], customer_id=None, reviewed=None if query["all"] else False
+    )
+    return {
+        "checks": page,
+        "shows_all": query["all"],
+        "next_url": list_url(_checks.prefix, {"after": page["nextCursor"], "all": query["all"]})(),
+    }
+
+
+class _CheckQuery(TypedDict):
+    """What a video is compared with (`other`), another one of the same client."""
+
+    other: Annotated[str, fields.String(), Default("")]
+
+
+@_checks.get(_CHECK, access=coach(CUSTOMERS.VIEW), template="form_checks/check.html")
+async def form_check_page(ctx: Context, media_id: ObjectId, query: _CheckQuery) -> dict[str, Any]:
+    """A video or picture with its comments, tools to look at it and to draw, and a form to answer."""
+    check = await form_checks.get(ctx, media_id)
+    customer_id = check["customer"]["_id"]
+    others, following = await gather_reads(
+        ctx,
+        form_checks.list_received(ctx, limit=_COMPARED, customer_id=customer_id, reviewed=None),
+        find_next(ctx, media_id),
+    )
+    if CUSTOMERS.EDIT in ctx.caller.permissions:
+        await form_checks.mark_seen(ctx, customer_id, [media_id])
+    comparable = [each for each in others["docs"] if each["_id"] != media_id]
+    other_id = parse_id(query["other"])
+    return {
+        "check": check,
+        "comparable": comparable,
+        "other": next((each for each in comparable if each["_id"] == other_id), None),
+        "next": following,
+    }
+
+
+async def find_next(ctx: Context, media_id: ObjectId) -> ReceivedMedia | None:
+    """Return the newest file that no coach has reviewed, another one than this; None if there is none."""
+    page = await form_checks.list_received(ctx, limit=2, customer_id=None, reviewed=False)
+    return next((each for each in page["docs"] if each["_id"] != media_id), None)
+
+
+@_checks.get(f"{_CHECK}/file", access=coach(CUSTOMERS.VIEW), template="")
+async def form_check_file(ctx: Context, media_id: ObjectId, query: FileQuery) -> Download:
+    """A video or picture of a client; browsers do not keep it."""
+    return await form_checks.read_file(ctx, media_id, small=query["size"] == "small")
+
+
+class _MarksField(fields.String):
+    """What is drawn, as the script of the page writes it: JSON; nothing without it."""
+
+    _marks = fields.List(fields.Nested(input_of(MediaMark)))
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> Any:
+        try:
+            read = orjson.loads(value or "[]")
+        except orjson.JSONDecodeError:
+            raise ValidationError("is not JSON") from None
+        if not isinstance(read, list) or len(read) > MAX_MARKS:
+            raise ValidationError(f"must not be more than {MAX_MARKS} marks")
+        return self._marks.deserialize(read)
+
+
+class AnswerForm(MessageText):
+    """An answer to a form check, and where its form leads."""
+
+    at: Annotated[float | None, validation.Number(minimum=0, maximum=LONGEST_VIDEO)]
+    marks: Annotated[Sequence[MediaMark], _MarksField(), Default(())]
+    then: Annotated[Then, Default("stay")]
+
+
+class ReviewForm(TypedDict):
+    """Whether a file is reviewed, and where its form leads."""
+
+    reviewed: bool
+    then: Annotated[Then, Default("stay")]
+
+
+@_checks.post(f"{_CHECK}/comments", access=coach(CUSTOMERS.EDIT), form=AnswerForm, on=form_check_page)
+async def answer_form_check(ctx: Context, media_id: ObjectId, form: AnswerForm) -> Redirect:
+    """Send a comment to the client; with `next` the file is reviewed, too."""
+    await form_checks.add_comment(ctx, media_id, {"text": form["text"], "at": form["at"], "marks": list(form["marks"])})
+    return await _leave(ctx, media_id, form["then"], "Comment sent.", reviews=form["then"] == "next")
+
+
+@_checks.post(f"{_CHECK}/reviewed", access=coach(CUSTOMERS.EDIT), form=ReviewForm, on=form_check_page, idempotent=True)
+async def review_form_check(ctx: Context, media_id: ObjectId, form: ReviewForm) -> Redirect:
+    """Mark a file as reviewed without a comment, or as not reviewed."""
+    await form_checks.set_reviewed(ctx, media_id, reviewed=form["reviewed"])
+    return await _leave(ctx, media_id, form["then"], "Marked as checked." if form["reviewed"] else "On the list again.")
+
+
+async def _leave(ctx: Context, media_id: ObjectId, then: Then, notice: str, *, reviews: bool = False) -> Redirect:
+    """Return where a form leads: to the next file that is not reviewed, to the workout, or to the same page again."""
+    check = await (
+        form_checks.set_reviewed(ctx, media_id, reviewed=True) if reviews else form_checks.get(ctx, media_id)
+    )
+    customer_id = check["customer"]["_id"]
+    if then == "review" and check["workout"] is not None:
+        path = f"{review_path(customer_id, check['wblockId'])}#check-{media_id}"
+    elif then == "next":
+        following = await find_next(ctx, media_id)
+        path = f"{_checks.prefix}/{following['_id']}" if following else _checks.prefix
+    else:
+        path = f"{_checks.prefix}/{media_id}"
+    return Redirect(path, notice, customer_id=customer_id)
+
+
+_checks.act(
+    f"{_CHECK}/comments/{{commentId}}/delete",
+    *("delete_check_comment", form_checks.delete_comment, "Comment deleted."),
+    access=coach(CUSTOMERS.EDIT),
+    on=form_check_page,
+    deletes=True,
+)
+
+
+@_checks.post(f"{_CHECK}/delete", access=coach(CUSTOMERS.EDIT), on=form_check_page, deletes=True)
+async def delete_form_check(ctx: Context, media_id: ObjectId) -> Redirect:
+    """Delete a video or picture with its comments."""
+    check = await form_checks.get(ctx, media_id)
+    await form_checks.delete(ctx, check["customer"]["_id"], check["wblockId"], check["witemId"], media_id)
+    return Redirect(_checks.prefix, "Deleted.")
+
+
+# --- The videos and pictures that a client adds to the sets of a workout, and the comments on them --------------------
+
+
+_media = pages.below("/train")
+
+_MEDIA = f"{ITEM}/media"
+_SET = re.compile(r"([0-9a-f]{24})-([0-9]{1,4})-([0-9]{1,4})")
+
+
+class MediaForm(TypedDict):
+    """Which set a file shows, as `exercise-round-index`; empty: the whole exercise; or the question that it answers."""
+
+    questionId: ObjectId | None
+    shown: Annotated[str, validation.Text(max_length=40, allow_blank=True), Default("")]
+
+
+# The picture of a video is made by the browser that sends it.
+_MEDIA_FORM = MultipartBody("file", CONTENT_TYPES, MediaForm, size_limit="attachment", more_files=("poster",))
+
+
+@_media.post(_MEDIA, access=customer(), form=_MEDIA_FORM, on=workout_page)
+async def add_media(
+    ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: MediaForm, files: ReceivedFiles
+) -> Redirect:
+    """Send a video or picture of a set to the coaches."""
+    if "file" not in files.stored:
+        message = files.rejected.get("file", "must be chosen")
+        raise InvalidFields([{"field": "file", "code": "REQUIRED", "message": message}])
+    if "poster" in files.rejected:
+        raise invalid_field("file", "has a preview that is not a picture", code="NOT_A_PICTURE")
+    stored, question_id, named = files.stored, form["questionId"], _SET.fullmatch(form["shown"])
+    shown: NewMedia = {} if question_id is None else {"questionId": question_id}
+    if question_id is None and named is not None:
+        shown = {"exerciseId": ObjectId(named[1]), "index": int(named[3])}
+        if round_number := int(named[2]):
+            shown["round"] = round_number
+    await form_checks.add(ctx, ctx.caller.id, wblock_id, witem_id, shown, stored["file"], stored.get("poster"))
+    if question_id is not None:
+        return Redirect(f"{form_path(wblock_id, witem_id)}?edit=true#photo-{question_id}", "Photo sent to your coach.")
+    return Redirect(item_path(wblock_id, witem_id), "Sent to your coach.")
+
+
+@_media.get("/media/{mediaId}/file", access=customer(), template="")
+async def own_media_file(ctx: Context, media_id: ObjectId, query: FileQuery) -> Download:
+    """A video or picture of the client's workouts; browsers do not keep it."""
+    return await form_checks.read_file(ctx, media_id, small=query["size"] == "small")
+
+
+@_media.post(f"{_MEDIA}/{{mediaId}}/comments", access=customer(), form=MessageText, on=workout_page)
+async def comment_on_media(
+    ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, media_id: ObjectId, form: MessageText
+) -> Redirect:
+    """Answer the coach's comments on a video or picture."""
+    await form_checks.add_comment(ctx, media_id, {"text": form["text"], "at": None, "marks": []})
+    return Redirect(item_path(wblock_id, witem_id), "Sent to your coach.")
+
+
+_media.act(
+    *(f"{_MEDIA}/{{mediaId}}/delete", "delete_media", own(form_checks.delete), "Deleted."),
+    access=customer(),
+    on=workout_page,
+    to="/train/workouts/{wblockId}#item-{witemId}",
+    deletes=True,
+)

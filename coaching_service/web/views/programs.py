@@ -6,6 +6,7 @@ import asyncio
 import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, TypedDict
 
 from marshmallow import fields
@@ -20,14 +21,8 @@ from coaching_service.core.http.routes import MultipartBody, ReceivedFile
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV, XLSX
 from coaching_service.integrations import program_sheets
+from coaching_service.integrations.history_files import programs as sheet_programs
 from coaching_service.integrations.history_files.plan_cells import PlanField
-from coaching_service.integrations.history_files.programs import (
-    Corrections,
-    PlannedDay,
-    read_program,
-    write_table,
-)
-from coaching_service.integrations.program_sheets import ProgramImportOptions, ReadProgram
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.imported_names import CREATE
 from coaching_service.lifecycle import program_sync
@@ -36,30 +31,22 @@ from coaching_service.people.customers import service as listing
 from coaching_service.training import programs
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.assignments import sync
-from coaching_service.training.programs import (
-    LAST_DAY,
-    NEW_PROGRAM,
-    PROGRAM_BLOCK_COPY,
-    ProgramBlockFields,
-    ProgramInput,
-    ProgramPlan,
-)
 from coaching_service.training.schedule import service as schedule
 from coaching_service.training.schedule.models import ProgramDays, ProgramRange
 from coaching_service.training.set_text import write_planned
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.models import Block
-from coaching_service.training.workouts.items.descriptions import ListedItem, describe_items
+from coaching_service.training.workouts.items.descriptions import describe_items
 from coaching_service.training.workouts.items.totals import planned_exercise_ids
 from coaching_service.web import pages as web_pages
 from coaching_service.web.formatting import document_options, name_options, quantity
-from coaching_service.web.records import Records
 from coaching_service.web.views import customer_calendar
 from coaching_service.web.views.customer_layout import week_path
 from coaching_service.web.views.transfer import NameRows, changed_answers, show_name
-from coaching_service.web.views.workout import WorkoutOwnerPages, cards, declare_workout_pages
+from coaching_service.web.views.workout import cards
+from coaching_service.web.views.workout.editing import WorkoutOwnerPages
+from coaching_service.web.views.workout.workout_page import declare_workout_pages
 
-pages = Records(
+pages = web_pages.Records(
     web_pages.Pages("/app"),
     "/programs",
     "programId",
@@ -69,7 +56,7 @@ pages = Records(
     folder="library",
     locks="program",
 )
-_PROGRAM_FORM = validation.patch_of(NEW_PROGRAM, name="ProgramForm")
+_PROGRAM_FORM = validation.patch_of(programs.NEW_PROGRAM, name="ProgramForm")
 _PAGE_SIZE = 24
 _MAX_CLIENTS, _MAX_OPTIONS = 50, 500
 
@@ -78,13 +65,13 @@ class _Search(web_pages.Search):
     archived: Annotated[bool, Default(False)]
 
 
-class _NewProgram(ProgramInput, cards.ItemsText):
+class _NewProgram(programs.ProgramInput, cards.ItemsText):
     """A program, and its workouts as text."""
 
 
 class _ProgramQuery(TypedDict):
     client: Annotated[str, web_pages.Keywords()]
-    day: Annotated[int | None, validation.Integer(minimum=1, maximum=LAST_DAY)]
+    day: Annotated[int | None, validation.Integer(minimum=1, maximum=programs.LAST_DAY)]
 
 
 class _Assignment(TypedDict):
@@ -103,11 +90,11 @@ async def programs_page(ctx: Context, query: _Search) -> dict[str, Any]:
     return {"page": page, "query": query, "page_url": web_pages.list_url(pages.prefix, query)}
 
 
-@pages.create(form=input_of(_NewProgram, NEW_PROGRAM)())
+@pages.create(form=input_of(_NewProgram, programs.NEW_PROGRAM)())
 async def create_program(ctx: Context, form: _NewProgram) -> web_pages.Redirect:
     """Create a program, with the workouts of a text if there is one."""
-    program = await programs.create(ctx, take(ProgramInput, form))
-    plan, text = ProgramPlan(program["_id"]), form["text"]
+    program = await programs.create(ctx, take(programs.ProgramInput, form))
+    plan, text = programs.ProgramPlan(program["_id"]), form["text"]
     _, remarks = await cards.create_from_program_text(ctx, plan, text)
     return web_pages.Redirect(pages.path(program["_id"]), f"{program['name']} created.{remarks}")
 
@@ -118,20 +105,27 @@ async def program_page(ctx: Context, program_id: ObjectId, query: _ProgramQuery)
     program, blocks, clients, template_names, running = await gather_reads(
         ctx,
         programs.get(ctx, program_id),
-        workouts.list_blocks(ctx, ProgramPlan(program_id), 1, LAST_DAY),
+        workouts.list_blocks(ctx, programs.ProgramPlan(program_id), 1, programs.LAST_DAY),
         listing.list_customers(ctx, archived=False, page=1, size=_MAX_CLIENTS, contains=query["client"]),
         cards.list_template_names(ctx),
         list_clients_on(ctx, program_id),
     )
     exercise_ids = {each for block in blocks for item in block["items"] for each in planned_exercise_ids(item)}
     names = await exercises.get_names(ctx, exercise_ids)
-    weeks = _group_by_week(blocks, ctx.caller.company.load_unit)
+    tiles: dict[int, list[dict[str, Any]]] = {}
+    for block in blocks:
+        described = {**block, "descriptions": describe_items(block["items"], ctx.caller.company.load_unit)}
+        tiles.setdefault(block["day"] or 1, []).append(described)
+    weeks = {  # those that have a workout, by their number from 1, each with its seven days
+        week + 1: [(day, tiles.get(day, [])) for day in range(week * 7 + 1, week * 7 + 8)]
+        for week in sorted({(day - 1) // 7 for day in tiles})
+    }
     return {
         "program": program,
         "running": running,
         "weeks": weeks,
         "template_names": template_names,
-        "next_day": query["day"] or min(blocks[-1]["day"] + 1 if blocks else 1, LAST_DAY),
+        "next_day": query["day"] or min(blocks[-1]["day"] + 1 if blocks else 1, programs.LAST_DAY),
         "clients": [
             (str(client["_id"]), f"{client['name']} {client['surname'] or ''}".rstrip()) for client in clients["docs"]
         ],
@@ -155,28 +149,6 @@ async def list_options(ctx: Context) -> list[tuple[str, str]]:
 async def list_clients_on(ctx: Context, program_id: ObjectId) -> list[sync.RunningAssignment]:
     """Return the clients who are on a program, if the coach may see clients."""
     return await sync.list_running(ctx, program_id) if CUSTOMERS.VIEW in ctx.caller.permissions else []
-
-
-class _BlockTile(TypedDict):
-    _id: ObjectId
-    name: str
-    isRest: bool
-    descriptions: list[ListedItem]
-
-
-def _group_by_week(blocks: Sequence[Block], unit: str) -> dict[int, list[tuple[int, list[_BlockTile]]]]:
-    """Return the weeks that have a workout, by their number from 1, each with its seven days."""
-    tiles: dict[int, list[_BlockTile]] = {}
-    for block in blocks:
-        tile: _BlockTile = {
-            "_id": block["_id"],
-            "name": block["name"],
-            "isRest": block["isRest"],
-            "descriptions": describe_items(block["items"], unit),
-        }
-        tiles.setdefault(block["day"] or 1, []).append(tile)
-    weeks = sorted({(day - 1) // 7 for day in tiles})
-    return {week + 1: [(day, tiles.get(day, [])) for day in range(week * 7 + 1, week * 7 + 8)] for week in weeks}
 
 
 @customer_calendar.declare_operation(
@@ -206,21 +178,15 @@ async def assign_program(
     )
 
 
-@pages.each.post("/archive", access=coach(PROGRAMS.EDIT), on=program_page, idempotent=True)
-async def archive_program(ctx: Context, program_id: ObjectId) -> web_pages.Redirect:
-    """Archive a program."""
-    program = await programs.set_archived(ctx, program_id, archived=True)
-    return web_pages.Redirect(pages.path(program_id), f"{program['name']} archived.")
+_set_archived = partial(pages.each.act, access=coach(PROGRAMS.EDIT), on=program_page, idempotent=True)
+_archive, _restore = (partial(programs.set_archived, archived=archived) for archived in (True, False))
+_set_archived("/archive", "archive_program", _archive, "{name} archived.")
+_set_archived("/restore", "restore_program", _restore, "{name} restored.")
+_duplicate = ("/duplicate", "duplicate_program", programs.duplicate, "{name} created.")
+pages.each.act(*_duplicate, access=coach(PROGRAMS.CREATE), on=program_page, to=f"{pages.prefix}/{{_id}}")
 
 
-@pages.each.post("/restore", access=coach(PROGRAMS.EDIT), on=program_page, idempotent=True)
-async def restore_program(ctx: Context, program_id: ObjectId) -> web_pages.Redirect:
-    """Restore an archived program."""
-    program = await programs.set_archived(ctx, program_id, archived=False)
-    return web_pages.Redirect(pages.path(program_id), f"{program['name']} restored.")
-
-
-class _NewWorkout(ProgramBlockFields, cards.NewWorkoutText):
+class _NewWorkout(programs.ProgramBlockFields, cards.NewWorkoutText):
     """A workout or rest day of a program."""
 
 
@@ -231,22 +197,17 @@ class _CopyDays(ProgramDays, customer_calendar.CopyOptions):
 _COPY_DAYS = input_of(_CopyDays, ProgramRange)
 
 
-async def _layout_variables(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
-    program, running = await gather_reads(ctx, programs.require(ctx, program_id), list_clients_on(ctx, program_id))
-    return {"program": program, "running": running}
-
-
 declare_workout_pages(
     WorkoutOwnerPages(
         pages=pages.each,
-        owner_type=ProgramPlan,
+        owner_type=programs.ProgramPlan,
         owner_parameter="program_id",
         view=PROGRAMS.VIEW,
         edit=PROGRAMS.EDIT,
         layout="library/program_layout.html",
-        layout_variables=_layout_variables,
-        place_form=PROGRAM_BLOCK_COPY,
-        move_range=lambda _: (1, LAST_DAY),
+        layout_variables={"program": programs.require, "running": list_clients_on},
+        place_form=programs.PROGRAM_BLOCK_COPY,
+        move_range=lambda _: (1, programs.LAST_DAY),
         overview_path=lambda program_id, _: pages.path(program_id),
     )
 )
@@ -258,7 +219,7 @@ declare_workout_pages(
 async def add_program_workout(ctx: Context, program_id: ObjectId, form: _NewWorkout) -> web_pages.Redirect:
     """Add an empty workout or a rest day to a program."""
     program_path = pages.path(program_id)
-    block, remarks = await cards.create_with_text(ctx, ProgramPlan(program_id), form)
+    block, remarks = await cards.create_with_text(ctx, programs.ProgramPlan(program_id), form)
     if form["isRest"]:
         return web_pages.Redirect(program_path, f"Day {form['day']} is a rest day.")
     if block["items"]:
@@ -276,19 +237,12 @@ async def copy_program_days(
 ) -> customer_calendar.Outcome:
     """Copy days of a program, once or several times, with a progression."""
     request = customer_calendar.to_copy_request(form["startDay"], form["endDay"], form["targetDay"], form)
-    result = (await schedule.copy_days(ctx, ProgramPlan(program_id), request, dry_run=dry_run)).result
+    result = (await schedule.copy_days(ctx, programs.ProgramPlan(program_id), request, dry_run=dry_run)).result
     return customer_calendar.describe_copy(result, form["onConflict"], pages.path(program_id))
 
 
-@pages.each.post("/duplicate", access=coach(PROGRAMS.CREATE), on=program_page)
-async def duplicate_program(ctx: Context, program_id: ObjectId) -> web_pages.Redirect:
-    """Create a copy of a program with its workouts."""
-    copy = await programs.duplicate(ctx, program_id)
-    return web_pages.Redirect(pages.path(copy["_id"]), f"{copy['name']} created.")
-
-
 async def _count_contents(ctx: Context, program_id: ObjectId) -> dict[str, int]:
-    blocks = await workouts.list_blocks(ctx, ProgramPlan(program_id), 1, LAST_DAY)
+    blocks = await workouts.list_blocks(ctx, programs.ProgramPlan(program_id), 1, programs.LAST_DAY)
     return {"workout_count": len(blocks), "item_count": sum(len(block["items"]) for block in blocks)}
 
 
@@ -301,6 +255,7 @@ pages.delete(programs.delete, variables=_count_contents)
 
 _sync = pages.below("/{programId}/sync", locks="program")
 _MAX_SYNCED = 500
+_ORDER: Sequence[str] = (*sync.SYNCABLE, "same", "done", "past")
 
 
 class _SyncForm(TypedDict):
@@ -314,20 +269,17 @@ class _SyncForm(TypedDict):
     ]
 
 
-class _ClientRow(TypedDict):
-    """A client on the program, with the workouts in each state."""
-
-    assignment: sync.AssignmentSync
-    is_behind: bool
-    by_state: list[tuple[str, list[sync.SyncBlock]]]
-
-
 @_sync.get("", access=coach(CUSTOMERS.VIEW, PROGRAMS.VIEW), template="library/program_sync.html")
 async def program_sync_page(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
     """What an update of the clients who are on a program would change, for each client and state."""
     program, compared = await gather_reads(ctx, programs.require(ctx, program_id), sync.list_states(ctx, program_id))
     states = Counter(block["state"] for each in compared for block in each["blocks"])
-    rows = [_describe(each) for each in compared]
+    rows = []
+    for each in compared:
+        by_state = {state: [block for block in each["blocks"] if block["state"] == state] for state in _ORDER}
+        shown = [(state, of_state) for state, of_state in by_state.items() if of_state]
+        is_behind = any(state in sync.DEFAULT_INCLUDE for state, _ in shown)
+        rows.append({"assignment": each, "is_behind": is_behind, "by_state": shown})
     return {
         "program": program,
         "rows": rows,
@@ -336,17 +288,6 @@ async def program_sync_page(ctx: Context, program_id: ObjectId) -> dict[str, Any
         "syncable": sync.SYNCABLE,
         "default_include": sync.DEFAULT_INCLUDE,
     }
-
-
-def _describe(assignment: sync.AssignmentSync) -> _ClientRow:
-    blocks = assignment["blocks"]
-    by_state = [(state, [block for block in blocks if block["state"] == state]) for state in _ORDER]
-    shown = [(state, of_state) for state, of_state in by_state if of_state]
-    is_behind = any(state in sync.DEFAULT_INCLUDE for state, _ in shown)
-    return {"assignment": assignment, "is_behind": is_behind, "by_state": shown}
-
-
-_ORDER: Sequence[str] = (*sync.SYNCABLE, "same", "done", "past")
 
 
 @_sync.post("", access=coach(CUSTOMERS.EDIT, PROGRAMS.VIEW), on=program_sync_page, idempotent=True)
@@ -358,15 +299,8 @@ async def update_clients_of_program(ctx: Context, program_id: ObjectId, form: _S
     result = await program_sync.run(
         ctx, program_id, {"assignmentIds": form["assignmentIds"], "include": form["include"]}
     )
-    done = [
-        f"{quantity(number, 'workout')} {word}"
-        for number, word in (
-            (result["changed"], "changed"),
-            (result["created"], "added"),
-            (result["removed"], "removed"),
-        )
-        if number
-    ]
+    counts = (result["changed"], "changed"), (result["created"], "added"), (result["removed"], "removed")
+    done = [f"{quantity(number, 'workout')} {word}" for number, word in counts if number]
     clients = quantity(len(form["assignmentIds"]) - len(result["failed"]), "client")
     notice = f"{clients} updated: {', '.join(done)}." if done else "Nothing to update."
     if result["failed"]:
@@ -424,7 +358,11 @@ async def preview_sheet(ctx: Context, form: _Sheet, file: ReceivedFile | None) -
     """Show the program that a sheet would become."""
     if file is None and not form["table"].strip():
         raise invalid_field("file", "must be chosen, or the table pasted below", code="REQUIRED")
-    options: ProgramImportOptions = {"name": form["name"] or None, "names": {}, "loadUnit": form["loadUnit"]}
+    options: program_sheets.ProgramImportOptions = {
+        "name": form["name"] or None,
+        "names": {},
+        "loadUnit": form["loadUnit"],
+    }
     content, name = (_content_of(form["table"]), "") if file is None else (file.content, file.name)
     read = await program_sheets.read_sheet(ctx, content, name, options)
     rows = [row for day in read.sheet.days for each in day.exercises for row in each.rows]
@@ -456,21 +394,23 @@ def _content_of(table: str) -> io.BytesIO:
     return io.BytesIO(table.encode())
 
 
-async def _changes_of(ctx: Context, form: _ProgramForm) -> tuple[ProgramImportOptions, Corrections]:
+async def _changes_of(
+    ctx: Context, form: _ProgramForm
+) -> tuple[program_sheets.ProgramImportOptions, sheet_programs.Corrections]:
     """Return the answers about names and the other texts of cells, as a form has them."""
     corrections: dict[int, dict[PlanField, str]] = {}
     for cell in form["cells"]:
         corrections.setdefault(cell["line"], {})[cell["column"]] = cell["text"]
-    options: ProgramImportOptions = {"name": form["name"], "names": {}, "loadUnit": form["loadUnit"]}
+    options: program_sheets.ProgramImportOptions = {"name": form["name"], "names": {}, "loadUnit": form["loadUnit"]}
     proposed = await program_sheets.read_sheet(ctx, _content_of(form["table"]), "", options, corrections)
     return {**options, "names": changed_answers(proposed.names.names, form["names"])}, corrections
 
 
-async def _show(read: ReadProgram, unread: str) -> web_pages.Render:
+async def _show(read: program_sheets.ReadProgram, unread: str) -> web_pages.Render:
     """Return the preview of a program as a table that the next form sends; `unread`: what else could not be read."""
-    if len(table := write_table(read.sheet, read.unit)) > _MAX_TABLE:
+    if len(table := sheet_programs.write_table(read.sheet, read.unit)) > _MAX_TABLE:
         raise invalid_field("file", "is too long for this page: divide it into several programs", code="TOO_LONG")
-    days = (await asyncio.to_thread(read_program, _content_of(table), read.unit)).days
+    days = (await asyncio.to_thread(sheet_programs.read_program, _content_of(table), read.unit)).days
     numbers = {each["name"]: number for number, each in enumerate(read.names.names) if each["match"] is None}
     weeks: dict[int, list[dict[str, Any]]] = {}
     for day in days:
@@ -495,7 +435,7 @@ async def _show(read: ReadProgram, unread: str) -> web_pages.Render:
     return web_pages.Render({"preview": preview}, "The preview is no longer here. Choose the file again.")
 
 
-def _present_day(day: PlannedDay, unit: str, numbers: Mapping[str, int]) -> dict[str, Any]:
+def _present_day(day: sheet_programs.PlannedDay, unit: str, numbers: Mapping[str, int]) -> dict[str, Any]:
     supersets = [day.superset_of(each) for each in day.exercises]
     return {
         "number": (day.day - 1) % 7 + 1,

@@ -50,7 +50,8 @@ async def business_page(ctx: Context, query: BusinessQuery) -> dict[str, Any]:
     )
     names = {each["_id"]: each["name"] for each in coaches}
     last, before, current = _NAMES[group_by]
-    labels = [_label(date.fromisoformat(each["from"]), group_by) for each in read["clients"]]
+    days = [date.fromisoformat(each["from"]) for each in read["clients"]]
+    labels = [f"{day.day} {day:%b}" if group_by == "week" else f"{day:%b %y}" for day in days]
     return {
         "group_by": group_by,
         "last": last,
@@ -87,10 +88,6 @@ def _query(ctx: Context, group_by: Literal["week", "month"]) -> reports.ReportQu
     return {"from": str(first), "to": str(last), "groupBy": group_by, "format": "csv"}
 
 
-def _label(day: date, group_by: str) -> str:
-    return f"{day.day} {day:%b}" if group_by == "week" else f"{day:%b %y}"
-
-
 # --- The words of each report: the last complete period, and what is different from the one before --------------------
 
 
@@ -98,7 +95,8 @@ def _describe_clients(
     rows: Sequence[reports.ClientsReport], labels: Sequence[str], last: str, before: str
 ) -> dict[str, Any]:
     now, earlier = rows[-2], rows[-3]
-    changes = [f"{_count(now['joined'])} joined", f"{_count(now['archived']).lower()} {_was(now['archived'])} archived"]
+    were = "were" if now["archived"] > 1 else "was"
+    changes = [f"{_count(now['joined'])} joined", f"{_count(now['archived']).lower()} {were} archived"]
     return {
         "headline": f"{quantity(now['active'], 'client')} trained {last}",
         "change": f"{_difference(now['active'], earlier['active'])} {before}.",
@@ -120,7 +118,9 @@ def _describe_adherence(
     if share is not None:
         headline = f"{format_number(share, '%')} of the workout days were completed {last}"
         if previous is not None:
-            change = f"{_points_of(share - previous)} {before}."
+            word, points = "more" if share > previous else "less", format_number(abs(share - previous))
+            differs = f"{points} points {word} than" if round(share - previous, 1) else "The same as"
+            change = f"{differs} {before}."
     return {
         "headline": headline,
         "change": change,
@@ -145,7 +145,9 @@ def _describe_responses(
     if seconds is not None:
         headline = f"Clients got an answer within {_duration(seconds)} {last}"
         if previous is not None:
-            change = f"{_faster(seconds, previous)} {before}."
+            word, by = "faster" if seconds < previous else "slower", _duration(abs(seconds - previous))
+            differs = "The same as" if _duration(seconds) == _duration(previous) else f"{by} {word} than"
+            change = f"{differs} {before}."
     elif previous is not None:
         change = f"{before[0].upper()}{before[1:]} it took {_duration(previous)}."
     return {
@@ -182,7 +184,7 @@ def _describe_load(
     of_now = [each for each in rows if each["from"] == rows[-1]["from"]]
     ending = now["endingPrograms"]
     return {
-        "headline": f"{quantity(now['planned'], 'workout')} {_is(now['planned'])} planned {current}",
+        "headline": f"{quantity(now['planned'], 'workout')} {'is' if now['planned'] == 1 else 'are'} planned {current}",
         "change": f"{_difference(now['planned'], earlier['planned'])} {last}.",
         "more": f"For {quantity(now['clients'], 'client')}; {quantity(ending, 'program') if ending else 'no program'} "
         f"{'ends' if ending < 2 else 'end'}.",
@@ -213,31 +215,11 @@ def _count(number: int) -> str:
     return str(number) if number else "Nobody"
 
 
-def _was(number: int) -> str:
-    return "were" if number > 1 else "was"
-
-
-def _is(number: int) -> str:
-    return "is" if number == 1 else "are"
-
-
 def _difference(now: int, before: int) -> str:
     """Return how a number differs from an earlier one, to be followed by what that was."""
     if now == before:
         return "As many as"
     return f"{abs(now - before)} {'more' if now > before else 'fewer'} than"
-
-
-def _points_of(difference: float) -> str:
-    if not round(difference, 1):
-        return "The same as"
-    return f"{format_number(abs(difference))} points {'more' if difference > 0 else 'less'} than"
-
-
-def _faster(now: int, before: int) -> str:
-    if _duration(now) == _duration(before):
-        return "The same as"
-    return f"{_duration(abs(now - before))} {'faster' if now < before else 'slower'} than"
 
 
 def _duration(seconds: float | None) -> str:

@@ -19,7 +19,6 @@ from coaching_service.progress.metrics.service import find_far_values
 from coaching_service.progress.personal_records import PersonalRecord
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
-from coaching_service.training.workouts.blocks.service import ClientCalendar
 from coaching_service.training.workouts.items import descriptions
 from coaching_service.training.workouts.items import models as item_models
 from coaching_service.training.workouts.items import service as items
@@ -47,42 +46,37 @@ class SetPair:
     place: int = 0
 
 
-class SetWords(TypedDict):
-    """One set in words, as every page shows it: `label` is its number or name, `effort` its RPE and RIR."""
-
-    label: str
-    planned: str
-    done: str
-    effort: str
-    isPlanned: bool
-    isDone: bool
-
-
-class ItemResults(TypedDict):
-    """What was recorded for an item; `answers` are pairs of question or metric and its answer or value."""
-
-    completedAt: datetime | None
-    comment: str | None
-    pain: str | None
-    skipped: str | None
-    swappedFor: str | None
-    sets: list[SetWords]
-    answers: list[tuple[str, str]]
-
-
-def describe_results(item: item_models.WorkItem, unit: str) -> ItemResults | None:
+def describe_results(item: item_models.WorkItem, unit: str) -> dict[str, Any] | None:
     """Describe what was recorded for an item, or return None if nothing was; loads are in `unit`."""
     if not items.is_recorded(item):
         return None
-    swap = item.get("swappedFor")
+    swap, answers = item.get("swappedFor"), list[tuple[str, str]]()
+    pairs: Iterable[SetPair] = ()
+    if item["type"] == "FORM" and item["answers"] is not None:
+        given = {answer["questionId"]: answer["value"] for answer in item["answers"]}
+        answers = [  # pictures are shown with those of the item
+            (each["label"], describe_answer(given.get(each["_id"]), "of 10" if each["type"] == "rating" else ""))
+            for each in item["form"]["questions"]
+            if each["type"] != "photo"
+        ]
+    elif item["type"] == "METRICS":
+        metrics = {metric["_id"]: metric for metric in item["metricsFields"]["metrics"]}
+        for recorded in item["values"] or ():
+            metric = metrics.get(recorded["metricId"])
+            value = descriptions.format_number(recorded["value"], metric["metricUnit"]["shortName"] if metric else "")
+            answers.append((metric["name"] if metric else "Removed metric", value))
+    elif (item["type"] == "EXERCISE" or item["type"] == "CIRCUIT") and item["customerSets"]:
+        # Of a circuit only the logged sets, by round and order of its exercises.
+        logged = [each for each in pair_sets(item) if each.logged or item["type"] == "EXERCISE"]
+        pairs = sorted(logged, key=lambda each: (each.round, each.place, each.index))
     return {
         "completedAt": item["completedAt"],
         "comment": item["comment"],
         "pain": item.get("pain"),
         "skipped": _describe_choice("", item.get("skipped")),
         "swappedFor": _describe_choice(swap["exercise"]["name"], swap) if swap else None,
-        "sets": list(_sets(item, unit)),
-        "answers": list(_answers(item)),
+        "sets": [describe_pair(each, unit) for each in pairs],
+        "answers": answers,
     }
 
 
@@ -93,34 +87,16 @@ def _describe_choice(name: str, choice: item_models.Skip | item_models.Swap | No
     return ": ".join(filter(None, (name, choice["reason"]))) or "no reason given"
 
 
-def _sets(item: item_models.WorkItem, unit: str) -> Iterator[SetWords]:
-    """Yield the sets of an item with a logged one; of a circuit only these, by round and order of its exercises."""
-    if item["type"] in ("EXERCISE", "CIRCUIT") and item["customerSets"]:
-        pairs = [each for each in pair_sets(item) if each.logged or item["type"] == "EXERCISE"]
-        for each in sorted(pairs, key=lambda each: (each.round, each.place, each.index)):
-            yield describe_pair(each, unit)
-
-
-def _answers(item: item_models.WorkItem) -> Iterator[tuple[str, str]]:
-    if item["type"] == "FORM":
-        yield from _form_answers(item)
-    elif item["type"] == "METRICS":
-        yield from _metric_values(item)
-
-
 def pair_sets(item: item_models.WorkItem) -> Iterator[SetPair]:
-    """Yield the planned and the logged sets of an exercise or circuit; other items have none."""
-    if item["type"] == "EXERCISE":
-        yield from _exercise_pairs(item)
-    elif item["type"] == "CIRCUIT":
-        yield from _circuit_pairs(item)
+    """Yield the planned and the logged sets of an exercise or circuit; other items have none.
 
-
-def _exercise_pairs(item: item_models.ExerciseItem) -> Iterator[SetPair]:
-    """Yield the sets of an exercise by index; a second one that was logged was not planned.
-
-    The label of a set that was logged of the planned exercise, though another was done, has its name.
+    Those of an exercise are by index; a second one that was logged was not planned. The label of a set that was logged
+    of the planned exercise, though another was done, has its name.
     """
+    if item["type"] == "CIRCUIT":
+        yield from _circuit_pairs(item)
+    if item["type"] != "EXERCISE":
+        return
     planned = {each["index"]: each for each in item["exerciseSets"]}
     logged: dict[int, list[CustomerSet | None]] = {}
     for each in item["customerSets"]:
@@ -153,14 +129,19 @@ def _circuit_pairs(circuit: item_models.CircuitItem) -> Iterator[SetPair]:
         yield SetPair(label, index, planned.get(key), logged.get(key), exercise_id, number, place)
 
 
-def describe_pair(pair: SetPair, unit: str) -> SetWords:
+def describe_pair(pair: SetPair, unit: str) -> dict[str, Any]:
     """Describe what was planned and done in a set; loads are in `unit`."""
     planned, logged = pair.planned, pair.logged
+    efforts = [
+        f"{name} {descriptions.format_number(logged[key])}"
+        for name, key in (descriptions.EFFORT_FIELDS if logged else ())
+        if logged and logged[key] is not None
+    ]
     return {
         "label": pair.label,
         "planned": descriptions.describe_set(planned, unit) if planned else "",
         "done": describe_logged_set(logged, unit) if logged else "",
-        "effort": describe_effort(logged) if logged else "",
+        "effort": ", ".join([*(describe_kind(logged) if logged else ()), *efforts]),
         "isPlanned": planned is not None,
         "isDone": bool(logged and logged["isCompleted"]),
     }
@@ -177,31 +158,10 @@ def describe_logged_set(logged: CustomerSet, unit: str) -> str:
     return f"{amounts} ({_NOT_COMPLETED})" if amounts else _NOT_COMPLETED
 
 
-def describe_effort(logged: CustomerSet) -> str:
-    """Describe the kind and the effort of a logged set, such as `warm-up`, `RPE 8`; empty if none was logged."""
-    efforts = [
-        f"{name} {descriptions.format_number(logged[key])}"
-        for name, key in descriptions.EFFORT_FIELDS
-        if logged[key] is not None
-    ]
-    return ", ".join([*describe_kind(logged), *efforts])
-
-
 def describe_kind(logged: CustomerSet) -> list[str]:
     """Return what a logged set was, if it was not a normal one."""
     kind = logged.get("setKind", "normal")
     return [*(["warm-up"] if logged.get("isWarmup") else []), *([_KINDS[kind]] if kind in _KINDS else [])]
-
-
-def _form_answers(item: item_models.FormItem) -> Iterator[tuple[str, str]]:
-    if item["answers"] is None:
-        return
-    answers = {answer["questionId"]: answer["value"] for answer in item["answers"]}
-    for question in item["form"]["questions"]:
-        if question["type"] == "photo":  # its pictures are shown with those of the item
-            continue
-        unit = "of 10" if question["type"] == "rating" else ""
-        yield question["label"], describe_answer(answers.get(question["_id"]), unit)
 
 
 def describe_answer(value: Any, unit: str = "") -> str:
@@ -213,26 +173,18 @@ def describe_answer(value: Any, unit: str = "") -> str:
     return value if isinstance(value, str) else descriptions.format_number(value, unit)
 
 
-def _metric_values(item: item_models.MetricsItem) -> Iterator[tuple[str, str]]:
-    metrics = {metric["_id"]: metric for metric in item["metricsFields"]["metrics"]}
-    for recorded in item["values"] or ():
-        metric = metrics.get(recorded["metricId"])
-        name = metric["name"] if metric else "Removed metric"
-        yield name, descriptions.format_number(recorded["value"], metric["metricUnit"]["shortName"] if metric else "")
-
-
 # --- A client's sets, records and results in an exercise, in words and in the unit that the client has chosen ---------
 
 
 def show_records(ctx: Context, records: Sequence[PersonalRecord]) -> list[PersonalRecord]:
     """Return personal records, with loads in the client's unit."""
-    return [_show_record(record, ctx.caller.load_unit) for record in records]
-
-
-def _show_record(record: PersonalRecord, load_unit: str) -> PersonalRecord:
-    if record["unit"] not in LOAD_UNITS or record["unit"] == load_unit:
-        return record
-    return {**record, "value": convert_stored_load(record["value"], record["unit"], load_unit), "unit": load_unit}
+    unit = ctx.caller.load_unit
+    return [
+        {**each, "value": convert_stored_load(each["value"], each["unit"], unit), "unit": unit}
+        if each["unit"] in LOAD_UNITS and each["unit"] != unit
+        else each
+        for each in records
+    ]
 
 
 def show_results(ctx: Context, results: Sequence[LiftResult]) -> list[LiftResult]:
@@ -256,6 +208,7 @@ def show_results(ctx: Context, results: Sequence[LiftResult]) -> list[LiftResult
 
 
 _FASTEST_SHOWN = 3
+_WITH_REPS = (models.HEAVIEST_LOAD, models.LEAST_ASSISTANCE)
 # The types of values that say most about an exercise, the one to prefer first.
 _MAIN_TYPES: tuple[models.RecordType, ...] = (
     models.ESTIMATED_ONE_REP_MAX,
@@ -269,23 +222,7 @@ _MAIN_TYPES: tuple[models.RecordType, ...] = (
 Point = tuple[str, float]
 
 
-class NamedRecord(TypedDict):
-    """A personal record in words."""
-
-    name: str
-    value: str
-    date: str
-
-
-class DoneSet(TypedDict):
-    """A set in words: `effort` is its RPE and reps in reserve, if they were entered."""
-
-    amount: str
-    effort: str
-    isCompleted: bool
-
-
-def describe_set(done: CustomerSet, unit: str) -> DoneSet:
+def describe_set(done: CustomerSet, unit: str) -> dict[str, Any]:
     """Describe a set that was logged, such as `8 x 60 kg`; loads are in `unit`."""
     effort = [
         *describe_kind(done),
@@ -298,7 +235,7 @@ def describe_set(done: CustomerSet, unit: str) -> DoneSet:
     return {"amount": amount, "effort": ", ".join(effort), "isCompleted": done["isCompleted"]}
 
 
-def describe_records(records: Iterable[PersonalRecord]) -> list[NamedRecord]:
+def describe_records(records: Iterable[PersonalRecord]) -> list[dict[str, Any]]:
     """Describe the best record of each type of one exercise; most reps only if no load was lifted.
 
     Of the fastest times over a distance, the latest three.
@@ -308,24 +245,18 @@ def describe_records(records: Iterable[PersonalRecord]) -> list[NamedRecord]:
         (each for each in best if each["type"] == models.FASTEST), key=lambda each: each["date"], reverse=True
     )
     left_out = [each["_id"] for each in fastest[_FASTEST_SHOWN:]]
-    if any(each["type"] in (models.HEAVIEST_LOAD, models.LEAST_ASSISTANCE) for each in best):
+    if any(each["type"] in _WITH_REPS for each in best):
         left_out += [each["_id"] for each in best if each["type"] == models.MOST_REPS]
-    return [
-        {"name": _short_name(each), "value": _record_value(each), "date": each["date"]}
-        for each in best
-        if each["_id"] not in left_out
-    ]
-
-
-def _short_name(record: PersonalRecord) -> str:
-    return "Heaviest" if record["type"] == models.HEAVIEST_LOAD else formatting.record_name(record)
-
-
-def _record_value(record: PersonalRecord) -> str:
-    if record["type"] == models.MOST_REPS:
-        return formatting.quantity(int(record["value"]), "rep")
-    with_reps = record["type"] in (models.HEAVIEST_LOAD, models.LEAST_ASSISTANCE) and record["reps"]
-    return formatting.record_value(record) + (f" × {record['reps']}" if with_reps else "")
+    described = []
+    for each in best:
+        with_reps = each["type"] in _WITH_REPS and each["reps"]
+        value = formatting.record_value(each) + (f" × {each['reps']}" if with_reps else "")
+        if each["type"] == models.MOST_REPS:
+            value = formatting.quantity(int(each["value"]), "rep")
+        name = "Heaviest" if each["type"] == models.HEAVIEST_LOAD else formatting.record_name(each)
+        if each["_id"] not in left_out:
+            described.append({"name": name, "value": value, "date": each["date"]})
+    return described
 
 
 def best_points(results: Iterable[LiftResult], key: RecordKey) -> list[Point]:
@@ -351,34 +282,24 @@ def main_points(results: Sequence[LiftResult]) -> tuple[models.RecordType, list[
 
 FEELINGS = ((1, "Bad"), (2, "Poor"), (3, "Okay"), (4, "Good"), (5, "Great"))
 _LONGEST = 360  # minutes; sets that are further apart were not logged while training
-_WITH_REPS = (models.HEAVIEST_LOAD, models.LEAST_ASSISTANCE)
 _NAMES: dict[models.RecordType, str] = {
     models.HEAVIEST_LOAD: "heaviest set",
     models.ESTIMATED_ONE_REP_MAX: "best estimated one-rep max",
 }
 
 
-class RecordText(TypedDict):
-    """A record: the exercise, and what was reached, such as `heaviest set: 100 kg for 5 reps`."""
-
-    exercise: str
-    text: str
-
-
-def describe_new_records(records: Sequence[PersonalRecord]) -> list[RecordText]:
-    """Return personal records in words."""
-    return [{"exercise": record["exerciseName"], "text": _describe(record)} for record in records]
-
-
-def _describe(record: PersonalRecord) -> str:
-    reps = (
-        f" for {formatting.quantity(record['reps'], 'rep')}" if record["reps"] and record["type"] in _WITH_REPS else ""
-    )
-    if record["type"] == models.MOST_REPS:
-        return f"most reps in a set: {descriptions.format_number(record['value'])}"
-    return (
-        f"{_NAMES.get(record['type'], formatting.record_name(record).lower())}: {formatting.record_value(record)}{reps}"
-    )
+def describe_new_records(records: Sequence[PersonalRecord]) -> list[dict[str, Any]]:
+    """Return the exercise of each record, and what was reached in words, such as `heaviest set: 100 kg for 5 reps`."""
+    described = []
+    for each in records:
+        name = _NAMES.get(each["type"], formatting.record_name(each).lower())
+        with_reps = each["reps"] and each["type"] in _WITH_REPS
+        reps = f" for {formatting.quantity(each['reps'] or 0, 'rep')}" if with_reps else ""
+        text = f"{name}: {formatting.record_value(each)}{reps}"
+        if each["type"] == models.MOST_REPS:
+            text = f"most reps in a set: {descriptions.format_number(each['value'])}"
+        described.append({"exercise": each["exerciseName"], "text": text})
+    return described
 
 
 def measure_minutes(block: Block) -> int | None:
@@ -429,7 +350,7 @@ async def require_confirmed_rows(ctx: Context, customer_id: ObjectId, block_id: 
 
     Raises what it raises, and NotFound if the client has no such workout.
     """
-    date = await workouts.get_date(ctx, ClientCalendar(customer_id), block_id)
+    date = await workouts.get_date(ctx, workouts.ClientCalendar(customer_id), block_id)
     values = entered_values(form["values"])
     await require_confirmed_values(ctx, customer_id, str(date), values, confirmed=form["confirmed"])
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import date, datetime
-from typing import Any, Literal, TypedDict
+from typing import Any
 
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context, gather_reads
@@ -21,16 +21,9 @@ from coaching_service.progress.conversation.messages import MessageSubjectInput
 from coaching_service.progress.logs import service as logs
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
-from coaching_service.training.workouts.blocks.service import ClientCalendar, presented_volume
+from coaching_service.training.workouts.items import descriptions
 from coaching_service.training.workouts.items import service as items
-from coaching_service.training.workouts.items.descriptions import (
-    EFFORT_FIELDS,
-    ListedItem,
-    describe_items,
-    format_number,
-    format_seconds,
-)
-from coaching_service.training.workouts.items.models import CircuitExercise, CircuitItem, ExerciseItem, WorkItem
+from coaching_service.training.workouts.items.models import CircuitExercise, CircuitItem, ExerciseItem
 from coaching_service.training.workouts.reports.blocks import Status
 from coaching_service.training.workouts.reports.exercises import add_last_times
 from coaching_service.training.workouts.sets import CustomerSet, PlannedSet
@@ -40,25 +33,12 @@ from coaching_service.web.views import results as view_results
 from coaching_service.web.views.customer_calendar import days_of_week
 from coaching_service.web.views.customer_layout import customer_path, load_header, review_path, week_path
 from coaching_service.web.views.messages import is_unread
-from coaching_service.web.views.results import describe_new_records as describe_records
-from coaching_service.web.views.workout.log_pages import CommentForm
+from coaching_service.web.views.workout.workout_page import CommentForm
 
 # --- The items of a logged session with tables of what was planned and done in each set, and how that differs ---------
 
 
-DeviationKind = Literal["less", "more", "missed", "extra", "swapped"]
 _Bounds = tuple[float | None, float | None]
-_UNLIMITED = float("inf")
-
-
-class Deviation(TypedDict):
-    """A difference in words; `less` and `more` than planned, `missed` for a set that was not completed.
-
-    Less assistance than planned is `more`. `swapped` is a set of another exercise.
-    """
-
-    kind: DeviationKind
-    text: str
 
 
 def _find_deviations(
@@ -68,59 +48,59 @@ def _find_deviations(
     *,
     same_exercise: bool = True,
     is_assisted: bool = False,
-) -> list[Deviation]:
+) -> list[dict[str, Any]]:
     """Return how a set differs from its plan; loads are in `unit`, and help if the exercise `is_assisted`.
 
-    Amounts that were not logged are taken as planned; amounts of another exercise are not compared.
+    Each has a text and a `kind`: `less` or `more` than planned (less assistance than planned is `more`), `missed`,
+    `extra`, or `swapped` for a set of another exercise. Amounts that were not logged are taken as planned; amounts of
+    another exercise are not compared.
     """
     if logged is None:
         return [{"kind": "missed", "text": "Not done"}]
     if planned is None:
         return [{"kind": "extra", "text": "Extra set"}]
-    differing: list[Deviation] = (
-        [*_amounts(planned, logged, unit, is_assisted=is_assisted)]
-        if same_exercise
-        else [{"kind": "swapped", "text": "Another exercise"}]
-    )
+    missed = []
     if not logged["isCompleted"]:
-        return [{"kind": "missed", "text": "Not completed" if _has_amounts(logged) else "Not done"}, *differing]
-    return [*differing, *_efforts(planned, logged)] if same_exercise else differing
+        has_amounts = any((logged["reps"], logged["seconds"], logged["meters"], logged["load"]))
+        missed = [{"kind": "missed", "text": "Not completed" if has_amounts else "Not done"}]
+    if not same_exercise:
+        return [*missed, {"kind": "swapped", "text": "Another exercise"}]
+    amounts = list(_amounts(planned, logged, unit, is_assisted=is_assisted))
+    return [*missed, *amounts] if missed else [*amounts, *_efforts(planned, logged)]
 
 
-def _has_amounts(logged: CustomerSet) -> bool:
-    return any((logged["reps"], logged["seconds"], logged["meters"], logged["load"]))
-
-
-def _amounts(planned: PlannedSet, logged: CustomerSet, unit: str, *, is_assisted: bool) -> Iterator[Deviation]:
-    if (reps := _outside(logged["reps"], _reps_of(planned))) is not None:
-        yield {"kind": "less" if reps < 0 else "more", "text": f"{quantity(int(abs(reps)), 'rep')} {_word(reps)}"}
+def _amounts(planned: PlannedSet, logged: CustomerSet, unit: str, *, is_assisted: bool) -> Iterator[dict[str, Any]]:
+    low, high = _bounds(planned.get("minPlannedReps"), planned.get("maxPlannedReps"))
     meters, load = planned.get("plannedMeters"), planned.get("load")
-    amounts = (
-        (logged["seconds"], _bounds(planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds")), "s"),
-        (logged["meters"], (meters, meters), "m"),
+    amounts: tuple[tuple[float | None, _Bounds, Callable[[float], str]], ...] = (
+        (
+            logged["reps"],
+            (low, float("inf")) if planned.get("isAmrap") else (low, high),
+            lambda by: quantity(int(by), "rep"),
+        ),
+        (
+            logged["seconds"],
+            _bounds(planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds")),
+            descriptions.format_seconds,
+        ),
+        (logged["meters"], (meters, meters), lambda by: descriptions.format_number(by, "m")),
+        (logged["load"], (load, load), lambda by: descriptions.format_number(by, unit)),
     )
-    for value, bounds, of_value in amounts:
+    for at, (value, bounds, describe) in enumerate(amounts):
         if (by := _outside(value, bounds)) is not None:
-            amount = format_seconds(abs(by)) if of_value == "s" else format_number(abs(by), of_value)
-            yield {"kind": "less" if by < 0 else "more", "text": f"{amount} {_word(by)}"}
-    if (by := _outside(logged["load"], (load, load))) is not None:
-        text = f"{format_number(abs(by), unit)} {_word(by)}{' assistance' if is_assisted else ''}"
-        yield {"kind": "less" if (by < 0) != is_assisted else "more", "text": text}
+            is_help = is_assisted and at == len(amounts) - 1
+            text = f"{describe(abs(by))} {'less' if by < 0 else 'more'}{' assistance' if is_help else ''}"
+            yield {"kind": "less" if (by < 0) != is_help else "more", "text": text}
 
 
-def _efforts(planned: PlannedSet, logged: CustomerSet) -> Iterator[Deviation]:
+def _efforts(planned: PlannedSet, logged: CustomerSet) -> Iterator[dict[str, Any]]:
     """RPE and RIR that differ: a higher RPE or a lower RIR is more effort than planned."""
-    for name, key in EFFORT_FIELDS:
+    for name, key in descriptions.EFFORT_FIELDS:
         value, target = logged[key], planned[key]
         if value is not None and target is not None and value != target:
             is_harder = (value > target) == (key == "rpe")
-            text = f"{name} {format_number(value)} instead of {format_number(target)}"
+            text = f"{name} {descriptions.format_number(value)} instead of {descriptions.format_number(target)}"
             yield {"kind": "more" if is_harder else "less", "text": text}
-
-
-def _reps_of(planned: PlannedSet) -> _Bounds:
-    low, high = _bounds(planned.get("minPlannedReps"), planned.get("maxPlannedReps"))
-    return (low, _UNLIMITED) if planned.get("isAmrap") else (low, high)
 
 
 def _bounds(low: float | None, high: float | None) -> _Bounds:
@@ -138,102 +118,52 @@ def _outside(value: float | None, bounds: _Bounds) -> float | None:
     return value - high if high is not None and value > high else None
 
 
-def _word(by: float) -> str:
-    return "less" if by < 0 else "more"
+def review_items(block: Block, unit: str) -> list[dict[str, Any]]:
+    """Return the items of a client's workout; loads are in `unit`. `lastTime` is shown where the items have it.
 
-
-ItemState = Literal["done", "part", "skipped", "open"]
-
-
-class ReviewRow(view_results.SetWords):
-    """One set with its differences from the plan; the label is its number, with its round in a circuit."""
-
-    deviations: list[Deviation]
-
-
-class ReviewTable(TypedDict):
-    """The sets of an exercise; `lastTime` is what the client did the time before, with its date.
-
-    It is empty for an exercise that was swapped for another.
+    `lines` are the plan or details of an item, `tables` the sets of its exercises, `hasSets`: one of them was logged.
     """
-
-    exerciseId: ObjectId | None
-    name: str
-    rows: list[ReviewRow]
-    lastTime: str
-
-
-class ReviewedItem(TypedDict):
-    """An item with what became of it; `lines` are its plan or details, `hasSets`: a set of it was logged."""
-
-    _id: ObjectId
-    title: str
-    label: str
-    bracket: str
-    state: ItemState
-    lines: list[str]
-    hasSets: bool
-    tables: list[ReviewTable]
-    results: view_results.ItemResults | None
-
-
-def review_items(block: Block, unit: str) -> list[ReviewedItem]:
-    """Return the items of a client's workout; loads are in `unit`. `lastTime` is shown where the items have it."""
-    return [
-        _review(item, described, unit)
-        for item, described in zip(block["items"], describe_items(block["items"], unit), strict=True)
-    ]
-
-
-def _review(item: WorkItem, described: ListedItem, unit: str) -> ReviewedItem:
-    tables: list[ReviewTable] = []
-    if item["type"] == "EXERCISE":
-        tables = [_exercise_table(item, unit)]
-    elif item["type"] == "CIRCUIT":
-        tables = _circuit_tables(item, unit)
-    return {
-        "_id": item["_id"],
-        "title": described["title"],
-        "label": described["label"],
-        "bracket": described["bracket"],
-        "state": _state_of(item),
-        "lines": [line for line in described["lines"] if line],
-        "hasSets": any(row["done"] for table in tables for row in table["rows"]),
-        "tables": tables,
-        "results": view_results.describe_results(item, unit),
-    }
+    reviewed = []
+    for item, described in zip(block["items"], descriptions.describe_items(block["items"], unit), strict=True):
+        tables: list[dict[str, Any]] = []
+        if item["type"] == "EXERCISE":
+            last = item.get("lastTime") if item.get("swappedFor") is None else None
+            sets = "; ".join(view_results.describe_logged_set(each, unit) for each in last["sets"]) if last else ""
+            table = {
+                "exerciseId": item["exerciseId"],
+                "name": item["exercise"]["name"],
+                "rows": [_row(str(each.index), each, unit, item) for each in view_results.pair_sets(item)],
+                "lastTime": f"{format_date(last['date'])}: {sets}" if last else "",
+            }
+            tables = [table]
+        elif item["type"] == "CIRCUIT":
+            tables = _circuit_tables(item, unit)
+        undone = "skipped" if item.get("skipped") else "part" if items.is_recorded(item) else "open"
+        reviewed.append(
+            {
+                **described,
+                "_id": item["_id"],
+                "state": "done" if item["isCompleted"] else undone,
+                "lines": [line for line in described["lines"] if line],
+                "hasSets": any(row["done"] for table in tables for row in table["rows"]),
+                "tables": tables,
+                "results": view_results.describe_results(item, unit),
+            }
+        )
+    return reviewed
 
 
-def _state_of(item: WorkItem) -> ItemState:
-    if item["isCompleted"]:
-        return "done"
-    if item.get("skipped"):
-        return "skipped"
-    return "part" if items.is_recorded(item) else "open"
-
-
-def _exercise_table(item: ExerciseItem, unit: str) -> ReviewTable:
-    last = item.get("lastTime") if item.get("swappedFor") is None else None
-    return {
-        "exerciseId": item["exerciseId"],
-        "name": item["exercise"]["name"],
-        "rows": [_row(str(each.index), each, unit, item) for each in view_results.pair_sets(item)],
-        "lastTime": f"{format_date(last['date'])}: {_describe_sets(last['sets'], unit)}" if last else "",
-    }
-
-
-def _describe_sets(sets: Sequence[CustomerSet], unit: str) -> str:
-    return "; ".join(view_results.describe_logged_set(each, unit) for each in sets)
-
-
-def _circuit_tables(circuit: CircuitItem, unit: str) -> list[ReviewTable]:
+def _circuit_tables(circuit: CircuitItem, unit: str) -> list[dict[str, Any]]:
     """Return a table of each exercise with its sets by round, and one of the sets whose exercise was removed."""
-    tables: list[ReviewTable] = []
+    tables: list[dict[str, Any]] = []
     pairs = sorted(view_results.pair_sets(circuit), key=lambda each: (each.round, each.index))
     for place, entry in enumerate([*circuit["circuitExercises"], None]):
         sets = len(entry["sets"]) if entry else 0
         of_entry = [each for each in pairs if each.place == place]
-        rows = [_row(_round_label(each.round, each.index, sets), each, unit, entry) for each in of_entry]
+        rows = [
+            _row(f"Round {each.round}" if sets == 1 else f"Round {each.round}, set {each.index}", each, unit, entry)
+            for each in of_entry
+        ]
         if entry is not None:
             name = entry["exercise"]["name"]
             tables.append({"exerciseId": entry["exerciseId"], "name": name, "rows": rows, "lastTime": ""})
@@ -242,11 +172,9 @@ def _circuit_tables(circuit: CircuitItem, unit: str) -> list[ReviewTable]:
     return tables
 
 
-def _round_label(number: int, index: int, sets: int) -> str:
-    return f"Round {number}" if sets == 1 else f"Round {number}, set {index}"
-
-
-def _row(label: str, pair: view_results.SetPair, unit: str, plan: ExerciseItem | CircuitExercise | None) -> ReviewRow:
+def _row(
+    label: str, pair: view_results.SetPair, unit: str, plan: ExerciseItem | CircuitExercise | None
+) -> dict[str, Any]:
     """Return a set of a planned exercise; amounts of an exercise that was done in its place are not compared.
 
     Nor are those of an exercise that was imported without a plan.
@@ -268,25 +196,13 @@ pages = Pages("/app/customers/{customerId}/blocks/{blockId}/review", locks="cust
 _MAX_COMMENTS = 50
 
 
-class Completion(TypedDict):
-    """How much of a session was done, of what was planned; `differing` counts the sets that differ from the plan."""
-
-    doneItems: int
-    items: int
-    doneSets: int
-    sets: int
-    extraSets: int
-    differing: int
-    volume: float
-
-
 @pages.get("", access=coach(CUSTOMERS.VIEW), template="workout/review.html")
 async def session_review_page(ctx: Context, customer_id: ObjectId, block_id: ObjectId) -> dict[str, Any]:
     """A session as it was planned and done, with its comments."""
     customer, stored, comments = await gather_reads(
         ctx,
         load_header(ctx, customer_id),
-        workouts.get(ctx, ClientCalendar(customer_id), block_id),
+        workouts.get(ctx, workouts.ClientCalendar(customer_id), block_id),
         conversation.list_messages(ctx, customer_id, limit=_MAX_COMMENTS, block_id=block_id),
     )
     [block] = await add_last_times(ctx, customer_id, [stored])
@@ -302,6 +218,8 @@ async def session_review_page(ctx: Context, customer_id: ObjectId, block_id: Obj
     media = await form_checks.show_of_items(ctx, customer_id, with_media, seen=may_answer) if with_media else {}
     unit = ctx.caller.company.load_unit
     reviewed = review_items(block, unit)
+    rows: list[dict[str, Any]] = [row for item in reviewed for table in item["tables"] for row in table["rows"]]
+    planned = [row for row in rows if row["isPlanned"]]
     status = _status_of(block, ctx.caller.today(customer["timezone"]), is_away=day in absences[customer_id])
     return {
         "customer": customer,
@@ -310,28 +228,32 @@ async def session_review_page(ctx: Context, customer_id: ObjectId, block_id: Obj
         "review_path": review_path(customer_id, block_id),
         "week_path": week_path(customer_id, str(block["date"])),
         "monday": days_of_week(date.fromisoformat(str(block["date"])))[0],
-        "is_check_in": _is_check_in(block),
+        # It is of a recurring check-in, or has nothing but forms.
+        "is_check_in": block.get("checkInId") is not None or {item["type"] for item in block["items"]} == {"FORM"},
         "status": status,
         "is_logged": status in ("done", "part"),
         "items": reviewed,
         "media": media,
         "item_options": [(str(item["_id"]), item["title"]) for item in reviewed],
-        "completion": _measure(block, reviewed),
+        # Of what was planned; `differing` counts the sets that differ from the plan.
+        "completion": {
+            "doneItems": sum(item["isCompleted"] for item in block["items"]),
+            "items": len(block["items"]),
+            "doneSets": sum(row["isDone"] for row in planned),
+            "sets": len(planned),
+            "extraSets": len(rows) - len(planned),
+            "differing": sum(bool(row["deviations"]) for row in rows),
+            "volume": workouts.presented_volume(block["items"]),
+        },
         "unit": unit,
         "feeling": dict(view_results.FEELINGS).get(block.get("feeling") or 0),
         "times": _times_of(block),
-        "records": describe_records(records),
+        "records": view_results.describe_new_records(records),
         "comments": comments["docs"][::-1],
         "has_earlier_comments": comments["hasMore"],
         "has_unread": any(map(is_unread, comments["docs"])),
         "next": following,
     }
-
-
-def _is_check_in(block: Block) -> bool:
-    """Return whether a block is of a recurring check-in, or has nothing but forms."""
-    has_forms_only = bool(block["items"]) and all(item["type"] == "FORM" for item in block["items"])
-    return block.get("checkInId") is not None or has_forms_only
 
 
 def _status_of(block: Block, today: date, *, is_away: bool) -> Status:
@@ -345,20 +267,6 @@ def _status_of(block: Block, today: date, *, is_away: bool) -> Status:
     if is_away:
         return "away"
     return "missed" if block["items"] and str(block["date"]) < str(today) else "planned"
-
-
-def _measure(block: Block, reviewed: Sequence[ReviewedItem]) -> Completion:
-    rows: list[ReviewRow] = [row for item in reviewed for table in item["tables"] for row in table["rows"]]
-    planned = [row for row in rows if row["isPlanned"]]
-    return {
-        "doneItems": sum(item["isCompleted"] for item in block["items"]),
-        "items": len(block["items"]),
-        "doneSets": sum(row["isDone"] for row in planned),
-        "sets": len(planned),
-        "extraSets": len(rows) - len(planned),
-        "differing": sum(bool(row["deviations"]) for row in rows),
-        "volume": presented_volume(block["items"]),
-    }
 
 
 def _times_of(block: Block) -> list[datetime]:
@@ -405,14 +313,7 @@ _REASONS: tuple[ReasonType, ...] = (
 )
 
 
-class _NextReview(TypedDict):
-    """What comes next, in words, with its page."""
-
-    text: str
-    url: str
-
-
-async def _find_next(ctx: Context, customer_id: ObjectId, block_id: ObjectId) -> _NextReview | None:
+async def _find_next(ctx: Context, customer_id: ObjectId, block_id: ObjectId) -> dict[str, Any] | None:
     """Return what a coach reviews after a workout of a client, or None.
 
     Another unread comment of the client on a workout, else the most urgent other client: an unread comment on a workout

@@ -1,26 +1,14 @@
-"""Settings: the company, the team, API keys, webhooks and notifications, and the account of the signed-in user."""
+"""Settings: the company, team, API keys, webhooks and notifications, and the accounts of coaches and of clients."""
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from functools import partial
 from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict, cast
 
 from marshmallow import Schema
 
-from coaching_service.core.auth import (
-    ACTIONS,
-    ALL_PERMISSIONS,
-    AREAS,
-    WEBHOOKS,
-    Access,
-    coach,
-    customer,
-    even_while_converting,
-    owner_session,
-    public,
-    session_only,
-)
+from coaching_service.core import auth
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.documents import now
 from coaching_service.core.dates import local_date, next_midnight
@@ -28,65 +16,67 @@ from coaching_service.core.errors import Forbidden, invalid_field, require_by_id
 from coaching_service.core.events import EVENT_TYPES
 from coaching_service.core.field_schemas import input_of, query_of
 from coaching_service.core.fields import Default
+from coaching_service.core.http.responses import Download
+from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import Date, Version, patch_of
 from coaching_service.integrations import load_unit
-from coaching_service.people import account, api_keys, jobs, own_user, team
+from coaching_service.lifecycle import export as own_export
+from coaching_service.people import account, api_keys, jobs, own_profile, own_user, team
 from coaching_service.people import notifications as unsubscribing
-from coaching_service.people.account import AccountChange, AccountDetails, AccountErasure, LoadUnit
-from coaching_service.people.api_keys import ApiKey, ApiKeyRestrictions
 from coaching_service.people.customers import service
+from coaching_service.people.customers.models import OwnRecord
 from coaching_service.people.notification_settings import SETTINGS_INPUT, NotificationSettings, SomeSettings
-from coaching_service.people.notifications import MailsOffLink
 from coaching_service.people.push import keys as push_keys
 from coaching_service.people.push import sending
 from coaching_service.people.push import service as push
 from coaching_service.people.push.models import NewPushSubscription
 from coaching_service.people.second_factor import service as second_factor
-from coaching_service.people.sessions import own_second_factor, passwords
+from coaching_service.people.sessions import own_second_factor, passwords, web_sessions
+from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.models import PasswordChange
 from coaching_service.people.webhooks import service as webhooks
 from coaching_service.people.webhooks.models import DeliveryQuery, NewWebhook, WebhookFields
 from coaching_service.web.formatting import describe_device
-from coaching_service.web.pages import ConfirmedAction, Pages, Redirect, Render, list_url
-from coaching_service.web.records import Records
+from coaching_service.web.pages import Pages, Records, Redirect, Render, list_url
 from coaching_service.web.views.sign_in import describe_api_keys
 
 pages = Pages("")
 
 _settings = pages.below("/app/settings")
-_LOAD_UNIT = f"{_settings.prefix}/load-unit"
+
 _UNIT_NAMES = {"kg": "kilograms", "lb": "pounds"}
-_COMPANY_FORM = patch_of(input_of(AccountDetails), name="CompanyForm")
 
 
-@_settings.get("", access=coach(), template="")
+@_settings.get("", access=auth.coach(), template="")
 async def settings_page(_: Context) -> Redirect:
     """Redirect to the first settings page, which every coach can see."""
     return Redirect("/app/settings/company")
 
 
-@_settings.get("/company", access=coach(), template="settings/company.html")
+@_settings.get("/company", access=auth.coach(), template="settings/company.html")
 async def company_page(ctx: Context) -> dict[str, Any]:
     """The company's name, time zone and load unit."""
     company = await account.get(ctx)
     return {"company": company, "version": company["version"]}
 
 
-@_settings.post("/company", access=owner_session(), form=_COMPANY_FORM, on=company_page)
-async def update_company(ctx: Context, form: AccountChange) -> Redirect:
-    """Change the company's details."""
-    await account.update(ctx, form)
-    return Redirect("/app/settings/company", "Changes saved.")
+_settings.act(
+    *("/company", "update_company", account.update, "Changes saved."),
+    access=auth.owner_session(),
+    on=company_page,
+    form=patch_of(input_of(account.AccountDetails), name="CompanyForm"),
+)
 
 
-@_settings.get("/storage", access=owner_session(), template="settings/storage.html")
+@_settings.get("/storage", access=auth.owner_session(), template="settings/storage.html")
 async def storage_page(ctx: Context) -> dict[str, Any]:
     """The number and the size of the company's files, and how much it may store."""
     return {"usage": await account.get_storage(ctx)}
 
 
-@_settings.get("/delete-account", access=owner_session(), template="settings/delete_account.html")
+@_settings.get("/delete-account", access=auth.owner_session(), template="settings/delete_account.html")
 async def delete_account_page(ctx: Context) -> dict[str, Any]:
     """Confirmation of deleting the company."""
     active = await service.list_customers(ctx, archived=False, page=1, size=1)
@@ -95,9 +85,9 @@ async def delete_account_page(ctx: Context) -> dict[str, Any]:
 
 
 @_settings.post(
-    "/delete-account", access=owner_session(), on=delete_account_page, request_class="unlimited", deletes=True
+    "/delete-account", access=auth.owner_session(), on=delete_account_page, request_class="unlimited", deletes=True
 )
-async def delete_account(ctx: Context, form: AccountErasure) -> Redirect:
+async def delete_account(ctx: Context, form: account.AccountErasure) -> Redirect:
     """Delete the company; its owner confirms with their password."""
     try:
         await account.erase(ctx, form["password"])
@@ -106,13 +96,13 @@ async def delete_account(ctx: Context, form: AccountErasure) -> Redirect:
     return Redirect("/app/sign-in", "Your company is deleted. Its data is being erased.", ends_session=True)
 
 
-@_settings.get("/my-account", access=session_only(), template="settings/my_account.html")
+@_settings.get("/my-account", access=auth.session_only(), template="settings/my_account.html")
 async def my_account_page(ctx: Context) -> dict[str, Any]:
     """The signed-in coach, and how many API keys the coach has."""
     return {"api_keys": await api_keys.count_own(ctx)}
 
 
-@_settings.post("/my-account", access=session_only(), on=my_account_page, request_class="unlimited")
+@_settings.post("/my-account", access=auth.session_only(), on=my_account_page, request_class="unlimited")
 async def change_password(ctx: Context, form: PasswordChange) -> Redirect:
     """Change the password, confirmed with the current one."""
     try:
@@ -125,11 +115,9 @@ async def change_password(ctx: Context, form: PasswordChange) -> Redirect:
     return Redirect("/app/settings/my-account", notice, device_token=new_password["deviceToken"])
 
 
-class _UnitForm(TypedDict):
-    loadUnit: LoadUnit
-
-
-@_settings.get("/load-unit", access=even_while_converting(owner_session()), template="settings/load_unit.html")
+@_settings.get(
+    "/load-unit", access=auth.even_while_converting(auth.owner_session()), template="settings/load_unit.html"
+)
 async def load_unit_page(ctx: Context) -> dict[str, Any]:
     """The unit of loads, the other one that loads can be converted to, and the latest conversion or count."""
     unit = (await account.get(ctx))["loadUnit"]
@@ -148,25 +136,23 @@ async def load_unit_page(ctx: Context) -> dict[str, Any]:
     }
 
 
-@_settings.post("/load-unit/count", access=owner_session(), on=load_unit_page)
-async def count_loads(ctx: Context, form: _UnitForm) -> Redirect:
-    """Count what would be converted."""
-    await load_unit.begin(ctx, form["loadUnit"], dry_run=True)
-    return Redirect(_LOAD_UNIT, "Counting has begun.")
-
-
-@_settings.post("/load-unit", access=owner_session(), on=load_unit_page)
-async def convert_loads(ctx: Context, form: _UnitForm) -> Redirect:
-    """Convert all loads."""
-    await load_unit.begin(ctx, form["loadUnit"], dry_run=False)
-    return Redirect(_LOAD_UNIT, "The conversion has begun.")
+_act_on_loads = partial(
+    _settings.act,
+    access=auth.owner_session(),
+    on=load_unit_page,
+    form=load_unit.LoadUnitConversion,
+    fields=("loadUnit",),
+)
+_count, _convert = (partial(load_unit.begin, dry_run=dry_run) for dry_run in (True, False))
+_act_on_loads("/load-unit/count", "count_loads", _count, "Counting has begun.")
+_act_on_loads("/load-unit", "convert_loads", _convert, "The conversion has begun.")
 
 
 # --- Settings: the team and the permissions of its employees ----------------------------------------------------------
 
 
-_team = Records(pages, "/app/settings/team", "employeeId", "employee", owner_session(), team.get)
-_PERMISSION_GRID = {"areas": [area.name for area in AREAS], "actions": ACTIONS}
+_team = Records(pages, "/app/settings/team", "employeeId", "employee", auth.owner_session(), team.get)
+_PERMISSION_GRID = {"areas": [area.name for area in auth.AREAS], "actions": auth.ACTIONS}
 _DEFAULT_PERMISSIONS = (
     "customers.view",
     "customers.create",
@@ -186,14 +172,14 @@ class _EmployeeForm(team.CoachName):
     version: NotRequired[Annotated[int, Version()]]
 
 
-@_team.get("", access=owner_session(), template="settings/team.html")
+@_team.get("", access=auth.owner_session(), template="settings/team.html")
 async def team_page(ctx: Context) -> dict[str, Any]:
     """The owner and the employees."""
     coaches, holders = await gather_reads(ctx, team.list_coaches(ctx), second_factor.list_holders(ctx))
     return {"coaches": coaches, "holders": holders, **_PERMISSION_GRID}
 
 
-@_team.get("/new", access=owner_session(), template="settings/employee.html")
+@_team.get("/new", access=auth.owner_session(), template="settings/employee.html")
 async def new_employee_page(_: Context) -> dict[str, Any]:
     """The form for a new employee."""
     return {"employee": None, "default_permissions": _DEFAULT_PERMISSIONS, **_PERMISSION_GRID}
@@ -209,11 +195,13 @@ async def create_employee(ctx: Context, form: team.NewEmployee) -> Redirect:
 _employee_page = _team.page(lambda _: _PERMISSION_GRID)
 
 
-@_team.each.post("", access=owner_session(), form=_EmployeeForm, on=_employee_page)
-async def update_employee(ctx: Context, employee_id: ObjectId, form: team.EmployeeChange) -> Redirect:
-    """Change an employee; permissions apply from their next request."""
-    await team.update(ctx, employee_id, form)
-    return Redirect("/app/settings/team", f"Changes to {form['name']} saved.")
+_team.each.act(
+    *("", "update_employee", team.update, "Changes to {form[name]} saved."),
+    access=auth.owner_session(),
+    on=_employee_page,
+    to=_team.prefix,
+    form=_EmployeeForm,
+)
 
 
 async def _count_clients(ctx: Context, employee_id: ObjectId) -> dict[str, int]:
@@ -222,17 +210,19 @@ async def _count_clients(ctx: Context, employee_id: ObjectId) -> dict[str, int]:
 
 
 @_team.each.confirm(
-    "/reset-second-factor", access=owner_session(), template="settings/reset_second_factor.html", deletes=True
+    "/reset-second-factor",
+    own_second_factor.reset_of_employee,
+    "{employee[name]} can sign in with the password alone.",
+    to=_team.prefix,
+    access=auth.owner_session(),
+    template="settings/reset_second_factor.html",
 )
-async def reset_second_factor(ctx: Context, employee_id: ObjectId) -> ConfirmedAction:
+async def reset_second_factor(ctx: Context, employee_id: ObjectId) -> dict[str, Any]:
     """Remove the second factor of an employee who has lost it."""
-    employee = await team.get(ctx, employee_id)
-    done = Redirect(_team.prefix, f"{employee['name']} can sign in with the password alone.")
-    act = partial(own_second_factor.reset_of_employee, ctx, employee_id)
-    return ConfirmedAction({"employee": employee}, act, done)
+    return {"employee": await team.get(ctx, employee_id)}
 
 
-_team.delete(team.delete, variables=_count_clients, done="{} removed.")
+_team.delete(team.delete, variables=_count_clients, done="{name} removed.")
 
 
 # --- Settings: API keys -----------------------------------------------------------------------------------------------
@@ -258,12 +248,12 @@ class _KeysQuery(TypedDict):
     forAssistant: Annotated[bool, Default(False)]
 
 
-async def _get_key(ctx: Context, key_id: ObjectId) -> ApiKey:
+async def _get_key(ctx: Context, key_id: ObjectId) -> api_keys.ApiKey:
     return require_by_id(await api_keys.list_keys(ctx), key_id, "API key")
 
 
-_api_keys = Records(pages, "/app/settings/api-keys", "keyId", "api_key", session_only(), _get_key, shown_as="key")
-_api_keys.delete(api_keys.revoke, done="{} deleted. Requests with it are rejected from now on.", from_list=True)
+_api_keys = Records(pages, "/app/settings/api-keys", "keyId", "api_key", auth.session_only(), _get_key, shown_as="key")
+_api_keys.delete(api_keys.revoke, done="{name} deleted. Requests with it are rejected from now on.", from_list=True)
 
 
 @_api_keys.list
@@ -271,15 +261,15 @@ async def api_keys_page(ctx: Context, query: _KeysQuery) -> dict[str, Any]:
     """The coach's API keys; for the owner, all of the company."""
     keys, coaches = await gather_reads(ctx, api_keys.list_keys(ctx), team.list_coaches(ctx))
     timezone = ctx.caller.company.timezone
-    expiry_times = {key["_id"]: key["restrictions"]["expiresAt"] for key in keys}
-    last_days = {
-        key_id: time and local_date(time - _ONE_MILLISECOND, timezone) for key_id, time in expiry_times.items()
-    }
     return {
-        "keys": [{**key, "lastDay": last_days[key["_id"]]} for key in keys],
+        "keys": [
+            {**key, "lastDay": end and local_date(end - _ONE_MILLISECOND, timezone)}
+            for key in keys
+            for end in [key["restrictions"]["expiresAt"]]
+        ],
         "coach_names": {coach["_id"]: coach["name"] for coach in coaches},
-        "areas": [area.name for area in AREAS],
-        "actions": ACTIONS,
+        "areas": [area.name for area in auth.AREAS],
+        "actions": auth.ACTIONS,
         "now": now(),
         "today": ctx.caller.today(),
         "revealed_key": None,
@@ -292,24 +282,25 @@ async def create_api_key(ctx: Context, form: _NewKey) -> Render:
     """Create a key and show its secret."""
     if not set(form["permissions"]) <= ctx.caller.permissions:
         raise invalid_field("permissions", "must be among your own", code="PERMISSION_NOT_HELD")
-    restrictions: ApiKeyRestrictions = {
+    last_day, timezone = date.fromisoformat(form["expires"]) if form["expires"] else None, ctx.caller.company.timezone
+    if last_day is not None and last_day < ctx.caller.today():
+        raise invalid_field("expires", "must not be in the past", code="IN_THE_PAST")
+    restrictions: api_keys.ApiKeyRestrictions = {
         "readOnly": form["readOnly"],
         "permissions": None if form["actsAsCompany"] else form["permissions"] or None,
-        "expiresAt": _end_of_day(ctx, form["expires"]) if form["expires"] else None,
+        "expiresAt": next_midnight(last_day, timezone) - _ONE_MILLISECOND if last_day else None,
         "outreach": form["outreach"],
         "confirmInChat": form["confirmInChat"],
         "mcpOnly": form["mcpOnly"],
     }
-    if form["actsAsCompany"]:
-        held = form["permissions"] or sorted(ALL_PERMISSIONS)
-        key = await api_keys.create(ctx, form["name"], restrictions, acts_as="company", permissions=held)
-    else:
-        key = await api_keys.create(ctx, form["name"], restrictions)
+    held = form["permissions"] or sorted(auth.ALL_PERMISSIONS)
+    of_company: dict[str, Any] = {"acts_as": "company", "permissions": held} if form["actsAsCompany"] else {}
+    key = await api_keys.create(ctx, form["name"], restrictions, **of_company)
     repeat_notice = f"{key['name']} has already been created. Select Show to see its secret."
     return Render({"revealed_key": _revealed(key, key["key"], is_new=True)}, repeat_notice)
 
 
-@_api_keys.post("/{keyId}/reveal", access=session_only(), on=api_keys_page)
+@_api_keys.post("/{keyId}/reveal", access=auth.session_only(), on=api_keys_page)
 async def reveal_api_key(ctx: Context, key_id: ObjectId) -> Render:
     """Show a key's secret again, which is recorded in the audit log."""
     key = await _get_key(ctx, key_id)
@@ -317,25 +308,14 @@ async def reveal_api_key(ctx: Context, key_id: ObjectId) -> Render:
     return Render({"revealed_key": revealed_key}, "Select Show to see the secret again.")
 
 
-def _revealed(key: ApiKey, secret: str, *, is_new: bool) -> dict[str, Any]:
+def _revealed(key: api_keys.ApiKey, secret: str, *, is_new: bool) -> dict[str, Any]:
     return {"name": key["name"], "secret": secret, "isNew": is_new, "isOfCompany": key["actsAs"] == "company"}
-
-
-def _end_of_day(ctx: Context, day: str) -> datetime:
-    """Return the last millisecond of a day in the company's time zone.
-
-    Raises InvalidFields for a day in the past.
-    """
-    last_day = date.fromisoformat(day)
-    if last_day < ctx.caller.today():
-        raise invalid_field("expires", "must not be in the past", code="IN_THE_PAST")
-    return next_midnight(last_day, ctx.caller.company.timezone) - _ONE_MILLISECOND
 
 
 # --- Settings: webhooks and their deliveries --------------------------------------------------------------------------
 
 
-_webhooks = Records(pages, "/app/settings/webhooks", "webhookId", "webhook", coach(WEBHOOKS), webhooks.get)
+_webhooks = Records(pages, "/app/settings/webhooks", "webhookId", "webhook", auth.coach(auth.WEBHOOKS), webhooks.get)
 _PAGE_SIZE = 20
 _STATUSES = (("", "All"), ("succeeded", "Succeeded"), ("pending", "Pending"), ("failed", "Failed"))
 # Why an attempt had no response, in words.
@@ -375,7 +355,9 @@ async def create_webhook(ctx: Context, form: NewWebhook) -> Render:
     return Render({"created": created}, repeat_notice)
 
 
-@_webhooks.each.get("", access=coach(WEBHOOKS), query=query_of(DeliveryQuery)(), template="settings/webhook.html")
+@_webhooks.each.get(
+    "", access=auth.coach(auth.WEBHOOKS), query=query_of(DeliveryQuery)(), template="settings/webhook.html"
+)
 async def webhook_page(ctx: Context, webhook_id: ObjectId, query: DeliveryQuery) -> dict[str, Any]:
     """A webhook and its deliveries."""
     webhook, page = await gather_reads(
@@ -406,25 +388,22 @@ _webhooks.change(_WebhookForm, webhooks.update, on=webhook_page)
 _webhooks.delete(webhooks.delete, done="Webhook deleted. Nothing is sent to it any more.")
 
 
-@_webhooks.each.post("/test", access=coach(WEBHOOKS), on=webhook_page)
-async def send_webhook_test(ctx: Context, webhook_id: ObjectId) -> Redirect:
-    """Send a test event."""
-    await webhooks.send_test(ctx, webhook_id)
-    return Redirect(_webhooks.path(webhook_id), "The test event is being sent. Reload the page to see the result.")
+_reload = "Reload the page to see the result."
+_act = partial(_webhooks.each.act, access=auth.coach(auth.WEBHOOKS), on=webhook_page)
+_act("/test", "send_webhook_test", webhooks.send_test, f"The test event is being sent. {_reload}")
+_act(
+    "/deliveries/{deliveryId}/redeliver",
+    "redeliver_webhook_event",
+    webhooks.redeliver,
+    f"The event is being sent again. {_reload}",
+)
 
 
-@_webhooks.each.post("/rotate-secret", access=coach(WEBHOOKS), on=webhook_page)
+@_webhooks.each.post("/rotate-secret", access=auth.coach(auth.WEBHOOKS), on=webhook_page)
 async def rotate_webhook_secret(ctx: Context, webhook_id: ObjectId) -> Render:
     """Replace the secret and show the new one."""
     rotated = await webhooks.rotate_secret(ctx, webhook_id)
     return Render({"new_secret": rotated["secret"]}, "The secret has already been rotated. It is not shown again.")
-
-
-@_webhooks.each.post("/deliveries/{deliveryId}/redeliver", access=coach(WEBHOOKS), on=webhook_page)
-async def redeliver_webhook_event(ctx: Context, webhook_id: ObjectId, delivery_id: ObjectId) -> Redirect:
-    """Send a delivery again."""
-    await webhooks.redeliver(ctx, webhook_id, delivery_id)
-    return Redirect(_webhooks.path(webhook_id), "The event is being sent again. Reload the page to see the result.")
 
 
 # --- The settings of notifications and the devices that show them, as the pages of coaches and clients have them ------
@@ -456,7 +435,7 @@ _COACH_KINDS = (
 )
 
 
-def _declare(of: Pages, access: Access, templates: str, kinds: tuple[_Kind, ...], schema: Schema) -> None:
+def _declare(of: Pages, access: auth.Access, templates: str, kinds: tuple[_Kind, ...], schema: Schema) -> None:
     """Declare the pages of the settings of the caller, whose templates are in the folder `templates`."""
 
     @of.get("", access=access, template=f"{templates}/notifications.html")
@@ -484,11 +463,13 @@ def _declare(of: Pages, access: Access, templates: str, kinds: tuple[_Kind, ...]
         data = await push_keys.get_public_key(ctx.services)
         return Redirect(of.prefix, "Notifications are on for this device.", data={**data})
 
-    @of.post("/devices/{subscriptionId}/remove", access=access, on=notifications_page, deletes=True)
-    async def turn_device_off(ctx: Context, subscription_id: ObjectId) -> Redirect:
-        """Send no more notifications to a device."""
-        await push.unsubscribe(ctx, subscription_id)
-        return Redirect(of.prefix, "Notifications are off for that device.")
+    act = partial(of.act, access=access, on=notifications_page, deletes=True)
+    act(
+        "/devices/{subscriptionId}/remove",
+        "turn_device_off",
+        push.unsubscribe,
+        "Notifications are off for that device.",
+    )
 
     @of.post("/test", access=access, on=notifications_page)
     async def test_device(ctx: Context) -> Redirect:
@@ -497,17 +478,20 @@ def _declare(of: Pages, access: Access, templates: str, kinds: tuple[_Kind, ...]
         text = "A test is on its way." if sent else "Notifications are off for this device: turn them on."
         return Redirect(of.prefix, text)
 
-    @of.get("/off", access=public(), template="sign_in/no_mails.html")
-    async def mails_off_page(ctx: Context, query: MailsOffLink) -> dict[str, Any]:
+    @of.get("/off", access=auth.public(), template="sign_in/no_mails.html")
+    async def mails_off_page(ctx: Context, query: unsubscribing.MailsOffLink) -> dict[str, Any]:
         """The page to turn off one kind of mails without signing in."""
         kind = unsubscribing.find_kind(ctx.services, query["token"])
         return {"token": query["token"], "label": next((each.label for each in kinds if each.name == kind), None)}
 
-    @of.post("/off", access=public(), on=mails_off_page, one_click=True)
-    async def turn_mails_off(ctx: Context, form: MailsOffLink) -> Redirect:
-        """Turn off the kind of mails that the token was mailed in."""
-        await unsubscribing.turn_off(ctx, form["token"])
-        return Redirect(f"{of.prefix}/off", "You will receive no more of these mails.")
+    of.act(
+        *("/off", "turn_mails_off", unsubscribing.turn_off, "You will receive no more of these mails."),
+        access=auth.public(),
+        on=mails_off_page,
+        form=unsubscribing.MailsOffLink,
+        fields=("token",),
+        one_click=True,
+    )
 
     @of.get("/phones", access=access, template=f"{templates}/phones.html")
     async def phones_page(_: Context) -> dict[str, Any]:
@@ -515,5 +499,142 @@ def _declare(of: Pages, access: Access, templates: str, kinds: tuple[_Kind, ...]
         return {}
 
 
-_declare(pages.below("/app/settings/notifications"), session_only(), "settings", _COACH_KINDS, _COACH_FORM)
-_declare(pages.below("/train/settings/notifications"), customer(), "train/settings", _CLIENT_KINDS, _CLIENT_FORM)
+_declare(pages.below("/app/settings/notifications"), auth.session_only(), "settings", _COACH_KINDS, _COACH_FORM)
+_declare(pages.below("/train/settings/notifications"), auth.customer(), "train/settings", _CLIENT_KINDS, _CLIENT_FORM)
+
+
+# --- Settings of a client: profile, language, units and time zone, password, the client's data, and devices -----------
+
+
+_own = pages.below("/train/settings")
+_DETAILS = patch_of(input_of(OwnRecord), name="OwnDetailsForm")
+_LANGUAGES = (
+    *(("cs", "Čeština"), ("da", "Dansk"), ("de", "Deutsch"), ("en", "English"), ("es", "Español")),
+    *(("fr", "Français"), ("it", "Italiano"), ("nl", "Nederlands"), ("nb", "Norsk bokmål"), ("pl", "Polski")),
+    *(("pt", "Português"), ("pt-BR", "Português (Brasil)"), ("fi", "Suomi"), ("sv", "Svenska")),
+    *(("tr", "Türkçe"), ("el", "Ελληνικά"), ("uk", "Українська"), ("he", "עברית"), ("ar", "العربية")),
+    *(("zh", "中文"), ("ja", "日本語"), ("ko", "한국어")),
+)
+
+
+@_own.get("", access=auth.customer(), template="train/settings/index.html")
+async def own_settings_page(_: Context) -> dict[str, Any]:
+    """The parts of the settings, and signing out."""
+    return {}
+
+
+# --- Profile ---------------------------------------------------------------------------------------------------------
+
+
+@_own.get("/profile", access=auth.customer(), template="train/settings/profile.html")
+async def own_profile_page(ctx: Context) -> dict[str, Any]:
+    """Name and e-mail address, which the coach changes; phone, birthday and photo."""
+    profile = await own_profile.get(ctx)
+    return {"profile": profile, "version": profile["version"]}
+
+
+_act_own = partial(_own.act, access=auth.customer())
+_act_own(
+    *("/profile", "change_own_profile", own_profile.update, "Changes saved."),
+    form=type(_DETAILS)(only=("phone", "birthday", "version")),
+    on=own_profile_page,
+)
+_act_own(
+    *("/profile/photo", "set_own_photo", own_profile.set_profile_photo, "Photo saved."),
+    form=MultipartBody("profilePhotoFile", IMAGE_TYPES),
+    on=own_profile_page,
+)
+
+
+@_own.get("/profile/picture", access=auth.customer(), template="")
+async def own_picture(ctx: Context) -> Download:
+    """The profile photo; browsers do not keep it."""
+    return await own_profile.get_profile_photo(ctx)
+
+
+# --- Language, units and time zone -----------------------------------------------------------------------------------
+
+
+@_own.get("/preferences", access=auth.customer(), template="train/settings/preferences.html")
+async def own_preferences_page(ctx: Context) -> dict[str, Any]:
+    """Language, units and time zone."""
+    profile = await own_profile.get(ctx)
+    language = profile["language"]
+    languages = [("", "No preference"), *_LANGUAGES]
+    if language and language not in dict(_LANGUAGES):
+        languages.append((language, language))
+    return {"profile": profile, "languages": languages, "version": profile["version"]}
+
+
+_act_own(
+    *("/preferences", "change_own_preferences", own_profile.update, "Changes saved."),
+    form=type(_DETAILS)(only=("timezone", "language", "loadUnit", "version")),
+    on=own_preferences_page,
+)
+
+
+# --- Password --------------------------------------------------------------------------------------------------------
+
+
+@_own.get("/password", access=auth.customer(), template="train/settings/password.html")
+async def own_password_page(_: Context) -> dict[str, Any]:
+    """The form to change the password."""
+    return {}
+
+
+@_own.post("/password", access=auth.customer(), on=own_password_page, request_class="unlimited")
+async def change_own_password(ctx: Context, form: PasswordChange) -> Redirect:
+    """Change the password, confirmed with the current one; every other session ends."""
+    try:
+        new_password = await own_profile.change_password(ctx, form["currentPassword"], form["password"])
+    except Forbidden:
+        raise invalid_field("currentPassword", "is not your password", code="WRONG_PASSWORD") from None
+    notice = "Password changed. You are signed out on all other devices."
+    return Redirect(_own.prefix, notice, device_token=new_password["deviceToken"])
+
+
+# --- The client's data -----------------------------------------------------------------------------------------------
+
+
+@_own.get("/data", access=auth.customer(), template="train/settings/data.html")
+async def own_data_page(ctx: Context) -> dict[str, Any]:
+    """The download of the client's data, and the request for erasure."""
+    return {"erasure_requested_at": await own_profile.find_erasure_request(ctx)}
+
+
+@_own.get("/data/my-training.zip", access=auth.customer(), template="", request_class="bulk")
+async def export_own_data(ctx: Context) -> Download:
+    """Download everything the client may read."""
+    return await own_export.export_own(ctx)
+
+
+@_own.get("/data/erasure", access=auth.customer(), template="train/settings/erasure.html")
+async def own_erasure_page(ctx: Context) -> dict[str, Any] | Redirect:
+    """What erasure means, and the confirmation; without effect once it was asked for."""
+    if await own_profile.find_erasure_request(ctx) is not None:
+        return Redirect(f"{_own.prefix}/data")
+    return {}
+
+
+_act_own(
+    *("/data/erasure", "request_own_erasure", own_profile.request_erasure),
+    "Your coach has been asked to delete your data.",
+    to=f"{_own.prefix}/data",
+    on=own_erasure_page,
+)
+
+
+# --- Devices ---------------------------------------------------------------------------------------------------------
+
+
+@_own.get("/devices", access=auth.customer(), template="train/settings/devices.html")
+async def own_devices_page(ctx: Context) -> dict[str, Any]:
+    """The signed-in devices, this one first, with forms to sign out the others."""
+    own = await web_sessions.list_own(ctx)
+    return {"sessions": [{**session, "device": describe_device(session["device"])} for session in own]}
+
+
+_end = partial(_act_own, on=own_devices_page, deletes=True)
+_end("/devices/{sessionId}/end", "end_own_session", web_sessions.end_own, "The device is signed out.")
+_all_out = "All other devices are signed out."
+_end("/devices/end-others", "end_other_sessions", sessions.end_other_sessions, _all_out, idempotent=True)

@@ -1,29 +1,33 @@
-"""Signing in, up and out, password resets, the start page, and what e-mails to clients link to."""
+"""Signing in, up and out, password resets, what e-mails to clients link to, the OpenID provider, and second factors."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from functools import partial
 from typing import Annotated, Any, TypedDict
 from urllib.parse import urlencode
 
+import segno
+import structlog
 from aiohttp import web
+from markupsafe import Markup
 from marshmallow import fields
 
-from coaching_service.core import auth
-from coaching_service.core.database.context import Context
+from coaching_service.core import auth, errors
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.dates import TIMEZONES
-from coaching_service.core.errors import SecondFactorRequired, SignInRejected
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
 from coaching_service.core.http.responses import Download
+from coaching_service.core.open_id import OpenIdProvider, ProviderError, ProviderUnavailable
 from coaching_service.core.validation import Text, Timezone
 from coaching_service.people import customer_access, own_profile
-from coaching_service.people.customer_access import DeclineLink, DeclinePage, FirstAccess
 from coaching_service.people.notifications import COMPANY
-from coaching_service.people.second_factor import passkeys
+from coaching_service.people.second_factor import challenges, models, passkeys
+from coaching_service.people.second_factor import service as second_factor
 from coaching_service.people.sessions import models as session_models
-from coaching_service.people.sessions import passwords, provider_accounts, web_sessions
+from coaching_service.people.sessions import own_second_factor, passwords, provider_accounts, web_sessions
 from coaching_service.people.sessions import service as sessions
-from coaching_service.people.sessions.web_sessions import StartedSession
 from coaching_service.web import browser_sessions, static_files
 from coaching_service.web.pages import Pages, Redirect, Render
 from coaching_service.web.rendering import CLIENT_LAYOUT
@@ -88,7 +92,7 @@ async def sign_in(
             ctx.device,
             browser_sessions.device_tokens_of(ctx.services, request),
         )
-    except SecondFactorRequired as required:
+    except errors.SecondFactorRequired as required:
         return Render(required.details, "Sign in again.")
     return await _land(ctx, query, session, request)
 
@@ -102,7 +106,7 @@ async def answer_challenge(
     """Confirm a sign-in with a code of the application, a recovery code or a passkey; or sign in with a passkey."""
     try:
         session = await browser_sessions.answer_challenge(ctx, form, ctx.device)
-    except SignInRejected as rejected:
+    except errors.SignInRejected as rejected:
         if rejected.code != "CHALLENGE_REJECTED":
             raise
         again = f"?{urlencode({'next': query['next']})}" if query["next"] else ""
@@ -110,7 +114,7 @@ async def answer_challenge(
     return await _land(ctx, query, session, request)
 
 
-async def _land(ctx: Context, query: _Next, session: StartedSession, request: web.Request) -> Redirect:
+async def _land(ctx: Context, query: _Next, session: web_sessions.StartedSession, request: web.Request) -> Redirect:
     """Return where a user goes after signing in, whose account at the provider is linked if it waits for that."""
     path = browser_sessions.landing_path(session.kind, query["next"])
     linkable = browser_sessions.provider_state_of(ctx.services, request)
@@ -144,11 +148,14 @@ async def confirm_email_page(_: Context, query: TokenQuery) -> dict[str, Any]:
     return {"token": query["token"]}
 
 
-@_coach.post("/confirm-email", access=auth.public(), on=confirm_email_page)
-async def confirm_email(ctx: Context, form: session_models.EmailConfirmation) -> Redirect:
-    """Confirm the e-mail address; what the company has held is sent."""
-    await sessions.confirm_email(ctx, form["token"])
-    return Redirect("/app", "Your email address is confirmed.")
+_coach.act(
+    *("/confirm-email", "confirm_email", sessions.confirm_email, "Your email address is confirmed."),
+    access=auth.public(),
+    on=confirm_email_page,
+    to="/app",
+    form=session_models.EmailConfirmation,
+    fields=("token",),
+)
 
 
 @_coach.post("/confirm-email/resend", access=auth.session_only(), on=None)
@@ -269,7 +276,7 @@ async def manifest(ctx: Context, query: _ManifestQuery) -> Download:
     return Download("application/manifest+json", "train.webmanifest", read, len(content), inline=True)
 
 
-class _FirstAccessForm(FirstAccess):
+class _FirstAccessForm(customer_access.FirstAccess):
     timezone: Annotated[str | None, fields.String()]  # the browser's, which is ignored if it is unknown here
 
 
@@ -288,7 +295,7 @@ async def first_access(ctx: Context, form: _FirstAccessForm) -> Redirect:
     """Set the client's password and sign the client in; without a time zone the client gets the browser's."""
     try:
         client_ctx = await customer_access.choose_password(ctx, form["token"], form["password"], form.get("email"))
-    except SecondFactorRequired:
+    except errors.SecondFactorRequired:
         return Redirect("/app/sign-in?next=/train", "Your password is set. Sign in with it.")
     if client_ctx.caller.timezone is None and form["timezone"] in TIMEZONES:
         await own_profile.update(client_ctx, {"timezone": form["timezone"]})
@@ -297,16 +304,179 @@ async def first_access(ctx: Context, form: _FirstAccessForm) -> Redirect:
 
 
 @_client.get("/no-invitations", access=auth.public(), template="sign_in/no_invitations.html")
-async def decline_page(ctx: Context, query: DeclineLink) -> DeclinePage:
+async def decline_page(ctx: Context, query: customer_access.DeclineLink) -> customer_access.DeclinePage:
     """The page to decline further invitations, with the name of the company."""
     return {"token": query["token"], "company": await customer_access.find_company_name(ctx.services, query["token"])}
 
 
-@_client.post("/no-invitations", access=auth.public(), on=decline_page, one_click=True)
-async def decline(ctx: Context, form: DeclineLink) -> Redirect:
-    """Stop further invitations of the company to this e-mail address."""
-    await customer_access.decline(ctx, form["token"])
-    return Redirect("/train/no-invitations", "You will receive no more invitations from them.")
+_client.act(
+    *("/no-invitations", "decline", customer_access.decline, "You will receive no more invitations from them."),
+    access=auth.public(),
+    on=decline_page,
+    form=customer_access.DeclineLink,
+    fields=("token",),
+    one_click=True,
+)
 
 
 declare_password_reset(_client, "/app/sign-in?next=/train")
+
+
+# --- Signing in at the OpenID provider of the operator: to it, and back with its answer -------------------------------
+# What belongs to one attempt is in a cookie of the browser, encrypted. The state, the nonce and the verifier of PKCE
+# are signatures of its number, so that an answer is accepted by the browser that has asked, and once.
+
+
+log = structlog.get_logger("coaching_service.open_id")
+_provider = pages.below("/auth/oidc")
+_ATTEMPT = "sign-in at the OpenID provider"
+_TOO_LATE = "That took too long, or was started in another window. Nothing was changed. Try again."
+_NOT_REACHED = "{} cannot be reached. Sign in with your password, or try again later."
+_REFUSED = "{} did not sign you in here. Sign in with your password, or try again."
+_UNKNOWN = "There is no account here for you. Ask the owner of your company for an invitation."
+_CONNECT = "Sign in once with your password to connect {}. After that, {} alone signs you in."
+
+
+class _Start(TypedDict):
+    next: Annotated[str | None, Text(max_length=4000)]
+
+
+class _Answer(TypedDict):
+    state: Annotated[str, Text(max_length=500), Default("")]
+    code: Annotated[str, Text(max_length=4000), Default("")]
+    iss: Annotated[str | None, Text(max_length=4000)]
+
+
+@_provider.get("/start", access=auth.public(), template="", request_class="unlimited")
+async def start_provider_sign_in(ctx: Context, query: _Start) -> Redirect:
+    """Redirect to the provider."""
+    provider = _require_provider(ctx.services)
+    number, path = auth.new_token(), browser_sessions.local_path(query["next"], "")
+    state, nonce, verifier = (_sign(ctx.services, use, number) for use in ("state", "nonce", "verifier"))
+    try:
+        url = await provider.authorization_url(state, nonce, verifier)
+    except ProviderError as error:
+        return _back(provider, error, query["next"])
+    return Redirect(url, provider_state=challenges.create(ctx.services, _ATTEMPT, detail=path, nonce=number))
+
+
+@_provider.get("/callback", access=auth.public(), template="", request_class="unlimited", with_request=True)
+async def finish_provider_sign_in(ctx: Context, query: _Answer, request: web.Request) -> Redirect:
+    """Sign the user in whom the provider names, or ask for the password once to link the account."""
+    provider, services = _require_provider(ctx.services), ctx.services
+    attempt = await challenges.find(services, _ATTEMPT, browser_sessions.provider_state_of(services, request))
+    is_own = attempt is not None and services.vault.verify_signature(f"OpenID state {attempt['nonce']}", query["state"])
+    if attempt is None or not is_own or not await challenges.use(ctx, attempt):
+        return Redirect("/app/sign-in", _TOO_LATE, provider_state="")
+    path = attempt["detail"]
+    try:
+        nonce, verifier = (_sign(services, use, attempt["nonce"]) for use in ("nonce", "verifier"))
+        user = await provider.redeem(query["code"], nonce, verifier, query["iss"])
+        session = await provider_accounts.sign_in(ctx, user, ctx.device)
+    except ProviderError as error:
+        return _back(provider, error, path)
+    except (errors.SignInRejected, errors.Conflict):
+        return Redirect(_sign_in_path(path), _UNKNOWN, provider_state="")
+    if session is not None:
+        return Redirect(browser_sessions.landing_path(session.kind, path), session=session, provider_state="")
+    if not await provider_accounts.can_be_linked(ctx, user):
+        return Redirect(_sign_in_path(path), _UNKNOWN, provider_state="")
+    name = provider.registration.name
+    linkable = provider_accounts.sign_linkable(ctx, user)
+    return Redirect(_sign_in_path(path), _CONNECT.format(name, name), provider_state=linkable)
+
+
+def _require_provider(services: Services) -> OpenIdProvider:
+    if services.open_id is None:
+        raise errors.NotFound("page")
+    return services.open_id
+
+
+def _sign(services: Services, use: str, number: str) -> str:
+    return services.vault.sign(f"OpenID {use} {number}")
+
+
+def _sign_in_path(next_path: str | None) -> str:
+    path = browser_sessions.local_path(next_path, "")
+    return "/app/sign-in" + (f"?{urlencode({'next': path})}" if path else "")
+
+
+def _back(provider: OpenIdProvider, error: ProviderError, next_path: str | None) -> Redirect:
+    """Return to the sign-in page, with the reason in the log."""
+    log.warning("sign-in at the provider failed", reason=str(error))
+    sentence = _NOT_REACHED if isinstance(error, ProviderUnavailable) else _REFUSED
+    name = provider.registration.name
+    return Redirect(_sign_in_path(next_path), sentence.format(name[:1].upper() + name[1:]), provider_state="")
+
+
+# --- How users sign in: the second factor and the passkeys of a coach or client, with the same pages for both ---------
+
+
+_REPEATED = "Two-step sign-in is on. The recovery codes are shown once: set it up again for new ones."
+_CREDENTIAL = input_of(models.NewCredential, name="NewCredentialInput")()
+
+
+class _PasskeyForm(TypedDict):
+    name: Annotated[str, Text(max_length=models.MAX_NAME)]
+    credential: Annotated[str, Text(max_length=browser_sessions.MAX_ANSWER)]
+
+
+def _declare(prefix: str, access: auth.Access, template: str) -> None:
+    of, path = pages.below(prefix), f"{prefix}/security"
+
+    @of.get("/security", access=access, template=template)
+    async def security_page(ctx: Context) -> dict[str, Any]:
+        """What the user signs in with, the secret that is being set up, and what can be changed."""
+        is_recent = await own_second_factor.is_recent(ctx)
+        pending = await second_factor.find_pending(ctx) if is_recent else None
+        code = segno.make(pending["otpauthUrl"], micro=False) if pending else None
+        return {
+            "security_path": path,
+            "factor": await second_factor.get(ctx, ctx.caller.id),
+            "is_recent": is_recent,
+            "is_missing": ctx.caller.company.requires_second_factor and not ctx.caller.has_second_factor,
+            "pending": pending,
+            "qr_code": Markup(code.svg_inline(omitsize=True, light="#fff")) if code else None,  # noqa: S704 - has no text
+            "recovery_codes": None,
+            "provider": ctx.services.open_id.registration.name if ctx.services.open_id else None,
+            "provider_account": await provider_accounts.find_own(ctx),
+            "passkeys": [passkeys.to_passkey(each) for each in await passkeys.list_of(ctx, ctx.caller.id)],
+            "has_passkeys": passkeys.relying_party(ctx.services) is not None,
+        }
+
+    act = partial(of.act, access=access, on=security_page)
+    act("/security/begin", "begin_second_factor", own_second_factor.begin, to=f"{path}#set-up")
+
+    @of.post("/security/confirm", access=access, form=models.CodeToConfirm, on=security_page, request_class="unlimited")
+    async def confirm_second_factor(ctx: Context, form: models.CodeToConfirm) -> Render | Redirect:
+        """Put the application into use, and show recovery codes once."""
+        codes = await own_second_factor.confirm(ctx, form["code"])
+        return Render({"recovery_codes": codes["recoveryCodes"]}, _REPEATED)
+
+    delete = partial(act, deletes=True)
+    delete("/security/remove", "remove_second_factor", own_second_factor.remove, "Two-step sign-in is off.")
+
+    @of.post("/security/passkeys/begin", access=access, on=security_page, idempotent=True)
+    async def begin_passkey(ctx: Context) -> Redirect:
+        """Return to the script of the page what the browser needs to create a passkey."""
+        options = await own_second_factor.begin_passkey(ctx)
+        return Redirect(path, data=dict(options))
+
+    @of.post("/security/passkeys", access=access, form=_PasskeyForm, on=security_page, request_class="unlimited")
+    async def add_passkey(ctx: Context, form: _PasskeyForm) -> Redirect:
+        """Add a passkey that the browser has created."""
+        try:
+            credential = browser_sessions.read_answer(_CREDENTIAL, form["credential"])
+            await own_second_factor.add_passkey(ctx, form["name"], credential)
+        except errors.InvalidFields:
+            raise errors.BadRequest("The passkey was not accepted. Try again.") from None
+        return Redirect(path, f"{form['name']} was added. You can sign in with it.")
+
+    passkey_path = "/security/passkeys/{passkeyId}/remove"
+    delete(passkey_path, "remove_passkey", own_second_factor.remove_passkey, "The passkey was removed.")
+    unlinked = "Disconnected. You sign in with your password."
+    delete("/security/disconnect", "unlink_provider_account", provider_accounts.unlink, unlinked)
+
+
+_declare("/app/settings", auth.with_password_only(auth.session_only()), "settings/security.html")
+_declare("/train/settings", auth.customer(), "train/settings/security.html")

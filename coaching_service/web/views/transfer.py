@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 from collections import Counter
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias, TypedDict, cast
 
 from marshmallow import fields
@@ -23,7 +24,7 @@ from coaching_service.core.text import write_rows
 from coaching_service.core.validation import ListOf, Text
 from coaching_service.integrations import background_jobs, company_export
 from coaching_service.integrations.company_import import service as company_import
-from coaching_service.integrations.history_files.tables import ProblemKind, Question
+from coaching_service.integrations.history_files.tables import Question
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
 from coaching_service.integrations.history_import import models as import_models
 from coaching_service.integrations.history_import import undoing
@@ -106,122 +107,93 @@ _OPTIONS = {
 }
 
 
-class ShownQuestion(TypedDict):
-    """A question with the field of the form that answers it; `named`: the name that it is about.
-
-    `isOfColumn`: it asks for the field of a column, not for the column of a field.
-    """
-
-    field: str
-    isOfColumn: bool
-    named: str
-    message: str
-    options: list[tuple[str, str]]
-
-
-class ShownName(TypedDict):
-    """A name of an exercise with what it may become, and what is chosen."""
-
-    name: str
-    sets: int
-    chosen: str
-    options: list[tuple[str, str]]
-
-
-class ShownProblem(TypedDict):
-    """A kind of problem: how many rows have it, and where the first are."""
-
-    count: int
-    field: str
-    message: str
-    where: str
-
-
 def describe(job: jobs.StoredJob) -> dict[str, Any]:
     """Return what the page of an import, or of its undo, shows."""
+    shown: dict[str, Any] = {**job, "isUnfinished": jobs.is_unfinished(job)}
     if job["kind"] == "undo":
-        return _describe_undo(job)
+        undone = cast("import_models.UndoResult | None", job["result"])
+        removed: Mapping[str, Any] = undone["removed"] if undone else {}
+        kept = Counter(each["message"] for each in undone["failed"]) if undone else Counter[str]()
+        return shown | {
+            "title": "Undo of an import",
+            "isDryRun": False,
+            "facts": [(_REMOVED[name], count) for name, count in removed.items() if count],
+            "isEmpty": not removed,
+            "questions": [],
+            "names": [],
+            "kinds": [],
+            "problems": [
+                {"count": count, "field": "", "message": text, "where": ""} for text, count in kept.most_common()
+            ],
+            "canRun": False,
+            "canUndo": False,
+        }
     work = cast("import_models.ImportWork", job["work"])
     result = import_models.table_result(job["result"])
-    has_ended = not jobs.is_unfinished(job)
-    is_dry_run = work["isDryRun"]
+    is_dry_run, has_ended = work["isDryRun"], not shown["isUnfinished"]
     # Those that an answer is needed for first.
-    names = sorted([] if result is None else result["names"], key=lambda each: each["match"] is not None)
+    names = sorted(result["names"] if result else [], key=lambda each: each["match"] is not None)
+    questions = result["questions"] if result else []
     may_create = work.get("mayCreateExercises", True)
-    return {
-        **job,
+    created: Mapping[str, int] = cast("Any", result["created"]) if result else {}
+    counts = (
+        ("rows", result["rows"] if result else 0),
+        ("workouts", created.get("sessions", 0)),
+        ("sets", created.get("sets", 0)),
+        ("measurements", created.get("values", 0)),
+        ("new exercises", created.get("exercises", 0)),
+        ("new clients", created.get("customers", 0)),
+        ("rows left out", result["reported"] if result else 0),
+    )
+    reasons = [(each["entry"], each["field"], each["message"]) for each in job["errors"][:_SHOWN_REASONS]]
+    return shown | {
         "title": f"Import of {work['fileName'] or 'a file'}",
         "isDryRun": is_dry_run,
-        "isUnfinished": not has_ended,
         "result": result,
-        "formatName": "" if result is None or result["format"] is None else _FORMATS[result["format"]],
-        "facts": [] if result is None else _facts(result),
-        "isEmpty": result is None or not result["imported"],
-        "questions": []
-        if result is None
-        else [_question(each, number) for number, each in enumerate(result["questions"])],
-        "isChecking": result is not None and any(each["code"] == "COLUMN" for each in result["questions"]),
+        "formatName": _FORMATS[result["format"]] if result and result["format"] else "",
+        "facts": [(label, count) for label, count in counts if count],
+        "isEmpty": not result or not result["imported"],
+        "questions": [_question(each, number) for number, each in enumerate(questions)],
+        "isChecking": any(each["code"] == "COLUMN" for each in questions),
         "names": [show_name(each, may_create=may_create) for each in names[:MOST_NAMES]],
         "mayCreate": may_create,
         "nameCount": len(names),
         "knownCount": sum(each["match"] is not None for each in names),
-        "reasons": [_sentence(each) for each in job["errors"][:_SHOWN_REASONS]],
-        "kinds": [] if result is None else [_show_kind(each) for each in result.get("problems", ())],
+        "reasons": [f"{entry}: {field} {text}" if field else f"{entry}: {text}" for entry, field, text in reasons],
+        "kinds": [
+            {
+                "count": kind["count"],
+                "field": kind["column"] or "",
+                "message": _KINDS.get(kind["code"], kind["code"]),
+                "where": _list_some(list(map(str, kind["lines"])), _SHOWN_LINES, kind["count"]),
+            }
+            for kind in (result.get("problems", ()) if result else ())
+        ],
         "problems": _group(job["errors"]),
         "canRun": is_dry_run and job["status"] == "done" and work["fileId"] is not None,
         "canUndo": not is_dry_run and has_ended and result is not None and undoing.has_stored(result),
     }
 
 
-def _describe_undo(job: jobs.StoredJob) -> dict[str, Any]:
-    result = cast("import_models.UndoResult | None", job["result"])
-    removed: Mapping[str, Any] = {} if result is None else result["removed"]
-    return {
-        **job,
-        "title": "Undo of an import",
-        "isDryRun": False,
-        "isUnfinished": jobs.is_unfinished(job),
-        "facts": [(_REMOVED[name], count) for name, count in removed.items() if count],
-        "isEmpty": not removed,
-        "questions": [],
-        "names": [],
-        "kinds": [],
-        "problems": _group_remaining([] if result is None else result["failed"]),
-        "canRun": False,
-        "canUndo": False,
-    }
-
-
-def _group_remaining(failed: Sequence[import_models.KeptDocument]) -> list[ShownProblem]:
-    counts = Counter(each["message"] for each in failed)
-    return [{"count": count, "field": "", "message": message, "where": ""} for message, count in counts.most_common()]
-
-
-def _group(errors: Sequence[jobs.JobError]) -> list[ShownProblem]:
+def _group(errors: Sequence[jobs.JobError]) -> list[dict[str, Any]]:
     """Return the problems of rows by kind, the most frequent first."""
     groups: dict[tuple[str, str], list[str]] = {}
     for each in errors:
         groups.setdefault((each["field"] or "", each["message"]), []).append(each["entry"])
-    problems: list[ShownProblem] = [
+    most_frequent = sorted(groups.items(), key=lambda each: -len(each[1]))[:_SHOWN_PROBLEMS]
+    return [
         {
             "count": len(entries),
             "field": field,
             "message": message,
-            "where": ", ".join(entries[:_SHOWN_ENTRIES]) + (", …" if len(entries) > _SHOWN_ENTRIES else ""),
+            "where": _list_some(entries, _SHOWN_ENTRIES, len(entries)),
         }
-        for (field, message), entries in groups.items()
+        for (field, message), entries in most_frequent
     ]
-    return sorted(problems, key=lambda each: -each["count"])[:_SHOWN_PROBLEMS]
 
 
-def _show_kind(kind: ProblemKind) -> ShownProblem:
-    lines = ", ".join(map(str, kind["lines"][:_SHOWN_LINES]))
-    return {
-        "count": kind["count"],
-        "field": kind["column"] or "",
-        "message": _KINDS.get(kind["code"], kind["code"]),
-        "where": f"{lines}, …" if kind["count"] > _SHOWN_LINES else lines,
-    }
+def _list_some(places: Sequence[str], most: int, count: int) -> str:
+    return ", ".join([*places[:most], *(["…"] if count > most else [])])
 
 
 def is_history(work: import_models.ImportWork) -> bool:
@@ -229,24 +201,9 @@ def is_history(work: import_models.ImportWork) -> bool:
     return "plan" in work and work["plan"]["result"]["format"] != "customers"
 
 
-def is_other_import(job: jobs.StoredJob) -> bool:
-    """Return whether a job has ended that turned out not to be of training history."""
-    if job["kind"] == "undo":
-        return False
-    return job["kind"] != "import" or (
-        job["status"] == "done" and not is_history(cast("import_models.ImportWork", job["work"]))
-    )
-
-
 def chosen_answer(name: NameInFile) -> str:
     """Return what a name becomes unless another answer is sent: an identifier, `create` or `skip`; empty: nothing."""
     return str(name["match"]["_id"]) if name["match"] is not None else name["answer"] or ""
-
-
-def client_of(job: jobs.StoredJob) -> ObjectId | None:
-    """Return the client whose history an import is, if it is of one."""
-    answers = cast("import_models.ImportWork", job["work"]).get("answers") if job["kind"] == "import" else None
-    return None if answers is None else answers["customerId"]
 
 
 def report(job: jobs.StoredJob) -> Download:
@@ -261,21 +218,7 @@ def report(job: jobs.StoredJob) -> Download:
     return Download(CSV, "import-report.csv", read, len(content))
 
 
-def _facts(result: import_models.HistoryResult) -> list[tuple[str, int]]:
-    created = result["created"]
-    counts = (
-        ("rows", result["rows"]),
-        ("workouts", created["sessions"]),
-        ("sets", created["sets"]),
-        ("measurements", created.get("values", 0)),
-        ("new exercises", created["exercises"]),
-        ("new clients", created["customers"]),
-        ("rows left out", result["reported"]),
-    )
-    return [(label, count) for label, count in counts if count]
-
-
-def _question(question: Question, number: int) -> ShownQuestion:
+def _question(question: Question, number: int) -> dict[str, Any]:
     named = question.get("name", "")
     if question["code"] == "CUSTOMER" and not named:  # the page has the clients
         message = "Whose history is it?"
@@ -291,7 +234,7 @@ def _question(question: Question, number: int) -> ShownQuestion:
     }
 
 
-def show_name(name: NameInFile, *, may_create: bool) -> ShownName:
+def show_name(name: NameInFile, *, may_create: bool) -> dict[str, Any]:
     """Return a name with the exercises that it may mean."""
     exercises = [each for each in (name["match"], *name["alternatives"]) if each is not None]
     options = [(str(each["_id"]), each["name"]) for each in exercises]
@@ -303,11 +246,6 @@ def show_name(name: NameInFile, *, may_create: bool) -> ShownName:
         "chosen": chosen_answer(name),
         "options": [*options, (SKIP, "Leave out")],
     }
-
-
-def _sentence(error: jobs.JobError) -> str:
-    field = f"{error['field']} " if error["field"] else ""
-    return f"{error['entry']}: {field}{error['message']}"
 
 
 _LONGEST_NAME = 500
@@ -396,7 +334,6 @@ def _by_name(rows: Sequence[NameRow]) -> Mapping[str, str]:
 
 
 _transfer = pages.below("/app/settings/transfer")
-_PATH = "/app/settings/transfer"
 _LISTED = 10
 _STATUSES = {
     "queued": "Waiting",
@@ -488,7 +425,7 @@ async def import_file(ctx: Context, form: _ImportForm, file: StoredFile) -> Redi
         on_conflict=form["onConflict"],
         keeps_file=form["dryRun"] and file.content_type != ZIP,
     )
-    return Redirect(f"{_PATH}/{job['_id']}")
+    return Redirect(f"{_transfer.prefix}/{job['_id']}")
 
 
 @_transfer.get("/{jobId}", access=owner_session(), template="settings/import.html")
@@ -513,12 +450,15 @@ async def import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any] | Redire
     }
 
 
-@_transfer.post("/{jobId}/run", access=owner_session(), locks="customer", on=import_page, has_table=True)
-async def run_checked_import(ctx: Context, job_id: ObjectId, form: AnswersForm) -> Redirect:
-    """Import a list of clients that was checked, with the answers of the form."""
-    answers = with_answers(await jobs.get_complete(ctx, job_id), form)
-    job = await company_import.begin_checked(ctx, job_id, answers)
-    return Redirect(f"{_PATH}/{job['_id']}")
+async def _run_checked(ctx: Context, job_id: ObjectId, form: AnswersForm) -> jobs.StoredJob:
+    """Import a file that was checked, with the answers of the form."""
+    begin = company_import.begin_checked if ctx.caller.is_coach else company_import.begin_own_checked
+    return await begin(ctx, job_id, with_answers(await jobs.get_complete(ctx, job_id), form))
+
+
+_run: dict[str, Any] = {"form": AnswersForm, "locks": "customer", "has_table": True}
+_started: dict[str, Any] = {"to": f"{_transfer.prefix}/{{_id}}", "access": owner_session(), "on": import_page}
+_transfer.act("/{jobId}/run", "run_checked_import", _run_checked, **_started, **_run)
 
 
 @_transfer.post("/{jobId}/cancel", access=owner_session(), on=import_page)
@@ -526,7 +466,7 @@ async def cancel_import(ctx: Context, job_id: ObjectId) -> Redirect:
     """Cancel an import."""
     job = await background_jobs.cancel(ctx, job_id)
     message = "Cancelled." if job["status"] == "cancelled" else "It had ended already."
-    return Redirect(f"{_PATH}/{job_id}", message)
+    return Redirect(f"{_transfer.prefix}/{job_id}", message)
 
 
 def _describe(job: jobs.StoredJob) -> dict[str, Any]:
@@ -570,10 +510,7 @@ async def import_history_page(ctx: Context, query: _Client) -> dict[str, Any]:
 async def check_history(ctx: Context, form: _Client, file: StoredFile, query: _Client) -> Redirect:
     """Begin to check a file."""
     del query
-    answers: import_models.ImportAnswers = {
-        **import_models.NO_ANSWERS,
-        "customerId": form["customerId"],
-    }
+    answers = import_models.NO_ANSWERS | {"customerId": form["customerId"]}
     job = await company_import.begin(ctx, file, dry_run=True, answers=answers, keeps_file=True)
     return Redirect(f"{_import.prefix}/{job['_id']}")
 
@@ -582,47 +519,29 @@ async def check_history(ctx: Context, form: _Client, file: StoredFile, query: _C
 async def history_import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any] | Redirect:
     """What a file has, its questions and names; then the progress of its import, and what it has imported."""
     job = await jobs.get_complete(ctx, job_id)
-    if is_other_import(job):
+    is_undo, work = job["kind"] == "undo", cast("import_models.ImportWork", job["work"])
+    if not is_undo and (job["kind"] != "import" or (job["status"] == "done" and not is_history(work))):
         return Redirect(f"/app/settings/transfer/{job_id}")
-    shown = describe(job)
+    shown, answers = describe(job), None if is_undo else work.get("answers")
     asks_for_client = any(each["field"] == "customerId" for each in shown["questions"])
+    names = customers.distinct_names(await customers.list_identities(ctx)) if asks_for_client else {}
     return {
         "job": shown,
-        "clients": await _list_clients(ctx) if asks_for_client else [],
-        "customer": await _find_client(ctx, client_of(job)),
+        "clients": name_options(names)[:_MOST_CLIENTS],
+        "customer": await _find_client(ctx, answers["customerId"] if answers else None),
     }
 
 
-@_import.post("/{jobId}/run", access=coach(CUSTOMERS.EDIT), locks="customer", on=history_import_page, has_table=True)
-async def run_history_import(ctx: Context, job_id: ObjectId, form: AnswersForm) -> Redirect:
-    """Import a file that was checked, with the answers of the form."""
-    job = await company_import.begin_checked(ctx, job_id, with_answers(await jobs.get_complete(ctx, job_id), form))
-    return Redirect(f"{_import.prefix}/{job['_id']}")
-
-
-@_import.post("/{jobId}/cancel", access=coach(CUSTOMERS.EDIT), on=history_import_page)
-async def cancel_history_import(ctx: Context, job_id: ObjectId) -> Redirect:
-    """Cancel a check or an import."""
-    await background_jobs.cancel(ctx, job_id)
-    return Redirect(f"{_import.prefix}/{job_id}")
-
-
-@_import.post("/{jobId}/undo", access=coach(CUSTOMERS.EDIT), on=history_import_page)
-async def undo_history_import(ctx: Context, job_id: ObjectId) -> Redirect:
-    """Undo an import."""
-    job = await undoing.begin(ctx, job_id)
-    return Redirect(f"{_import.prefix}/{job['_id']}")
+_act = partial(_import.act, access=coach(CUSTOMERS.EDIT), on=history_import_page, to=f"{_import.prefix}/{{_id}}")
+_act("/{jobId}/run", "run_history_import", _run_checked, **_run)
+_act("/{jobId}/cancel", "cancel_history_import", background_jobs.cancel)
+_act("/{jobId}/undo", "undo_history_import", undoing.begin)
 
 
 @_import.get("/{jobId}/report.csv", access=coach(CUSTOMERS.EDIT), template="")
 async def download_import_report(ctx: Context, job_id: ObjectId) -> Download:
     """Download the rows that were not imported, and why."""
     return report(await jobs.get_complete(ctx, job_id))
-
-
-async def _list_clients(ctx: Context) -> list[tuple[str, str]]:
-    names = customers.distinct_names(await customers.list_identities(ctx))
-    return name_options(names)[:_MOST_CLIENTS]
 
 
 async def _find_client(ctx: Context, customer_id: ObjectId | None) -> NamedCustomer | None:
@@ -635,16 +554,15 @@ async def own_import_page(ctx: Context) -> dict[str, Any]:
     return {"may_import": (await account.get(ctx))["clientsMayImport"]}
 
 
-@_own_import.post(
+_own_import.act(
     "",
+    "check_own_history",
+    partial(company_import.begin_own, answers=import_models.NO_ANSWERS, dry_run=True, keeps_file=True),
     access=customer(),
-    form=MultipartBody("file", (CSV, XLSX), size_limit="import", file_required=True),
     on=own_import_page,
+    to=f"{_own_import.prefix}/{{_id}}",
+    form=MultipartBody("file", (CSV, XLSX), size_limit="import", file_required=True),
 )
-async def check_own_history(ctx: Context, file: StoredFile) -> Redirect:
-    """Begin to check a file."""
-    job = await company_import.begin_own(ctx, file, import_models.NO_ANSWERS, dry_run=True, keeps_file=True)
-    return Redirect(f"{_own_import.prefix}/{job['_id']}")
 
 
 @_own_import.get("/{importId}", access=customer(), template="train/settings/import_job.html")
@@ -658,26 +576,10 @@ async def own_history_page(ctx: Context, import_id: ObjectId) -> dict[str, Any]:
     }
 
 
-@_own_import.post("/{importId}/run", access=customer(), on=own_history_page, has_table=True)
-async def run_own_import(ctx: Context, import_id: ObjectId, form: AnswersForm) -> Redirect:
-    """Import a file that was checked, with the answers of the form."""
-    answers = with_answers(await jobs.get_complete(ctx, import_id), form)
-    job = await company_import.begin_own_checked(ctx, import_id, answers)
-    return Redirect(f"{_own_import.prefix}/{job['_id']}")
-
-
-@_own_import.post("/{importId}/cancel", access=customer(), on=own_history_page)
-async def cancel_own_import(ctx: Context, import_id: ObjectId) -> Redirect:
-    """Cancel a check or an import."""
-    await background_jobs.cancel(ctx, import_id)
-    return Redirect(f"{_own_import.prefix}/{import_id}")
-
-
-@_own_import.post("/{importId}/undo", access=customer(), on=own_history_page)
-async def undo_own_import(ctx: Context, import_id: ObjectId) -> Redirect:
-    """Undo an import."""
-    job = await undoing.begin(ctx, import_id)
-    return Redirect(f"{_own_import.prefix}/{job['_id']}")
+_act_own = partial(_own_import.act, access=customer(), on=own_history_page, to=f"{_own_import.prefix}/{{_id}}")
+_act_own("/{importId}/run", "run_own_import", _run_checked, form=AnswersForm, has_table=True)
+_act_own("/{importId}/cancel", "cancel_own_import", background_jobs.cancel)
+_act_own("/{importId}/undo", "undo_own_import", undoing.begin)
 
 
 @_own_import.get("/{importId}/report.csv", access=customer(), template="")

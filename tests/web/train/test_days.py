@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 import time_machine
 
-from coaching_service.web.views.customer_layout import label_day
+from coaching_service.web.formatting import label_day
 from tests.core.test_uploads import PDF
 from tests.support import training
 from tests.support.client import CoachClient

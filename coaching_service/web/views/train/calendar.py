@@ -1,70 +1,59 @@
-"""A client's own calendar: today, by week or by month, the workouts done, and what clients change of it."""
+"""A client's own calendar: today, by week or by month, what clients change of it, and the workouts that they add."""
 
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, timedelta
 from functools import partial
-from typing import Annotated, Any, Literal, TypedDict
+from itertools import groupby
+from typing import Annotated, Any, Literal, TypedDict, cast
+from urllib.parse import urlencode
 
-from coaching_service.core.auth import customer
+from marshmallow import fields
+
+from coaching_service.core import validation
+from coaching_service.core.auth import EXERCISES, coach, customer
 from coaching_service.core.database.context import Context, gather_reads
-from coaching_service.core.errors import require_by_id
+from coaching_service.core.errors import FieldError, InvalidFields, invalid_field, require_by_id
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import SearchedDate
+from coaching_service.library.exercises import service as exercises
+from coaching_service.library.exercises.models import Exercise
+from coaching_service.people.account import convert_entered_load
 from coaching_service.people.availability import service as availability
-from coaching_service.people.availability.models import AvailabilityChange
 from coaching_service.progress import nutrition_plans, own_today
-from coaching_service.progress.own_today import Today
+from coaching_service.progress.logs import service as logs
 from coaching_service.training import own_schedule
-from coaching_service.training.own_schedule import WorkoutDate
-from coaching_service.training.workouts.blocks.models import SESSION_FIELDS, Block
-from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workout_text.finding import read_texts
+from coaching_service.training.workout_text.lines import parse_items
+from coaching_service.training.workouts.blocks.load_conversion import show_loads
+from coaching_service.training.workouts.blocks.models import SESSION_FIELDS, Block, BlockName
+from coaching_service.training.workouts.items.descriptions import describe_items, write_seconds
+from coaching_service.training.workouts.items.models import NEW_WORKOUT_ITEM, WORKOUT_TYPES, ItemInput, WorkItem
+from coaching_service.training.workouts.items.service import MAX_ITEMS
+from coaching_service.training.workouts.sets import MAX_LOAD, MAX_METERS, MAX_REPS, MAX_SECONDS, MAX_SETS
 from coaching_service.web import pages as web_pages
-from coaching_service.web.formatting import quantity
+from coaching_service.web.browser_sessions import local_path
+from coaching_service.web.formatting import label_day, quantity
 from coaching_service.web.views import customer_layout
-from coaching_service.web.views.results import FEELINGS
-from coaching_service.web.views.train.workout import WORKOUT, workout_page
+from coaching_service.web.views.results import FEELINGS, Confirmation
+from coaching_service.web.views.workout.editing import set_type_of
 
 # --- What a client sees first: the workouts of today, what is due, and the week ---------------------------------------
 
 
-pages = web_pages.Pages("/train")
+pages = web_pages.Pages("")
+_train = pages.below("/train")
 
 _NAMES = 4  # how many exercises of a session are named
 _NOUNS = {"TASK": "task", "FORM": "form", "METRICS": "measurement", "REMINDER": "reminder"}
 
 
-class Session(TypedDict):
-    """A workout of today in words; `handled` of `total` items are completed or skipped.
-
-    `days` are those to which the client may move it.
-    """
-
-    name: str
-    path: str
-    state: Literal["planned", "part", "done"]
-    facts: str
-    exercises: list[str]
-    more: int
-    handled: int
-    total: int
-    days: Sequence[str]
-    block: Block
-
-
-class Due(TypedDict):
-    """Something to do, with the page to do it on; `icon` is its picture."""
-
-    icon: str
-    title: str
-    note: str
-    path: str
-    isOverdue: bool
-
-
-@pages.get("", access=customer(), template="train/today.html")
+@_train.get("", access=customer(), template="train/today.html")
 async def today_page(ctx: Context) -> dict[str, Any]:
     """The client's day."""
     overview = await own_today.get_overview(ctx)
@@ -89,7 +78,6 @@ async def today_page(ctx: Context) -> dict[str, Any]:
         "lengths": customer_layout.LENGTHS,
         "usual_length": customer_layout.USUAL_LENGTH,
         "due": list(_list_due(today, day)),
-        "label_day": partial(customer_layout.label_day, today=day),
     }
 
 
@@ -99,19 +87,34 @@ def _list_kept_paths(blocks: list[Block]) -> Iterator[str]:
     for block in blocks:
         if customer_layout.is_session(block):
             yield customer_layout.workout_path(block["_id"])
-        for item in block["items"]:
-            if item["type"] == "FORM":
-                yield customer_layout.form_path(block["_id"], item["_id"])
+        forms = (item["_id"] for item in block["items"] if item["type"] == "FORM")
+        yield from (customer_layout.form_path(block["_id"], item_id) for item_id in forms)
 
 
-def _describe_session(block: Block, days_to_move: Sequence[str]) -> Session:
-    names = [name for item in block["items"] for name in _exercise_names(item)]
+def _describe_session(block: Block, days_to_move: Sequence[str]) -> dict[str, Any]:
+    """Return a workout of today in words; `handled` of `total` items are completed or skipped.
+
+    `days` are those to which the client may move it.
+    """
+    names, sets, counts = [], 0, Counter[str](item["type"] for item in block["items"])
+    for item in block["items"]:
+        if item["type"] == "EXERCISE":
+            names.append(item["exercise"]["name"])
+            sets += len(item["exerciseSets"])
+        elif item["type"] == "CIRCUIT":
+            names += [entry["exercise"]["name"] for entry in item["circuitExercises"]]
+            sets += sum(entry["plannedSetsTotal"] for entry in item["circuitExercises"])
+    parts = [(len(names), "exercise"), (sets, "set"), *((counts[kind], noun) for kind, noun in _NOUNS.items())]
     handled = sum(item["isCompleted"] or item.get("skipped") is not None for item in block["items"])
+    state = "part" if handled or any(item.get("customerSets") for item in block["items"]) else "planned"
+    is_ended = any(block.get(name) is not None for name in SESSION_FIELDS if name != "comment")  # by the client
+    if block["isCompleted"] or is_ended or (block["items"] and handled == len(block["items"])):
+        state = "done"
     return {
         "name": block["name"],
         "path": customer_layout.workout_path(block["_id"]),
-        "state": _state_of(block, handled),
-        "facts": _count_parts(block["items"], len(names)),
+        "state": state,
+        "facts": " · ".join(quantity(count, noun) for count, noun in parts if count),
         "exercises": names[:_NAMES],
         "more": len(names[_NAMES:]),
         "handled": handled,
@@ -121,66 +124,28 @@ def _describe_session(block: Block, days_to_move: Sequence[str]) -> Session:
     }
 
 
-def _state_of(block: Block, handled: int) -> Literal["planned", "part", "done"]:
-    """Return whether a workout is still to do, has been started, or is over: completed, or ended by the client."""
-    is_ended = any(block.get(name) is not None for name in SESSION_FIELDS if name != "comment")
-    if block["isCompleted"] or is_ended or (block["items"] and handled == len(block["items"])):
-        return "done"
-    is_started = handled or any(item.get("customerSets") for item in block["items"])
-    return "part" if is_started else "planned"
-
-
-def _exercise_names(item: WorkItem) -> list[str]:
-    if item["type"] == "EXERCISE":
-        return [item["exercise"]["name"]]
-    if item["type"] == "CIRCUIT":
-        return [entry["exercise"]["name"] for entry in item["circuitExercises"]]
-    return []
-
-
-def _count_parts(items: list[WorkItem], exercises: int) -> str:
-    """Return what a workout consists of, such as `5 exercises · 16 sets · 1 task`."""
-    sets = sum(_count_sets(item) for item in items)
-    parts = [quantity(count, noun) for count, noun in ((exercises, "exercise"), (sets, "set")) if count]
-    for item_type, noun in _NOUNS.items():
-        if count := sum(item["type"] == item_type for item in items):
-            parts.append(quantity(count, noun))
-    return " · ".join(parts)
-
-
-def _count_sets(item: WorkItem) -> int:
-    if item["type"] == "EXERCISE":
-        return len(item["exerciseSets"])
-    if item["type"] == "CIRCUIT":
-        return sum(entry["plannedSetsTotal"] for entry in item["circuitExercises"])
-    return 0
-
-
-def _list_due(today: Today, day: date) -> Iterator[Due]:
+def _list_due(today: own_today.Today, day: date) -> Iterator[dict[str, Any]]:
     """Yield what is due, what is overdue first: forms, measurements and habits of today, and unread messages."""
     for form in today["pendingForms"]:
-        since = customer_layout.label_day(form["date"], day, within=True)
+        since = label_day(form["date"], day, within=True)
         note = f"Since {since}" if form["isOverdue"] else "Today"
         path = customer_layout.form_path(form["wblockId"], form["witemId"])
         yield _due("clipboard-list", form["formName"], note, path, is_overdue=form["isOverdue"])
     for block in today["blocks"]:
         for item in block["items"]:
-            if not item["isCompleted"] and item.get("skipped") is None:
-                yield from _due_item(block["_id"], item, is_habit=block.get("checkInId") is not None)
+            if item["isCompleted"] or item.get("skipped") is not None:
+                continue
+            path = customer_layout.item_path(block["_id"], item["_id"])
+            if item["type"] == "METRICS":
+                names = ", ".join(metric["name"] for metric in item["metricsFields"]["metrics"])
+                yield _due("ruler", item["metricsFields"]["name"], names, path)
+            elif item["type"] == "TASK" and block.get("checkInId") is not None:
+                yield _due("circle-check", item["taskFields"]["title"], "Today", path)
     if count := today["unreadMessages"]:
         yield _due("message-circle", quantity(count, "new message"), "From your coach", "/train/messages")
 
 
-def _due_item(block_id: ObjectId, item: WorkItem, *, is_habit: bool) -> Iterator[Due]:
-    path = customer_layout.item_path(block_id, item["_id"])
-    if item["type"] == "METRICS":
-        names = ", ".join(metric["name"] for metric in item["metricsFields"]["metrics"])
-        yield _due("ruler", item["metricsFields"]["name"], names, path)
-    elif item["type"] == "TASK" and is_habit:
-        yield _due("circle-check", item["taskFields"]["title"], "Today", path)
-
-
-def _due(icon: str, title: str, note: str, path: str, *, is_overdue: bool = False) -> Due:
+def _due(icon: str, title: str, note: str, path: str, *, is_overdue: bool = False) -> dict[str, Any]:
     return {"icon": icon, "title": title, "note": note, "path": path, "isOverdue": is_overdue}
 
 
@@ -194,77 +159,62 @@ _PLANS_PER_PAGE = 20
 class _CalendarQuery(web_pages.MonthQuery):
     """`week` is any date of the week to show; the current week if there is neither."""
 
-    week: Annotated[str | None, SearchedDate()]
+    week: Annotated[str | None, validation.SearchedDate()]
 
 
-@pages.get("/calendar", access=customer(), template="train/calendar.html")
+@_train.get("/calendar", access=customer(), template="train/calendar.html")
 async def calendar_page(ctx: Context, query: _CalendarQuery) -> dict[str, Any]:
     """The days of a week or month with their workouts."""
     today = ctx.caller.today()
     rights = await own_schedule.get_rights(ctx)
-    shared = {
+    if month := query["month"]:
+        first = date.fromisoformat(f"{month}-01")
+        last = first.replace(day=monthrange(first.year, first.month)[1])
+        shown = {
+            "view": "month",
+            "title": customer_layout.label_month(month),
+            "month": month,
+            "blank_days": first.weekday(),
+            "week": today if first <= today <= last else first,
+            "previous": f"month={first - timedelta(days=1):%Y-%m}",
+            "next": f"month={last + timedelta(days=1):%Y-%m}",
+        }
+    else:
+        asked = date.fromisoformat(query["week"]) if query["week"] else today
+        day = asked if _YEARS[0] < asked.year < _YEARS[1] else today
+        first = day - timedelta(days=day.weekday())
+        last = first + timedelta(days=6)
+        start = f"{first.day}" if first.month == last.month else f"{first.day} {first:%b}"
+        shown = {
+            "view": "week",
+            "title": f"{start} – {last.day} {last:%b %Y}",
+            "month": f"{day:%Y-%m}",
+            "previous": f"week={first - _WEEK}",
+            "next": f"week={first + _WEEK}",
+        }
+    days = await own_today.list_own_days(ctx, first, last, today=today)
+    periods = (await availability.get_periods(ctx, [ctx.caller.id], str(first), str(last)))[ctx.caller.id]
+    return shown | {
         "may_add": rights["clientsMayAdd"],
         "today": today,
-        "label_day": partial(customer_layout.label_day, today=today),
         "this_month": f"{today:%Y-%m}",
-    }
-    if query["month"]:
-        return {**shared, **await _load_month(ctx, query["month"], today)}
-    asked = date.fromisoformat(query["week"]) if query["week"] else today
-    day = asked if _YEARS[0] < asked.year < _YEARS[1] else today
-    return {**shared, **await _load_week(ctx, day, today)}
-
-
-async def _list_bands(ctx: Context, first: date, last: date) -> dict[str, str]:
-    periods = (await availability.get_periods(ctx, [ctx.caller.id], str(first), str(last)))[ctx.caller.id]
-    return customer_layout.list_bands(periods, map(date.fromordinal, range(first.toordinal(), last.toordinal() + 1)))
-
-
-async def _load_week(ctx: Context, day: date, today: date) -> dict[str, Any]:
-    monday = day - timedelta(days=day.weekday())
-    sunday = monday + timedelta(days=6)
-    start = f"{monday.day}" if monday.month == sunday.month else f"{monday.day} {monday:%b}"
-    return {
-        "view": "week",
-        "title": f"{start} – {sunday.day} {sunday:%b %Y}",
-        "days": await own_today.list_own_days(ctx, monday, sunday, today=today),
-        "bands": await _list_bands(ctx, monday, sunday),
-        "month": f"{day:%Y-%m}",
-        "previous": f"week={monday - _WEEK}",
-        "next": f"week={monday + _WEEK}",
-        "is_present": monday <= today <= sunday,
-    }
-
-
-async def _load_month(ctx: Context, month: str, today: date) -> dict[str, Any]:
-    first = date.fromisoformat(f"{month}-01")
-    last = first.replace(day=monthrange(first.year, first.month)[1])
-    return {
-        "view": "month",
-        "title": customer_layout.label_month(month),
-        "month": month,
-        "days": await own_today.list_own_days(ctx, first, last, today=today),
-        "bands": await _list_bands(ctx, first, last),
-        "blank_days": first.weekday(),
-        "week": today if first <= today <= last else first,
-        "previous": f"month={first - timedelta(days=1):%Y-%m}",
-        "next": f"month={last + timedelta(days=1):%Y-%m}",
+        "days": days,
+        "bands": customer_layout.list_bands(periods, [each["date"] for each in days]),
         "is_present": first <= today <= last,
     }
 
 
-@pages.get("/history", access=customer(), template="train/history.html")
+@_train.get("/history", access=customer(), template="train/history.html")
 async def history_page(ctx: Context, query: web_pages.MonthQuery) -> dict[str, Any]:
     """The workouts done in a month, the latest one that has any if none is named."""
     return {
         "done": await own_today.get_done_month(ctx, query["month"]),
-        "label_day": partial(customer_layout.label_day, today=ctx.caller.today()),
         "label_month": customer_layout.label_month,
         "feelings": dict(FEELINGS),
     }
 
 
-@pages.get("/plan", access=customer(), template="train/plan.html")
+@_train.get("/plan", access=customer(), template="train/plan.html")
 async def plan_page(ctx: Context, query: web_pages.PageQuery) -> dict[str, Any]:
     """The versions of the nutrition plan, the latest first."""
     page = await nutrition_plans.list_plans(ctx, ctx.caller.id, page=query["page"], size=_PLANS_PER_PAGE)
@@ -273,16 +223,8 @@ async def plan_page(ctx: Context, query: web_pages.PageQuery) -> dict[str, Any]:
 
 # --- What clients change of their calendar: moving a workout, and when they cannot train ------------------------------
 
-_absences = pages.below("/availability")
+_absences = _train.below("/availability")
 _PERIOD = "/{availabilityId}"
-
-
-@pages.post(f"{WORKOUT}/move", access=customer(), on=workout_page, idempotent=True)
-async def move_own_workout(ctx: Context, wblock_id: ObjectId, form: WorkoutDate) -> web_pages.Redirect:
-    """Move a workout to another day."""
-    block = await own_schedule.move(ctx, wblock_id, form["date"])
-    day = customer_layout.label_day(str(block["date"]), ctx.caller.today(), within=True)
-    return web_pages.Redirect(customer_layout.calendar_path(str(block["date"])), f"{block['name']} moved to {day}.")
 
 
 @_absences.get("", access=customer(), template="train/availability.html")
@@ -295,7 +237,7 @@ async def own_availability_page(ctx: Context) -> dict[str, Any]:
         "kinds": customer_layout.KINDS,
         "lengths": customer_layout.LENGTHS,
         "usual_length": customer_layout.USUAL_LENGTH,
-        "periods": [{**period, **customer_layout.describe_period(period, today)} for period in reversed(periods)],
+        "periods": [customer_layout.describe_period(period, today) for period in reversed(periods)],
     }
 
 
@@ -314,21 +256,383 @@ async def change_own_availability_page(ctx: Context, availability_id: ObjectId) 
     periods = await availability.list_availability(ctx, ctx.caller.id)
     period = require_by_id(periods, availability_id, "availability")
     return {
-        "period": {**period, **customer_layout.describe_period(period, ctx.caller.today())},
+        "period": customer_layout.describe_period(period, ctx.caller.today()),
         "version": period["version"],
         "kinds": customer_layout.KINDS,
     }
 
 
-@_absences.post(_PERIOD, access=customer(), form=customer_layout.PERIOD_CHANGE, on=change_own_availability_page)
-async def change_own_absence(ctx: Context, availability_id: ObjectId, form: AvailabilityChange) -> web_pages.Redirect:
-    """Change a period that the client has entered."""
-    await availability.update(ctx, ctx.caller.id, availability_id, form)
-    return web_pages.Redirect(_absences.prefix, "Saved.")
+_act = partial(_absences.act, access=customer(), on=change_own_availability_page, to=_absences.prefix)
+_act(*(_PERIOD, "change_own_absence", web_pages.own(availability.update), "Saved."), form=customer_layout.PERIOD_CHANGE)
+_act(f"{_PERIOD}/delete", "delete_own_absence", web_pages.own(availability.delete), "Deleted.", deletes=True)
 
 
-@_absences.post(f"{_PERIOD}/delete", access=customer(), on=change_own_availability_page, deletes=True)
-async def delete_own_absence(ctx: Context, availability_id: ObjectId) -> web_pages.Redirect:
-    """Delete a period that the client has entered."""
-    await availability.delete(ctx, ctx.caller.id, availability_id)
-    return web_pages.Redirect(_absences.prefix, "Deleted.")
+# --- A client's own workout as rows, an exercise with equal sets in each: in its form, and to repeat past ones -------
+
+
+Measure = Literal["reps", "time", "distance"]
+MEASURES: tuple[tuple[Measure, str], ...] = (("reps", "Reps"), ("time", "Time"), ("distance", "Metres"))
+_LATEST = 30  # workouts from which exercises and their sets are proposed
+_MAX_AMOUNT: Mapping[Measure, int] = {"reps": MAX_REPS, "time": MAX_SECONDS, "distance": MAX_METERS}
+_PROPOSED: Mapping[str, tuple[str, Measure, str]] = {"reps": ("3", "reps", "8"), "time": ("3", "time", "30")}
+_CARDIO: tuple[str, Measure, str] = ("1", "time", "20:00")
+
+
+class OwnRow(TypedDict):
+    """An exercise in the form: equal sets, of whose `amount` the `measure` says what it is. `name` is shown again."""
+
+    exerciseId: ObjectId
+    name: Annotated[str, validation.Text(max_length=500, allow_blank=True), Default("")]
+    sets: Annotated[int, validation.Integer(minimum=1, maximum=MAX_SETS)]
+    measure: Annotated[Measure, Default("reps")]
+    amount: Annotated[str, validation.Text(max_length=20, allow_blank=True), Default("")]
+    load: Annotated[float | None, validation.Number(minimum=0, maximum=MAX_LOAD)]
+
+
+async def list_latest(ctx: Context) -> list[Block]:
+    """Return the latest workouts that the caller, a client, has done, with loads in their unit."""
+    latest = await own_today.list_latest_done(ctx, _LATEST)
+    return show_loads(latest, ctx, ctx.caller.load_unit)
+
+
+async def to_rows(ctx: Context, items: Iterable[WorkItem]) -> list[dict[str, Any]]:
+    """Return the exercises of a workout as rows, as they were done, or else are planned; loads as they are."""
+    parts = [part for item in items for part in _parts_of(item)]
+    names = await exercises.get_usable_names(ctx, [exercise_id for exercise_id, _ in parts])
+    return [
+        {**row, "name": names[exercise_id]["name"]}
+        for exercise_id, values in parts
+        if exercise_id in names
+        for row in _group(exercise_id, values)
+    ]
+
+
+def last_plans(latest: Sequence[Block]) -> dict[ObjectId, dict[str, Any]]:
+    """Return what a client did of each exercise in the latest workout with it, as one row."""
+    plans: dict[ObjectId, dict[str, Any]] = {}
+    for block in latest:
+        for exercise_id, values in [part for item in block["items"] for part in _parts_of(item)]:
+            if rows := _group(exercise_id, values):
+                plans.setdefault(exercise_id, {**rows[0], "sets": str(len(values))})
+    return plans
+
+
+def propose(exercise: Exercise, last: Mapping[str, str] | None) -> Mapping[str, str]:
+    """Return the fields to begin a row of an exercise with: those of the last time, else usual ones."""
+    names = ("sets", "measure", "amount", "load")
+    if last is not None:
+        return {name: last[name] for name in names}
+    proposed = _CARDIO if exercise["type"] == "cardio" else _PROPOSED[set_type_of(exercise)]
+    return dict(zip(names, (*proposed, ""), strict=True))
+
+
+def to_items(ctx: Context, rows: Sequence[OwnRow]) -> list[ItemInput]:
+    """Return the exercises that rows describe; rows of one exercise after each other are one. Raises InvalidFields."""
+    errors: list[FieldError] = []
+    sets = [_planned_sets(ctx, row, f"rows.{at}.amount", errors) for at, row in enumerate(rows)]
+    if errors:
+        raise InvalidFields(errors)
+    items = []
+    for exercise_id, group in groupby(zip(rows, sets, strict=True), key=lambda each: each[0]["exerciseId"]):
+        planned = [each for _, of_row in group for each in of_row]
+        items.append({"type": "EXERCISE", "exerciseId": str(exercise_id), "exerciseSets": planned[:MAX_SETS]})
+    return [cast("ItemInput", NEW_WORKOUT_ITEM.load(item)) for item in items]
+
+
+def _planned_sets(ctx: Context, row: OwnRow, path: str, errors: list[FieldError]) -> list[dict[str, Any]]:
+    measure, text, load = row["measure"], row["amount"].strip(), row["load"]
+    amount: float | None = validation.read_clock(text) if measure == "time" else None
+    if text and amount is None:
+        with suppress(ValueError):
+            amount = float(text.replace(",", "."))
+        if measure == "reps" and amount is not None:
+            amount = int(amount) if amount.is_integer() else None
+    if text and (amount is None or not 0 <= amount <= _MAX_AMOUNT[measure]):
+        example = {"reps": "a whole number", "time": "a time such as 27:00, or seconds", "distance": "metres"}[measure]
+        errors.append({"field": path, "code": "INVALID", "message": f"must be {example}"})
+    if load is not None:
+        load = convert_entered_load(load, ctx.caller.load_unit, ctx.caller.company.load_unit)
+    fields: dict[str, Any] = {
+        "reps": {"minPlannedReps": amount, "maxPlannedReps": amount},
+        "time": {"minPlannedSeconds": amount, "maxPlannedSeconds": amount},
+        "distance": {"plannedMeters": amount},
+    }[measure]
+    planned = {"type": measure, **fields} if load is None else {"type": f"{measure}_load", **fields, "load": load}
+    return [planned] * row["sets"]
+
+
+_Values = tuple[Measure, str, str]
+
+
+def _parts_of(item: WorkItem) -> Iterator[tuple[ObjectId, list[_Values]]]:
+    """Yield the exercises of an item with the values of each set: as done, or as planned if nothing is."""
+    if item["type"] == "EXERCISE":
+        swap = item.get("swappedFor")
+        yield (
+            swap["exerciseId"] if swap else item["exerciseId"],
+            [_done(each) for each in item.get("customerSets", ()) if each["isCompleted"]]
+            or [_planned(each) for each in item["exerciseSets"]],
+        )
+    elif item["type"] == "CIRCUIT":
+        for entry in item["circuitExercises"]:
+            done = [each for each in item.get("customerSets", ()) if each["exerciseId"] == entry["exerciseId"]]
+            yield (
+                entry["exerciseId"],
+                [_done(each) for each in done if each["isCompleted"]]
+                or [_planned(each) for each in entry["sets"]] * item["rounds"],
+            )
+
+
+def _done(done: Mapping[str, Any]) -> _Values:
+    return _values(done["reps"], done["seconds"], done["meters"], done["load"])
+
+
+def _planned(planned: Mapping[str, Any]) -> _Values:
+    reps, seconds = (
+        planned.get(f"max{name}") if planned.get(f"min{name}") is None else planned.get(f"min{name}")
+        for name in ("PlannedReps", "PlannedSeconds")
+    )
+    return _values(reps, seconds, planned.get("plannedMeters"), planned.get("load"))
+
+
+def _values(reps: float | None, seconds: float | None, meters: float | None, load: float | None) -> _Values:
+    shown_load = _plain(load or None)
+    if reps is None and meters is not None:
+        return "distance", _plain(meters), shown_load
+    if reps is None and seconds is not None:
+        return "time", write_seconds(seconds), shown_load
+    return "reps", _plain(reps), shown_load
+
+
+def _plain(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _group(exercise_id: ObjectId, values: Sequence[_Values]) -> list[dict[str, Any]]:
+    return [
+        {
+            "exerciseId": str(exercise_id),
+            "name": "",
+            "sets": str(len(list(group))),
+            "measure": measure,
+            "amount": amount,
+            "load": load,
+        }
+        for (measure, amount, load), group in groupby(values)
+    ]
+
+
+# --- Picking an exercise: what its field (`exercise_picker`) suggests, and a page to search without script ------------
+# Both are one page for coaches and one for clients. Without a text it has what was used last: by a client in workouts,
+# and by a coach in this browser.
+
+
+_SUGGESTIONS = 12
+
+
+class _PickerQuery(web_pages.KeywordQuery, web_pages.ReturnTo):
+    """What is searched; `recent` are the exercises that this browser has picked last."""
+
+    recent: Annotated[list[ObjectId], validation.ListOf(validation.Identifier(), maximum=20), Default(list)]
+
+
+@pages.get("/app/pick-exercise", access=coach(EXERCISES.VIEW), template="exercise_picker.html")
+async def pick_exercise_page(ctx: Context, query: _PickerQuery) -> dict[str, Any]:
+    """Exercises of the library to pick."""
+    options = await list_options(ctx, query["keywords"], query["recent"], query["next"])
+    return {"query": query, "options": options}
+
+
+@pages.get("/train/pick-exercise", access=customer(), template="exercise_picker.html")
+async def pick_own_exercise_page(ctx: Context, query: _PickerQuery) -> dict[str, Any]:
+    """Exercises of the library to pick, for a client."""
+    latest = await list_latest(ctx)
+    return {"query": query, "options": await list_own_options(ctx, latest, query["keywords"], query["next"])}
+
+
+async def list_own_options(
+    ctx: Context, latest: Sequence[Block], keywords: str = "", next_path: str | None = None
+) -> list[dict[str, Any]]:
+    """Return what a client may pick, first what is in their `latest` workouts, with what they did of it."""
+    plans = last_plans(latest)
+    options = await list_options(ctx, keywords, [*plans], next_path)
+    return [{**each, "plan": propose(each["exercise"], plans.get(each["exercise"]["_id"]))} for each in options]
+
+
+async def list_options(
+    ctx: Context, keywords: str, recent: Collection[ObjectId], next_path: str | None = None
+) -> list[dict[str, Any]]:
+    """Return exercises that match `keywords`, `recent` ones first; `next_path`: where a link to one leads."""
+    found = await exercises.suggest_exercises(ctx, keywords, _SUGGESTIONS, recent)
+    target = local_path(next_path, "")
+    linked = f"{target}{'&' if '?' in target else '?'}" if target else ""
+    return [describe_option(ctx, each, linked and f"{linked}{urlencode({'picked': each['_id']})}") for each in found]
+
+
+def describe_option(ctx: Context, exercise: Exercise, path: str) -> dict[str, Any]:
+    """Return an exercise as a page shows it to pick or open; pictures of other sites are left out.
+
+    Its facts are the muscles that it trains most and its equipment: `Quadriceps · Barbell`. `plan`: what to propose of
+    it, where a client plans a workout.
+    """
+    thumbnail = exercise["thumbnail"]
+    is_own = (thumbnail or "").startswith(f"{ctx.services.base_url}/files/")
+    muscles = ", ".join(each["name"] for each in exercise["muscleGroups"] if each["role"] == "primary")
+    return {
+        "exercise": exercise,
+        "facts": " · ".join(filter(None, (muscles, (exercise["equipment"] or "").capitalize()))),
+        "thumbnail": thumbnail if is_own else None,
+        "path": path,
+        "plan": {},
+    }
+
+
+# --- Workouts that clients add to their own calendar: picked from the library, repeated, or written as text ----------
+
+
+_OWN = "/own-workouts/{ownWorkoutId}"
+_TEXT_LENGTH = 10_000
+_REPEATABLE = 6
+
+
+class _Picked(TypedDict):
+    """The exercises that were picked on the page that searches."""
+
+    picked: Annotated[list[ObjectId], validation.ListOf(validation.Identifier(), maximum=MAX_ITEMS), Default(list)]
+
+
+class _NewQuery(_Picked):
+    """The day of the workout, and the workout to repeat."""
+
+    date: Annotated[str | None, validation.CalendarDate()]
+    repeat: ObjectId | None
+
+
+class _Details(BlockName, own_schedule.WorkoutDate):
+    """The name and the day of a workout of the client's own."""
+
+
+class _ItemsForm(Confirmation):
+    """Exercises to add: rows that were picked, and a text. `unpicked` is what remains in the field that searches."""
+
+    rows: Annotated[list[OwnRow], validation.ListOf(fields.Nested(input_of(OwnRow)), maximum=MAX_ITEMS), Default(list)]
+    text: Annotated[str, validation.Text(max_length=_TEXT_LENGTH, allow_blank=True), Default("")]
+    unpicked: Annotated[str, validation.Text(max_length=validation.NAME_LENGTH, allow_blank=True), Default("")]
+
+
+class _NewWorkoutForm(_Details, _ItemsForm):
+    """A workout of the client's own with its exercises."""
+
+
+@_train.get("/add-workout", access=customer(), template="train/add_workout.html")
+async def add_workout_page(ctx: Context, query: _NewQuery) -> dict[str, Any]:
+    """A workout that the client adds."""
+    rights = await own_schedule.get_rights(ctx)
+    variables = await _load_picker(ctx, query["picked"])
+    repeated: Block | None = None
+    if query["repeat"] is not None:
+        repeated = show_loads(await logs.get_own_block(ctx, query["repeat"]), ctx, ctx.caller.load_unit)
+        variables["rows"] = await to_rows(ctx, repeated["items"])
+    day = query["date"] or str(ctx.caller.today())
+    return {
+        **variables,
+        "may_add": rights["clientsMayAdd"],
+        "day": day,
+        "name": repeated["name"] if repeated else "My workout",
+        "add_path": "/train/add-workout",
+    }
+
+
+async def _load_picker(ctx: Context, picked: Sequence[ObjectId]) -> dict[str, Any]:
+    """Return what the form that picks exercises shows: rows, exercises to pick without a text, and past workouts."""
+    latest = await list_latest(ctx)
+    plans = last_plans(latest)
+    chosen = [await exercises.get(ctx, each) for each in picked]
+    return {
+        "options": await list_own_options(ctx, latest),
+        "rows": [
+            {**propose(each, plans.get(each["_id"])), "exerciseId": str(each["_id"]), "name": each["name"]}
+            for each in chosen
+        ],
+        "measures": MEASURES,
+        "unit": ctx.caller.load_unit,
+        "past": latest[:_REPEATABLE],
+    }
+
+
+@_train.post("/add-workout", access=customer(), on=add_workout_page)
+async def add_workout(ctx: Context, form: _NewWorkoutForm) -> web_pages.Redirect:
+    """Add a workout of the client's own."""
+    items, remarks = await _read_items(ctx, form)
+    workout: own_schedule.NewOwnWorkout = {"name": form["name"], "date": form["date"], "items": items}
+    block = await own_schedule.create(ctx, workout)
+    target = customer_layout.workout_path(block["_id"]) if items else change_path(block["_id"])
+    return web_pages.Redirect(target, f"{block['name']} added.{remarks}")
+
+
+@_train.get(_OWN, access=customer(), template="train/change_workout.html")
+async def change_workout_page(ctx: Context, own_workout_id: ObjectId, query: _Picked) -> dict[str, Any]:
+    """A workout that the client has added: its name, day and exercises."""
+    block = show_loads(await own_schedule.get_own(ctx, own_workout_id), ctx, ctx.caller.load_unit)
+    return {
+        **await _load_picker(ctx, query["picked"]),
+        "block": block,
+        "version": block["version"],
+        "items": describe_items(block["items"], ctx.caller.load_unit),
+        "page_path": change_path(own_workout_id),
+        "workout_path": customer_layout.workout_path(own_workout_id),
+    }
+
+
+_train.act(
+    *(_OWN, "change_own_workout", own_schedule.update, "{name} saved."),
+    access=customer(),
+    on=change_workout_page,
+    to="/train/workouts/{ownWorkoutId}",
+    form=validation.patch_of(input_of(_Details), name="OwnWorkoutForm"),
+)
+
+
+@_train.post(f"{_OWN}/text", access=customer(), on=change_workout_page)
+async def add_own_items(ctx: Context, own_workout_id: ObjectId, form: _ItemsForm) -> web_pages.Redirect:
+    """Add exercises to a workout of the client's own."""
+    items, remarks = await _read_items(ctx, form)
+    if not items:
+        raise invalid_field("text", "must name an exercise: pick one, or write one", code="REQUIRED")
+    await own_schedule.add_items(ctx, own_workout_id, items)
+    return web_pages.Redirect(change_path(own_workout_id), f"{quantity(len(items), 'item')} added.{remarks}")
+
+
+_train.act(
+    *(f"{_OWN}/items/{{witemId}}/remove", "remove_own_item", own_schedule.delete_item, "Removed."),
+    access=customer(),
+    on=change_workout_page,
+    deletes=True,
+)
+
+
+@_train.post(f"{_OWN}/delete", access=customer(), on=change_workout_page, deletes=True)
+async def delete_own_workout(ctx: Context, own_workout_id: ObjectId) -> web_pages.Redirect:
+    """Delete a workout of the client's own."""
+    block = await own_schedule.get_own(ctx, own_workout_id)
+    await own_schedule.delete(ctx, own_workout_id)
+    return web_pages.Redirect(customer_layout.calendar_path(str(block["date"])), "Workout deleted.")
+
+
+def change_path(block_id: ObjectId) -> str:
+    """Return the path of the page that changes a workout of the client's own."""
+    return f"/train/own-workouts/{block_id}"
+
+
+async def _read_items(ctx: Context, form: _ItemsForm) -> tuple[list[ItemInput], str]:
+    """Return the exercises that were picked and those that a text describes, and remarks on how it was read."""
+    picked = to_items(ctx, form["rows"])
+    if form["unpicked"].strip():
+        raise invalid_field("unpicked", "must be empty: pick an exercise of the list, or clear the field")
+    if not form["text"].strip():
+        return picked, ""
+    for item in parse_items(form["text"], ctx.caller.load_unit, "text").items:
+        if item.details["type"] not in WORKOUT_TYPES:
+            raise invalid_field("text", "must have only exercises, circuits and tasks")
+    read = await read_texts(ctx, [("text", form["text"])], customer_id=ctx.caller.id)
+    return [*picked, *read.items[0]], read.remarks

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
-from functools import partial
 from typing import Annotated, Any, Literal, TypedDict
 
-from markupsafe import Markup
 from marshmallow import fields
 
 from coaching_service.core import validation
@@ -21,23 +19,17 @@ from coaching_service.core.http.responses import Download
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity import models
-from coaching_service.people.activity.models import RECORD_NAMES
 from coaching_service.progress import exercise_history, personal_records, progress_photos
-from coaching_service.progress.exercise_history import DoneExercise, ExerciseSession
 from coaching_service.progress.metrics import service as metrics
-from coaching_service.progress.metrics.service import MetricHistoryEntry
-from coaching_service.progress.personal_records import PersonalRecord
-from coaching_service.progress.progress_photos import ProgressPhoto
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.reports.models import LiftResult
 from coaching_service.training.workouts.sets import RecordKey, unit_of
 from coaching_service.web import charts
 from coaching_service.web import pages as web_pages
-from coaching_service.web.formatting import format_date, quantity, record_name
+from coaching_service.web.formatting import format_date, label_day, quantity, record_name
 from coaching_service.web.forms import ReceivedFiles
 from coaching_service.web.views import customer_details
 from coaching_service.web.views import results as view_results
-from coaching_service.web.views.customer_layout import label_day
 
 pages = web_pages.Pages("/train")
 
@@ -54,36 +46,15 @@ _USUAL_COLUMNS = (models.ESTIMATED_ONE_REP_MAX, models.HEAVIEST_LOAD)
 _COLUMNS: dict[models.RecordType, str] = {
     models.ESTIMATED_ONE_REP_MAX: "Estimated 1RM",
     models.HEAVIEST_LOAD: "Top load",
-    **{each: RECORD_NAMES[each] for each in (models.LEAST_ASSISTANCE, models.LONGEST_TIME, models.FARTHEST_DISTANCE)},
+    **{
+        each: models.RECORD_NAMES[each]
+        for each in (models.LEAST_ASSISTANCE, models.LONGEST_TIME, models.FARTHEST_DISTANCE)
+    },
 }
 
 
 class _ExerciseQuery(web_pages.PageQuery):
     months: Annotated[str, validation.Choice(*_PERIODS), Default("12")]
-
-
-class LiftChart(TypedDict):
-    """A value of each workout: `points` are `(date, value)`."""
-
-    name: str
-    unit: str
-    points: list[view_results.Point]
-    drawing: Markup
-
-
-class ValueTable(TypedDict):
-    """The values of workouts in numbers: a row for each, the latest first."""
-
-    headings: list[str]
-    rows: list[tuple[str | float | None, ...]]
-
-
-class Session(TypedDict):
-    """The sets of one workout."""
-
-    date: str
-    wblockId: ObjectId
-    sets: list[view_results.DoneSet]
 
 
 @_exercise.get("", access=customer(), template="train/exercise.html")
@@ -113,28 +84,39 @@ async def own_exercise_page(ctx: Context, exercise_id: ObjectId, query: _Exercis
         "charts": _draw_charts(done, unit),
         "results": _tabulate(done, unit),
         "page": sessions,
-        "sessions": [_describe_session(session, unit) for session in show_loads(sessions["docs"], ctx, unit)],
-        "label_day": partial(label_day, today=today),
+        "sessions": [
+            {**session, "sets": [view_results.describe_set(done, unit) for done in session["sets"]]}
+            for session in show_loads(sessions["docs"], ctx, unit)
+        ],
         "page_url": web_pages.list_url(f"/train/exercises/{exercise_id}", {"months": query["months"]}),
     }
 
 
-def _draw_charts(results: Sequence[LiftResult], unit: str) -> list[LiftChart]:
+def _draw_charts(results: Sequence[LiftResult], unit: str) -> list[dict[str, Any]]:
     """Return the charts of the values that at least two workouts have; repetitions only where no load was lifted."""
-    loads = view_results.best_points(results, RecordKey(models.HEAVIEST_LOAD))
+    names: dict[RecordKey, str] = {
+        RecordKey(models.ESTIMATED_ONE_REP_MAX): "Estimated 1RM",
+        RecordKey(models.HEAVIEST_LOAD): "Top load",
+        RecordKey(models.LEAST_ASSISTANCE): "Least assistance",
+        RecordKey(models.MOST_REPS): "Most reps in a set",
+        RecordKey(models.LONGEST_TIME): "Longest time",
+        RecordKey(models.FARTHEST_DISTANCE): "Farthest distance",
+    }
+    # The fastest times over the two distances that most workouts have.
+    fastest = (best for result in results for best in result["bests"] if best["kind"] == models.FASTEST)
+    frequent = Counter(RecordKey(best["kind"], best.get("meters")) for best in fastest).most_common(_DISTANCES)
+    names |= {key: record_name(key._asdict()) for key, _ in frequent}
+    if view_results.best_points(results, RecordKey(models.HEAVIEST_LOAD)):
+        del names[RecordKey(models.MOST_REPS)]
     values = [
-        ("Estimated 1RM", unit, view_results.best_points(results, RecordKey(models.ESTIMATED_ONE_REP_MAX))),
-        ("Top load", unit, loads),
-        ("Least assistance", unit, view_results.best_points(results, RecordKey(models.LEAST_ASSISTANCE))),
-        ("Most reps in a set", "reps", [] if loads else view_results.best_points(results, RecordKey(models.MOST_REPS))),
-        ("Longest time", "s", view_results.best_points(results, RecordKey(models.LONGEST_TIME))),
-        ("Farthest distance", "m", view_results.best_points(results, RecordKey(models.FARTHEST_DISTANCE))),
-        *(
-            (record_name(key._asdict()), "s", view_results.best_points(results, key))
-            for key in _frequent_distances(results)
-        ),
-        ("Volume (load × reps)", unit, [(each["date"], each["volumeLoad"]) for each in results if each["volumeLoad"]]),
+        (
+            name,
+            "reps" if key.type == models.MOST_REPS else unit_of(key.type) or unit,
+            view_results.best_points(results, key),
+        )
+        for key, name in names.items()
     ]
+    volumes = [(each["date"], each["volumeLoad"]) for each in results if each["volumeLoad"]]
     return [
         {
             "name": name,
@@ -142,23 +124,12 @@ def _draw_charts(results: Sequence[LiftResult], unit: str) -> list[LiftChart]:
             "points": points,
             "drawing": charts.lines(points, of_values, f"{name} in {of_values} by workout"),
         }
-        for name, of_values, points in values
+        for name, of_values, points in [*values, ("Volume (load × reps)", unit, volumes)]
         if len(points) > 1
     ]
 
 
-def _frequent_distances(results: Sequence[LiftResult]) -> list[RecordKey]:
-    """Return the fastest times over the two distances that most workouts have."""
-    counts = Counter(
-        RecordKey(best["kind"], best.get("meters"))
-        for result in results
-        for best in result["bests"]
-        if best["kind"] == models.FASTEST
-    )
-    return [key for key, _ in counts.most_common(_DISTANCES)]
-
-
-def _tabulate(results: Sequence[LiftResult], unit: str) -> ValueTable:
+def _tabulate(results: Sequence[LiftResult], unit: str) -> dict[str, Any]:
     """Return the values of workouts, the latest first; assistance, times and distances only if any has them."""
     bests = [{best["kind"]: round(best["value"], 1) for best in result["bests"]} for result in results]
     columns = [
@@ -172,14 +143,6 @@ def _tabulate(results: Sequence[LiftResult], unit: str) -> ValueTable:
         for at, result in enumerate(results)
     ]
     return {"headings": ["Workout", *(heading for heading, _ in columns), "Sets"], "rows": rows[::-1]}
-
-
-def _describe_session(session: ExerciseSession, unit: str) -> Session:
-    return {
-        "date": session["date"],
-        "wblockId": session["wblockId"],
-        "sets": [view_results.describe_set(done, unit) for done in session["sets"]],
-    }
 
 
 # --- A client's progress photos: taking them, the list by date, and two dates side by side ----------------------------
@@ -204,26 +167,9 @@ class _PictureQuery(TypedDict):
     size: Annotated[Literal["small", "full"], Default("full")]
 
 
-class PhotoDate(TypedDict):
-    """The photos of one date: `sides` have a picture, `weight` is the client's at the time."""
-
-    _id: ObjectId
-    date: str
-    sides: list[customer_details.Side]
-    weight: MetricHistoryEntry | None
-
-
-class Comparison(TypedDict):
-    """Two dates with a picture of one side, and the dates and sides that can be chosen."""
-
-    side: customer_details.Side
-    left: PhotoDate
-    right: PhotoDate
-    dates: list[str]
-    sides: list[customer_details.Side]
-
-
-def describe_photos(record: ProgressPhoto, weights: customer_details.Weights | None = None) -> PhotoDate:
+def describe_photos(
+    record: progress_photos.ProgressPhoto, weights: customer_details.Weights | None = None
+) -> dict[str, Any]:
     """Return what the pages show of the photos of one date."""
     missing = customer_details.missing_sides(record)
     return {
@@ -264,12 +210,11 @@ async def photos_page(ctx: Context, query: _PhotosQuery) -> dict[str, Any]:
         "is_adding": query["date"] is not None,
         "date": query["date"] or today,
         "today": today,
-        "label_day": partial(label_day, today=today),
         "page_url": web_pages.list_url(_photos.prefix, {}),
     }
 
 
-def _compare(newest_first: Sequence[PhotoDate], query: _PhotosQuery) -> Comparison | None:
+def _compare(newest_first: Sequence[dict[str, Any]], query: _PhotosQuery) -> dict[str, Any] | None:
     """Choose two dates and a side that both have, as far as the query leaves a choice; None without two such dates."""
     by_side = {side: [each for each in newest_first if side in each["sides"]] for side in customer_details.SIDES}
     sides = [side for side in customer_details.SIDES if len(by_side[side]) > 1]
@@ -287,8 +232,8 @@ def _compare(newest_first: Sequence[PhotoDate], query: _PhotosQuery) -> Comparis
 
 
 def _show(
-    photos: PhotoDate, side: str, size: str, weights: customer_details.Weights | None, caption: str
-) -> customer_details.ShownPhoto:
+    photos: dict[str, Any], side: str, size: str, weights: customer_details.Weights | None, caption: str
+) -> dict[str, Any]:
     picture_url = f"{_photos.prefix}/{photos['_id']}/picture?side={side}"
     return {
         "src": f"{picture_url}&size={size}",
@@ -317,14 +262,16 @@ async def picture(ctx: Context, photo_id: ObjectId, query: _PictureQuery) -> Dow
     return await progress_photos.get_picture(ctx, ctx.caller.id, photo_id, query["side"], small=is_small)
 
 
-@_photos.confirm("/{photoId}/delete", access=customer(), template="train/delete_photos.html", deletes=True)
-async def delete_own_photos(ctx: Context, photo_id: ObjectId) -> web_pages.ConfirmedAction:
+@_photos.confirm(
+    "/{photoId}/delete",
+    lambda ctx, photo_id: progress_photos.delete(ctx, ctx.caller.id, photo_id),
+    "Photos deleted.",
+    access=customer(),
+    template="train/delete_photos.html",
+)
+async def delete_own_photos(ctx: Context, photo_id: ObjectId) -> dict[str, Any]:
     """Delete the photos of a date."""
-    photos = describe_photos(await progress_photos.get(ctx, ctx.caller.id, photo_id))
-    done = web_pages.Redirect(_photos.prefix, "Photos deleted.")
-    return web_pages.ConfirmedAction(
-        {"photos": photos}, partial(progress_photos.delete, ctx, ctx.caller.id, photo_id), done
-    )
+    return {"photos": describe_photos(await progress_photos.get(ctx, ctx.caller.id, photo_id))}
 
 
 # --- What a client has achieved: the exercises done with their records, and measurements, which are entered here ------
@@ -336,18 +283,6 @@ _TREND = timedelta(weeks=26)
 _MAX_MEASUREMENTS = 4
 _MAX_VALUES = 200
 _LATEST = 30  # how many values are shown at once
-
-
-class LiftCard(TypedDict):
-    """An exercise that the client did; `trend` is a small chart. One that the company has deleted has no page."""
-
-    _id: ObjectId
-    name: str
-    has_page: bool
-    last_date: str
-    sessions: int
-    records: list[view_results.NamedRecord]
-    trend: Markup | None
 
 
 @_progress.get("", access=customer(), template="train/progress.html")
@@ -368,6 +303,21 @@ async def progress_page(ctx: Context, query: web_pages.PageQuery) -> dict[str, A
         exercises.get_usable_names(ctx, ids),
     )
     shown = view_results.show_records(ctx, records)
+    lifts = []
+    for each in done["docs"]:
+        exercise_id = each["exercise"]["_id"]
+        record_type, points = view_results.main_points(results[exercise_id])
+        label = f"{models.RECORD_NAMES[record_type]} in the last 6 months"
+        lifts.append(
+            {
+                **each,
+                "has_page": exercise_id in usable,
+                "records": view_results.describe_records(
+                    record for record in shown if record["exerciseId"] == exercise_id
+                ),
+                "trend": charts.sparkline(points, label) if len(points) > 1 else None,
+            }
+        )
     measurements = [
         {"set_id": metric_set["_id"], **each}
         for metric_set in metric_sets
@@ -376,29 +326,11 @@ async def progress_page(ctx: Context, query: web_pages.PageQuery) -> dict[str, A
     ]
     return {
         "page": done,
-        "lifts": [_describe_lift(each, shown, results[each["exercise"]["_id"]], usable) for each in done["docs"]],
+        "lifts": lifts,
         "has_metrics": any(metric_set["measurements"] for metric_set in metric_sets),
         "measurements": measurements[:_MAX_MEASUREMENTS],
         "photos": describe_photos(photos["docs"][0]) if photos["docs"] else None,
-        "label_day": partial(label_day, today=today),
         "page_url": web_pages.list_url(_progress.prefix, {}),
-    }
-
-
-def _describe_lift(
-    done: DoneExercise, records: Sequence[PersonalRecord], results: Sequence[LiftResult], usable: Any
-) -> LiftCard:
-    exercise_id, name = done["exercise"]["_id"], done["exercise"]["name"]
-    record_type, points = view_results.main_points(results)
-    label = f"{RECORD_NAMES[record_type]} in the last 6 months"
-    return {
-        "_id": exercise_id,
-        "name": name,
-        "has_page": exercise_id in usable,
-        "last_date": done["lastDate"],
-        "sessions": done["sessions"],
-        "records": view_results.describe_records(record for record in records if record["exerciseId"] == exercise_id),
-        "trend": charts.sparkline(points, label) if len(points) > 1 else None,
     }
 
 
@@ -425,7 +357,6 @@ async def measurements_page(ctx: Context, query: _DateQuery) -> dict[str, Any]:
         "metric_sets": await metrics.list_measurements(ctx, ctx.caller.id, str(today)),
         "today": today,
         "date": query["date"] or today,
-        "label_day": partial(label_day, today=today),
     }
 
 
@@ -462,17 +393,17 @@ async def measurement_page(ctx: Context, metrics_set_id: ObjectId, metric_id: Ob
         "points": points,
         "chart": charts.lines(points, unit, f"{metric['name']} in {unit} by date") if has_change else None,
         "change": points[-1][1] - points[0][1] if has_change else None,
-        "label_day": partial(label_day, today=today),
         "page_path": f"{_measurements.prefix}/{metrics_set_id}/{metric_id}",
         "latest_values": newest_first[:_LATEST],
         "earlier_values": newest_first[_LATEST:],
     }
 
 
-@_measurements.post("/{metricsSetId}/{metricId}/delete", access=customer(), on=measurement_page, deletes=True)
-async def delete_own_value(
-    ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId, form: view_results.ValueDate
-) -> web_pages.Redirect:
-    """Delete the value of a metric on a date."""
-    await metrics.delete_value(ctx, ctx.caller.id, metrics_set_id, metric_id, form["date"])
-    return web_pages.Redirect(f"{_measurements.prefix}/{metrics_set_id}/{metric_id}", "Value deleted.")
+_measurements.act(
+    *("/{metricsSetId}/{metricId}/delete", "delete_own_value", web_pages.own(metrics.delete_value), "Value deleted."),
+    access=customer(),
+    on=measurement_page,
+    form=view_results.ValueDate,
+    fields=("date",),
+    deletes=True,
+)

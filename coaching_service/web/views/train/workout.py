@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from itertools import chain, product, zip_longest
 from string import ascii_uppercase
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
@@ -13,7 +13,6 @@ from aiohttp import web
 
 from coaching_service.core.auth import customer
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import InvalidFields, NotFound
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import take
@@ -33,23 +32,16 @@ from coaching_service.training.workouts import plan_changes
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.blocks.models import Block, BlockLog
 from coaching_service.training.workouts.blocks.service import presented_volume
+from coaching_service.training.workouts.items import descriptions
 from coaching_service.training.workouts.items import models as item_models
 from coaching_service.training.workouts.items import service as items
-from coaching_service.training.workouts.items.descriptions import (
-    describe_amounts,
-    describe_details,
-    describe_done,
-    describe_item,
-    format_clock,
-    write_seconds,
-)
 from coaching_service.training.workouts.sets import CustomerSet, PlannedSet, SetType
 from coaching_service.web.browser_sessions import SAVES_PAGE
+from coaching_service.web.formatting import label_day
 from coaching_service.web.pages import KeywordQuery, Pages, Redirect
-from coaching_service.web.views import own_rows
 from coaching_service.web.views import results as view_results
-from coaching_service.web.views.customer_layout import is_session, item_path, label_day, workout_path
-from coaching_service.web.views.results import describe_new_records as describe_records
+from coaching_service.web.views.customer_layout import calendar_path, is_session, item_path, workout_path
+from coaching_service.web.views.train import calendar
 
 pages = Pages("/train")
 
@@ -187,9 +179,11 @@ class _Series:
             index=index,
             number=str(index),
             label=label,
-            target=self._describe_target(planned),
-            details=[each for each in describe_details(planned) if each not in self.facts] if planned else (),
-            last=describe_done(self.last[index], self.unit) if index in self.last else "",
+            target=" × ".join(descriptions.describe_amounts(self._without_load(planned), self.unit)) if planned else "",
+            details=[each for each in descriptions.describe_details(planned) if each not in self.facts]
+            if planned
+            else (),
+            last=descriptions.describe_done(self.last[index], self.unit) if index in self.last else "",
             rest=round(rest) if rest else None,
             is_done=bool(logged and logged["isCompleted"]),
             is_logged=logged is not None,
@@ -199,9 +193,6 @@ class _Series:
             most_reps=_most_usual("reps", planned),
             most_seconds=_most_usual("seconds", planned),
         )
-
-    def _describe_target(self, planned: PlannedSet | None) -> str:
-        return "" if planned is None else " × ".join(describe_amounts(self._without_load(planned), self.unit))
 
     def _without_load(self, planned: PlannedSet) -> PlannedSet:
         """Return the plan, without its load if another exercise is done: it was meant for the planned one."""
@@ -216,48 +207,61 @@ class _Series:
         if logged is not None:
             value = logged[name]
         else:
-            value = self._planned_value(name, planned)
+            bounds = _bounds(name, self._without_load(planned)) if planned else ()
+            value = next((bound for bound in bounds if bound is not None), None)
             if name == "load" and value is None and index in self.last:
                 value = self.last[index]["load"]
             if planned and name == "reps" and planned.get("isAmrap"):
                 hint = f"{plain(value)}+" if value is not None else "max"
                 value = None
-        return Amount(name, caption, full_label, write_seconds(value) if name == "seconds" else plain(value), hint)
+        return Amount(
+            name, caption, full_label, descriptions.write_seconds(value) if name == "seconds" else plain(value), hint
+        )
 
-    def _planned_value(self, name: AmountName, planned: PlannedSet | None) -> float | None:
-        if planned is None:
-            return None
-        planned = self._without_load(planned)
-        if name == "reps":
-            return _lower(planned.get("minPlannedReps"), planned.get("maxPlannedReps"))
-        if name == "seconds":
-            return _lower(planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds"))
-        if name == "meters":
-            return planned.get("plannedMeters")
-        return planned.get("load") if name == "load" else None
+
+def _bounds(name: AmountName, planned: PlannedSet) -> Sequence[float | None]:
+    """Return what a set plans of an amount: the lowest and the highest value."""
+    if name == "reps":
+        return planned.get("minPlannedReps"), planned.get("maxPlannedReps")
+    if name == "seconds":
+        return planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds")
+    if name == "meters":
+        return (planned.get("plannedMeters"),)
+    return (planned.get("load"),) if name == "load" else ()
 
 
 def exercise_rows(item: item_models.ExerciseItem, unit: str) -> ItemRows:
     """Return the rows of an exercise, each with the exercise that was or is to be done; loads are in `unit`."""
-    swap = item.get("swappedFor")
-    performed_id = swap["exerciseId"] if swap else item["exerciseId"]
-    name = swap["exercise"]["name"] if swap else item["exercise"]["name"]
-    planned = {each["index"]: each for each in item["exerciseSets"]}
+    swap, sets = item.get("swappedFor"), item["exerciseSets"]
+    performed = swap or item
+    performed_id, name = performed["exerciseId"], performed["exercise"]["name"]
+    planned = {each["index"]: each for each in sets}
     logged = _logged_by_index(item, performed_id)
     last_time = item.get("lastTime") if swap is None else None
-    columns, additional = _columns(item["exerciseSets"], item["customerSets"])
-    facts = _common_details(item["exerciseSets"])
-    last = _first_by_index(last_time["sets"]) if last_time else {}
+    last_sets = [each for each in last_time["sets"] if each["isCompleted"]] if last_time else []
+    last = {each["index"]: each for each in reversed(last_sets)}  # the first of each
+    details = [descriptions.describe_details(each) for each in sets]
+    facts = [detail for detail in details[0] if all(detail in other for other in details)] if details else []
+    columns, additional = _columns(sets, item["customerSets"])
     series = _Series(item["_id"], performed_id, name, unit, columns, additional, facts, last, swap is not None)
     indexes = sorted(planned.keys() | logged.keys())[:_MAX_ROWS]
     rows = [series.row(f"{name}, set {index}", planned.get(index), logged.get(index), index, None) for index in indexes]
-    return ItemRows(rows, facts, _extra_row(series, rows))
+    # A set beyond the last one, with the values of that one.
+    previous, index = rows[-1], rows[-1].index + 1
+    extra = series.row(f"{name}, set {index}", None, None, index, None)
+    values = {amount.name: amount.value for amount in previous.amounts}
+    amounts = [amount._replace(value=values[amount.name]) for amount in extra.amounts]
+    return ItemRows(rows, facts, replace(extra, amounts=amounts, rest=previous.rest))
 
 
 def circuit_rows(item: item_models.CircuitItem, unit: str) -> ItemRows:
     """Return the rows of a circuit by round, then in the order of its exercises; loads are in `unit`."""
     rows = []
-    series = [_circuit_series(item, entry, unit) for entry in item["circuitExercises"]]
+    series = []
+    for entry in item["circuitExercises"]:
+        exercise_id = entry["exerciseId"]
+        columns = _columns(entry["sets"], [each for each in item["customerSets"] if each["exerciseId"] == exercise_id])
+        series.append(_Series(item["_id"], exercise_id, entry["exercise"]["name"], unit, *columns, (), {}))
     for each in view_results.pair_sets(item):
         if each.planned is not None:
             of_entry = series[each.place]
@@ -279,24 +283,6 @@ def plain(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}".rstrip("0").rstrip(".")
 
 
-def _circuit_series(item: item_models.CircuitItem, entry: item_models.CircuitExercise, unit: str) -> _Series:
-    exercise_id = entry["exerciseId"]
-    logged = [each for each in item["customerSets"] if each["exerciseId"] == exercise_id]
-    columns, additional = _columns(entry["sets"], logged)
-    return _Series(item["_id"], exercise_id, entry["exercise"]["name"], unit, columns, additional, (), {})
-
-
-def _extra_row(series: _Series, rows: Sequence[SetRow]) -> SetRow:
-    """Return the row of a set beyond the last one, with the values of that one."""
-    previous = rows[-1]
-    index = previous.index + 1
-    label = f"{series.name}, set {index}"
-    row = series.row(label, None, None, index, None)
-    values = {amount.name: amount for amount in previous.amounts}
-    amounts = [amount._replace(value=values[amount.name].value) for amount in row.amounts]
-    return replace(row, amounts=amounts, rest=previous.rest)
-
-
 def _logged_by_index(item: item_models.ExerciseItem, performed_id: ObjectId) -> dict[int, CustomerSet]:
     """Return the logged sets by index: a completed one of any exercise, else one of the exercise done now."""
     by_index: dict[int, CustomerSet] = {}
@@ -308,14 +294,6 @@ def _logged_by_index(item: item_models.ExerciseItem, performed_id: ObjectId) -> 
         elif is_of_performed and known is None:
             by_index[logged["index"]] = logged
     return by_index
-
-
-def _first_by_index(sets: Iterable[CustomerSet]) -> dict[int, CustomerSet]:
-    first: dict[int, CustomerSet] = {}
-    for logged in sets:
-        if logged["isCompleted"]:
-            first.setdefault(logged["index"], logged)
-    return first
 
 
 def _columns(
@@ -332,29 +310,16 @@ def _columns(
     return [name for name in AMOUNTS if name in shown], [name for name in AMOUNTS if name in additional - shown]
 
 
-def _common_details(sets: Sequence[PlannedSet]) -> list[str]:
-    """Return what applies to every planned set, such as `rest 90 s`."""
-    first, *others = [describe_details(planned) for planned in sets] or [[]]
-    return [detail for detail in first if all(detail in other for other in others)]
-
-
 def _most_usual(name: Literal["reps", "seconds"], planned: PlannedSet | None) -> float:
     """Return the most repetitions or seconds of a set that are not asked about: what is planned is not unusual."""
-    if name == "reps":
-        bounds = (planned.get("minPlannedReps"), planned.get("maxPlannedReps")) if planned else ()
-        return max([plan_changes.MAX_REPS, *(bound or 0 for bound in bounds)])
-    times = (planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds")) if planned else ()
-    return max([plan_changes.MAX_SECONDS, *(bound or 0 for bound in times)])
+    usual = plan_changes.MAX_REPS if name == "reps" else plan_changes.MAX_SECONDS
+    return max([usual, *(bound or 0 for bound in (_bounds(name, planned) if planned else ()))])
 
 
 def shared_captions(rows: Iterable[SetRow]) -> Sequence[str]:
     """Return what the fields of all rows are, if it is the same in each."""
     captions = {tuple(row.captions) for row in rows}
     return captions.pop() if len(captions) == 1 else ()
-
-
-def _lower(minimum: float | None, maximum: float | None) -> float | None:
-    return maximum if minimum is None else minimum
 
 
 # --- The items of a client's workout in the order in which they are done: single items, supersets and circuits --------
@@ -399,18 +364,15 @@ class Group:
     def rounds(self) -> Sequence[tuple[int, Sequence[SetRow]]]:
         """The rows of a superset by round: the first sets of its exercises, then the second ones, and so on.
 
-        The rest of a round follows its last set.
+        The rest of a round follows its last set: its own, else the longest of the others.
         """
         active = [card.sets.rows for card in self.cards if not card.item.get("skipped")]
-        count = max((len(rows) for rows in active), default=0)
-        return [(at + 1, _rest_after_last([rows[at] for rows in active if at < len(rows)])) for at in range(count)]
-
-
-def _rest_after_last(rows: Sequence[SetRow]) -> list[SetRow]:
-    """Return the rows of a round with a rest after the last one only: its own, else the longest of the others."""
-    *others, last = rows
-    rest = last.rest or max((row.rest or 0 for row in others), default=0)
-    return [*(replace(row, rest=None) for row in others), replace(last, rest=rest or None)]
+        rounds = []
+        for number, in_round in enumerate(zip_longest(*active), start=1):
+            *others, last = [row for row in in_round if row is not None]
+            rest = last.rest or max((row.rest or 0 for row in others), default=0)
+            rounds.append((number, [*(replace(row, rest=None) for row in others), replace(last, rest=rest or None)]))
+        return rounds
 
 
 def group_items(block: Block, unit: str) -> list[Group]:
@@ -419,7 +381,7 @@ def group_items(block: Block, unit: str) -> list[Group]:
     for item in block["items"]:
         if item["type"] == "EXERCISE" and item["supersetId"]:
             supersets.setdefault(item["supersetId"], []).append(item)
-    letters = iter(_letters())
+    letters = chain(ascii_uppercase, map("".join, product(ascii_uppercase, repeat=2)))
     groups: list[Group] = []
     for item in block["items"]:
         members = supersets.get(item["supersetId"] or "", []) if item["type"] == "EXERCISE" else []
@@ -443,13 +405,8 @@ def rows_of(groups: Sequence[Group]) -> list[SetRow]:
     ]
 
 
-def _letters() -> Iterator[str]:
-    yield from ascii_uppercase
-    yield from (first + second for first in ascii_uppercase for second in ascii_uppercase)
-
-
 def _card(item: item_models.WorkItem, unit: str, number: str = "") -> Card:
-    title = describe_item(item, unit)["title"]
+    title = descriptions.describe_item(item, unit)["title"]
     if item["type"] == "EXERCISE":
         swap = item.get("swappedFor")
         name = swap["exercise"] if swap else item["exercise"]
@@ -504,7 +461,7 @@ async def workout_page(ctx: Context, wblock_id: ObjectId, request: web.Request) 
     heaviest = await plan_changes.find_heaviest(ctx, ctx.caller.id, {row.exercise_id for row in rows_of(groups)})
     stored = ctx.caller.company.load_unit
     with_media = [item["_id"] for item in block["items"] if item.get("mediaCount")]
-    is_shown = SAVES_PAGE not in request.headers
+    is_shown, saved = SAVES_PAGE not in request.headers, block["durationMinutes"]
 
     def highest_usual(row: SetRow) -> float:
         return convert_stored_load(plan_changes.find_limit(heaviest.get(row.exercise_id), stored), stored, unit)
@@ -520,10 +477,10 @@ async def workout_page(ctx: Context, wblock_id: ObjectId, request: web.Request) 
         "is_session": is_session(block),
         "feelings": view_results.FEELINGS,
         "plain": plain,
-        "minutes": _proposed_minutes(block),
+        # As saved, or once all is done as measured.
+        "minutes": view_results.measure_minutes(block) if saved is None and block["isCompleted"] else saved,
         "workout_path": workout_path(wblock_id),
         "days_to_move": days_to_move.get(block["_id"], ()),
-        "label_day": partial(label_day, today=ctx.caller.today()),
         "rejected_item": request.match_info.get("witemId", ""),
     }
 
@@ -541,12 +498,15 @@ async def log_set(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: _
         done["load"] = convert_entered_load(done["load"], unit, ctx.caller.company.load_unit)
     block, records = await logs.log_set(ctx, wblock_id, witem_id, done)
     stored = show_loads(_find_set(block, witem_id, done), ctx, unit)
-    texts = describe_records(view_results.show_records(ctx, records))
+    texts = view_results.describe_new_records(view_results.show_records(ctx, records))
+    completed, planned = count_sets(rows_of(group_items(block, ctx.caller.load_unit)))
+    item = next(each for each in block["items"] if each["_id"] == witem_id)
     notice = " ".join(f"New record: {each['exercise']}, {each['text']}." for each in texts)
     data = {
         "set": {name: value for name, value in stored.items() if name in _SHOWN},
         "records": texts,
-        **_progress(ctx, block, witem_id),
+        "item": {"_id": witem_id, "isCompleted": item["isCompleted"]},
+        "workout": {"completedSets": completed, "plannedSets": planned, "isCompleted": block["isCompleted"]},
     }
     anchor = f"set-{witem_id}-{stored['exerciseId']}-{stored['round'] or 0}-{stored['index']}"
     return Redirect(f"{workout_path(wblock_id)}#{anchor}", notice, data=data)
@@ -565,7 +525,7 @@ async def _require_confirmed(ctx: Context, wblock_id: ObjectId, witem_id: Object
     if (form["reps"] or 0) > most_reps:
         unusual["reps"] = f"is unusual: more than {most_reps:,.0f}"
     if (form["seconds"] or 0) > most_seconds:
-        unusual["seconds"] = f"is unusual: more than {format_clock(most_seconds)}"
+        unusual["seconds"] = f"is unusual: more than {descriptions.format_clock(most_seconds)}"
     item = next((each for each in block["items"] if each["_id"] == witem_id), None)
     swap = item.get("swappedFor") if item is not None else None
     planned = item.get("exerciseId") if item is not None else None
@@ -583,13 +543,6 @@ async def _require_confirmed(ctx: Context, wblock_id: ObjectId, witem_id: Object
         )
 
 
-def _proposed_minutes(block: Block) -> float | None:
-    """Return the duration to propose: as saved, or once all is done as measured."""
-    if block["durationMinutes"] is not None:
-        return block["durationMinutes"]
-    return view_results.measure_minutes(block) if block["isCompleted"] else None
-
-
 def _find_set(block: Block, item_id: ObjectId, sent: CustomerSet) -> CustomerSet:
     """Return the logged set in the place of one that was sent, with its exercise; another one if that was later."""
     item = next(item for item in block["items"] if item["_id"] == item_id)
@@ -604,14 +557,12 @@ def _find_set(block: Block, item_id: ObjectId, sent: CustomerSet) -> CustomerSet
     return next(each for each in sets if (each["exerciseId"], each["round"] or 1, each["index"]) == place)
 
 
-def _progress(ctx: Context, block: Block, item_id: ObjectId) -> Document:
-    """Return how far an item and its workout are, for the script of the page."""
-    done, planned = count_sets(rows_of(group_items(block, ctx.caller.load_unit)))
-    item = next(item for item in block["items"] if item["_id"] == item_id)
-    return {
-        "item": {"_id": item_id, "isCompleted": item["isCompleted"]},
-        "workout": {"completedSets": done, "plannedSets": planned, "isCompleted": block["isCompleted"]},
-    }
+@pages.post(f"{WORKOUT}/move", access=customer(), on=workout_page, idempotent=True)
+async def move_own_workout(ctx: Context, wblock_id: ObjectId, form: own_schedule.WorkoutDate) -> Redirect:
+    """Move a workout to another day."""
+    block = await own_schedule.move(ctx, wblock_id, form["date"])
+    day = label_day(str(block["date"]), ctx.caller.today(), within=True)
+    return Redirect(calendar_path(str(block["date"])), f"{block['name']} moved to {day}.")
 
 
 @pages.post(f"{WORKOUT}/finish", access=customer(), form=WorkoutBlockLog(), on=workout_page)
@@ -632,25 +583,22 @@ async def summary_page(ctx: Context, wblock_id: ObjectId) -> dict[str, Any]:
     block = show_loads(stored, ctx, unit)
     groups = group_items(block, unit)
     done, planned = count_sets(rows_of(groups))
+    may_subscribe = block["isCompleted"] and not await push.has_own_device(ctx)
     return {
         "block": block,
         "unit": unit,
-        "records": describe_records(
+        "records": view_results.describe_new_records(
             view_results.show_records(ctx, await logs.list_records_of(ctx, ctx.caller.id, stored))
         ),
         "done_sets": done,
         "planned_sets": planned,
         "volume": presented_volume(block["items"]),
         "feeling": dict(view_results.FEELINGS).get(block.get("feeling") or 0),
-        "push_key": await _find_push_key(ctx) if block["isCompleted"] else None,
+        # With which this device can subscribe to notifications, unless it has.
+        "push_key": (await push_keys.get_public_key(ctx.services))["key"] if may_subscribe else None,
         "cards": [card for group in groups for card in group.cards],
         "workout_path": workout_path(wblock_id),
     }
-
-
-async def _find_push_key(ctx: Context) -> str | None:
-    """Return the key with which this device can subscribe to notifications, unless it has."""
-    return None if await push.has_own_device(ctx) else (await push_keys.get_public_key(ctx.services))["key"]
 
 
 # --- The forms of an item of a client's workout other than its sets: done, measured, commented, skipped or swapped ----
@@ -713,14 +661,17 @@ _SUGGESTIONS, _RESULTS = 12, 20
 @pages.get(f"{ITEM}/swap", access=customer(), query=KeywordQuery, template="train/workout/swap.html")
 async def swap_page(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, query: KeywordQuery) -> dict[str, Any]:
     """Exercises to do in place of a planned one: similar ones, or those that match a search."""
-    block, item = await _read_exercise(ctx, wblock_id, witem_id)
+    block = await logs.get_own_block(ctx, wblock_id)
+    item = block["items"][items.find_index(block["items"], witem_id)]
+    if item["type"] != "EXERCISE":
+        raise NotFound("exercise")
     swap = item.get("swappedFor")
     taken = {item["exerciseId"]} | ({swap["exerciseId"]} if swap else set())
     if query["keywords"]:
         results = await listing.list_exercises(ctx, page=1, size=_RESULTS, keywords=query["keywords"])
         offered = [{"_id": each["_id"], "name": each["name"]} for each in results["docs"] if each["_id"] not in taken]
     else:
-        known = list(own_rows.last_plans(await own_rows.list_latest(ctx)))
+        known = list(calendar.last_plans(await calendar.list_latest(ctx)))
         similar = await listing.list_alternatives(ctx, item["exerciseId"], _SUGGESTIONS, known)
         offered = [{"_id": each["_id"], "name": each["name"]} for each in similar if each["_id"] not in taken]
     return {
@@ -744,12 +695,3 @@ async def swap_exercise(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, f
 async def undo_swap(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId) -> Redirect:
     """Do the planned exercise after all."""
     return await change_item(ctx, wblock_id, witem_id, {"swappedFor": None}, "Back to the planned exercise.")
-
-
-async def _read_exercise(ctx: Context, block_id: ObjectId, item_id: ObjectId) -> tuple[Block, item_models.ExerciseItem]:
-    """Return a workout of the client and its exercise. Raises NotFound, also for an item of another type."""
-    block = await logs.get_own_block(ctx, block_id)
-    item = block["items"][items.find_index(block["items"], item_id)]
-    if item["type"] != "EXERCISE":
-        raise NotFound("exercise")
-    return block, item

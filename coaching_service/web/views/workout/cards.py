@@ -24,11 +24,10 @@ from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks.models import Block, BlockInput, NewBlock, PlannedBlock
 from coaching_service.training.workouts.blocks.service import ScheduleOwner
 from coaching_service.training.workouts.items.descriptions import describe_item, write_seconds
-from coaching_service.training.workouts.items.models import ITEM_CHANGE, CircuitExercise, ExerciseItem, WorkItem
+from coaching_service.training.workouts.items.models import ExerciseItem, WorkItem
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.results import Confirmation
 from coaching_service.web.views.workout import editing
-from coaching_service.web.views.workout.owner_pages import CIRCUIT_EXERCISE, ITEM, OpenedWorkout, WorkoutPages
 
 # --- The rows of planned sets on the card of an exercise: one field for each quantity, in which `8-10` is a range -----
 
@@ -120,11 +119,6 @@ class _OneQuantity(validation.Input):
 CARD_ROW = input_of(_Row, _OneQuantity)
 
 
-def card_rows(sets: Sequence[workout_sets.PlannedSet]) -> list[Document]:
-    """Return the rows of planned sets, each value as the text in its field."""
-    return [_row(planned) for planned in sets]
-
-
 def used_columns(rows: Sequence[Mapping[str, Any]], wrong: Collection[str] = ()) -> set[str]:
     """Return the columns with a value in one of the `rows`, or an error: `wrong` has the names of invalid fields."""
     names = {name for name, _, _ in COLUMNS}
@@ -134,15 +128,21 @@ def used_columns(rows: Sequence[Mapping[str, Any]], wrong: Collection[str] = ())
 
 
 def _row(planned: workout_sets.PlannedSet) -> Document:
+    """Return the row of a planned set, each value as the text in its field."""
     percent = planned.get("loadPercent")
-    row: Document = {"index": planned["index"], "type": planned["type"], "loadPercent": number_text(percent)}
-    row["resultingLoad"] = resulting_load(planned)
-    row["load"] = number_text(planned.get("load") if percent is None else None)  # else it is computed, not entered
-    row["reps"] = _range_text(planned.get("minPlannedReps"), planned.get("maxPlannedReps"))
-    row["time"] = _range_text(planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds"), write_seconds)
-    row["distance"] = number_text(planned.get("plannedMeters"))
-    row |= {name: number_text(planned.get(name)) for name in _EFFORTS}
-    return row | {"tempo": planned.get("tempo") or ""} | {name: planned.get(name) for name in _MARKS}
+    return {
+        "index": planned["index"],
+        "type": planned["type"],
+        "loadPercent": number_text(percent),
+        "resultingLoad": resulting_load(planned),
+        "load": number_text(planned.get("load") if percent is None else None),  # else it is computed, not entered
+        "reps": _range_text(planned.get("minPlannedReps"), planned.get("maxPlannedReps")),
+        "time": _range_text(planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds"), write_seconds),
+        "distance": number_text(planned.get("plannedMeters")),
+        "tempo": planned.get("tempo") or "",
+        **{name: number_text(planned.get(name)) for name in _EFFORTS},
+        **{name: planned.get(name) for name in _MARKS},
+    }
 
 
 def resulting_load(planned: workout_sets.PlannedSet) -> str:
@@ -163,44 +163,19 @@ def _range_text(low: float | None, high: float | None, write: Callable[[float | 
 
 def planned_sets_of(rows: Sequence[Document]) -> list[Document]:
     """Return the planned sets of submitted rows, without removed ones; new sets follow the last index."""
-    return editing.with_indexes([_with_range(row) for row in rows])
+    with_ranges = []
+    for row in rows:  # as the form of the page has it: with `low` and `high` of what its type counts
+        stored_measure = row["type"].partition("_")[0]
+        measure = next((name for name in _MEASURES if row[name] is not None), stored_measure)
+        low, high = (row["distance"], None) if measure == "distance" else row[measure] or (None, None)
+        set_type = row["type"] if measure == stored_measure else measure
+        with_ranges.append({**row, "type": set_type, "low": low, "high": high})
+    return editing.with_indexes(with_ranges)
 
 
-def with_last_repeated(sets: Sequence[Document]) -> list[Document]:
-    """Planned sets followed by a copy of the last one."""
-    if not sets:
-        return []
-    return [*sets, sets[-1] | {"index": max(planned["index"] for planned in sets) + 1}]
-
-
-def _with_range(row: Document) -> Document:
-    """Return a row as the form of the page has it: with `low` and `high` of what its type counts."""
-    stored_measure = row["type"].partition("_")[0]
-    measure = next((name for name in _MEASURES if row[name] is not None), stored_measure)
-    low, high = (row["distance"], None) if measure == "distance" else row[measure] or (None, None)
-    return {**row, "type": row["type"] if measure == stored_measure else measure, "low": low, "high": high}
-
-
-pages = WorkoutPages()
+pages = editing.WorkoutPages()
 # More sets are edited on the page of the item: each set has fourteen fields.
 _MAX_ROWS_OF_CARD, _MAX_ROWS_OF_PAGE = 30, 240
-
-
-class Card(TypedDict):
-    """The rows of planned sets that a card edits."""
-
-    rows: list[Document]
-    instructions: str | None
-    supersetId: str | None
-
-
-class CircuitCard(TypedDict):
-    """The rows of planned sets of one exercise in each round of a circuit."""
-
-    exerciseId: ObjectId
-    name: str
-    rows: list[Document]
-    instructions: str | None
 
 
 class CardForm(editing.SetsForm):
@@ -221,50 +196,32 @@ class CardRows(validation.Input):
 
 def card_variables(items: Sequence[WorkItem]) -> dict[str, Any]:
     """Return the cards of a workout by item (a list for a circuit), and the columns of cards."""
-    cards: dict[ObjectId, Card] = {}
-    circuit_cards: dict[ObjectId, list[CircuitCard]] = {}
+    cards: dict[ObjectId, Document] = {}
+    circuit_cards: dict[ObjectId, list[Document]] = {}
     remaining = _MAX_ROWS_OF_PAGE
     for item in items:
-        count = _count_sets(item)
+        entries = item["circuitExercises"] if item["type"] == "CIRCUIT" else []
+        count = len(item["exerciseSets"]) if item["type"] == "EXERCISE" else sum(len(each["sets"]) for each in entries)
         if not 0 < count <= min(_MAX_ROWS_OF_CARD, remaining):
             continue
         remaining -= count
         if item["type"] == "EXERCISE":
-            cards[item["_id"]] = _card(item)
-        elif item["type"] == "CIRCUIT":
-            circuit_cards[item["_id"]] = [_circuit_card(entry) for entry in item["circuitExercises"]]
+            rows, instructions = list(map(_row, item["exerciseSets"])), item["exerciseInstructions"]
+            cards[item["_id"]] = {"rows": rows, "instructions": instructions, "supersetId": item["supersetId"]}
+        else:
+            circuit_cards[item["_id"]] = [
+                {**each, "name": each["exercise"]["name"], "rows": list(map(_row, each["sets"]))} for each in entries
+            ]
     ids = [f"i{item_id}" for item_id in cards]
     ids += [f"i{item_id}x{card['exerciseId']}" for item_id, entries in circuit_cards.items() for card in entries]
     return {"cards": cards, "circuit_cards": circuit_cards, "card_ids": ids, "columns": COLUMNS}
 
 
-def _count_sets(item: WorkItem) -> int:
-    if item["type"] == "EXERCISE":
-        return len(item["exerciseSets"])
-    return sum(len(entry["sets"]) for entry in item["circuitExercises"]) if item["type"] == "CIRCUIT" else 0
-
-
-def _card(item: ExerciseItem) -> Card:
-    return {
-        "rows": card_rows(item["exerciseSets"]),
-        "instructions": item["exerciseInstructions"],
-        "supersetId": item["supersetId"],
-    }
-
-
-def _circuit_card(entry: CircuitExercise) -> CircuitCard:
-    return {
-        "exerciseId": entry["exerciseId"],
-        "name": entry["exercise"]["name"],
-        "rows": card_rows(entry["sets"]),
-        "instructions": entry["instructions"],
-    }
-
-
 def planned_on_card(form: CardForm) -> list[Document]:
-    """Return the sets that a card plans."""
+    """Return the sets that a card plans; with `add` the last one again."""
     sets = planned_sets_of(form["sets"])
-    return with_last_repeated(sets) if form["add"] else sets
+    last = {**sets[-1], "index": max(planned["index"] for planned in sets) + 1} if sets and form["add"] else None
+    return [*sets, last] if last else sets
 
 
 def redirect_to_card(
@@ -285,8 +242,10 @@ def redirect_to_card(
     return Redirect(f"{path}#item-{item['_id']}", "Set added." if form["add"] else "Changes saved.", data=data)
 
 
-@pages.post(f"{ITEM}/card", form=input_of(_ExerciseCardForm, CardRows)())
-async def change_card(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: _ExerciseCardForm) -> Redirect:
+@pages.post(f"{editing.ITEM}/card", form=input_of(_ExerciseCardForm, CardRows)())
+async def change_card(
+    ctx: Context, workout: editing.OpenedWorkout, witem_id: ObjectId, form: _ExerciseCardForm
+) -> Redirect:
     """Change the sets, instructions and superset of an exercise; `add` repeats its last set."""
     item = await editing.save_exercise(ctx, workout, witem_id, form, planned_on_card(form))
     return redirect_to_card(ctx, workout.path, form, item, cast("ExerciseItem", item)["exerciseSets"])
@@ -296,20 +255,20 @@ class _PlaceForm(TypedDict):
     place: Annotated[int, validation.Integer(minimum=1, maximum=1000)]
 
 
-@pages.post(f"{ITEM}/rounds", form=editing.CircuitForm)
+@pages.post(f"{editing.ITEM}/rounds", form=editing.CircuitForm)
 async def change_rounds(
-    ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: editing.CircuitForm
+    ctx: Context, workout: editing.OpenedWorkout, witem_id: ObjectId, form: editing.CircuitForm
 ) -> Redirect:
     """Change the name and the number of rounds of a circuit."""
-    item = await block_items.update_item(ctx, workout.owner, workout.block_id, witem_id, ITEM_CHANGE.load(form))
+    item = await workout.change_item(ctx, witem_id, form)
     title = describe_item(item, ctx.caller.company.load_unit)["title"]
     data = {"version": cast("Document", item)["version"], "indexes": [], "loads": [], "lines": [], "title": title}
     return Redirect(f"{workout.path}#item-{witem_id}", "Changes saved.", data=data)
 
 
-@pages.post(f"{CIRCUIT_EXERCISE}/card", form=input_of(CardForm, CardRows)())
+@pages.post(f"{editing.CIRCUIT_EXERCISE}/card", form=input_of(CardForm, CardRows)())
 async def change_circuit_card(
-    ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, exercise_id: ObjectId, form: CardForm
+    ctx: Context, workout: editing.OpenedWorkout, witem_id: ObjectId, exercise_id: ObjectId, form: CardForm
 ) -> Redirect:
     """Change the sets and instructions of an exercise in a circuit; `add` repeats its last set."""
     changed = await editing.save_circuit_exercise(ctx, workout, witem_id, exercise_id, form, planned_on_card(form))
@@ -317,9 +276,9 @@ async def change_circuit_card(
     return redirect_to_card(ctx, workout.path, form, changed, stored)
 
 
-@pages.post(f"{CIRCUIT_EXERCISE}/move", form=_PlaceForm)
+@pages.post(f"{editing.CIRCUIT_EXERCISE}/move", form=_PlaceForm)
 async def place_circuit_exercise(
-    ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, exercise_id: ObjectId, form: _PlaceForm
+    ctx: Context, workout: editing.OpenedWorkout, witem_id: ObjectId, exercise_id: ObjectId, form: _PlaceForm
 ) -> Redirect:
     """Move an exercise to another position in its circuit."""
     block = await workout.read(ctx)

@@ -1,15 +1,18 @@
-"""Adding items to a workout and changing what they plan: sets, circuits, tasks and reminders."""
+"""The declaration of the pages of a workout, and the pages that change what its items plan."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial, wraps
 from itertools import count
-from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict, TypeVar, cast
 
-from marshmallow import ValidationError, fields, validates_schema
+from marshmallow import Schema, ValidationError, fields, validates_schema
 
 from coaching_service.core import validation
-from coaching_service.core.database.context import Context
+from coaching_service.core.auth import Access, coach
+from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import BadRequest, NotFound, require_by_id
 from coaching_service.core.field_schemas import input_of
@@ -20,13 +23,145 @@ from coaching_service.training.set_text import SetTextError, parse_planned, writ
 from coaching_service.training.workout_text.lines import Problem, TextError
 from coaching_service.training.workouts import sets as workout_sets
 from coaching_service.training.workouts.blocks import items as block_items
+from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items import models as item_models
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.descriptions import describe_item, describe_sets
-from coaching_service.web.pages import Redirect
+from coaching_service.web.pages import Handler, Pages, Redirect
 from coaching_service.web.views.results import Confirmation
-from coaching_service.web.views.workout.owner_pages import CIRCUIT_EXERCISE, ITEM, OpenedWorkout, WorkoutPages
+
+BLOCK = "/blocks/{blockId}"
+ITEM = f"{BLOCK}/items/{{witemId}}"
+CIRCUIT_EXERCISE = f"{ITEM}/exercises/{{exerciseId}}"
+
+
+@dataclass(frozen=True)
+class WorkoutOwnerPages:
+    """What the workout pages know about one type of owner.
+
+    `pages` has the owner's identifier at the end of its prefix; `owner_parameter` is its argument name in handlers,
+    and `owner_type` makes the owner from it. `view` and `edit` are permissions. `layout` is the template that
+    surrounds each page, `layout_variables` reads what it shows. `place_form` is the schema of a date or day,
+    `move_range` returns the first and last date or day between which items can be moved, and `overview_path` the
+    page that shows a workout among the others. `is_single`: the owner is a workout itself, with the same
+    identifier, such as a template; it is on no day, so it has no `place_form` and `move_range`. `is_of_client`: its
+    workouts are done, logged and commented on. `declared` are the pages of this owner by their handlers, and by None
+    the page of a workout.
+    """
+
+    pages: Pages
+    owner_type: Callable[[ObjectId], workouts.ScheduleOwner]
+    owner_parameter: str
+    view: str
+    edit: str
+    layout: str
+    layout_variables: Mapping[str, Callable[[Context, ObjectId], Awaitable[Any]]]
+    overview_path: Callable[[ObjectId, Block], str]
+    place_form: type[Schema] | None = None
+    move_range: Callable[[Block], tuple[str, str] | tuple[int, int]] | None = None
+    is_single: bool = False
+    is_of_client: bool = False
+    declared: dict[Handler | None, Handler] = field(default_factory=dict)
+
+
+class OpenedWorkout(NamedTuple):
+    """The workout that a page is about, with its owner."""
+
+    of: WorkoutOwnerPages
+    owner_id: ObjectId
+    block_id: ObjectId
+
+    @property
+    def owner(self) -> workouts.ScheduleOwner:
+        """The owner of the workout."""
+        return self.of.owner_type(self.owner_id)
+
+    @property
+    def path(self) -> str:
+        """The path of the page of the workout."""
+        owner_path = f"{self.of.pages.prefix.partition('{')[0]}{self.owner_id}"
+        return owner_path if self.of.is_single else f"{owner_path}/blocks/{self.block_id}"
+
+    async def read(self, ctx: Context) -> Block:
+        """Return the workout. Raises NotFound, Forbidden."""
+        return await workouts.get(ctx, self.owner, self.block_id)
+
+    async def change_item(self, ctx: Context, item_id: ObjectId, change: Mapping[str, object]) -> item_models.WorkItem:
+        """Change what an item plans, in the form of a request. Raises NotFound, Conflict and ValidationError."""
+        loaded = item_models.ITEM_CHANGE.load(change)
+        return await block_items.update_item(ctx, self.owner, self.block_id, item_id, loaded)
+
+    async def load_variables(self, ctx: Context) -> dict[str, Any]:
+        """Load the variables that all pages of a workout share. Raises NotFound, Forbidden."""
+        layout = self.of.layout_variables
+        *shown, block = await gather_reads(ctx, *(read(ctx, self.owner_id) for read in layout.values()), self.read(ctx))
+        return {
+            **dict(zip(layout, shown, strict=True)),
+            "layout": self.of.layout,
+            "edit_permission": self.of.edit,
+            "overview_path": self.of.overview_path(self.owner_id, block),
+            "block": block,
+            "block_path": self.path,
+        }
+
+
+class WorkoutPages:
+    """Pages and forms of a workout; their handlers receive an OpenedWorkout in place of the identifiers."""
+
+    def __init__(self) -> None:
+        self._declared: list[tuple[str, Callable[[WorkoutOwnerPages], Access], dict[str, Any], Handler]] = []
+
+    def get(self, path: str, *, to_view: bool = False, **options: Any) -> Callable[[Handler], Handler]:
+        """Declare a page; `to_view`: it needs the permission to view, not that to edit."""
+        return partial(self._add, path, lambda of: coach(of.view if to_view else of.edit), options)
+
+    def post(self, path: str, *, permission: str = "", **options: Any) -> Callable[[Handler], Handler]:
+        """Declare a form of the page `on`, by default of the page of the workout.
+
+        `permission` is required with that to view, in place of that to edit. `form_of` returns the form for an owner.
+        """
+        options.setdefault("on", None)
+        return partial(
+            self._add, path, lambda of: coach(of.view, permission) if permission else coach(of.edit), options
+        )
+
+    def _add(
+        self,
+        path: str,
+        access_of: Callable[[WorkoutOwnerPages], Access],
+        options: dict[str, Any],
+        handler: Handler,
+    ) -> Handler:
+        self._declared.append((path, access_of, options, handler))
+        return handler
+
+    def declare_for(self, of: WorkoutOwnerPages) -> None:
+        """Declare these pages for one type of owner."""
+        pages_first = sorted(self._declared, key=lambda each: "on" in each[2])
+        for path, access_of, declared, handler in pages_first:
+            page, own_path = _with_workout(of, handler), path.removeprefix(BLOCK) if of.is_single else path
+            options = {**declared, "access": access_of(of)}
+            if form_of := options.pop("form_of", None):
+                options["form"] = form_of(of)
+            if "on" in options:
+                of.pages.post(own_path, **{**options, "on": of.declared[options["on"]]})(page)
+            else:
+                of.declared[None if path == BLOCK else handler] = of.pages.get(own_path, **options)(page)
+
+
+def _with_workout(of: WorkoutOwnerPages, handler: Handler) -> Handler:
+    @wraps(handler)
+    async def handle(ctx: Context, **arguments: Any) -> Any:
+        owner_id = arguments.pop(of.owner_parameter)
+        block_id = owner_id if of.is_single else arguments.pop("block_id")
+        return await handler(ctx, OpenedWorkout(of, owner_id, block_id), **arguments)
+
+    return handle
+
+
+# --- Adding items to a workout and changing what they plan: sets, circuits, tasks and reminders ----------------------
+
 
 NEW_CIRCUIT = "new"  # in forms, in place of the identifier of a circuit
 _NEW_CIRCUIT_ROUNDS = 3
@@ -52,21 +187,13 @@ class CircuitForm(Versioned):
     rounds: Annotated[int, validation.Integer(minimum=1, maximum=1000)]
 
 
-class CircuitExercise(TypedDict):
-    """An exercise of a circuit as sent in a request; `sets` are the sets of one round."""
-
-    exerciseId: str
-    sets: Sequence[Mapping[str, Any]]
-    instructions: str | None
-
-
 def circuits_of(block: Block) -> list[item_models.CircuitItem]:
     """Return the circuits in a workout."""
     return [item for item in block["items"] if item["type"] == "CIRCUIT"]
 
 
-def exercises_of(circuit: item_models.CircuitItem) -> list[CircuitExercise]:
-    """Return the exercises of a stored circuit in the form of a request."""
+def exercises_of(circuit: item_models.CircuitItem) -> list[Document]:
+    """Return the exercises of a stored circuit in the form of a request; `sets` are those of one round."""
     return [
         {"exerciseId": str(entry["exerciseId"]), "sets": entry["sets"], "instructions": entry["instructions"]}
         for entry in circuit["circuitExercises"]
@@ -87,8 +214,8 @@ def position_of(circuit: item_models.CircuitItem, exercise_id: ObjectId) -> int:
 
 
 def with_replaced(
-    circuit: item_models.CircuitItem, exercise_id: ObjectId, replacement: Sequence[CircuitExercise]
-) -> list[CircuitExercise]:
+    circuit: item_models.CircuitItem, exercise_id: ObjectId, replacement: Sequence[Document]
+) -> list[Document]:
     """Return the exercises of a circuit with one of them replaced. Raises NotFound."""
     position, entries = position_of(circuit, exercise_id), exercises_of(circuit)
     return [*entries[:position], *replacement, *entries[position + 1 :]]
@@ -98,7 +225,7 @@ async def replace_exercises(
     ctx: Context,
     workout: OpenedWorkout,
     circuit: item_models.CircuitItem,
-    exercises: Sequence[CircuitExercise],
+    exercises: Sequence[Document],
     version: int,
 ) -> item_models.CircuitItem:
     """Replace the exercises of a circuit; returns it as it is then.
@@ -110,11 +237,8 @@ async def replace_exercises(
         raise BadRequest(["A circuit needs at least one exercise. Remove the circuit instead."])
     if len({entry["exerciseId"] for entry in exercises}) < len(exercises):
         raise BadRequest([f"{circuit['circuitName']} already contains this exercise. Edit its sets there."])
-    change = item_models.ITEM_CHANGE.load({"circuitExercises": list(exercises), "version": version})
-    return cast(
-        "item_models.CircuitItem",
-        await block_items.update_item(ctx, workout.owner, workout.block_id, circuit["_id"], change),
-    )
+    change = {"circuitExercises": list(exercises), "version": version}
+    return cast("item_models.CircuitItem", await workout.change_item(ctx, circuit["_id"], change))
 
 
 async def add_item(ctx: Context, workout: OpenedWorkout, item: Document) -> item_models.WorkItem:
@@ -134,7 +258,7 @@ async def add_exercise(
     if not circuit_id:
         item = {"type": "EXERCISE", "exerciseId": exercise_id, "exerciseSets": sets}
         return await add_item(ctx, workout, item)
-    entry: CircuitExercise = {"exerciseId": exercise_id, "sets": sets, "instructions": None}
+    entry: Document = {"exerciseId": exercise_id, "sets": sets, "instructions": None}
     if circuit_id == NEW_CIRCUIT:
         details: Document = {"circuitName": "Circuit", "rounds": _NEW_CIRCUIT_ROUNDS, "circuitExercises": [entry]}
         return await add_item(ctx, workout, {"type": "CIRCUIT", **details})
@@ -169,9 +293,7 @@ async def save_exercise(
         "supersetId": form["supersetId"],
         "version": form["version"],
     }
-    return await block_items.update_item(
-        ctx, workout.owner, workout.block_id, item_id, item_models.ITEM_CHANGE.load(change)
-    )
+    return await workout.change_item(ctx, item_id, change)
 
 
 async def save_circuit_exercise(
@@ -184,12 +306,12 @@ async def save_circuit_exercise(
 ) -> item_models.CircuitItem:
     """Change what an exercise of a circuit plans, to `sets`; returns the circuit. Raises as save_exercise."""
     circuit = find_circuit(await workout.read(ctx), item_id)
-    entry: CircuitExercise = {"exerciseId": str(exercise_id), "sets": sets, "instructions": form["instructions"]}
+    entry: Document = {"exerciseId": str(exercise_id), "sets": sets, "instructions": form["instructions"]}
     entries = with_replaced(circuit, exercise_id, [entry])
     return await replace_exercises(ctx, workout, circuit, entries, form["version"])
 
 
-# --- The rows of the form that edits planned sets, whose type says what `low` and `high` count, and proposed sets -----
+# --- The rows of the form that edits planned sets, whose type says what `low` and `high` count, and proposed sets ----
 
 
 SET_TYPES = (
@@ -271,18 +393,15 @@ def _row(planned: workout_sets.PlannedSet) -> Document:
 
 def planned_sets(rows: Sequence[Document]) -> list[Document]:
     """Return the planned sets of submitted rows, without removed and blank ones; new sets follow the last index."""
-    return with_indexes([row for row in rows if row["index"] or _has_value(row)])
+    names: Iterable[str] = ("low", "high", "load", "loadPercent", *_COMMON_FIELDS)
+    used = [row for row in rows if row["index"] or any(row[name] not in _DEFAULT_VALUES for name in names)]
+    return with_indexes(used)
 
 
 def with_indexes(rows: Sequence[Document]) -> list[Document]:
     """Return the planned sets of rows, without removed ones; new sets follow the last index."""
     new_indexes = count(max((row["index"] or 0 for row in rows), default=0) + 1)
     return [_planned_set(row) | {"index": row["index"] or next(new_indexes)} for row in rows if not row["out"]]
-
-
-def _has_value(row: Document) -> bool:
-    names: Iterable[str] = ("low", "high", "load", "loadPercent", *_COMMON_FIELDS)
-    return any(row[name] not in _DEFAULT_VALUES for name in names)
 
 
 def _planned_set(row: Document) -> Document:
@@ -325,16 +444,11 @@ def set_type_of(exercise: Mapping[str, Any]) -> str:
     return "time" if is_timed else "reps"
 
 
-def describe_proposed_range(exercise: Mapping[str, Any]) -> str:
-    """Return the range proposed for an exercise with its unit, seconds or reps."""
-    set_type = set_type_of(exercise)
-    low, high = _PROPOSED_RANGES[set_type]
-    return f"{low}–{high} {_UNITS[set_type]}"
-
-
 def with_proposed_ranges(exercises: Sequence[Exercise]) -> list[Document]:
-    """Exercises with `proposed_range`, the range proposed for each."""
-    return [{**exercise, "proposed_range": describe_proposed_range(exercise)} for exercise in exercises]
+    """Return exercises with `proposed_range`, the range proposed for each with its unit, seconds or reps."""
+    types = [(exercise, set_type_of(exercise)) for exercise in exercises]
+    ranges = {name: "{}–{} {}".format(*_PROPOSED_RANGES[name], unit) for name, unit in _UNITS.items()}
+    return [{**exercise, "proposed_range": ranges[set_type]} for exercise, set_type in types]
 
 
 def plan_sets(exercise: Mapping[str, Any], wanted: SetChoice, *, in_circuit: bool) -> list[Document]:
@@ -348,7 +462,7 @@ def plan_sets(exercise: Mapping[str, Any], wanted: SetChoice, *, in_circuit: boo
     return planned_sets([row] * count)
 
 
-# --- Editing what an item plans: sets, circuits, tasks and reminders --------------------------------------------------
+# --- Editing what an item plans: sets, circuits, tasks and reminders -------------------------------------------------
 
 
 pages = WorkoutPages()
@@ -375,7 +489,8 @@ class _SetRows(validation.Input):
 async def item_page(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId) -> dict[str, Any]:
     """The form that edits an item."""
     variables = await workout.load_variables(ctx)
-    item, unit = _find_item(variables["block"], witem_id), ctx.caller.company.load_unit
+    block, unit = variables["block"], ctx.caller.company.load_unit
+    item = block["items"][items.find_index(block["items"], witem_id)]
     entries = item["circuitExercises"] if item["type"] == "CIRCUIT" else []
     planned = item["exerciseSets"] if item["type"] == "EXERCISE" else []
     return {
@@ -412,7 +527,7 @@ async def change_reminder(ctx: Context, workout: OpenedWorkout, witem_id: Object
 
 
 async def _change(ctx: Context, workout: OpenedWorkout, item_id: ObjectId, change: Mapping[str, object]) -> Redirect:
-    await block_items.update_item(ctx, workout.owner, workout.block_id, item_id, item_models.ITEM_CHANGE.load(change))
+    await workout.change_item(ctx, item_id, change)
     return Redirect(workout.path, "Changes saved.")
 
 
@@ -430,9 +545,7 @@ async def change_set_text(ctx: Context, workout: OpenedWorkout, witem_id: Object
         sets = parse_planned(form["setText"], ctx.caller.company.load_unit)
     except SetTextError as error:
         raise TextError([Problem("setText", None, str(error), error.problem)]) from None
-    change = item_models.ITEM_CHANGE.load({"exerciseSets": sets, "version": form["version"]})
-    await block_items.update_item(ctx, workout.owner, workout.block_id, witem_id, change)
-    return Redirect(workout.path, "Changes saved.")
+    return await _change(ctx, workout, witem_id, {"exerciseSets": sets, "version": form["version"]})
 
 
 @pages.get(CIRCUIT_EXERCISE, template="workout/circuit_exercise.html")
@@ -476,7 +589,3 @@ async def remove_circuit_exercise(
 def _set_variables(ctx: Context, sets: Sequence[workout_sets.PlannedSet]) -> dict[str, Any]:
     unit = ctx.caller.company.load_unit
     return {"rows": set_rows(sets), "set_types": SET_TYPES, "set_kinds": SET_KINDS, "unit": unit}
-
-
-def _find_item(block: Block, item_id: ObjectId) -> item_models.WorkItem:
-    return block["items"][items.find_index(block["items"], item_id)]

@@ -1,54 +1,55 @@
-"""The page of a workout: its items with results, adding, moving and removing items, and changes to the workout."""
+"""The page of a workout: its items with results, adding, moving and removing them, changing it, and logging it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
-from typing import Annotated, Any, TypedDict, TypeVar, cast
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict, TypeVar, cast
 from urllib.parse import urlencode
 
-from coaching_service.core.auth import EXERCISES, FORMS, METRICS, PROGRAMS
+from coaching_service.core.auth import EXERCISES, FORMS, METRICS, PROGRAMS, require_permission
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import InvalidFields
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default
+from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Integer, Text, patch_of
 from coaching_service.library import forms, metric_sets
 from coaching_service.library.exercises import service as exercises
 from coaching_service.progress import personal_records
+from coaching_service.progress.conversation import service as conversation
+from coaching_service.progress.conversation.messages import MessageSubjectInput, MessageText
+from coaching_service.progress.logs import service as logs
+from coaching_service.progress.logs.schemas import CircuitItemLog, ExerciseItemLog, TaskItemLog, WorkoutBlockLog
 from coaching_service.training import templates, training_maxes
 from coaching_service.training.programs import LAST_DAY
 from coaching_service.training.schedule.models import Day
-from coaching_service.training.templates import TemplateDetails
-from coaching_service.training.training_maxes import ReferenceLoads
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.models import Block, BlockChange, BlockName, WorkoutSettings
+from coaching_service.training.workouts.blocks.models import Block, BlockChange, BlockLog, BlockName, WorkoutSettings
+from coaching_service.training.workouts.items import descriptions
 from coaching_service.training.workouts.items import models as item_models
 from coaching_service.training.workouts.items import service as items
-from coaching_service.training.workouts.items.descriptions import describe_item, describe_items
-from coaching_service.training.workouts.items.service import exercise_ids
 from coaching_service.training.workouts.reports import exercises as exercise_queries
-from coaching_service.training.workouts.reports.exercises import add_last_times
 from coaching_service.training.workouts.sets import CustomerSet
 from coaching_service.web.formatting import document_options, format_number, quantity
 from coaching_service.web.pages import Redirect, Search
-from coaching_service.web.views.results import Confirmation, describe_results, describe_set
+from coaching_service.web.views import results
+from coaching_service.web.views.check_ins import ANSWERS_FORM, FormAnswers, given_answers, recorded_answers
 from coaching_service.web.views.workout import cards, editing
-from coaching_service.web.views.workout.owner_pages import BLOCK, ITEM, OpenedWorkout, WorkoutPages
 
 # --- Adding items to a workout: exercises, also suggested ones, tasks, reminders, forms and metrics to record ---------
 
 
-pages = WorkoutPages()
+pages = editing.WorkoutPages()
 T = TypeVar("T")
 _EXERCISES_PER_PAGE = 12
 
 
-class _ExerciseForm(editing.ExerciseChoice, editing.SetChoice, Confirmation):
+class _ExerciseForm(editing.ExerciseChoice, editing.SetChoice, results.Confirmation):
     """An exercise to add, and its sets."""
 
 
@@ -56,7 +57,7 @@ class _FormChoice(TypedDict):
     formId: ObjectId
 
 
-class _NewItems(Confirmation):
+class _NewItems(results.Confirmation):
     text: Annotated[str, Text(max_length=cards.MAX_TEXT_LENGTH)]
 
 
@@ -82,8 +83,8 @@ async def load_choices(ctx: Context, query: Search) -> dict[str, Any]:
     }
 
 
-@pages.post(f"{BLOCK}/items", query=Search, form=_ExerciseForm)
-async def add_exercise(ctx: Context, workout: OpenedWorkout, query: Search, form: _ExerciseForm) -> Redirect:
+@pages.post(f"{editing.BLOCK}/items", query=Search, form=_ExerciseForm)
+async def add_exercise(ctx: Context, workout: editing.OpenedWorkout, query: Search, form: _ExerciseForm) -> Redirect:
     """Add an exercise at the end of a workout, of one of its circuits, or of a new circuit."""
     exercise = await exercises.get(ctx, form["exerciseId"])
     sets = editing.plan_sets(exercise, form, in_circuit=bool(form["circuit"]))
@@ -94,38 +95,38 @@ async def add_exercise(ctx: Context, workout: OpenedWorkout, query: Search, form
     return Redirect(search_path(workout.path, query), notice)
 
 
-@pages.post(f"{BLOCK}/tasks")
-async def add_task(ctx: Context, workout: OpenedWorkout, form: item_models.TaskFields) -> Redirect:
+@pages.post(f"{editing.BLOCK}/tasks")
+async def add_task(ctx: Context, workout: editing.OpenedWorkout, form: item_models.TaskFields) -> Redirect:
     """Add a task at the end of a workout."""
     return await _add(ctx, workout, {"type": "TASK", "taskFields": form})
 
 
-@pages.post(f"{BLOCK}/reminders")
-async def add_reminder(ctx: Context, workout: OpenedWorkout, form: item_models.PlannedReminder) -> Redirect:
+@pages.post(f"{editing.BLOCK}/reminders")
+async def add_reminder(ctx: Context, workout: editing.OpenedWorkout, form: item_models.PlannedReminder) -> Redirect:
     """Add a reminder at the end of a workout."""
     return await _add(ctx, workout, {"type": "REMINDER", "reminderFields": form})
 
 
-@pages.post(f"{BLOCK}/forms")
-async def add_form(ctx: Context, workout: OpenedWorkout, form: _FormChoice) -> Redirect:
+@pages.post(f"{editing.BLOCK}/forms")
+async def add_form(ctx: Context, workout: editing.OpenedWorkout, form: _FormChoice) -> Redirect:
     """Add a form at the end of a workout."""
     return await _add(ctx, workout, {"type": "FORM", "form": {"formId": str(form["formId"])}})
 
 
-@pages.post(f"{BLOCK}/metrics")
-async def add_metrics(ctx: Context, workout: OpenedWorkout, form: item_models.PlannedMetrics) -> Redirect:
+@pages.post(f"{editing.BLOCK}/metrics")
+async def add_metrics(ctx: Context, workout: editing.OpenedWorkout, form: item_models.PlannedMetrics) -> Redirect:
     """Add a metric set to record at the end of a workout."""
     return await _add(ctx, workout, {"type": "METRICS", "metricsFields": {"metricsSetId": str(form["metricsSetId"])}})
 
 
-async def _add(ctx: Context, workout: OpenedWorkout, item: Document) -> Redirect:
+async def _add(ctx: Context, workout: editing.OpenedWorkout, item: Document) -> Redirect:
     added = await editing.add_item(ctx, workout, item)
-    title = describe_item(added, ctx.caller.company.load_unit)["title"]
+    title = descriptions.describe_item(added, ctx.caller.company.load_unit)["title"]
     return Redirect(f"{workout.path}#more", f"{title} added.")
 
 
-@pages.post(f"{BLOCK}/text", form=_NewItems)
-async def add_items_as_text(ctx: Context, workout: OpenedWorkout, form: _NewItems) -> Redirect:
+@pages.post(f"{editing.BLOCK}/text", form=_NewItems)
+async def add_items_as_text(ctx: Context, workout: editing.OpenedWorkout, form: _NewItems) -> Redirect:
     """Add the items that the lines of a text describe at the end of a workout."""
     added, remarks = await cards.add_text(ctx, workout.owner, workout.block_id, form["text"])
     return Redirect(f"{workout.path}#more", f"{quantity(added, 'item')} added.{remarks}")
@@ -134,24 +135,22 @@ async def add_items_as_text(ctx: Context, workout: OpenedWorkout, form: _NewItem
 _NOTHING_ENTERED: editing.SetChoice = {"sets": None, "low": None, "high": None, "load": None, "rest": None}
 
 
-@pages.post(f"{BLOCK}/exercises", form=editing.ExerciseChoice)
-async def add_suggested_exercise(ctx: Context, workout: OpenedWorkout, form: editing.ExerciseChoice) -> Redirect:
+@pages.post(f"{editing.BLOCK}/exercises", form=editing.ExerciseChoice)
+async def add_suggested_exercise(
+    ctx: Context, workout: editing.OpenedWorkout, form: editing.ExerciseChoice
+) -> Redirect:
     """Add an exercise at the end of a workout, planned as in the client's last workout with it, or of a circuit."""
     exercise = await exercises.get(ctx, form["exerciseId"])
-    last = [] if form["circuit"] else await _read_last_plan(ctx, workout, exercise["_id"])
+    last: Sequence[Mapping[str, Any]] = []
+    if not form["circuit"]:
+        block = await workout.read(ctx)
+        if block["customerId"] is not None and block["date"] is not None:  # none in programs
+            last = await exercise_queries.find_last_plan(ctx, block["customerId"], exercise["_id"], block["date"])
     sets = last or editing.plan_sets(exercise, _NOTHING_ENTERED, in_circuit=bool(form["circuit"]))
     added = await editing.add_exercise(ctx, workout, form, sets)
     place = f" to {added['circuitName']}" if added["type"] == "CIRCUIT" else ""
     notice = "Circuit added." if form["circuit"] == editing.NEW_CIRCUIT else f"{exercise['name']} added{place}."
     return Redirect(f"{workout.path}#item-{added['_id']}", notice)
-
-
-async def _read_last_plan(ctx: Context, workout: OpenedWorkout, exercise_id: ObjectId) -> Sequence[Mapping[str, Any]]:
-    """Return the sets that the client's last workout with an exercise plans of it; none in programs."""
-    block = await workout.read(ctx)
-    if block["customerId"] is None or block["date"] is None:
-        return []
-    return await exercise_queries.find_last_plan(ctx, block["customerId"], exercise_id, block["date"])
 
 
 # --- Moving, duplicating and removing the items of a workout ----------------------------------------------------------
@@ -173,8 +172,8 @@ class _RemoveForm(TypedDict):
     confirmed: Annotated[bool, Default(False)]
 
 
-@pages.post(f"{ITEM}/move", form=MoveForm)
-async def place_item(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: MoveForm) -> Redirect:
+@pages.post(f"{editing.ITEM}/move", form=MoveForm)
+async def place_item(ctx: Context, workout: editing.OpenedWorkout, witem_id: ObjectId, form: MoveForm) -> Redirect:
     """Move an item to a position in this or another workout, and open that workout."""
     source: item_models.ItemMoveSource = {"wblockId": workout.block_id, "witemId": witem_id}
     target: item_models.ItemMoveTarget = {"wblockId": form["target"], "index": form["place"] - 1}
@@ -183,8 +182,8 @@ async def place_item(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, f
     return Redirect(f"{workout._replace(block_id=block['_id']).path}#item-{witem_id}", notice)
 
 
-@pages.post(f"{ITEM}/duplicate")
-async def duplicate_item(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId) -> Redirect:
+@pages.post(f"{editing.ITEM}/duplicate")
+async def duplicate_item(ctx: Context, workout: editing.OpenedWorkout, witem_id: ObjectId) -> Redirect:
     """Add a copy of an item after it, with nothing done."""
     block = await workout.read(ctx)
     at = items.find_index(block["items"], witem_id)
@@ -192,12 +191,12 @@ async def duplicate_item(ctx: Context, workout: OpenedWorkout, witem_id: ObjectI
     if at + 1 < len(block["items"]):
         source: item_models.ItemMoveSource = {"wblockId": workout.block_id, "witemId": added["_id"]}
         await block_items.move_item(ctx, workout.owner, source, {"wblockId": workout.block_id, "index": at + 1})
-    title = describe_item(added, ctx.caller.company.load_unit)["title"]
+    title = descriptions.describe_item(added, ctx.caller.company.load_unit)["title"]
     return Redirect(f"{workout.path}#item-{added['_id']}", f"{title} duplicated.")
 
 
-@pages.get(f"{ITEM}/delete", template="workout/delete_item.html")
-async def delete_item_page(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId) -> dict[str, Any]:
+@pages.get(f"{editing.ITEM}/delete", template="workout/delete_item.html")
+async def delete_item_page(ctx: Context, workout: editing.OpenedWorkout, witem_id: ObjectId) -> dict[str, Any]:
     """Ask for confirmation before an item is removed with its results and personal records."""
     variables = await workout.load_variables(ctx)
     block, unit = variables["block"], ctx.caller.company.load_unit
@@ -205,13 +204,13 @@ async def delete_item_page(ctx: Context, workout: OpenedWorkout, witem_id: Objec
     records = await personal_records.list_records(ctx, block["customerId"]) if block["customerId"] else []
     return {
         **variables,
-        "item": {**describe_item(item, unit), "results": describe_results(item, unit)},
+        "item": {**descriptions.describe_item(item, unit), "results": results.describe_results(item, unit)},
         "records": [record for record in records if record["witemId"] == witem_id],
     }
 
 
-@pages.post(f"{ITEM}/delete", form=_RemoveForm, on=delete_item_page, deletes=True)
-async def delete_item(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: _RemoveForm) -> Redirect:
+@pages.post(f"{editing.ITEM}/delete", form=_RemoveForm, on=delete_item_page, deletes=True)
+async def delete_item(ctx: Context, workout: editing.OpenedWorkout, witem_id: ObjectId, form: _RemoveForm) -> Redirect:
     """Remove an item from a workout; one with results only after confirmation."""
     block = await workout.read(ctx)
     item = block["items"][items.find_index(block["items"], witem_id)]
@@ -244,8 +243,8 @@ def _planned_fields(item: item_models.WorkItem) -> Document:
 # --- The page of a workout: its items with their results, and what the client did the last time and can lift ----------
 
 
-@pages.get(BLOCK, to_view=True, query=Search, template="workout/workout.html")
-async def workout_page(ctx: Context, workout: OpenedWorkout, query: Search) -> dict[str, Any]:
+@pages.get(editing.BLOCK, to_view=True, query=Search, template="workout/workout.html")
+async def workout_page(ctx: Context, workout: editing.OpenedWorkout, query: Search) -> dict[str, Any]:
     """A workout with its items and results, and what can be added to it."""
     variables = await workout.load_variables(ctx)
     block, unit, of = variables["block"], ctx.caller.company.load_unit, workout.of
@@ -256,14 +255,22 @@ async def workout_page(ctx: Context, workout: OpenedWorkout, query: Search) -> d
         blocks = await workouts.list_blocks(ctx, workout.owner, *move_range)
         regular = [other for other in blocks if other.get("checkInId") is None]
         move_targets = [other for other in regular if not other["isRest"] or other["_id"] == workout.block_id]
-    comments = await of.load_comments(ctx, workout.owner_id, workout.block_id) if of.load_comments else {}
-    descriptions = [
+    next_week: str | int = min((block["day"] or 0) + 7, LAST_DAY)
+    if block["date"] is not None:
+        next_week = block["date"]
+        with suppress(InvalidFields):  # at the end of the calendar
+            next_week = workouts.shift_date(block["date"], 7, "date")
+    comments = {}
+    if of.is_of_client:
+        listed = await conversation.list_messages(ctx, workout.owner_id, limit=_MAX_COMMENTS, block_id=workout.block_id)
+        comments = {"comments": listed["docs"][::-1], "has_more_comments": listed["hasMore"]}
+    described_items = [
         {
             **described,
-            "results": describe_results(item, unit),
+            "results": results.describe_results(item, unit),
             "may_log": items.may_see_log(ctx.caller, item),
         }
-        for item, described in zip(block["items"], describe_items(block["items"], unit), strict=True)
+        for item, described in zip(block["items"], descriptions.describe_items(block["items"], unit), strict=True)
     ]
     return {
         **variables,
@@ -273,11 +280,11 @@ async def workout_page(ctx: Context, workout: OpenedWorkout, query: Search) -> d
         "lift_facts": await _load_lift_facts(ctx, block),
         "used_columns": cards.used_columns,
         "version": block["version"],
-        "descriptions": descriptions,
-        "comment_options": [(str(item["_id"]), item["title"]) for item in descriptions],
+        "descriptions": described_items,
+        "comment_options": [(str(item["_id"]), item["title"]) for item in described_items],
         "circuits": [(str(circuit["_id"]), f"In {circuit['circuitName']}") for circuit in editing.circuits_of(block)],
         "move_targets": move_targets,
-        "proposed_copy": _same_day_next_week(block),
+        "proposed_copy": next_week,
         "first_date": move_range[0] if move_range else None,
         "query": query,
         "address": lambda page: search_path(workout.path, query | {"page": page}),
@@ -285,33 +292,7 @@ async def workout_page(ctx: Context, workout: OpenedWorkout, query: Search) -> d
     }
 
 
-def _same_day_next_week(block: Block) -> str | int:
-    """Return the date or program day one week after a workout; its own at the end of the calendar."""
-    if block["date"] is None:
-        return min((block["day"] or 0) + 7, LAST_DAY)
-    try:
-        return workouts.shift_date(block["date"], 7, "date")
-    except InvalidFields:
-        return block["date"]
-
-
-class LastSession(TypedDict):
-    """The latest session of an exercise: its date, block, and sets in words."""
-
-    date: str
-    wblockId: ObjectId
-    sets: str
-
-
-class LiftFacts(TypedDict):
-    """What is known of an exercise; `loads` are such as `Training max 100 kg`."""
-
-    exerciseId: ObjectId
-    last: LastSession | None
-    loads: list[str]
-
-
-async def _load_lift_facts(ctx: Context, block: Block) -> dict[ObjectId, LiftFacts]:
+async def _load_lift_facts(ctx: Context, block: Block) -> dict[ObjectId, dict[str, Any]]:
     """Load what is known of each exercise of a workout by item; nothing in programs. Two queries for the page.
 
     For a client whose access has been checked.
@@ -321,26 +302,22 @@ async def _load_lift_facts(ctx: Context, block: Block) -> dict[ObjectId, LiftFac
         return {}
     [with_last_times], loads = await gather_reads(
         ctx,
-        add_last_times(ctx, customer_id, [block]),
-        training_maxes.load_reference_loads(ctx, customer_id, exercise_ids(block["items"])),
+        exercise_queries.add_last_times(ctx, customer_id, [block]),
+        training_maxes.load_reference_loads(ctx, customer_id, items.exercise_ids(block["items"])),
     )
-    unit = ctx.caller.company.load_unit
-    return {
-        item["_id"]: {
+    unit, facts = ctx.caller.company.load_unit, {}
+    for item in (each for each in with_last_times["items"] if each["type"] == "EXERCISE"):
+        last, known = item.get("lastTime"), loads.get(item["exerciseId"])
+        done = [each for each in last["sets"] if each["isCompleted"]] if last else []
+        values = (
+            [("Training max", known["trainingMax"]), ("Estimated 1RM", known["estimatedOneRepMax"])] if known else []
+        )
+        facts[item["_id"]] = {
             "exerciseId": item["exerciseId"],
-            "last": _describe_session(item.get("lastTime"), unit),
-            "loads": _describe_loads(loads.get(item["exerciseId"]), unit),
+            "last": {**last, "sets": _describe_sets(done, unit)} if last and done else None,
+            "loads": [f"{name} {format_number(round(value, 1), unit)}" for name, value in values if value is not None],
         }
-        for item in with_last_times["items"]
-        if item["type"] == "EXERCISE"
-    }
-
-
-def _describe_session(last: item_models.LastTime | None, unit: str) -> LastSession | None:
-    done = [each for each in last["sets"] if each["isCompleted"]] if last is not None else []
-    if last is None or not done:
-        return None
-    return {"date": last["date"], "wblockId": last["wblockId"], "sets": _describe_sets(done, unit)}
+    return facts
 
 
 def _describe_sets(done: Sequence[CustomerSet], unit: str) -> str:
@@ -351,58 +328,260 @@ def _describe_sets(done: Sequence[CustomerSet], unit: str) -> str:
         if load:
             parts.append(f"{', '.join(str(each['reps']) for each in sets)} × {format_number(load, unit)}")
         else:
-            parts += [describe_set(each, unit)["amount"] for each in sets]
+            parts += [results.describe_set(each, unit)["amount"] for each in sets]
     return "; ".join(parts)
-
-
-def _describe_loads(loads: ReferenceLoads | None, unit: str) -> list[str]:
-    if loads is None:
-        return []
-    values = (("Training max", loads["trainingMax"]), ("Estimated 1RM", loads["estimatedOneRepMax"]))
-    return [f"{name} {format_number(round(value, 1), unit)}" for name, value in values if value is not None]
 
 
 # --- Changing a workout on a day of a calendar or program: renaming, moving, copying, deleting, and saving it ---------
 
 
-day_pages = WorkoutPages()
+day_pages = editing.WorkoutPages()
 
 
 class _WorkoutForm(BlockName, WorkoutSettings):
     """What a coach changes of a workout as a whole."""
 
 
-@day_pages.post(BLOCK, form_of=lambda of: patch_of(input_of(_WorkoutForm), of.place_form, name="WorkoutForm"))
-async def change_workout(ctx: Context, workout: OpenedWorkout, form: BlockChange) -> Redirect:
+@day_pages.post(editing.BLOCK, form_of=lambda of: patch_of(input_of(_WorkoutForm), of.place_form, name="WorkoutForm"))
+async def change_workout(ctx: Context, workout: editing.OpenedWorkout, form: BlockChange) -> Redirect:
     """Rename a workout or move it to another day; on the same day it keeps its position."""
     await workouts.update(ctx, workout.owner, workout.block_id, form)
     return Redirect(workout.path, "Changes saved.")
 
 
-@day_pages.post(f"{BLOCK}/copy", form_of=lambda of: of.place_form())
-async def copy_workout(ctx: Context, workout: OpenedWorkout, form: Mapping[str, Day]) -> Redirect:
+@day_pages.post(f"{editing.BLOCK}/copy", form_of=lambda of: of.place_form())
+async def copy_workout(ctx: Context, workout: editing.OpenedWorkout, form: Mapping[str, Day]) -> Redirect:
     """Copy a workout to another day, without its results."""
     block = await block_batches.copy(ctx, workout.owner, workout.block_id, form[workout.owner.day_field])
     return Redirect(workout.of.overview_path(workout.owner_id, block), f"{block['name']} copied.")
 
 
-@day_pages.get(f"{BLOCK}/delete", template="workout/delete.html")
-async def delete_workout_page(ctx: Context, workout: OpenedWorkout) -> dict[str, Any]:
+@day_pages.get(f"{editing.BLOCK}/delete", template="workout/delete.html")
+async def delete_workout_page(ctx: Context, workout: editing.OpenedWorkout) -> dict[str, Any]:
     """Ask for confirmation before a workout is deleted."""
     variables = await workout.load_variables(ctx)
     return {**variables, "recorded_items": sum(map(items.is_recorded, variables["block"]["items"]))}
 
 
-@day_pages.post(f"{BLOCK}/delete", on=delete_workout_page, deletes=True)
-async def delete_workout(ctx: Context, workout: OpenedWorkout) -> Redirect:
+@day_pages.post(f"{editing.BLOCK}/delete", on=delete_workout_page, deletes=True)
+async def delete_workout(ctx: Context, workout: editing.OpenedWorkout) -> Redirect:
     """Delete a workout with its items and their results."""
     block = await workout.read(ctx)
     await workouts.delete(ctx, workout.owner, workout.block_id)
     return Redirect(workout.of.overview_path(workout.owner_id, block), f"{block['name']} deleted.")
 
 
-@day_pages.post(f"{BLOCK}/template", form=TemplateDetails, permission=PROGRAMS.CREATE)
-async def save_as_template(ctx: Context, workout: OpenedWorkout, form: TemplateDetails) -> Redirect:
+@day_pages.post(f"{editing.BLOCK}/template", form=templates.TemplateDetails, permission=PROGRAMS.CREATE)
+async def save_as_template(ctx: Context, workout: editing.OpenedWorkout, form: templates.TemplateDetails) -> Redirect:
     """Create a template of what a workout plans."""
     template = await templates.create_from_block(ctx, workout.owner, workout.block_id, form)
     return Redirect(f"/app/templates/{template['_id']}", f"Template {template['name']} created.")
+
+
+# --- Logging what a client did: the results of an item, and the session as a whole; and comments on a workout ---------
+
+
+AmountField = Literal["reps", "seconds", "meters", "load", "rpe", "rir"]
+_PlannedField = Literal["minPlannedReps", "minPlannedSeconds", "plannedMeters", "load"]
+AMOUNT_FIELDS: dict[AmountField, str] = {
+    "reps": "Reps",
+    "seconds": "Time",
+    "meters": "Meters",
+    "load": "Load",
+    "rpe": "RPE",
+    "rir": "RIR",
+}
+_PLANNED_FIELDS: dict[AmountField, _PlannedField] = {
+    "reps": "minPlannedReps",
+    "seconds": "minPlannedSeconds",
+    "meters": "plannedMeters",
+    "load": "load",
+}
+_AMOUNTS_BY_MEASURE = {"reps": ("reps", "load"), "time": ("seconds", "load"), "distance": ("meters", "seconds", "load")}
+
+
+class Amount(NamedTuple):
+    """One field of a row: the field's name, its label, and its initial value."""
+
+    name: AmountField
+    label: str
+    value: float | str | None
+
+
+def _log_rows(item: item_models.WorkItem, unit: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of an exercise or circuit, loads in `unit`; other items have none.
+
+    A row has the fields that a set of its type is logged with (reps and load for one that is not planned) or that were
+    logged. Until the item is logged, they have what is planned.
+    """
+    prefill, is_circuit = not items.is_recorded(item), item["type"] == "CIRCUIT"
+    for each in results.pair_sets(item):
+        label, planned, logged = each.label if is_circuit else f"Set {each.label}", each.planned, each.logged
+        if is_circuit and planned is None:
+            label = f"Round {each.round}: no longer planned"
+        offered = (*_AMOUNTS_BY_MEASURE[planned["type"].partition("_")[0] if planned else "reps"], "rpe", "rir")
+        amounts = []
+        for name, field_label in AMOUNT_FIELDS.items():
+            value = logged.get(name) if logged else None
+            if value is None and name not in offered:
+                continue
+            if prefill:
+                value = planned.get(_PLANNED_FIELDS[name]) if planned and name in _PLANNED_FIELDS else None
+            shown = descriptions.write_seconds(value) if name == "seconds" else value
+            amounts.append(Amount(name, f"{field_label}, {unit}" if name == "load" else field_label, shown))
+        place = {"exerciseId": each.exercise_id, "round": each.round or None} if each.exercise_id else {}
+        yield {
+            "label": label,
+            "index": each.index,
+            "planned": descriptions.describe_set(planned, unit) if planned else "",
+            "isCompleted": logged["isCompleted"] if logged else prefill,
+            "amounts": amounts,
+            **place,
+        }
+
+
+log_pages = editing.WorkoutPages()
+_LOG = f"{editing.ITEM}/log"
+_MAX_ROWS, _MAX_COMMENTS = 300, 50
+
+
+class _SetsForm(item_models.ItemLog, results.Confirmation):
+    """The log of an exercise or circuit."""
+
+
+@log_pages.get(f"{editing.BLOCK}/log", template="workout/session.html")
+async def session_page(ctx: Context, workout: editing.OpenedWorkout) -> dict[str, Any]:
+    """The form for the duration, RPE, feeling and comment of a session."""
+    variables = await workout.load_variables(ctx)
+    texts = await logs.get_client_texts(ctx, workout.owner_id, workout.block_id)
+    return {
+        **variables,
+        "version": variables["block"]["version"],
+        "client_texts": texts["clientTexts"],
+        "feelings": results.FEELINGS,
+    }
+
+
+@log_pages.post(f"{editing.BLOCK}/log", form=WorkoutBlockLog(), on=session_page)
+async def log_session(ctx: Context, workout: editing.OpenedWorkout, form: BlockLog) -> Redirect:
+    """Record the duration, RPE, feeling and comment of a session."""
+    await logs.log_block(ctx, workout.owner_id, workout.block_id, form)
+    return Redirect(workout.path, "Session saved.")
+
+
+@log_pages.get(_LOG, template="workout/log.html")
+async def log_page(ctx: Context, workout: editing.OpenedWorkout, witem_id: ObjectId) -> dict[str, Any]:
+    """The form that logs an item, prefilled with the plan until it is logged."""
+    variables = await workout.load_variables(ctx)
+    block, unit = variables["block"], ctx.caller.company.load_unit
+    item = block["items"][items.find_index(block["items"], witem_id)]
+    items.require_visible_log(ctx.caller, item)
+    rows = list(_log_rows(item, unit))
+    texts = await logs.get_client_texts(ctx, workout.owner_id, workout.block_id)
+    return {
+        **variables,
+        "version": block["version"],
+        "item": item,
+        "title": descriptions.describe_item(item, unit)["title"],
+        "rows": rows,
+        "too_many_rows": len(rows) > _MAX_ROWS,
+        "is_recorded": items.is_recorded(item),
+        # By the identifier of the question or metric.
+        "recorded_values": recorded_answers(item)
+        | {str(value["metricId"]): value["value"] for value in item.get("values") or ()},
+        "client_texts": texts["ofItems"].get(witem_id, []),
+        "options": {
+            str(question["_id"]): [("", "–"), *((option, option) for option in question["options"])]
+            for question in (item["form"]["questions"] if item["type"] == "FORM" else ())
+        },
+        "log_path": f"{variables['block_path']}/items/{witem_id}/log",
+    }
+
+
+@log_pages.post(f"{_LOG}/undo", on=log_page, deletes=True)
+async def clear_log(ctx: Context, workout: editing.OpenedWorkout, witem_id: ObjectId) -> Redirect:
+    """Delete everything that was logged for an item, and what was derived from it."""
+    await logs.clear_log(ctx, workout.owner_id, workout.block_id, witem_id)
+    return Redirect(workout.path, "Log cleared.")
+
+
+@log_pages.post(f"{_LOG}/exercise", form=input_of(results.Confirmation, ExerciseItemLog)(), on=log_page)
+async def log_exercise(ctx: Context, workout: editing.OpenedWorkout, witem_id: ObjectId, form: _SetsForm) -> Redirect:
+    """Log the sets of an exercise."""
+    return await _log_sets(ctx, workout, witem_id, form)
+
+
+@log_pages.post(f"{_LOG}/circuit", form=input_of(results.Confirmation, CircuitItemLog)(), on=log_page)
+async def log_circuit(ctx: Context, workout: editing.OpenedWorkout, witem_id: ObjectId, form: _SetsForm) -> Redirect:
+    """Log the sets of a circuit."""
+    return await _log_sets(ctx, workout, witem_id, form)
+
+
+@log_pages.post(f"{_LOG}/task", form=TaskItemLog(), on=log_page)
+async def log_task(
+    ctx: Context, workout: editing.OpenedWorkout, witem_id: ObjectId, form: item_models.ItemLog
+) -> Redirect:
+    """Log a task or reminder."""
+    return await _log_item(ctx, workout, witem_id, form)
+
+
+@log_pages.post(f"{_LOG}/metrics", form=input_of(results.ValuesForm, TaskItemLog)(), on=log_page)
+async def log_metrics(
+    ctx: Context, workout: editing.OpenedWorkout, witem_id: ObjectId, form: results.ValuesForm
+) -> Redirect:
+    """Log the values of a metric set."""
+    require_permission(ctx.caller, METRICS.VIEW)
+    await results.require_confirmed_rows(ctx, workout.owner_id, workout.block_id, form)
+    return await _log_item(
+        ctx, workout, witem_id, {**take(item_models.ItemLog, form), "values": results.given_values(form)}
+    )
+
+
+@log_pages.post(f"{_LOG}/form", form=ANSWERS_FORM, on=log_page)
+async def log_form(ctx: Context, workout: editing.OpenedWorkout, witem_id: ObjectId, form: FormAnswers) -> Redirect:
+    """Log the answers to a form."""
+    require_permission(ctx.caller, FORMS.VIEW)
+    return await _log_item(ctx, workout, witem_id, {**take(item_models.ItemLog, form), "answers": given_answers(form)})
+
+
+async def _log_sets(ctx: Context, workout: editing.OpenedWorkout, item_id: ObjectId, form: _SetsForm) -> Redirect:
+    """Log the sets without empty rows; what they were for (warming up, dropping the load) stays as it is logged."""
+    rows = [
+        row
+        for row in form["customerSets"]
+        if row["isCompleted"] or any(row[name] is not None for name in AMOUNT_FIELDS)
+    ]
+    names = ("index", "exerciseId", "round", "isCompleted", *AMOUNT_FIELDS)
+    sets = [cast("CustomerSet", {name: value for name, value in row.items() if name in names}) for row in rows]
+    return await _log_item(ctx, workout, item_id, {**take(item_models.ItemLog, form), "customerSets": sets})
+
+
+async def _log_item(
+    ctx: Context, workout: editing.OpenedWorkout, item_id: ObjectId, log: item_models.ItemLog
+) -> Redirect:
+    await logs.log_item(ctx, workout.owner_id, workout.block_id, item_id, log)
+    return Redirect(workout.path, "Log saved.")
+
+
+class CommentForm(MessageText):
+    """A comment on the workout, or on one of its items."""
+
+    item: ObjectId | None
+
+
+@log_pages.post(f"{editing.BLOCK}/comments", form=CommentForm)
+async def add_comment(ctx: Context, workout: editing.OpenedWorkout, form: CommentForm) -> Redirect:
+    """Send a message about the workout to the client."""
+    about: MessageSubjectInput = {"wblockId": workout.block_id, "witemId": form["item"]}
+    await conversation.create(ctx, workout.owner_id, {"text": form["text"], "about": about})
+    return Redirect(f"{workout.path}#comments", "Comment sent.")
+
+
+def declare_workout_pages(of: editing.WorkoutOwnerPages) -> None:
+    """Declare the pages of the workouts of one type of owner."""
+    for declared in (pages, cards.pages, editing.pages):
+        declared.declare_for(of)
+    if not of.is_single:
+        day_pages.declare_for(of)
+    if of.is_of_client:
+        log_pages.declare_for(of)
