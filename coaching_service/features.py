@@ -33,38 +33,31 @@ from coaching_service.integrations.proposals import tools as proposals_tools
 from coaching_service.library import forms, message_templates, metric_sets
 from coaching_service.library.exercises import routes as exercises
 from coaching_service.library.exercises import tools as exercises_tools
-from coaching_service.lifecycle import erasure, export, orphans, program_sync, reports, search
-from coaching_service.lifecycle.consistency import document_checks, file_checks
-from coaching_service.lifecycle.consistency import secrets as secret_checks
-from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
+from coaching_service.lifecycle import consistency, erasure, export, program_sync, reports, search
 from coaching_service.lifecycle.customer_bulk import routes as customer_bulk
+from coaching_service.lifecycle.customer_bulk import service as customer_bulk_jobs
 from coaching_service.people import (
     account,
     api_keys,
     assistants,
     audit_log,
+    availability,
     customer_access,
     files,
     own_profile,
-    own_user,
+    push,
     team,
 )
-from coaching_service.people.activity import tools as activity
-from coaching_service.people.availability import routes as availability
-from coaching_service.people.changes import routes as changes
-from coaching_service.people.changes import samples
+from coaching_service.people.activity import service as activity
+from coaching_service.people.changes import events as samples
 from coaching_service.people.changes import service as undo
 from coaching_service.people.changes import tools as changes_tools
-from coaching_service.people.customers import batch, retention
-from coaching_service.people.customers import bulk as customers_checks
+from coaching_service.people.customers import batch, counters, retention
 from coaching_service.people.customers import derived_figures as customers_subscribers
 from coaching_service.people.customers import routes as customers
 from coaching_service.people.customers import tools as customers_tools
 from coaching_service.people.notifications import PushQueue, Sources
-from coaching_service.people.push import keys as push_keys
-from coaching_service.people.push import routes as push
-from coaching_service.people.push import sending as push_sending
-from coaching_service.people.sessions import passwords as sessions_passwords
+from coaching_service.people.sessions import credentials as sessions_passwords
 from coaching_service.people.sessions import routes as sessions
 from coaching_service.people.webhooks import routes as webhooks
 from coaching_service.progress import (
@@ -113,7 +106,7 @@ from coaching_service.training.workouts.blocks import batches as workouts_checks
 ROUTES: tuple[Routes, ...] = (
     sessions.routes,
     sessions.team_routes,
-    own_user.routes,
+    own_profile.user_routes,
     account.routes,
     api_keys.routes,
     audit_log.routes,
@@ -176,7 +169,7 @@ ROUTES: tuple[Routes, ...] = (
     form_checks.own_routes,
     activity.routes,
     activity.company_routes,
-    changes.routes,
+    changes_tools.routes,
     webhooks.routes,
     exercise_history.routes,
     exercise_history.own_routes,
@@ -309,7 +302,7 @@ _STEPS: Steps = {
     personal_records.RENEW: personal_records.renew_batch,
     search.INDEX: search.index_batch,
     check_ins.SCHEDULE: check_ins.schedule_batch,
-    orphans.COLLECT: orphans.collect_step,
+    consistency.COLLECT: consistency.collect_step,
     background_jobs.DISCARD: company_import_service.discard_checked_step,
     change_undo.REMOVE_OLD_PATCHES: change_undo.remove_old_patches,
     company_import_service.IMPORT: company_import_service.run_step,
@@ -318,7 +311,7 @@ _STEPS: Steps = {
     load_unit.CONVERT: load_unit.run_step,
     customer_bulk_jobs.STEP: customer_bulk_jobs.run_step,
     undo.STEP: undo.run_step,
-    push_sending.SEND: push_sending.send,
+    push.SEND: push.send,
     proposals_service.EXPIRE: proposals_service.expire_step,
     proposals_service.CLOSE_STALE: proposals_service.close_stale_step,
 }
@@ -337,18 +330,18 @@ NOTIFICATIONS: Sources = {
     "digest": attention_renewal.write_digest,
 }
 # What queues notifications on devices.
-queue_push: PushQueue = push_sending.enqueue
+queue_push: PushQueue = push.enqueue
 # How many jobs of a kind one process runs at the same time, if not one.
 JOB_PLACES = {
     mail.SEND: mail.CONNECTIONS,
-    push_sending.SEND: push_sending.CONNECTIONS,
+    push.SEND: push.CONNECTIONS,
     attention_renewal.RENEW_CHANGED: 2,
 }
 # Jobs that are repeated indefinitely, of which the queue always has one, and the metric of how far they are behind.
 STANDING_JOBS = {
     attention_renewal.FIND_DUE: "figures_oldest_due_seconds",
     check_ins.SCHEDULE: "check_ins_oldest_due_seconds",
-    orphans.COLLECT: "jobs_oldest_pending_seconds",
+    consistency.COLLECT: "jobs_oldest_pending_seconds",
     change_undo.REMOVE_OLD_PATCHES: "jobs_oldest_pending_seconds",
     erasure.STORE: "jobs_oldest_pending_seconds",
     retention.FIND: "jobs_oldest_pending_seconds",
@@ -356,11 +349,11 @@ STANDING_JOBS = {
 # What `coaching-service doctor` checks, in this order.
 CHECKS: tuple[Check, ...] = (
     *indexes.CHECKS,
-    *document_checks.CHECKS,
+    *consistency.DOCUMENT_CHECKS,
     *account.CHECKS,
-    *file_checks.CHECKS,
+    *consistency.FILE_CHECKS,
     *database_files.CHECKS,
-    *customers_checks.CHECKS,
+    *counters.CHECKS,
     *workouts_checks.CHECKS,
     *nutrition_plans.CHECKS,
     *conversation_service.CHECKS,
@@ -368,8 +361,8 @@ CHECKS: tuple[Check, ...] = (
     *job_checks(STEPS),
     *worker.CHECKS,
     *company_import_service.CHECKS,
-    *secret_checks.CHECKS,
-    *push_keys.CHECKS,
+    *consistency.SECRET_CHECKS,
+    *push.CHECKS,
     *search.CHECKS,
     *server_versions.CHECKS,
 )

@@ -16,7 +16,7 @@ from coaching_service.core.database.server_versions import read_version, remark_
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.server import Availability
 from coaching_service.people import api_keys
-from coaching_service.people.push import keys as push_keys
+from coaching_service.people import push as push_keys
 from coaching_service.settings import SettingsError
 
 log = structlog.get_logger("coaching_service")
@@ -43,7 +43,7 @@ async def prepare_database(
             if prepares:
                 await _report_server_version(services)
                 await _report_unreadable_keys(services)
-                await push_keys.ensure(services)
+                await push_keys.ensure_key(services)
             await on_ready(services)
         except Exception as error:  # only the loss of the database is not raised
             if opened.is_embedded and is_disk_full(error):

@@ -12,18 +12,16 @@ from coaching_service.integrations.history_import import undoing as history_undo
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.library.exercises.models import LoadTypeChanged
 from coaching_service.lifecycle import erasure
-from coaching_service.people import api_keys, assistants, audit_log, customer_access, team
+from coaching_service.people import api_keys, assistants, audit_log, availability, customer_access, push, team
 from coaching_service.people.account import CompanyDeleted, CompanyResumed, FigureSettingsChanged, LoadUnitChanged
 from coaching_service.people.assistants import ApplicationAllowed
-from coaching_service.people.availability import service as availability
-from coaching_service.people.availability.models import AvailabilityChanged
+from coaching_service.people.availability import AvailabilityChanged
 from coaching_service.people.changes.service import ImportUndoRequested
 from coaching_service.people.customers import derived_figures as customers
 from coaching_service.people.customers import retention
 from coaching_service.people.customers.models import CustomersCreated, CustomersDeleted, GroupsChanged
 from coaching_service.people.identities.models import EmailConfirmed, IdentityDisplaced
-from coaching_service.people.push import service as push
-from coaching_service.people.sessions import own_second_factor, provider_accounts
+from coaching_service.people.sessions import credentials as own_second_factor
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.models import SessionsEnded
 from coaching_service.people.team import CoachNotificationsChanged, CoachRemoved, SignInEmailChanged
@@ -73,14 +71,14 @@ def assemble() -> EventBus:
         CoachRemoved,
         sessions.end_sessions_of_coach,
         own_second_factor.remove_of_removed_coach,
-        provider_accounts.remove_of_coach,
+        own_second_factor.unlink_account_of_coach,
         api_keys.delete_keys_of_coach,
         assistants.revoke_grants_of_coach,
         customers.unassign_customers_of_coach,
     )
     events.subscribe(ApplicationAllowed, webhooks.join_company)
     events.subscribe(CoachNotificationsChanged, renewal.make_next_digest_due)
-    events.subscribe(SignInEmailChanged, sessions.end_sessions_of_coach, provider_accounts.remove_of_coach)
+    events.subscribe(SignInEmailChanged, sessions.end_sessions_of_coach, own_second_factor.unlink_account_of_coach)
     events.subscribe(IdentityDisplaced, sessions.end_displaced_sessions)
     events.subscribe(SessionsEnded, push.end_with_sessions)
     events.subscribe(EmailConfirmed, team.release_mail_of_confirmed_owner)

@@ -27,7 +27,7 @@ from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.validation import Text
 from coaching_service.lifecycle import administration
-from coaching_service.people.push import keys as push_keys
+from coaching_service.people import push as push_keys
 
 # --- What the commands of the operator share: options, the operator's name, and what they print -----------------------
 
@@ -422,7 +422,7 @@ async def rotate_key(operator: administration.Operator, *, as_json: bool) -> Non
     A device that receives notifications uses the previous key until it opens a page: then it subscribes with the new
     one. Keys that were replaced over 100 days ago are deleted.
     """
-    key = await push_keys.rotate(operator.services)
+    key = await push_keys.rotate_key(operator.services)
     await operator.record("push.keyRotated", key=key)
     report(f"New devices subscribe with {key}", {"key": key}, as_json=as_json)
 

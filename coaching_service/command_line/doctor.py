@@ -19,11 +19,8 @@ from coaching_service.command_line.running import console, on_database, with_ser
 from coaching_service.core.database import migrations
 from coaching_service.core.database.checks import Check, CheckResult, Finding, run_checks
 from coaching_service.core.database.context import Services
-from coaching_service.lifecycle import orphans
-from coaching_service.people import api_keys
-from coaching_service.people.push import keys as push_keys
-from coaching_service.people.push import service as push
-from coaching_service.people.second_factor import service as second_factor
+from coaching_service.lifecycle import consistency
+from coaching_service.people import api_keys, push, second_factor
 from coaching_service.people.webhooks import service as webhooks
 
 PROBLEMS, COULD_NOT_RUN = 1, 2
@@ -188,7 +185,7 @@ async def gc_files(services: Services, *, dry_run: bool) -> None:
 
     The running service removes such files every hour.
     """
-    result = await orphans.collect(services, remove=not dry_run)
+    result = await consistency.collect(services, remove=not dry_run)
     click.echo(
         f"{result.files} files; {'found' if dry_run else 'removed'}: {result.orphans} without a record and "
         f"{result.chunks_only} with only chunks left, {result.bytes} bytes in total"
@@ -215,7 +212,7 @@ async def rotate(services: Services) -> tuple[int, int]:
     """Encrypt every secret with the newest master key; returns how many there are, and how many have changed."""
     total = changed = 0
     with console.status("Rotating ...") as status:
-        for feature in (api_keys, webhooks, push_keys, push, second_factor):
+        for feature in (api_keys, webhooks, push, second_factor):
             async for is_new in feature.rotate_master_key(services):
                 total, changed = total + 1, changed + is_new
                 status.update(f"Rotating ... {total} keys")

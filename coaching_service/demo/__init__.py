@@ -26,10 +26,9 @@ from coaching_service.demo import samples
 from coaching_service.library import forms, metric_sets
 from coaching_service.library.exercises import models as exercise_models
 from coaching_service.library.exercises import service as exercises
-from coaching_service.people import api_keys, team
+from coaching_service.people import api_keys, availability, team
 from coaching_service.people.activity import service as activity
-from coaching_service.people.availability import service as availability
-from coaching_service.people.availability.models import NewAvailability
+from coaching_service.people.availability import NewAvailability
 from coaching_service.people.customers import batch, service
 from coaching_service.people.customers.models import CustomerDetails
 from coaching_service.people.identities import service as identities

@@ -22,9 +22,8 @@ from coaching_service.core.fields import Description
 from coaching_service.core.http.responses import Download, to_json
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId, parse_id
-from coaching_service.people.availability import service as availability
-from coaching_service.people.availability.absences import Absences
-from coaching_service.people.availability.models import Availability, AvailabilityKind
+from coaching_service.people import availability
+from coaching_service.people.availability import Absences, Availability, AvailabilityKind
 from coaching_service.people.customers import service as customers
 from coaching_service.training import visibility
 from coaching_service.training.workouts.reports import blocks as workouts

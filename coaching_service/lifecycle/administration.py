@@ -34,7 +34,7 @@ from coaching_service.people.customers import counters
 from coaching_service.people.customers import service as customers
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.service import Identity
-from coaching_service.people.sessions import own_second_factor, passwords
+from coaching_service.people.sessions import credentials as passwords
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import Coach
 
@@ -499,7 +499,7 @@ async def reset_second_factor(operator: Operator, email: str) -> ObjectId:
     identity = await _require(operator, email)
     if (user := await sessions.get_principal(operator.services, identity)) is None:
         raise Conflict("This client is archived and cannot sign in")
-    await own_second_factor.reset(Context(operator.services).acting_as(user), user, operator.name)
+    await passwords.reset_second_factor(Context(operator.services).acting_as(user), user, operator.name)
     return identity.subject_id
 
 

@@ -16,14 +16,13 @@ from coaching_service.core.auth import CUSTOMERS, FORMS, METRICS, NUTRITION, coa
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.declared import file_holders
-from coaching_service.core.database.documents import Document, now, registry
+from coaching_service.core.database.documents import now, registry
 from coaching_service.core.http.responses import Download, to_json
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import file_extension
 from coaching_service.people import own_profile
 from coaching_service.people.customers import service as customers
-from coaching_service.people.own_profile import OwnProfile
 from coaching_service.training import visibility
 
 # --- A ZIP archive that is written while it is sent: JSON lines, files, and a manifest with checksums -----------------
@@ -169,17 +168,16 @@ async def export(ctx: Context, customer_id: ObjectId) -> Download:
     await customers.get_visible(ctx, customer_id)
     await audit.record(ctx, "client.exported", customer_id, customer_id=customer_id)
 
+    def read_records() -> Iterator[tuple[str, Records]]:
+        for name, collection in sorted(registry.items()):
+            if collection.client_field and not collection.secret:
+                where = {collection.client_field: customer_id}
+                yield name, collection.stream(ctx, where, ("_id",), hint=collection.by_client)
+
     def read_all(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
-        return write_archive(ctx, customer_id, _read_records(ctx, customer_id), lambda _: True)
+        return write_archive(ctx, customer_id, read_records(), lambda _: True)
 
     return Download("application/zip", f"client-{customer_id}.zip", read_all)
-
-
-def _read_records(ctx: Context, customer_id: ObjectId) -> Iterator[tuple[str, Records]]:
-    for name, collection in sorted(registry.items()):
-        if collection.client_field and not collection.secret:
-            where = {collection.client_field: customer_id}
-            yield name, collection.stream(ctx, where, ("_id",), hint=collection.by_client)
 
 
 async def write_archive(
@@ -191,20 +189,13 @@ async def write_archive(
         async for output in archive.add_records(f"records/{name}.jsonl", documents):
             yield output
     async for file in files.iterate_files_of_client(ctx, customer_id):
-        if has_file(file["_id"]):
-            async for output in _add_file(ctx, archive, file):
+        # One that was replaced since the list was read is not stored any more.
+        if has_file(file["_id"]) and await files.find(ctx.services, file["_id"]) is not None:
+            content = files.read(ctx.services, file, 0, file["length"])
+            name = f"files/{file['_id']}{file_extension(file['contentType'])}"
+            async for output in archive.add(name, content, compressed=True):
                 yield output
     yield archive.close({"customerId": customer_id, "exportedAt": now()})
-
-
-async def _add_file(ctx: Context, archive: Archive, file: Document) -> AsyncGenerator[bytes, None]:
-    """Write a file that is still stored, and yield the bytes of the archive so far."""
-    if await files.find(ctx.services, file["_id"]) is None:  # replaced since the list was read
-        return
-    content = files.read(ctx.services, file, 0, file["length"])
-    name = f"files/{file['_id']}{file_extension(file['contentType'])}"
-    async for output in archive.add(name, content, compressed=True):
-        yield output
 
 
 # --- A client's own export: what the client may read, as a ZIP archive ------------------------------------------------
@@ -241,19 +232,16 @@ async def export_own(ctx: Context) -> Download:
         visibility.find_days_hidden_from_caller(ctx, ctx.caller.id),
     )
 
+    async def read_profile() -> Records:
+        yield {name: value for name, value in profile.items() if name != "profilePhotoUrl"}
+
     def read_all(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
-        file_ids = {
-            each["fileId"] for each in file_holders(customer)
-        }  # those of the records are added while these are read
+        file_ids = {each["fileId"] for each in file_holders(customer)}  # those of records are added as these are read
         hidden_items: set[ObjectId] = set()
         records = ((name, _read(ctx, name, hidden, hidden_items, file_ids)) for name in COLLECTIONS)
-        return write_archive(ctx, ctx.caller.id, chain([("profile", _only(profile))], records), file_ids.__contains__)
+        return write_archive(ctx, ctx.caller.id, chain([("profile", read_profile())], records), file_ids.__contains__)
 
     return Download("application/zip", "my-training.zip", read_all)
-
-
-async def _only(profile: OwnProfile) -> Records:
-    yield {name: value for name, value in profile.items() if name != "profilePhotoUrl"}
 
 
 async def _read(

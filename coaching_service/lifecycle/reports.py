@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import groupby, pairwise
@@ -23,9 +23,8 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import write_rows
 from coaching_service.core.validation import Date, Input, SearchedDate, invalid
-from coaching_service.people import team
-from coaching_service.people.availability import service as availability
-from coaching_service.people.customers import service as customers
+from coaching_service.people import availability, team
+from coaching_service.people.customers import bulk
 from coaching_service.people.customers.models import Customer, parse_trainers
 from coaching_service.progress import form_responses
 from coaching_service.progress.compliance import percentage
@@ -248,7 +247,7 @@ _WAITED = timedelta(days=90)
 async def read(ctx: Context, query: ReportQuery, *names: str) -> Reports:
     """Return reports on the clients in the coach's scope, each in order of time, and by coach where that applies."""
     span = _Span.of(query)
-    found = await customers.list_reported(ctx, query.get("groups"), parse_trainers(query.get("assignedTo")))
+    found = await bulk.list_reported(ctx, query.get("groups"), parse_trainers(query.get("assignedTo")))
     clients = {each["_id"]: each for each in found}
     reports: Reports = {"clients": [], "adherence": [], "responses": [], "answers": [], "load": []}
     totals: dict[ObjectId | None, dict[str, Counter[str]]] = {}
@@ -260,8 +259,25 @@ async def read(ctx: Context, query: ReportQuery, *names: str) -> Reports:
         for of_trainer in totals.values():
             for key, counts in of_trainer.items():
                 of_all[key].update(counts)
-        reports["clients"] = await _report_clients(ctx, clients, span, of_all)
-        reports["adherence"] = [_adherence(period, of_all[key]) for key, period in span.rows()]
+        joined = Counter(span.find(_local(ctx, each["createdAt"], each)) for each in found)
+        archived: defaultdict[str | None, set[ObjectId]] = defaultdict(set)
+        for client_id, at in await history.list_archivals(ctx, *span.times()):
+            if client_id in clients:
+                archived[span.find(_local(ctx, at, clients[client_id]))].add(client_id)
+        for key, period in span.rows():
+            counts = of_all[key]
+            reports["clients"].append(
+                {**period, "active": counts["active"], "joined": joined[key], "archived": len(archived[key])}
+            )
+            reports["adherence"].append(
+                {
+                    **period,
+                    "workoutDays": counts["workoutDays"],
+                    "completedDays": counts["completedDays"],
+                    "percentage": percentage(counts["completedDays"], counts["workoutDays"]),
+                    "sessions": counts["sessions"],
+                }
+            )
     if "responses" in names:
         reports["responses"], reports["answers"] = await _report_responses(ctx, clients, span)
     if "load" in names:
@@ -316,31 +332,6 @@ def _local(ctx: Context, at: datetime, client: Customer) -> date:
     return local_date(at, client["timezone"] or ctx.caller.company.timezone)
 
 
-async def _report_clients(
-    ctx: Context, clients: Mapping[ObjectId, Customer], span: _Span, totals: Mapping[str, Counter[str]]
-) -> list[ClientsReport]:
-    joined = Counter(span.find(_local(ctx, each["createdAt"], each)) for each in clients.values())
-    archived: defaultdict[str | None, set[ObjectId]] = defaultdict(set)
-    for client_id, at in await history.list_archivals(ctx, *span.times()):
-        if client_id in clients:
-            archived[span.find(_local(ctx, at, clients[client_id]))].add(client_id)
-    return [
-        {**period, "active": totals[key]["active"], "joined": joined[key], "archived": len(archived[key])}
-        for key, period in span.rows()
-    ]
-
-
-def _adherence(period: _Period, counts: Counter[str]) -> AdherenceReport:
-    total, completed = counts["workoutDays"], counts["completedDays"]
-    return {
-        **period,
-        "workoutDays": total,
-        "completedDays": completed,
-        "percentage": percentage(completed, total),
-        "sessions": counts["sessions"],
-    }
-
-
 # --- How long clients wait --------------------------------------------------------------------------------------------
 
 
@@ -355,29 +346,23 @@ async def _wait_for_messages(ctx: Context, ids: Sequence[ObjectId], since: datet
     return waits
 
 
-async def _wait_for_reviews(ctx: Context, _: Sequence[ObjectId], since: datetime, until: datetime) -> list[Wait]:
-    return [
-        Wait(each["customerId"], each.get("reviewedBy"), each["createdAt"], cast("datetime", each.get("reviewedAt")))
-        for each in await form_responses.list_reviewed(ctx, since, until)
-    ]
-
-
-# What clients wait for: each returns the waits that ended from one time up to another, of these clients at least.
-_WAITS: Sequence[Callable[[Context, Sequence[ObjectId], datetime, datetime], Awaitable[list[Wait]]]] = (
-    _wait_for_messages,
-    _wait_for_reviews,
-)
-
-
 async def _report_responses(
     ctx: Context, clients: Mapping[ObjectId, Customer], span: _Span
 ) -> tuple[list[ResponsesReport], list[ResponsesReport]]:
     """Return how fast clients were answered, by coach, and by all of them."""
-    coaches, *some = await gather_reads(
-        ctx, team.list_coaches(ctx), *(find(ctx, list(clients), *span.times()) for find in _WAITS)
+    since, until = span.times()
+    coaches, waits, reviewed = await gather_reads(
+        ctx,
+        team.list_coaches(ctx),
+        _wait_for_messages(ctx, list(clients), since, until),
+        form_responses.list_reviewed(ctx, since, until),
     )
+    waits += [
+        Wait(each["customerId"], each.get("reviewedBy"), each["createdAt"], cast("datetime", each.get("reviewedAt")))
+        for each in reviewed
+    ]
     seconds: defaultdict[tuple[str, ObjectId | None], list[float]] = defaultdict(list)
-    for wait in (each for waits in some for each in waits if each.customer_id in clients):
+    for wait in (each for each in waits if each.customer_id in clients):
         if key := span.find(_local(ctx, wait.until, clients[wait.customer_id])):
             seconds[key, wait.coach_id].append((wait.until - wait.since).total_seconds())
     listed = _list_coaches(ctx, coaches, {coach_id for _, coach_id in seconds})

@@ -24,7 +24,7 @@ from coaching_service.core.jobs.worker import for_each_alone
 from coaching_service.core.query import QueryInteger
 from coaching_service.core.validation import Text
 from coaching_service.library.exercises import service as exercises
-from coaching_service.lifecycle.consistency.document_checks import iterate_batches, list_wrong
+from coaching_service.lifecycle.consistency import iterate_batches, list_wrong
 from coaching_service.people import team
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import FoundCustomer, NamedCustomer
@@ -149,16 +149,14 @@ async def find(
         for each in texts
         if each.customer_id is None or each.customer_id in client_of  # the client may be being erased
     ]
-    return sorted([*results, *listed], key=lambda each: _rank(each, words))[:limit]
 
+    def rank(result: SearchResult) -> tuple[int, bool, str]:
+        if result["type"] == "customers":
+            return 0, result["isArchived"], result["title"].casefold()
+        of_library, is_named = result["customer"] is None, words.occur_in(search.split_words(result["title"]))
+        return (1 if is_named else 3) + (not of_library), False, ""
 
-def _rank(result: SearchResult, words: search.Words) -> tuple[int, bool, str]:
-    if result["type"] == "customers":
-        return 0, result["isArchived"], result["title"].casefold()
-    is_named = words.occur_in(search.split_words(result["title"]))
-    if result["customer"] is None:
-        return 1 if is_named else 3, False, ""
-    return 2 if is_named else 4, False, ""
+    return sorted([*results, *listed], key=rank)[:limit]
 
 
 def _present(ctx: Context, found: search.Found, words: search.Words, client: FoundCustomer | None) -> SearchResult:

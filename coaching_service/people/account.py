@@ -28,8 +28,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain, Step, Steps
 from coaching_service.core.validation import Integer, Text, Timezone, patch_of
+from coaching_service.people import second_factor
 from coaching_service.people.identities import service as identities
-from coaching_service.people.second_factor import service as second_factor
 
 # --- Companies as they are sent, stored and returned ------------------------------------------------------------------
 

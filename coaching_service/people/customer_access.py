@@ -17,15 +17,14 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.mail import MailBody, NewMail, subject_with
 from coaching_service.core.validation import Email, Text
-from coaching_service.people import invitations, team
-from coaching_service.people.customers import schemas
+from coaching_service.people import second_factor, team
+from coaching_service.people.customers import models as schemas
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer, CustomerProfile, CustomersCreated
 from coaching_service.people.identities import models
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import NewPassword, hash_password
-from coaching_service.people.second_factor import service as second_factor
-from coaching_service.people.sessions import own_second_factor, passwords
+from coaching_service.people.sessions import credentials as passwords
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.models import AccessToken, Confirmation, SignedIn
 
@@ -84,7 +83,7 @@ async def invite(ctx: Context, customer_id: ObjectId) -> None:
         raise _email_missing("is needed: this client has none to send an invitation to")
     if await identities.get_email(ctx, customer_id) is not None:
         raise errors.Conflict("This client can already sign in", code="ALREADY_SIGNS_IN")
-    await invitations.require_possible(ctx, customer["email"])
+    await team.require_invitation_possible(ctx, customer["email"])
     await _queue_invitations(ctx, [(customer, await customers.create_first_access_token(ctx, customer_id))])
 
 
@@ -98,7 +97,7 @@ async def _queue_invitations(ctx: Context, invited: Sequence[tuple[Customer, str
     ]
     if not with_address:
         return
-    delays = await invitations.reserve(ctx, [email for _, email, _ in with_address])
+    delays = await team.reserve_invitations(ctx, [email for _, email, _ in with_address])
     mails = [
         _invitation(ctx, customer, email, token, delay)
         for (customer, email, token), delay in zip(with_address, delays, strict=True)
@@ -125,7 +124,7 @@ def _invitation(ctx: Context, customer: Customer, email: str, token: str, after:
         "reason": f"You receive this mail because {company} added you as a client with this e-mail address. "
         "If you do not know them, ignore it.",
         "settings": None,
-        "decline": invitations.decline_link(ctx, email),
+        "decline": team.decline_link(ctx, email),
     }
     subject = subject_with(company, "{} invites you to your training plan", "You are invited to your training plan")
     return NewMail(models.normalize_email(email), subject, body, customer["_id"], after=after)
@@ -233,7 +232,7 @@ async def _set_password(ctx: Context, customer_id: ObjectId, password_hash: str)
         await identities.create(ctx, customer_id, "customer", customer["email"], password_hash)
     if had_password:
         client = replace(ctx.caller, id=customer_id, role="CUSTOMER", name=customer["name"])
-        await passwords.report_change(ctx, client, f"by {ctx.caller.name}")
+        await passwords.report_password_change(ctx, client, f"by {ctx.caller.name}")
     await sessions.end_sessions(ctx, customer_id)
     await audit.record(ctx, "client.password_set", customer_id, customer_id=customer_id)
     return customer
@@ -246,7 +245,7 @@ async def reset_second_factor(ctx: Context, customer_id: ObjectId) -> None:
     """
     customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "name"))
     client = replace(ctx.caller, id=customer_id, role="CUSTOMER", name=customer["name"])
-    await own_second_factor.reset(ctx, client)
+    await passwords.reset_second_factor(ctx, client)
 
 
 # --- Declining the invitations of a company, by the link in one of them -----------------------------------------------
@@ -267,11 +266,11 @@ async def decline(ctx: Context, token: str) -> None:
     Raises NotFound if the token is not valid or the company is deleted.
     """
     owner, address_hash = await _read(ctx.services, token)
-    await invitations.decline(ctx.acting_as(owner), address_hash)
+    await team.decline_invitations(ctx.acting_as(owner), address_hash)
 
 
 async def _read(services: Services, token: str) -> tuple[Principal, str]:
-    target = invitations.get_decline_token(services, token)
+    target = team.get_decline_token(services, token)
     if target is None:
         raise errors.NotFound("invitation")
     company_id, address_hash = target
@@ -340,7 +339,7 @@ async def impersonate_customer(ctx: Context, customer_id: ObjectId) -> AccessTok
     request_class="unlimited",
     access=session_only(CUSTOMERS.EDIT),
     locks="customer",
-    returns=schemas.Customer,
+    returns=schemas.CUSTOMER,
     errors=(Conflict,),
     example={"password": "correct horse battery staple"},
 )

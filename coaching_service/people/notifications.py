@@ -250,12 +250,6 @@ async def postpone(ctx: Context, claimed: Notification, until: datetime, *, due_
     await notifications.set_derived(ctx, {"_id": claimed["_id"]}, {"$set": change})
 
 
-async def _wait(services: Services, claimed: Notification, until: datetime) -> None:
-    """Send a notification that this process has claimed no earlier than `until`."""
-    own = {name: claimed[name] for name in ("companyId", "_id", "sendAt")}
-    await notifications.across_companies(services).update_one(own, {"$set": {"sendAt": until}})
-
-
 async def count_due(services: Services, limit: int) -> Backlog:
     """Count the notifications of all companies that are due, at most `limit`, and since when they are."""
     collection = notifications.across_companies(services)
@@ -401,17 +395,17 @@ def sending(
 
 async def _run(services: Services, sources: Sources, push: PushQueue) -> None:
     """Work until cancelled; one looks for what is due, and several send it."""
+
+    async def send_all() -> None:
+        while await _try_next(services, sources, push):
+            pass
+
     while True:
         if await _try_next(services, sources, push):
             async with asyncio.TaskGroup() as tasks:
                 for _ in range(_AT_ONCE):
-                    tasks.create_task(_send_all(services, sources, push))
+                    tasks.create_task(send_all())
         await asyncio.sleep(_POLL_SECONDS)
-
-
-async def _send_all(services: Services, sources: Sources, push: PushQueue) -> None:
-    while await _try_next(services, sources, push):
-        pass
 
 
 async def _try_next(services: Services, sources: Sources, push: PushQueue) -> bool:
@@ -440,7 +434,8 @@ async def send_next(services: Services, sources: Sources, push: PushQueue) -> bo
 
     failed = await for_each_alone(services, "notifications", claimed["companyId"], [claimed["_id"]], send)
     for wait in failed.values():
-        await _wait(services, claimed, now() + wait)
+        own = {name: claimed[name] for name in ("companyId", "_id", "sendAt")}
+        await notifications.across_companies(services).update_one(own, {"$set": {"sendAt": now() + wait}})
     return True
 
 
@@ -462,11 +457,13 @@ async def _send(ctx: Context, claimed: Notification, sources: Sources, push: Pus
     notification = await notifications.find_one(ctx, still_claimed)
     if notification is None:
         return
+    kind, at = notification["kind"], now()
     addressee = await _find_addressee(ctx, notification["recipient"])
-    if addressee is None or not (channels := _find_channels(notification, addressee)):
+    wanted = [] if addressee is None else notification_settings.find_channels(addressee.settings, kind)
+    channels = [channel for channel in wanted if channel in notification["channels"]]
+    if addressee is None or not channels:
         await _end(ctx, notification, {"outcome": "dropped"})
         return
-    kind, at = notification["kind"], now()
     moment = find_time(
         kind, notification["dueAt"], notification["validUntil"], at, addressee.settings, addressee.timezone
     )
@@ -494,25 +491,18 @@ async def _find_addressee(ctx: Context, recipient: Recipient) -> _Addressee | No
     """Return who receives a notification; None for an archived client, and for who has been deleted."""
     try:
         if recipient["type"] == "coach":
-            return await _find_coach(ctx, recipient["_id"])
-        return await _find_client(ctx, recipient["_id"])
+            coach = await team.require_coach(ctx, recipient["_id"])
+            settings = await team.get_notifications(ctx, recipient["_id"])
+            return _Addressee(coach["name"], coach["email"], ctx.caller.company.timezone, settings, _COACH_SETTINGS)
+        customer = await customers.get_visible(ctx, recipient["_id"], _FIELDS)
     except NotFound:
         return None
-
-
-async def _find_coach(ctx: Context, coach_id: ObjectId) -> _Addressee:
-    coach, settings = await team.require_coach(ctx, coach_id), await team.get_notifications(ctx, coach_id)
-    return _Addressee(coach["name"], coach["email"], ctx.caller.company.timezone, settings, _COACH_SETTINGS)
-
-
-async def _find_client(ctx: Context, customer_id: ObjectId) -> _Addressee | None:
-    customer = await customers.get_visible(ctx, customer_id, _FIELDS)
     if customer["customerRoleData"]["isArchived"]:
         return None
     return _Addressee(
         customer["name"],
         # The address by which the client signs in.
-        await identities.get_email(ctx, customer_id) or customer["email"],
+        await identities.get_email(ctx, recipient["_id"]) or customer["email"],
         customer["timezone"] or ctx.caller.company.timezone,
         customers.get_notifications(customer),
         _CLIENT_SETTINGS,
@@ -533,13 +523,18 @@ async def _queue(
         await _queue_mail(ctx, notification, addressee, addressee.email, message)
         number += 1
     if "push" in channels:
-        number += await push(ctx, _push_message(notification, addressee, message))
+        shows_details = addressee.settings["showDetails"] and message.details is not None
+        pushed = PushMessage(
+            recipient=notification["recipient"],
+            customer_id=notification["customerId"],
+            tag=notification["key"],
+            title=message.title,
+            text=message.details or message.text if shows_details else message.text,
+            path=message.path,
+            valid_until=notification["validUntil"],
+        )
+        number += await push(ctx, pushed)
     return number
-
-
-def _find_channels(notification: Notification, addressee: _Addressee) -> list[str]:
-    wanted = notification_settings.find_channels(addressee.settings, notification["kind"])
-    return [channel for channel in wanted if channel in notification["channels"]]
 
 
 async def _queue_mail(
@@ -566,19 +561,6 @@ def _name_company(ctx: Context, recipient: Recipient, path: str) -> str:
     address, mark, part = path.partition("#")
     sealed = urlencode({COMPANY: ctx.services.vault.seal_value(COMPANY, ctx.caller.company.name)})
     return f"{address}{'&' if '?' in address else '?'}{sealed}{mark}{part}"
-
-
-def _push_message(notification: Notification, addressee: _Addressee, message: Message) -> PushMessage:
-    shows_details = addressee.settings["showDetails"] and message.details is not None
-    return PushMessage(
-        recipient=notification["recipient"],
-        customer_id=notification["customerId"],
-        tag=notification["key"],
-        title=message.title,
-        text=message.details or message.text if shows_details else message.text,
-        path=message.path,
-        valid_until=notification["validUntil"],
-    )
 
 
 async def read_metrics(services: Services) -> None:

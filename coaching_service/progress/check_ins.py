@@ -31,11 +31,9 @@ from coaching_service.core.mcp.arguments import CustomerArgument, optional
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.metrics import read_backlog
 from coaching_service.library import forms, metric_sets
-from coaching_service.people import team
+from coaching_service.people import availability, team
 from coaching_service.people.account import CompanyResumed
-from coaching_service.people.availability import service as availability
-from coaching_service.people.availability.absences import includes, is_absence
-from coaching_service.people.availability.models import Availability, AvailabilityChanged
+from coaching_service.people.availability import Availability, AvailabilityChanged, includes, is_absence
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer
 from coaching_service.progress.reminders import CHECK_INS_AT

@@ -23,8 +23,8 @@ from coaching_service.core.mcp import arguments
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.query import QueryInteger
-from coaching_service.people.availability import service as availability
-from coaching_service.people.availability.absences import Absences
+from coaching_service.people import availability
+from coaching_service.people.availability import Absences
 from coaching_service.people.customers import bulk, derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.derived_figures import RateDays, RateOrder

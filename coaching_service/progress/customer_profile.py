@@ -17,11 +17,9 @@ from coaching_service.core.mcp.arguments import CustomerArgument, format_figure,
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice
-from coaching_service.people import team
+from coaching_service.people import availability, team
 from coaching_service.people.account import LOAD_UNITS, convert_stored_load
-from coaching_service.people.availability import service as availability
-from coaching_service.people.availability.models import Availability
-from coaching_service.people.availability.service import write_period
+from coaching_service.people.availability import Availability, write_period
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Consent, CustomerProfile
 from coaching_service.people.customers.tools import CustomerText, answer_customer, describe_customer, get_today

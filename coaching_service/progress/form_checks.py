@@ -34,7 +34,6 @@ from coaching_service.core.query import FormInteger
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people import files as stored_files
 from coaching_service.people import notifications
-from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import NamedCustomer
 from coaching_service.progress import form_responses
@@ -212,7 +211,7 @@ async def add(
     exercise_id = shown.get("exerciseId")
     if exercise_id is not None and exercise_id not in item["exerciseIds"]:
         raise NotFound("exercise")
-    await activity_dates.record_activity(ctx, customer_id)
+    await customers.record_activity(ctx, customer_id)
     if (await set_media.count_by_item(ctx, customer_id, [item_id])).get(item_id, 0) >= MAX_OF_ITEM:
         message = f"An item has at most {MAX_OF_ITEM} videos and pictures: delete one first"
         raise Conflict(message, code="TOO_MANY_MEDIA")
@@ -281,7 +280,7 @@ async def delete(
         await _get_item(ctx, customer_id, block_id, item_id)
     if is_client:
         _require_author(ctx, stored["author"]["_id"])
-    await activity_dates.record_activity(ctx, customer_id)
+    await customers.record_activity(ctx, customer_id)
     await set_media.delete(ctx, stored)
     stored_parts = [part for part in (stored["file"], stored["poster"]) if part is not None]
     ids = [file_id for part in stored_parts for file_id in (part["fileId"], part["thumbnailId"]) if file_id]
@@ -354,7 +353,7 @@ async def set_reviewed(ctx: Context, media_id: ObjectId, *, reviewed: bool) -> R
     stored = await _get(ctx, media_id)
     customer_id = stored["customerId"]
     if reviewed != (stored["reviewedAt"] is not None):
-        await activity_dates.record_activity(ctx, customer_id)
+        await customers.record_activity(ctx, customer_id)
         review = {"reviewedAt": now() if reviewed else None, "reviewedBy": ctx.caller.id if reviewed else None}
         await set_media.rewrite(ctx, stored, lambda _: review)
     if reviewed:
@@ -417,7 +416,7 @@ async def add_comment(ctx: Context, media_id: ObjectId, new: NewMediaComment) ->
     _require_own_words(ctx)
     stored = await _get(ctx, media_id)
     _require_valid(stored, new["at"], new["marks"])
-    await activity_dates.record_activity(ctx, stored["customerId"])
+    await customers.record_activity(ctx, stored["customerId"])
     comment: StoredComment = {
         "_id": ObjectId(),
         "author": actor_of(ctx),
@@ -477,7 +476,7 @@ async def _set_comments(
     ctx: Context, stored: StoredMedia, comments: Sequence[StoredComment] | None, version: int | None = None
 ) -> StoredMedia:
     """Replace the comments of a file, in the transaction that has read it; None leaves them as they are."""
-    await activity_dates.record_activity(ctx, stored["customerId"])
+    await customers.record_activity(ctx, stored["customerId"])
     fields = {} if comments is None else {"comments": list(comments)}
     return await set_media.rewrite(ctx, stored, lambda _: fields, version)
 

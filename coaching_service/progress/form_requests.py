@@ -20,8 +20,8 @@ from coaching_service.core.list_selection import CursorPage, ListPart, PartQuery
 from coaching_service.core.mcp import arguments
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.people.availability import service as availability
-from coaching_service.people.availability.absences import Absences
+from coaching_service.people import availability
+from coaching_service.people.availability import Absences
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import NamedCustomer
 from coaching_service.progress import form_responses as responses

@@ -24,7 +24,7 @@ from coaching_service.core.media import IMAGE_TYPES, PDF
 from coaching_service.core.validation import Text
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.record_lists import list_records
+from coaching_service.people.customers.service import list_records
 
 # --- Nutrition plans as they are stored and returned ------------------------------------------------------------------
 

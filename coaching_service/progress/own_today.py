@@ -15,9 +15,8 @@ from coaching_service.core.fields import Description
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date
-from coaching_service.people.availability import service as availability
-from coaching_service.people.availability.absences import Absences
-from coaching_service.people.availability.models import Availability
+from coaching_service.people import availability
+from coaching_service.people.availability import Absences, Availability
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.training import visibility

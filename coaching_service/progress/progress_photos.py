@@ -30,9 +30,8 @@ from coaching_service.core.query import FormVersion
 from coaching_service.core.validation import CalendarDate, Choice
 from coaching_service.people import files as stored_files
 from coaching_service.people.activity import service as activity
-from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.record_lists import list_records
+from coaching_service.people.customers.service import list_records
 
 # --- Progress photos as they are stored and returned ------------------------------------------------------------------
 
@@ -155,7 +154,7 @@ async def create(
     await files.discard(ctx, _file_ids(before, side))
     data = {"photoId": of_date["_id"], "side": side, "day": date}
     await activity.record_event(ctx, "photo_added", customer_id, of_date["_id"], **data)
-    await activity_dates.record_activity(ctx, customer_id)
+    await customers.record_activity(ctx, customer_id)
     return _to_photos(ctx, of_date)
 
 
@@ -203,7 +202,7 @@ async def delete(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> No
     await activity.delete_events(ctx, customer_id, photos_id, "photo_added")
     await files.discard(ctx, [file_id for side in SIDES.values() for file_id in _file_ids(removed, side)])
     if not ctx.caller.is_coach:
-        await activity_dates.record_activity(ctx, customer_id)
+        await customers.record_activity(ctx, customer_id)
 
 
 def _to_stored(file: StoredFile) -> StoredPhoto:

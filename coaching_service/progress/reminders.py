@@ -17,8 +17,7 @@ from coaching_service.core.dates import at_local_time, next_midnight
 from coaching_service.core.events import EventValue
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.mail import subject_with
-from coaching_service.people import notifications
-from coaching_service.people.availability import service as availability
+from coaching_service.people import availability, notifications
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
 from coaching_service.people.notification_settings import Kind

@@ -17,7 +17,7 @@ from coaching_service.core.validation import CalendarDate, ListOf, Version, patc
 from coaching_service.people import account
 from coaching_service.people.account import ClientRights
 from coaching_service.people.activity import service as activity
-from coaching_service.people.customers import activity_dates
+from coaching_service.people.customers import service as activity_dates
 from coaching_service.training import visibility
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import items as block_items
@@ -95,8 +95,8 @@ async def move(ctx: Context, block_id: ObjectId, day: str, version: int | None =
         await activity.delete_events(ctx, calendar.customer_id, block_id, "workout_moved")
         return await workouts.store_change(ctx, calendar, block_id, {"date": day}, None)
     fields = ("date", "order") if block.get("plannedDate") else ("date", "order", "plannedDate")
-    await activity.record_update(
-        *(ctx, "workout_moved", calendar.customer_id, block_id, fields),
+    await activity.record_event(
+        *(ctx, "workout_moved", calendar.customer_id, block_id, "new", fields),
         wblockId=block_id,
         blockName=block["name"],
         day=day,

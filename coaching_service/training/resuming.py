@@ -21,10 +21,16 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import results
 from coaching_service.core.mcp.arguments import CustomerArgument, optional
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.people.availability import service as availability
-from coaching_service.people.availability.absences import LIMITED, includes, is_absence
-from coaching_service.people.availability.models import Availability, AvailabilityKind, NewAvailability
-from coaching_service.people.availability.service import write_period
+from coaching_service.people import availability
+from coaching_service.people.availability import (
+    LIMITED,
+    Availability,
+    AvailabilityKind,
+    NewAvailability,
+    includes,
+    is_absence,
+    write_period,
+)
 from coaching_service.people.customers import service as customers
 from coaching_service.training.schedule import service as schedule
 from coaching_service.training.schedule.models import ClearedSchedule

@@ -22,9 +22,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Text
 from coaching_service.people.identities import models
 from coaching_service.people.notifications import COMPANY
-from coaching_service.people.second_factor.challenges import LIFETIME
-from coaching_service.people.second_factor.models import Assertion, ChallengeAnswer
-from coaching_service.people.sessions import web_sessions
+from coaching_service.people.second_factor import CHALLENGE_LIFETIME, Assertion, ChallengeAnswer
+from coaching_service.people.sessions import service as web_sessions
 from coaching_service.people.sessions.models import Credentials
 from coaching_service.web.forms import SUBMISSION_FIELD, FormData, load_form
 from coaching_service.web.pages import Redirect
@@ -95,7 +94,9 @@ class BrowserSession:
         principal, is_suspended = None, False
         is_automatic = LIVE_HEADER in request.headers or SAVES_PAGE in request.headers
         try:
-            principal = await web_sessions.find_principal(services, token, extends=not is_automatic) if token else None
+            principal = (
+                await web_sessions.find_web_principal(services, token, extends=not is_automatic) if token else None
+            )
         except CompanySuspended:
             is_suspended = True
         visitor_id = request.cookies.get(cookie_name(services, "visitor"))
@@ -120,7 +121,7 @@ class BrowserSession:
 
     async def signed_in(self, session: web_sessions.StartedSession) -> BrowserSession:
         """Return the same browser's session after signing in."""
-        principal = await web_sessions.find_principal(self.services, session.token)
+        principal = await web_sessions.find_web_principal(self.services, session.token)
         return replace(self, token=session.token, principal=principal)
 
     @property
@@ -211,7 +212,7 @@ class BrowserSession:
     def set_provider_state(self, response: web.StreamResponse, state: str) -> None:
         """Store what the browser keeps of a sign-in at the OpenID provider; empty: nothing more."""
         if state:
-            self._set_cookie(response, "provider", state, int(LIFETIME.total_seconds()))
+            self._set_cookie(response, "provider", state, int(CHALLENGE_LIFETIME.total_seconds()))
         else:
             self._delete_cookie(response, "provider")
 
@@ -392,7 +393,7 @@ async def answer_challenge(ctx: Context, form: CodeForm, device: str) -> web_ses
         answer["assertion"] = read_answer(ASSERTION, assertion)
     elif code := form["code"]:
         answer["code" if _APPLICATION_CODE.fullmatch(code) else "recoveryCode"] = code
-    return await web_sessions.answer_challenge(ctx, answer, device)
+    return await web_sessions.answer_challenge_web(ctx, answer, device)
 
 
 def original_values(data: FormData) -> FormData:
@@ -413,9 +414,9 @@ async def sign_in(
 ) -> web_sessions.StartedSession:
     """Start a session as web_sessions.sign_in does, or with the code that it has asked for.
 
-    Raises ValidationError, and what web_sessions.sign_in raises.
+    Raises ValidationError, and what web_sessions.sign_in_web raises.
     """
     if f"{_PREFIX}challenge" in data:
         return await answer_challenge(ctx, load_form(CODE_SCHEMA, data)[FORM_NAME], device)
     credentials = load_form(SCHEMA, data)[FORM_NAME]
-    return await web_sessions.sign_in(ctx, credentials["email"], credentials["password"], device, device_tokens)
+    return await web_sessions.sign_in_web(ctx, credentials["email"], credentials["password"], device, device_tokens)

@@ -33,7 +33,7 @@ from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import camel_case, snake_case
 from coaching_service.core.validation import Input, Integer, Text, Version
-from coaching_service.people.sessions.web_sessions import StartedSession
+from coaching_service.people.sessions.service import StartedSession
 
 Handler = Callable[..., Awaitable[Any]]
 Action = Callable[..., Awaitable[object]]

@@ -17,7 +17,7 @@ from coaching_service.core.http.routes import routes_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.people import api_keys, team
-from coaching_service.people.sessions import web_sessions
+from coaching_service.people.sessions import service as web_sessions
 from coaching_service.web import views
 from tests.conftest import NewCompany
 from tests.contract.test_declared import fill_path

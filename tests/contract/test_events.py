@@ -11,7 +11,7 @@ from coaching_service import features
 from coaching_service.core.errors import ServiceError
 from coaching_service.core.http.request_parsing import validate_body
 from coaching_service.core.http.routes import Route, routes_of
-from coaching_service.people.sessions import passwords
+from coaching_service.people.sessions import credentials as passwords
 from tests.conftest import PASSWORD
 from tests.contract.test_declared import call, client_for, fill_path, identifiers_for, put_identifiers
 from tests.contract.test_policy import assert_same, in_order

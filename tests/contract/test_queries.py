@@ -18,7 +18,7 @@ from coaching_service.core.database.documents import now, registry
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain, Step
 from coaching_service.lifecycle import erasure
-from coaching_service.people.customers import batch, service
+from coaching_service.people.customers import batch, derived_figures
 from coaching_service.people.customers.models import SortFigure
 from coaching_service.people.webhooks import service as webhooks
 from coaching_service.people.webhooks.service import new_delivery
@@ -104,7 +104,9 @@ async def test_everyday_operations_do_not_scan_collections(coach: CoachClient) -
             ("compliance", False),
         ]
         for figure, descending in sorts:
-            await service.list_customers_by(coach.ctx, figure, descending=descending, archived=False, page=2, size=5)
+            await derived_figures.list_customers_by(
+                coach.ctx, figure, descending=descending, archived=False, page=2, size=5
+            )
         await coach.customers(pageSize=5, groups="G")
         await coach.customers(pageSize=5, assignedTo=str(coach.ctx.caller.id))
         await coach.customers(pageSize=5, sort="updatedAt")

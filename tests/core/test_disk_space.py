@@ -20,7 +20,7 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.core.temporary_files import DiskSpace
-from coaching_service.people.sessions import web_sessions
+from coaching_service.people.sessions import service as web_sessions
 from coaching_service.settings import Settings
 from coaching_service.web import views
 from tests.conftest import PASSWORD

@@ -30,7 +30,7 @@ from coaching_service.core.fields import (
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import DateRange, Period, QueryTime
 from coaching_service.core.validation import Choice, Date, DateTime, Integer, ListOf, StringList, Text, patch_of
-from coaching_service.lifecycle.consistency.document_checks import comparison_with
+from coaching_service.lifecycle.consistency import comparison_with
 from coaching_service.people.sessions.models import SignUp
 
 

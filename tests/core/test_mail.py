@@ -23,7 +23,7 @@ from coaching_service.core.metrics import MailOutcome
 from coaching_service.people import customer_access
 from coaching_service.people.customers import batch
 from coaching_service.people.customers import service as customers
-from coaching_service.people.sessions import passwords
+from coaching_service.people.sessions import credentials as passwords
 from coaching_service.people.sessions import service as sessions
 from coaching_service.settings import Settings
 from tests.people.test_sessions import mailed_token

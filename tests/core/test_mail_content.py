@@ -19,7 +19,7 @@ from coaching_service.people import team
 from coaching_service.people.customers import batch
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
-from coaching_service.people.sessions import passwords
+from coaching_service.people.sessions import credentials as passwords
 from tests.conftest import PASSWORD
 from tests.support.mail_servers import Mailbox
 from tests.support.mails import check_headers, part_of, read_mail

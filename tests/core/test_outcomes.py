@@ -16,7 +16,7 @@ from coaching_service.core.database import context
 from coaching_service.core.database.connection import Deadlines, connect, database
 from coaching_service.core.database.context import Services
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.sessions import web_sessions
+from coaching_service.people.sessions import service as web_sessions
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.core.test_uploads import form, picture

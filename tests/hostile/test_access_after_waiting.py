@@ -17,7 +17,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.people import api_keys, team
 from coaching_service.people.customers import bulk
-from coaching_service.people.sessions import web_sessions
+from coaching_service.people.sessions import service as web_sessions
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, tool_error
 from tests.support.pdf_files import make_pdf

@@ -41,10 +41,10 @@ from coaching_service.integrations import load_unit
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.library.exercises import service as exercises
-from coaching_service.lifecycle.customer_bulk import jobs as bulk_jobs
+from coaching_service.lifecycle.customer_bulk import service as bulk_jobs
 from coaching_service.people.changes import service
 from coaching_service.people.customers import derived_figures
-from coaching_service.people.sessions import web_sessions
+from coaching_service.people.sessions import service as web_sessions
 from coaching_service.settings import Settings
 from tests.contract.test_declared import request_options
 from tests.hostile.boundary_values import EARLY, LATE, TODAY, Attempt, attempts, flatten

@@ -10,7 +10,7 @@ from aiohttp.test_utils import TestServer
 from coaching_service.core.auth import ALL_PERMISSIONS
 from coaching_service.core.ids import ObjectId
 from coaching_service.people import team
-from coaching_service.people.sessions import web_sessions
+from coaching_service.people.sessions import service as web_sessions
 from tests.contract.test_declared import request_options
 from tests.hostile.cases import (
     ROUTES,

@@ -8,7 +8,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.sessions import web_sessions
+from coaching_service.people.sessions import service as web_sessions
 from coaching_service.web.pages import Page
 from tests.hostile.cases import FormCase, form_cases, pages_with_identifiers
 from tests.hostile.conftest import Caller, Victim

@@ -13,7 +13,6 @@ from coaching_service.core.http.routes import routes_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job
-from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
 from coaching_service.lifecycle.customer_bulk import routes as customer_bulk_routes
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.people import jobs as bulk_jobs
@@ -139,7 +138,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> None:
     enqueue = queue.enqueue
 
     async def enqueue_later(ctx: Any, kind: str, arguments: Json, **options: Any) -> Any:
-        if kind in (customer_bulk_jobs.STEP, service.STEP):
+        if kind in (customer_bulk.STEP, service.STEP):
             options["after"] = timedelta(hours=1)
         return await enqueue(ctx, kind, arguments, **options)
 
@@ -153,7 +152,7 @@ async def begin(coach: CoachClient, ids: list[str]) -> str:
 
 async def run(coach: CoachClient, job_id: str) -> None:
     """Run a step of a job, two clients at a time."""
-    step = bulk_jobs.step_of(customer_bulk_jobs._process, 2)
+    step = bulk_jobs.step_of(customer_bulk._process, 2)
     await step(coach.ctx.services, Job(ObjectId(), {"jobId": ObjectId(job_id)}, 1, coach.ctx.company_id))
 
 
@@ -283,6 +282,6 @@ async def test_job_of_a_deleted_key_or_permission_ends(coach: CoachClient, inter
 
 def test_jobs_need_the_permissions_of_their_routes() -> None:
     declared = {route.operation_id: route.access.permissions for route in routes_of([customer_bulk_routes.routes])}
-    assert {name: set(customer_bulk_jobs.permissions_of(name)) for name in declared} == {
+    assert {name: set(customer_bulk.permissions_of(name)) for name in declared} == {
         name: set(permissions) for name, permissions in declared.items()
     }

@@ -19,7 +19,7 @@ from coaching_service.lifecycle.administration import Operator
 from coaching_service.people import account as suspension
 from coaching_service.people import assistants
 from coaching_service.people.customers import batch
-from coaching_service.people.sessions import web_sessions
+from coaching_service.people.sessions import service as web_sessions
 from tests.conftest import PASSWORD
 from tests.core.test_uploads import PDF, form
 from tests.support.assistants import authorize_assistant

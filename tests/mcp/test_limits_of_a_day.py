@@ -12,7 +12,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.sessions import web_sessions
+from coaching_service.people.sessions import service as web_sessions
 from tests.support.client import CoachClient, Reply
 from tests.support.fixed_clock import TODAY
 from tests.support.mcp_client import McpHttpClient, approve

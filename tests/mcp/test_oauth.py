@@ -18,7 +18,7 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull,
 from coaching_service.core.database.documents import now
 from coaching_service.people import assistants
 from coaching_service.people.identities import service as identities
-from coaching_service.people.sessions import passwords
+from coaching_service.people.sessions import credentials as passwords
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient
 from tests.support.oauth_flow import OAuthApplication, approve, decide, redirect_query, register

@@ -27,8 +27,7 @@ from coaching_service.core.auth import new_master_key
 from coaching_service.core.database.context import Context, Services, in_transaction
 from coaching_service.core.database.embedded import running_mongod
 from coaching_service.core.ids import ObjectId
-from coaching_service.people import team
-from coaching_service.people.availability import service as availability
+from coaching_service.people import availability, team
 from coaching_service.people.customers import batch
 from coaching_service.settings import Settings
 from coaching_service.training.workouts.blocks import batches

@@ -9,7 +9,7 @@ import pytest
 
 from coaching_service.core.dates import add_years
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.availability import service
+from coaching_service.people import availability
 from tests.contract.test_queries import assert_efficient, profiling
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.training import Json, client_path, employee_key
@@ -201,19 +201,20 @@ async def test_what_other_features_ask(coach: CoachClient) -> None:
     period = await enter(coach, ana, "2026-03-02", "2026-03-08")
     await enter(coach, bo, "2026-03-02", None, "limited")
     ids = [ObjectId(each["_id"]) for each in (ana, bo)]
-    absences = await service.get_absences(coach.ctx, ids, "2026-03-08", "2026-03-10")
+    absences = await availability.get_absences(coach.ctx, ids, "2026-03-08", "2026-03-10")
     assert [["2026-03-08" in absences[each], "2026-03-09" in absences[each]] for each in ids] == [
         [True, False],
         [False, False],
     ]
     assert {
-        client: len(some) for client, some in (await service.get_periods(coach.ctx, ids, "2026-03-09", None)).items()
+        client: len(some)
+        for client, some in (await availability.get_periods(coach.ctx, ids, "2026-03-09", None)).items()
     } == {
         ids[0]: 0,
         ids[1]: 1,
     }
     async with profiling(coach) as entries:
         assert (await coach.get(path(ana))).ok() == [period]
-        await service.get_absences(coach.ctx, ids, "2026-03-08", None)
-        await service.find_present_or_next(coach.ctx, ids[0], date(2026, 3, 2))
+        await availability.get_absences(coach.ctx, ids, "2026-03-08", None)
+        await availability.find_present_or_next(coach.ctx, ids[0], date(2026, 3, 2))
         assert_efficient(await entries())

@@ -11,7 +11,6 @@ import pytest
 from coaching_service.core.database.context import Context, in_transaction
 from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.service import ClientCalendar
@@ -70,14 +69,14 @@ async def test_last_workout_date_is_extended_after_the_lock(coach: CoachClient) 
 
     async def extend(tx: Context, day: str) -> None:
         await customers.lock_and_mark_figures(tx, identifier)
-        await activity_dates.extend_last_workout_date(tx, identifier, day)
+        await customers.extend_last_workout_date(tx, identifier, day)
 
     for day, expected in (("2026-03-02", "2026-03-02"), ("2026-03-01", "2026-03-02"), ("2026-03-03", "2026-03-03")):
         await in_transaction(coach.ctx, partial(extend, day=day))
         assert (await stored(coach, ana))["customerRoleData"]["lastWorkoutDate"] == expected
 
     async def set_and_extend(tx: Context) -> None:
-        await activity_dates.set_last_workout_date(tx, identifier, None)
+        await customers.set_last_workout_date(tx, identifier, None)
         await extend(tx, "2026-03-01")
 
     await in_transaction(coach.ctx, set_and_extend)

@@ -14,7 +14,7 @@ import time_machine
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
-from coaching_service.people import invitations, team
+from coaching_service.people import team
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.people.test_sessions import mailed_token
@@ -118,7 +118,7 @@ async def test_an_owner_who_has_sent_many_invitations_confirms_the_address(
     coach: CoachClient, anonymous: CoachClient, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The invitation of an employee counts when it is requested, though it is sent when the owner is confirmed."""
-    monkeypatch.setattr(invitations, "FIRST_WEEK_PER_DAY", 2)
+    monkeypatch.setattr(team, "FIRST_WEEK_PER_DAY", 2)
     email, eli = unique(coach), unique(coach, "eli")
     owner = await owner_of(anonymous, email)
     (await owner.post("/coach/employees", {"name": "Eli", "email": eli})).ok(201)

@@ -15,8 +15,8 @@ from coaching_service.core.database.context import reading_snapshot
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.worker import run_due
-from coaching_service.people.customers import _group_totals, counters
-from coaching_service.people.customers._group_totals import COUNT
+from coaching_service.people.customers import counters
+from coaching_service.people.customers.counters import COUNT_GROUPS
 from tests.support.client import CoachClient
 
 GROUPS = ("A", "$b.c", "Ünder 30")
@@ -47,8 +47,8 @@ async def require_right(coach: CoachClient) -> None:
     await require_answers(coach)
     services, company_id = coach.ctx.services, coach.ctx.company_id
     async with reading_snapshot(services) as session:
-        assert await _group_totals.find_differences(services, company_id, session) == {}
-        assert await counters.find_differences(services, company_id, session) == {}
+        assert await counters.GROUP_NUMBERS.find_differences(services, company_id, session) == []
+        assert await counters.NUMBERS.find_differences(services, company_id, session) == []
 
 
 async def test_numbers_follow_every_change_of_clients(coach: CoachClient) -> None:
@@ -105,7 +105,7 @@ async def upgraded(only_coach: CoachClient) -> CoachClient:
 
 
 async def test_clients_of_older_code_are_counted_a_day_later(upgraded: CoachClient) -> None:
-    services, steps = upgraded.ctx.services, {COUNT: features.STEPS[COUNT]}
+    services, steps = upgraded.ctx.services, {COUNT_GROUPS: features.STEPS[COUNT_GROUPS]}
     await upgraded.create_customer("Di", groups=["A"])
     of_erased_company = {"companyId": ObjectId(), "group": "A", "slot": 0, "active": 1}
     await services.db["groupTotals"].insert_one(of_erased_company)
@@ -116,4 +116,4 @@ async def test_clients_of_older_code_are_counted_a_day_later(upgraded: CoachClie
     stored: list[Any] = await services.db["groupTotals"].find({"companyId": upgraded.ctx.company_id}).to_list(None)
     assert sum(each.get("active", 0) for each in stored) == 7
     await require_right(upgraded)
-    assert services.complete_counts == {COUNT}
+    assert services.complete_counts == {COUNT_GROUPS}

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from coaching_service.people.identities import models, store
+from coaching_service.people.identities import models
 from coaching_service.people.identities import service as identities
-from coaching_service.people.sessions import passwords
+from coaching_service.people.sessions import credentials as passwords
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient, Reply
 
@@ -81,7 +81,7 @@ async def test_a_token_is_valid_for_one_account_and_180_days(
     for invalid in (foreign, changed, "", "x", "a.b.c.d", "é" * 20, token + "."):
         (await sign_in(anonymous, address(coach), device_token=invalid)).refused(429)
 
-    identity = await store.find_by_email(coach.ctx.services, address(coach))
+    identity = await identities._find_by_email(coach.ctx.services, address(coach))
     assert models.find_device(coach.ctx.services, identity, [token]) is not None
     later = time.time() + timedelta(days=180).total_seconds() + 1
     monkeypatch.setattr(time, "time", lambda: later)

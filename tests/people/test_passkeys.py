@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import time_machine
 
-from coaching_service.people.second_factor import passkeys
+from coaching_service.people import second_factor as passkeys
 from tests.conftest import PASSWORD
 from tests.people.test_second_factor import (
     address,

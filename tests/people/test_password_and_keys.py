@@ -11,7 +11,7 @@ from coaching_service.core.auth import REST_SCOPES
 from coaching_service.core.ids import ObjectId
 from coaching_service.people import api_keys, assistants, team
 from coaching_service.people.identities import service as identities
-from coaching_service.people.sessions import passwords
+from coaching_service.people.sessions import credentials as passwords
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.support.assistants import authorize_assistant

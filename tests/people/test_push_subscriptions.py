@@ -9,8 +9,8 @@ import pytest
 
 from coaching_service.core.errors import Unauthorized
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.push import service
-from coaching_service.people.push.models import NewPushSubscription
+from coaching_service.people import push
+from coaching_service.people.push import NewPushSubscription
 from coaching_service.people.sessions import service as sessions
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.push_service import Device
@@ -169,7 +169,7 @@ async def test_a_session_that_ended_meanwhile_cannot_subscribe(coach: CoachClien
     ctx = coach.ctx.acting_as(principal)
     await sessions.sign_out(ctx)
     with pytest.raises(Unauthorized):
-        await service.subscribe(ctx, cast("NewPushSubscription", new_subscription()))
+        await push.subscribe(ctx, cast("NewPushSubscription", new_subscription()))
 
 
 async def test_a_removed_employee_has_no_devices(coach: CoachClient, interactive: CoachClient) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.availability import service as availability
+from coaching_service.people import availability
 from coaching_service.progress import compliance
 from coaching_service.progress.own_today import count_successive_weeks
 from coaching_service.training.workouts.reports import blocks as calendar_days

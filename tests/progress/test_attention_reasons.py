@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from coaching_service.people.customers.attention_events import WEIGHTS
+from coaching_service.people.customers.models import WEIGHTS
 from coaching_service.progress import form_requests
 from tests.support.attention import (
     FORM,

@@ -9,7 +9,7 @@ from coaching_service import features
 from coaching_service.core.dates import midnight
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.worker import run_due
-from coaching_service.people.customers.attention_events import WEIGHTS
+from coaching_service.people.customers.models import WEIGHTS
 from coaching_service.progress.attention.renewal import MARK_ALL_DUE
 from tests.support.client import CoachClient
 from tests.support.figures import renew_figures

@@ -13,7 +13,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import store as library
 from coaching_service.people.activity import service as activity
 from coaching_service.people.activity.models import ImportedEvent
-from coaching_service.people.customers import activity_dates
+from coaching_service.people.customers import service as activity_dates
 from coaching_service.progress import form_responses as responses
 from coaching_service.progress import personal_records
 from coaching_service.training.workouts import store

@@ -11,7 +11,7 @@ from PIL import Image
 
 from coaching_service.core.jobs import worker
 from coaching_service.integrations.company_import import service as company_import
-from coaching_service.lifecycle.customer_bulk import jobs as bulk_jobs
+from coaching_service.lifecycle.customer_bulk import service as bulk_jobs
 from coaching_service.oauth import clients
 from tests.support.assistants import authorize_assistant
 from tests.support.authenticator import register

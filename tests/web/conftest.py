@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestServer
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.people import team
-from coaching_service.people.sessions import web_sessions
+from coaching_service.people.sessions import service as web_sessions
 from coaching_service.people.team import CustomersScope
 from coaching_service.training.workouts import plan_changes
 from tests.conftest import PASSWORD

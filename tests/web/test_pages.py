@@ -7,7 +7,7 @@ import secrets
 import pytest
 
 from coaching_service.people import team
-from coaching_service.people.sessions import web_sessions
+from coaching_service.people.sessions import service as web_sessions
 from coaching_service.web import formatting, views
 from coaching_service.web.pages import Page
 from tests.conftest import PASSWORD

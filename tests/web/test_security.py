@@ -18,7 +18,7 @@ from coaching_service.app import create_app
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.sessions import web_sessions
+from coaching_service.people.sessions import service as web_sessions
 from coaching_service.settings import Settings
 from coaching_service.web import views
 from coaching_service.web.pages import Page
@@ -134,7 +134,7 @@ async def test_session_expires(coach: CoachClient) -> None:
 
     async def until(**access: Any) -> Any:
         await sessions.update_one({"companyId": ctx.company_id}, {"$set": access})
-        who = await web_sessions.find_principal(ctx.services, token)
+        who = await web_sessions.find_web_principal(ctx.services, token)
         stored = await sessions.find_one({"companyId": ctx.company_id})
         return who, stored["access"][0]["until"] if stored else None
 

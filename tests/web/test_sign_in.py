@@ -12,9 +12,9 @@ import pytest
 from coaching_service.app import SERVICES
 from coaching_service.core import rate_limits
 from coaching_service.core.ids import ObjectId
-from coaching_service.people import invitations, team
+from coaching_service.people import team
 from coaching_service.people.identities import service as identities
-from coaching_service.people.sessions import web_sessions
+from coaching_service.people.sessions import service as web_sessions
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD, AsServed
 from tests.people.test_sessions import mailed_token
@@ -239,7 +239,7 @@ async def test_sign_out_invalidates_every_copy_of_the_cookie(coach: CoachClient,
 
     out.ok().says("You are signed out.")
     assert "coach_session" not in owner_page.cookies()
-    assert await web_sessions.find_principal(coach.ctx.services, token) is None
+    assert await web_sessions.find_web_principal(coach.ctx.services, token) is None
 
 
 async def test_invalid_first_access_link_has_no_form(
@@ -300,18 +300,18 @@ async def test_a_link_that_confirms_nothing_says_what_to_do(visitor: Visitor) ->
 
 async def test_a_person_declines_further_invitations(coach: CoachClient, visitor: Visitor) -> None:
     email = f"ana@{ObjectId()}.test"
-    path = invitations.decline_link(coach.ctx, email).removeprefix(coach.ctx.services.base_url)
+    path = team.decline_link(coach.ctx, email).removeprefix(coach.ctx.services.base_url)
     page = await visitor.get(path)
     page.says(f"{coach.ctx.caller.company.name} will not be able to send another invitation to your email address.")
     page = await visitor.submit(page, "/train/no-invitations")
     page.says("You will receive no more invitations from them.")
-    assert await invitations.reserve(coach.ctx, [email]) == [None]
+    assert await team.reserve_invitations(coach.ctx, [email]) == [None]
 
 
 async def test_a_forged_token_declines_nothing(
     coach: CoachClient, other_company: CoachClient, visitor: Visitor
 ) -> None:
-    token = invitations.decline_link(coach.ctx, f"ana@{ObjectId()}.test").partition("token=")[2]
+    token = team.decline_link(coach.ctx, f"ana@{ObjectId()}.test").partition("token=")[2]
     company, address_hash, signature = token.split(".")
     for forged in (
         f"{other_company.ctx.company_id}.{address_hash}.{signature}",

@@ -687,6 +687,15 @@ def version_conflict() -> Conflict:
     return Conflict(message, code="VERSION_CONFLICT")
 
 
+@contextmanager
+def conflict_if_taken(error: Conflict) -> Iterator[None]:
+    """Raise this error for a write that another document with the same unique fields prevents."""
+    try:
+        yield
+    except DuplicateKeyError:
+        raise error from None
+
+
 @asynccontextmanager
 async def external_id_conflict(ctx: Context, collection: Documents[Any]) -> AsyncIterator[None]:
     """Raise ExternalIdTaken for a write that another document with the same external identifier prevents."""

@@ -26,7 +26,7 @@ from coaching_service.people import team
 from coaching_service.people.customers import batch
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.schemas import CustomerFields as CustomerSchema
+from coaching_service.people.customers.models import CUSTOMER_FIELDS
 from coaching_service.people.identities.models import account_key
 from coaching_service.people.jobs import JobError
 from coaching_service.progress.notes import service as notes
@@ -35,7 +35,7 @@ from coaching_service.progress.notes import service as notes
 # The rows of a table of clients: each is validated like a request; optional values that are not valid are left out.
 
 
-_SCHEMA = CustomerSchema(exclude=("metadata",))
+_SCHEMA = CUSTOMER_FIELDS(exclude=("metadata",))
 _LEFT_OUT = "VALUE_LEFT_OUT"
 
 # What is compared, and its value.

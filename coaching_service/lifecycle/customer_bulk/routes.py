@@ -15,7 +15,7 @@ from coaching_service.core.events import Accepted
 from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.idempotency import Claim
-from coaching_service.lifecycle.customer_bulk import jobs, service
+from coaching_service.lifecycle.customer_bulk import service
 from coaching_service.progress.check_ins import NEW_CHECK_IN
 from coaching_service.progress.conversation.messages import OneText
 from coaching_service.training.schedule import models as schedule_models
@@ -117,19 +117,19 @@ _PROGRESSION = {"load": {"add": 2.5}}
 @_bulk("/archive", access=coach(CUSTOMERS.EDIT), body=SELECTION, example=_IDS)
 async def bulk_archive_customers(ctx: Context, body: service.CustomerSelection, claim: Claim | None) -> Result:
     """Archive clients."""
-    return await jobs.execute(ctx, body, claim)
+    return await service.execute(ctx, body, claim)
 
 
 @_bulk("/unarchive", access=coach(CUSTOMERS.EDIT), body=SELECTION, example=_IDS)
 async def bulk_unarchive_customers(ctx: Context, body: service.CustomerSelection, claim: Claim | None) -> Result:
     """Restore archived clients."""
-    return await jobs.execute(ctx, body, claim)
+    return await service.execute(ctx, body, claim)
 
 
 @_bulk("/groups-add", access=coach(CUSTOMERS.EDIT), body=GROUPS_CHANGE, example={**_FILTER, "groups": ["Spring"]})
 async def bulk_add_groups(ctx: Context, body: service.BulkGroupsChange, claim: Claim | None) -> Result:
     """Add clients to groups."""
-    return await jobs.execute(ctx, body, claim)
+    return await service.execute(ctx, body, claim)
 
 
 @_bulk(
@@ -140,7 +140,7 @@ async def bulk_add_groups(ctx: Context, body: service.BulkGroupsChange, claim: C
 )
 async def bulk_remove_groups(ctx: Context, body: service.BulkGroupsChange, claim: Claim | None) -> Result:
     """Remove clients from groups."""
-    return await jobs.execute(ctx, body, claim)
+    return await service.execute(ctx, body, claim)
 
 
 @_bulk(
@@ -155,7 +155,7 @@ async def bulk_assign_trainer(ctx: Context, body: service.BulkTrainerAssignment,
 
     `coachId` null leaves them without a trainer.
     """
-    return await jobs.execute(ctx, body, claim)
+    return await service.execute(ctx, body, claim)
 
 
 @_bulk(
@@ -172,7 +172,7 @@ async def bulk_assign_program(ctx: Context, body: service.BulkProgramAssignment,
 
     Each client gets all of its blocks or none.
     """
-    return await jobs.execute(ctx, body, claim)
+    return await service.execute(ctx, body, claim)
 
 
 @_bulk(
@@ -184,7 +184,7 @@ async def bulk_assign_program(ctx: Context, body: service.BulkProgramAssignment,
 )
 async def bulk_assign_metrics_set(ctx: Context, body: service.BulkMetricsSetAssignment, claim: Claim | None) -> Result:
     """Assign a metric set to clients."""
-    return await jobs.execute(ctx, body, claim)
+    return await service.execute(ctx, body, claim)
 
 
 @_bulk(
@@ -199,7 +199,7 @@ async def bulk_send_message(ctx: Context, body: service.BulkMessage, claim: Clai
 
     Each client gets it in a conversation of their own, at once or at `deliverAt`.
     """
-    return await jobs.execute(ctx, body, claim)
+    return await service.execute(ctx, body, claim)
 
 
 @_bulk(
@@ -214,7 +214,7 @@ async def bulk_create_check_ins(ctx: Context, body: service.BulkCheckIn, claim: 
 
     As for one client: it is scheduled four weeks ahead from each client's today on.
     """
-    return await jobs.execute(ctx, body, claim)
+    return await service.execute(ctx, body, claim)
 
 
 @_bulk(
@@ -231,7 +231,7 @@ async def bulk_remind_of_forms(ctx: Context, body: service.BulkFormReminder, cla
     Each client with an overdue form, once a day in the client's time zone, by the channels on which the client wants
     check-ins, and not in the client's quiet hours. `skipped` says who was not reminded.
     """
-    return await jobs.execute(ctx, body, claim)
+    return await service.execute(ctx, body, claim)
 
 
 @_schedule(
@@ -245,7 +245,7 @@ async def bulk_adjust_schedule(ctx: Context, body: service.Selection, claim: Cla
     As on the calendar of one client: only items with nothing done change. `results` has the number of workouts changed
     of each client, and those left alone.
     """
-    return await jobs.execute(ctx, body, claim)
+    return await service.execute(ctx, body, claim)
 
 
 @_schedule(
@@ -263,13 +263,13 @@ async def bulk_replace_scheduled_exercise(ctx: Context, body: service.Selection,
 
     In items and circuits with nothing done; their sets stay.
     """
-    return await jobs.execute(ctx, body, claim)
+    return await service.execute(ctx, body, claim)
 
 
 @_schedule("/schedule-clear", body=SCHEDULE_CLEARING, example={**_FILTER, **_WEEK, "dryRun": True}, deletes=True)
 async def bulk_clear_schedule(ctx: Context, body: service.Selection, claim: Claim | None) -> Result:
     """Remove the workouts with nothing done from days of the calendars of clients."""
-    return await jobs.execute(ctx, body, claim)
+    return await service.execute(ctx, body, claim)
 
 
 @_schedule("/schedule-shift", body=SCHEDULE_SHIFT, example={**_IDS, "from": "2026-03-02", "days": 7})
@@ -278,13 +278,13 @@ async def bulk_shift_schedule(ctx: Context, body: service.Selection, claim: Clai
 
     Every workout from that date on with nothing done moves by that number of days, back if it is negative.
     """
-    return await jobs.execute(ctx, body, claim)
+    return await service.execute(ctx, body, claim)
 
 
 @_schedule("/schedule-copy", body=SCHEDULE_COPY, example={**_IDS, **_WEEK, "targetDate": "2026-03-09"})
 async def bulk_copy_schedule(ctx: Context, body: service.Selection, claim: Claim | None) -> Result:
     """Copy days of the calendars of clients, each client's days to the same client."""
-    return await jobs.execute(ctx, body, claim)
+    return await service.execute(ctx, body, claim)
 
 
 @_bulk("/delete", access=coach(CUSTOMERS.DELETE), body=SELECTION, example=_IDS, deletes=True)
@@ -293,4 +293,4 @@ async def bulk_delete_customers(ctx: Context, body: service.CustomerSelection, c
 
     The clients are deleted at once; the rest of their data is then erased in the background.
     """
-    return await jobs.execute(ctx, body, claim)
+    return await service.execute(ctx, body, claim)

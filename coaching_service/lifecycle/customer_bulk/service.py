@@ -11,15 +11,17 @@ from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict, cast
 from marshmallow import RAISE, fields
 
 from coaching_service.core import idempotency, validation
+from coaching_service.core.auth import CUSTOMERS, FORMS, METRICS, require_permission
 from coaching_service.core.database.context import Context, rehearse, transactional
 from coaching_service.core.errors import ServiceError, Unavailable
+from coaching_service.core.events import Accepted
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default, Description, Optional, Private
+from coaching_service.core.fields import Default, Description, Optional, Private, names_of, take
 from coaching_service.core.idempotency import Claim, IdempotencyKeyReused
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.library import forms, message_templates, metric_sets
 from coaching_service.library.message_templates import MAX_TEXT_LENGTH
-from coaching_service.people import team
+from coaching_service.people import jobs, team
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers.models import CustomerFilter
 from coaching_service.progress import check_ins, reminders
@@ -589,3 +591,104 @@ def _summarize(customer_id: ObjectId, effect: Effect, listed: int) -> ClientChan
     skipped: list[SkippedWorkout] = [{"wblockId": block["wblockId"], "code": block["code"]} for block in effect.skipped]
     summary: ClientChange = {"customerId": customer_id, "changed": len(effect.changed), "skipped": skipped[:listed]}
     return {**summary, "moreSkipped": len(skipped) - listed} if len(skipped) > listed else summary
+
+
+# --- Bulk operations by their names: run in the request, or by a job --------------------------------------------------
+
+
+_AT_ONCE = 200
+_SCHEDULES_AT_ONCE = 20
+_LOOKS, _PAUSE_SECONDS = 20, 0.1
+
+# The operations on schedules, by the operationId.
+_SCHEDULES: dict[str, effects.Operation] = {
+    "bulkAdjustSchedule": "adjust",
+    "bulkReplaceScheduledExercise": "replace-exercise",
+    "bulkClearSchedule": "clear",
+    "bulkShiftSchedule": "shift",
+    "bulkCopySchedule": "copy",
+}
+# The others. The arguments are the fields of the request without the selection.
+_OPERATIONS: dict[str, Callable[[Context, Mapping[str, Any]], Awaitable[Operation]]] = {
+    "bulkArchiveCustomers": lambda ctx, _: archive(ctx, archived=True),
+    "bulkUnarchiveCustomers": lambda ctx, _: archive(ctx, archived=False),
+    "bulkAddGroups": lambda ctx, given: add_groups(ctx, given["groups"]),
+    "bulkRemoveGroups": lambda ctx, given: remove_groups(ctx, given["groups"]),
+    "bulkAssignTrainer": lambda ctx, given: assign_trainer(ctx, given["coachId"]),
+    "bulkAssignProgram": lambda ctx, given: assign_program(
+        ctx, given["programId"], given["startDate"], given["onConflict"], given.get("weekdays")
+    ),
+    "bulkAssignMetricsSet": lambda ctx, given: assign_metrics_set(ctx, given["metricsSetId"]),
+    "bulkSendMessage": send_message,
+    "bulkCreateCheckIns": lambda ctx, given: create_check_in(ctx, take(NewCheckIn, given)),
+    "bulkRemindOfForms": lambda ctx, given: remind_of_forms(ctx, given.get("formId")),
+    "bulkDeleteCustomers": lambda ctx, _: erase(ctx),
+}
+
+# What the caller needs of the time when a step runs; other operations need CUSTOMERS.EDIT.
+_PERMISSIONS: Mapping[str, tuple[str, ...]] = {
+    "bulkDeleteCustomers": (CUSTOMERS.DELETE,),
+    "bulkAssignMetricsSet": (METRICS.EDIT,),
+    "bulkRemindOfForms": (CUSTOMERS.EDIT, FORMS.VIEW),
+}
+
+
+async def execute(ctx: Context, body: CustomerSelection, claim: Claim | None) -> BulkResult | Accepted:
+    """Run the operation `ctx.operation` on the selection in `body`, or queue a job that does.
+
+    A job does it for more than 500 clients, or if the caller prefers one; a dry run never is a job. Raises what the
+    operation raises before it changes a client.
+    """
+    selection = take(Selection, body)
+    arguments = {name: value for name, value in body.items() if name not in names_of(Selection)}
+    if not selection["dryRun"]:
+        ids = await list_selected(ctx, selection)
+        if jobs.is_job(ctx, len(ids)):
+            return await begin(ctx, ids, arguments, claim)
+    return await run_named(ctx, ctx.operation, selection, arguments, Run(claim))
+
+
+async def run_named(
+    ctx: Context, operation: str, selection: Selection, arguments: Mapping[str, Any], run: Run
+) -> BulkResult:
+    """Run the operation with this operationId."""
+    if (of_schedules := _SCHEDULES.get(operation)) is not None:
+        return await change(ctx, selection, of_schedules, arguments, run)
+    return await run_operation(ctx, selection, await _OPERATIONS[operation](ctx, arguments), run)
+
+
+async def begin(ctx: Context, ids: list[ObjectId], arguments: Mapping[str, Any], claim: Claim | None) -> Accepted:
+    """Queue a job that runs the operation `ctx.operation` on clients. Raises what it raises for no client."""
+    await run_named(ctx, ctx.operation, {"ids": [], "dryRun": True}, arguments, Run())
+    needed = permissions_of(ctx.operation)
+    return await jobs.begin_batch(ctx, "bulk", list(dict.fromkeys(ids)), arguments, claim, permissions=needed)
+
+
+async def begin_and_wait(
+    ctx: Context, ids: list[ObjectId], arguments: Mapping[str, Any], claim: Claim | None
+) -> Accepted:
+    """Queue a job as `begin`, and return it once it has ended, but within two seconds."""
+    accepted = await begin(ctx, ids, arguments, claim)
+    for _ in range(_LOOKS):
+        if not jobs.is_unfinished(await jobs.get(ctx, accepted.job_id)):
+            break
+        await asyncio.sleep(_PAUSE_SECONDS)
+    return accepted
+
+
+def permissions_of(operation: str) -> tuple[str, ...]:
+    """Return the permissions that an operation needs."""
+    return _PERMISSIONS.get(operation, (CUSTOMERS.EDIT,))
+
+
+async def _process(ctx: Context, job: jobs.StoredJob, ids: list[ObjectId], claim: Claim) -> jobs.Outcome:
+    for permission in permissions_of(ctx.operation):
+        require_permission(ctx.caller, permission)
+    selection: Selection = {"ids": ids, "dryRun": False}
+    run = Run(claim, is_job=True, total=job["total"])
+    result = await run_named(ctx, ctx.operation, selection, job["work"]["arguments"], run)
+    return jobs.Outcome(result["ok"], result["failed"], result.get("results"), result.get("skipped"))
+
+
+STEP = jobs.kind_of_step("bulk")
+run_step = jobs.step_of(_process, _AT_ONCE, slow=dict.fromkeys(_SCHEDULES, _SCHEDULES_AT_ONCE))

@@ -1,34 +1,43 @@
-"""The activity feed of a client: the entries that the change log has for it.
-
-The feed has names of its own for the types of the log's events. An entry may hold names and texts; the event that is
-recorded with it has only identifiers, dates and figures.
-"""
+"""The activity feed of a client and of all: the entries that the change log has for it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
-from typing import Annotated, Any, NotRequired, TypedDict, cast, get_args
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast, get_args
 
-from marshmallow import Schema, fields
+from marshmallow import Schema, fields, validates_schema
 
-from coaching_service.core import list_selection
+from coaching_service.core import list_selection, validation
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.changes import history as feed
 from coaching_service.core.changes.models import CompanyFeedItem
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.recording import FeedEntry, LoggedEvent, RemovedFeedEntries
+from coaching_service.core.database.context import Context, gather_reads
+from coaching_service.core.database.recording import Actor, FeedEntry, LoggedEvent, RemovedFeedEntries
+from coaching_service.core.dates import midnight
 from coaching_service.core.events import EventValue
-from coaching_service.core.field_schemas import Variant, output_of
+from coaching_service.core.field_schemas import Variant, output_of, query_of
 from coaching_service.core.fields import Description, Optional, names_of, take
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp import arguments
+from coaching_service.core.mcp.results import Answer, typed
+from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice, Date
-from coaching_service.people.activity import models as activity_models
+from coaching_service.people import assistants
+from coaching_service.people.account import LOAD_UNITS, convert_stored_load
+from coaching_service.people.activity import models
 from coaching_service.people.changes import events as change_events
-from coaching_service.people.changes.models import list_hidden_types
+from coaching_service.people.changes import service as changes
+from coaching_service.people.changes.models import PLACES, ChangeList, ChangeSummary, DocumentValues, list_hidden_types
 from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.models import NamedCustomer
 
 # The identifier in an event that the entry has only as its source.
-_SOURCE_FIELDS: dict[activity_models.ActivityType, str] = {
+_SOURCE_FIELDS: dict[models.ActivityType, str] = {
     "personal_record": "recordId",
     "program_assigned": "assignmentId",
 }
@@ -36,78 +45,38 @@ _SOURCE_FIELDS: dict[activity_models.ActivityType, str] = {
 
 async def record_event(
     ctx: Context,
-    activity_type: activity_models.ActivityType,
+    activity_type: models.ActivityType,
     customer_id: ObjectId,
     source_id: ObjectId,
+    how: Literal["new", "first", "restored"] = "new",
+    fields: Sequence[str] = (),
+    /,
     **data: object,
 ) -> None:
     """Report an event by the caller with its entry in a client's feed, in the caller's transaction.
 
-    The entry replaces an entry of the same type about the same source document.
+    The entry replaces an entry of the same type about the same source document; a `first` one is left out if there is
+    one, and a `restored` one is shown again by an undo. An `.updated` event has the names of the `fields` that changed.
     """
-    _record(ctx, activity_type, customer_id, FeedEntry(source_id, data))
-
-
-async def record_update(
-    ctx: Context,
-    activity_type: activity_models.ActivityType,
-    customer_id: ObjectId,
-    source_id: ObjectId,
-    fields: Sequence[str],
-    **data: object,
-) -> None:
-    """Report an `.updated` event as `record_event` does, with the names of the fields that changed."""
-    _record(ctx, activity_type, customer_id, FeedEntry(source_id, data), fields=list(fields))
-
-
-async def record_first_event(
-    ctx: Context,
-    activity_type: activity_models.ActivityType,
-    customer_id: ObjectId,
-    source_id: ObjectId,
-    **data: object,
-) -> None:
-    """Report an event as `record_event` does, if the feed has no entry of its type about the source document."""
-    _record(ctx, activity_type, customer_id, FeedEntry(source_id, data, is_first=True))
-
-
-async def record_restored_event(
-    ctx: Context,
-    activity_type: activity_models.ActivityType,
-    customer_id: ObjectId,
-    source_id: ObjectId,
-    **data: object,
-) -> None:
-    """Report an event whose entry an undo shows again, in the caller's transaction."""
-    _record(ctx, activity_type, customer_id, FeedEntry(source_id, data), in_feed=False)
-
-
-def _record(
-    ctx: Context,
-    activity_type: activity_models.ActivityType,
-    customer_id: ObjectId,
-    entry: FeedEntry,
-    *,
-    in_feed: bool = True,
-    **more: EventValue,
-) -> None:
-    event_type, data = activity_models.EVENT_TYPE_OF[activity_type], entry.data
+    event_type = models.EVENT_TYPE_OF[activity_type]
     names = names_of(change_events.data_of(event_type))
     renamed = {"date" if name == "day" else name: cast("EventValue", value) for name, value in data.items()}
-    event_data = {name: value for name, value in renamed.items() if name in names} | more
+    event_data = {name: value for name, value in renamed.items() if name in names}
+    if fields:
+        event_data["fields"] = list(fields)
     if activity_type in _SOURCE_FIELDS:
-        event_data[_SOURCE_FIELDS[activity_type]] = entry.source_id
-    document_id = cast("ObjectId", data.get("wblockId", entry.source_id))
+        event_data[_SOURCE_FIELDS[activity_type]] = source_id
+    document_id = cast("ObjectId", data.get("wblockId", source_id))
     if activity_type in ("form_submitted", "metric_recorded") and "witemId" in data:
         item_data = {name: value for name, value in event_data.items() if name != "responseId"}
         ctx.changes.events.append(LoggedEvent("item.logged", customer_id, item_data, document_id))
-    feed = entry if in_feed else None
-    ctx.changes.events.append(LoggedEvent(event_type, customer_id, event_data, document_id, feed))
+    feed_entry = None if how == "restored" else FeedEntry(source_id, data, is_first=how == "first")
+    ctx.changes.events.append(LoggedEvent(event_type, customer_id, event_data, document_id, feed_entry))
 
 
 async def correct_event(
     ctx: Context,
-    activity_type: activity_models.ActivityType,
+    activity_type: models.ActivityType,
     customer_id: ObjectId,
     source_id: ObjectId,
     **data: object,
@@ -118,45 +87,36 @@ async def correct_event(
 
 async def correct_events(
     ctx: Context,
-    activity_types: Collection[activity_models.ActivityType],
+    activity_types: Collection[models.ActivityType],
     customer_id: ObjectId,
     source_ids: Collection[ObjectId],
     **data: object,
 ) -> None:
     """Set fields of the data of entries about source documents, in the caller's transaction; their dates stay."""
-    types = [activity_models.EVENT_TYPE_OF[each] for each in activity_types]
+    types = [models.EVENT_TYPE_OF[each] for each in activity_types]
     await feed.correct_feed_entries(ctx, customer_id, [*source_ids], types, data)
 
 
 async def delete_events(
-    ctx: Context, customer_id: ObjectId, source_id: ObjectId, *activity_types: activity_models.ActivityType
+    ctx: Context, customer_id: ObjectId, source_id: ObjectId, *activity_types: models.ActivityType
 ) -> None:
     """Remove entries about a source document, in the caller's transaction."""
-    types = tuple(activity_models.EVENT_TYPE_OF[each] for each in activity_types)
+    types = tuple(models.EVENT_TYPE_OF[each] for each in activity_types)
     ctx.changes.removed_entries.append(RemovedFeedEntries(customer_id, source_id, types))
 
 
-async def create_many(ctx: Context, entries: Sequence[activity_models.ImportedEvent]) -> None:
+async def create_many(ctx: Context, entries: Sequence[models.ImportedEvent]) -> None:
     """Add entries with their own dates, about source documents without entries of the same types: for imports."""
     for entry in entries:
         imported = FeedEntry(entry["sourceId"], entry["data"], entry["date"], entry["actor"])
         ctx.changes.events.append(
-            LoggedEvent(activity_models.EVENT_TYPE_OF[entry["type"]], entry["customerId"], {}, None, imported)
+            LoggedEvent(models.EVENT_TYPE_OF[entry["type"]], entry["customerId"], {}, None, imported)
         )
 
 
 def set_dates(ctx: Context, dates: Mapping[ObjectId, datetime]) -> None:
     """Set the dates (UTC) of entries that this transaction adds, by their source documents: for imports."""
     ctx.changes.set_feed_dates(dates)
-
-
-async def list_events(
-    ctx: Context, customer_id: ObjectId, part: list_selection.PartOfList
-) -> list_selection.Page[activity_models.ActivityEvent]:
-    """Return part of a client's feed, as `list_attributed_events` does, without authors."""
-    events = await list_attributed_events(ctx, customer_id, **part)
-    docs = [take(activity_models.ActivityEvent, event) for event in events["docs"]]
-    return cast("list_selection.Page[activity_models.ActivityEvent]", {**events, "docs": docs})
 
 
 async def list_attributed_events(
@@ -167,7 +127,7 @@ async def list_attributed_events(
     size: int,
     selection: list_selection.ListSelection = list_selection.ALL_ENTRIES,
     after: str | None = None,
-) -> list_selection.Page[activity_models.AttributedEvent]:
+) -> list_selection.Page[models.AttributedEvent]:
     """Return one page of a client's feed with the author of each entry, newest first, or those after a cursor.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
@@ -181,11 +141,11 @@ async def list_attributed_events(
     return list_part.present(stored, total, _attributed_event)
 
 
-def _attributed_event(stored: CompanyFeedItem) -> activity_models.AttributedEvent:
+def _attributed_event(stored: CompanyFeedItem) -> models.AttributedEvent:
     entry = stored["feed"]
     return {
         "_id": entry["_id"],
-        "type": activity_models.ACTIVITY_TYPE_OF[entry["type"]],
+        "type": models.ACTIVITY_TYPE_OF[entry["type"]],
         "date": stored["feedAt"],
         "data": entry["data"],
         "actor": stored["actor"],
@@ -198,41 +158,21 @@ async def list_company_events(
     limit: int,
     after: str | None = None,
     since: datetime | None = None,
-    types: Sequence[activity_models.ActivityType] = (),
+    types: Sequence[models.ActivityType] = (),
     customer_id: ObjectId | None = None,
     mine: bool = False,
-) -> list_selection.CursorPage[activity_models.CompanyEvent]:
-    """Return part of the feed of all clients in the coach's scope, newest first.
+) -> list_selection.CursorPage[models.ChangedEvent]:
+    """Return part of the feed of all clients in the coach's scope, newest first, with the change that each is from.
 
     Only of `types` (empty: all), recorded at `since` or later (UTC), of one client, or `mine`: made with the key, grant
     or session of this request. A client that does not exist or is out of scope has no entries. Raises InvalidFields if
     `after` is not a cursor of this list with the same filters.
     """
-    part = await list_changed_events(
-        ctx, limit=limit, after=after, since=since, types=types, customer_id=customer_id, mine=mine
-    )
-    docs = [take(activity_models.CompanyEvent, event) for event in part["docs"]]
-    return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
-
-
-async def list_changed_events(
-    ctx: Context,
-    *,
-    limit: int,
-    after: str | None = None,
-    since: datetime | None = None,
-    types: Sequence[activity_models.ActivityType] = (),
-    customer_id: ObjectId | None = None,
-    mine: bool = False,
-) -> list_selection.CursorPage[activity_models.ChangedEvent]:
-    """Return what `list_company_events` returns, with the change that each entry is from."""
     credential_id = ctx.caller.credential_id if mine else None
     filters = {"since": since, "types": sorted(set(types)), "customerId": customer_id, "credentialId": credential_id}
     list_part = list_selection.ListPart(ctx, "activity-feed", filters, feed.COMPANY_FEED_ORDER, size=limit, after=after)
     hidden = list_hidden_types(ctx)
-    wanted = [
-        activity_models.EVENT_TYPE_OF[each] for each in types or (activity_models.EVENT_TYPE_OF if hidden else ())
-    ]
+    wanted = [models.EVENT_TYPE_OF[each] for each in types or (models.EVENT_TYPE_OF if hidden else ())]
     shown = [each for each in wanted if each not in hidden]
     if wanted and not shown:
         return {"docs": [], "nextCursor": None, "hasMore": False}
@@ -247,7 +187,7 @@ async def list_changed_events(
     )
     part = list_part.by_cursor(stored, lambda entry: entry)
     references = await customers.find_references(ctx, list({entry["customerId"] for entry in part["docs"]}))
-    docs: list[activity_models.ChangedEvent] = [
+    docs: list[models.ChangedEvent] = [
         {
             **_attributed_event(entry),
             "changeId": entry["_id"],
@@ -332,7 +272,7 @@ class RecordEventData(TypedDict):
 
     exerciseId: ObjectId
     exerciseName: str
-    recordType: Annotated[activity_models.RecordType, Description("The type of record.")]
+    recordType: Annotated[models.RecordType, Description("The type of record.")]
     value: Annotated[float, Description("The value, in `unit`.")]
     unit: str
     reps: int | None
@@ -364,7 +304,7 @@ class ProgramEventData(change_events.ProgramNotificationData):
     blocks: int
 
 
-_DATA: Mapping[activity_models.ActivityType, type] = {
+_DATA: Mapping[models.ActivityType, type] = {
     "workout_completed": WorkoutEventData,
     "item_logged": ItemEventData,
     "form_submitted": FormEventData,
@@ -377,11 +317,11 @@ _DATA: Mapping[activity_models.ActivityType, type] = {
     "workout_moved": MovedWorkoutEventData,
     "workout_added": WorkoutEventData,
 }
-_EVENT = output_of(activity_models.ActivityEvent)
-_COMPANY_EVENT = output_of(activity_models.CompanyEvent, first=("customer", "actor"))
+_EVENT = output_of(models.ActivityEvent)
+_COMPANY_EVENT = output_of(models.CompanyEvent, first=("customer", "actor"))
 
 
-def _event(event_type: activity_models.ActivityType, base: type[Schema], name: str) -> type[Schema]:
+def _event(event_type: models.ActivityType, base: type[Schema], name: str) -> type[Schema]:
     """Return the schema of an event of one type, such as `WorkoutCompletedEvent`."""
     attributes = {
         "__doc__": f"An event of the type `{event_type}`.",
@@ -392,7 +332,7 @@ def _event(event_type: activity_models.ActivityType, base: type[Schema], name: s
 
 
 def _events(base: type[Schema], name: str) -> fields.Field[list[Any]]:
-    return fields.List(Variant({each: _event(each, base, name) for each in get_args(activity_models.ActivityType)}))
+    return fields.List(Variant({each: _event(each, base, name) for each in get_args(models.ActivityType)}))
 
 
 ActivityEventPage = list_selection.part_schema(
@@ -404,3 +344,328 @@ CompanyEventList = list_selection.part_schema(
     _events(_COMPANY_EVENT, "CompanyEvent"),
     "A part of the activity feed of all clients.",
 )
+
+
+# --- What happened, for assistants: the activity feed, and the other changes of plans and records ---------------------
+
+
+tools = Tools()
+_TYPES = get_args(models.ActivityType)
+_OTHER = "change"  # what has no entry in the feed
+_MAX_ENTRIES = 10 * arguments.MAX_TOOL_PAGE
+_MAX_DESCRIBED_DOCUMENTS, _LONGEST_TEXT, _MAX_SAID = 10, 80, 6
+_READ_AT_ONCE, _MAX_READS = 200, 10
+_CAPITAL = re.compile("[A-Z]")
+# Kinds of documents that are computed from others: their numbers say enough.
+_DERIVED_KINDS = {"personal_record", "training_max", "estimated_max"}
+# The figures and names in the data of entries that are not text written by people.
+_PHRASES = {"wblockId": "[workout {}]", "day": "of {}", "plannedDate": "planned for {}"}
+_OWN_WORDS = {"itemType", "recordType", "side", "startDate"}
+
+
+class ActivityPage(arguments.ToolPage):
+    """Whose activity, since when, and which page of it."""
+
+    customerId = validation.Identifier(**arguments.optional("Without it all clients."))
+    since = models.Since(
+        load_default=None,
+        allow_none=True,
+        metadata={"description": "From this date or time (ISO 8601) on.", "maxLength": 40},
+    )
+    types = validation.ListOf(
+        validation.Choice(*_TYPES, _OTHER),
+        load_default=list,
+        maximum=len(_TYPES) + 1,
+        metadata={"description": f"Only these; {_OTHER}: all others, such as of plans."},
+    )
+    mine = validation.Boolean(load_default=False, metadata={"description": "Only your own changes."})
+
+    @validates_schema
+    def validate_depth(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raises ValidationError for a page that ends after more than 1,000 entries."""
+        if data["page"] * data["pageSize"] > _MAX_ENTRIES:
+            raise validation.invalid(f"must end within the first {_MAX_ENTRIES} entries", "TOO_FAR", "page")
+
+
+@tools.tool("Read activity", access=coach(CUSTOMERS.VIEW), takes=ActivityPage(), returns=arguments.PageOfLines)
+async def get_activity(
+    ctx: Context,
+    customer_id: ObjectId | None,
+    since: date | datetime | None,
+    types: list[str],
+    page: int,
+    page_size: int,
+    *,
+    mine: bool,
+) -> Answer:
+    """Read what happened, newest first, a line a call: what, for how many clients, by whom, and the changeId with which
+    undo takes all of it back (first_result: a record in a new exercise)."""
+    if customer_id is not None:
+        await customers.get_visible(ctx, customer_id)
+    since_time = since
+    if since is not None and not isinstance(since, datetime):
+        since_time = midnight(since, ctx.caller.company.timezone)
+    about: dict[str, Any] = {"since": since_time, "customer_id": customer_id}
+    wanted = page * page_size + 1
+    events, others = await gather_reads(
+        ctx,
+        _read_calls(wanted, _event_reader(ctx, types, mine=mine, **about)),
+        _read_calls(wanted, _change_reader(ctx, types, mine=mine, **about)),
+    )
+    calls: dict[ObjectId, _Call] = {}
+    for event in events:
+        calls.setdefault(event["batchId"] or event["changeId"], _Call(event["date"])).events.append(event)
+    for change in others:
+        calls.setdefault(change["batchId"] or change["_id"], _Call(change["at"])).changes.append(change)
+    entries = sorted(calls.items(), key=lambda entry: entry[1].time, reverse=True)
+    shown, has_more = dict(entries[wanted - 1 - page_size : wanted - 1]), len(entries) >= wanted
+    lines = await _describe_calls(ctx, shown, customer_id)
+    title = "Activity" + (f" since {since.isoformat()}" if since is not None else "")
+    next_page = page + 1 if has_more else None
+    extent = f"page {page}, {len(lines)} entries" if lines else "none"
+    more = f"; more on page {next_page}" if has_more else ""
+    data = {**arguments.describe_list(title, {"nextPage": next_page}), "docs": [{"line": line} for line in lines]}
+    return Answer("\n".join([f"{title}: {extent}{more}", *lines]), data)
+
+
+@dataclass
+class _Call:
+    """What one call, form or request did: its entries of the feed and its other changes, of all its clients."""
+
+    time: datetime
+    events: list[models.ChangedEvent] = field(default_factory=list)
+    changes: list[ChangeSummary] = field(default_factory=list)
+
+
+async def _read_calls(wanted: int, read: Callable[[str | None], Awaitable[Mapping[str, Any]]]) -> list[Any]:
+    """Return what `read` returns after each cursor, until it is of as many calls as wanted."""
+    found, after = [], None
+    for _ in range(_MAX_READS):
+        part = await read(after)
+        found += part["docs"]
+        after = part["nextCursor"]
+        if after is None or len({each["batchId"] or each.get("changeId", each.get("_id")) for each in found}) >= wanted:
+            break
+    return found
+
+
+def _event_reader(ctx: Context, types: Sequence[str], **where: Any) -> Callable[[str | None], Awaitable[Any]]:
+    wanted = cast("list[models.ActivityType]", [each for each in types if each != _OTHER])
+
+    async def read(after: str | None) -> list_selection.CursorPage[models.ChangedEvent]:
+        if types and not wanted:
+            return {"docs": [], "nextCursor": None, "hasMore": False}
+        return await list_company_events(ctx, types=wanted, limit=_READ_AT_ONCE, after=after, **where)
+
+    return read
+
+
+def _change_reader(ctx: Context, types: Sequence[str], *, mine: bool, **where: Any) -> Callable[[str | None], Any]:
+    """Return what reads the changes without an entry in the feed; those that changed no document are no entries."""
+    by = {"via": "assistant", "credential_id": ctx.caller.credential_id} if mine else {}
+
+    async def read(after: str | None) -> ChangeList:
+        if types and _OTHER not in types:
+            return {"docs": [], "nextCursor": None, "hasMore": False}
+        more = where | by
+        return await changes.list_changes(
+            ctx, in_feed=False, has_documents=True, limit=_READ_AT_ONCE, after=after, **more
+        )
+
+    return read
+
+
+async def _describe_calls(ctx: Context, calls: Mapping[ObjectId, _Call], customer_id: ObjectId | None) -> list[str]:
+    """Return a line for each call: when, of whom, what, by whom, for how many clients, and what undoes all of it."""
+    firsts = [call.changes[0] for call in calls.values() if call.changes]
+    ids = list({each["changeId"] for call in calls.values() for each in call.events} | {each["_id"] for each in firsts})
+    few = [change["_id"] for change in firsts if len(change["documents"]) <= _MAX_DESCRIBED_DOCUMENTS]
+    clients = {change["customerId"] for change in firsts if change["customerId"] is not None}
+    details = await gather_reads(ctx, *(changes.get_change(ctx, change_id) for change_id in few))
+    documents = {change["_id"]: change["documents"] for change in details}
+    references, about, credentials, counts = await gather_reads(
+        ctx,
+        customers.find_references(ctx, list(clients)),
+        changes.get_summaries(ctx, ids),
+        assistants.name_credentials(ctx, ids),
+        changes.count_clients(ctx, list(calls), await customers.select_ids_in_scope(ctx, None)),
+    )
+    labels, lines = _ClientLabels(), []
+    for change_id, call in calls.items():
+        if call.events:
+            first, actor = call.events[0]["changeId"], call.events[0]["actor"]
+            client = labels.label(call.events[0]["customer"])
+            of_client = [event for event in call.events if event["customer"] == call.events[0]["customer"]]
+            said = [_describe_event(event, ctx.caller.load_unit) for event in of_client[:_MAX_SAID]]
+            said += [f"{len(of_client) - _MAX_SAID} more"] if len(of_client) > _MAX_SAID else []
+        else:
+            change = call.changes[0]
+            first, actor, client_id = change["_id"], change["actor"], change["customerId"]
+            unnamed: NamedCustomer = {"_id": client_id or ObjectId(), "name": ""}
+            client = "" if client_id is None else labels.label(references.get(client_id, unnamed))
+            described = Counter(filter(None, map(_describe_document, documents.get(first, ()))))
+            parts = [each if count == 1 else f"{each} ({count} times)" for each, count in described.items()]
+            said = [change["summary"] + (f": {', '.join(parts)}" if parts else "")]
+        summary = about.get(first)
+        approver = summary["approvedBy"] if summary is not None else None
+        approved = f"approved by {typed(approver['name'])}" if approver is not None else ""
+        if summary is not None and summary["decidedIn"] is not None:
+            approved += f" {PLACES[summary['decidedIn']]}"
+        operation = f"{call.changes[0]['operation']} " if not call.events else ""
+        others = counts.get(change_id, 1) - 1
+        facts = arguments.join_facts(
+            ("" if customer_id is not None else client) + ", ".join(said),
+            f"and for {others} more {'client' if others == 1 else 'clients'}" if others > 0 else "",
+            f"{operation}by {_describe_actor(actor, credentials.get(first))}",
+            approved,
+            f"changeId {change_id}",
+            summary is not None and summary["undoneBy"] and "undone",
+        )
+        lines.append(f"{arguments.format_time(call.time)} {facts}")
+    return lines
+
+
+class _ClientLabels:
+    """How the lines name clients: the first line about one has the identifier, as do all if names are the same."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, ObjectId] = {}
+        self._seen: set[ObjectId] = set()
+
+    def label(self, client: NamedCustomer) -> str:
+        """Return the name of a client, and the identifier if it is needed, with a space after it."""
+        is_known = self._ids.setdefault(client["name"], client["_id"]) == client["_id"] and client["_id"] in self._seen
+        self._seen.add(client["_id"])
+        return f"{typed(client['name'])} " if is_known else f"{typed(client['name'])} [{client['_id']}] "
+
+
+def _describe_event(event: models.ChangedEvent, load_unit: str) -> str:
+    """Return an entry in words; a personal record that is a load has it in `load_unit`.
+
+    The first results in an exercise are no records, as in the attention list.
+    """
+    data = event["data"]
+    if event["type"] == "personal_record" and data["unit"] in LOAD_UNITS:
+        data = {**data, "value": convert_stored_load(data["value"], data["unit"], load_unit), "unit": load_unit}
+    shown = {name: value for name, value in data.items() if not isinstance(value, bool)}
+    name = "first_result" if data.get("isFirst") else event["type"]
+    return f"{name} {_describe_data(shown)}".rstrip()
+
+
+def _describe_actor(actor: Actor | None, credential: str | None = None) -> str:
+    if actor is None:
+        return "unknown"
+    if credential is None or actor["type"] not in ("assistant", "key"):
+        return f"{actor['type']} {typed(actor['name'])}"
+    return f"{actor['type']} {typed(credential)} of {typed(actor['name'])}"
+
+
+def _describe_data(data: Mapping[str, Any]) -> str:
+    parts = []
+    for name, value in data.items():
+        if name in _PHRASES:
+            parts.append(_PHRASES[name].format(value))
+        elif name == "value":
+            unit = "" if data.get("unit") == "count" else data.get("unit", "")
+            parts.append(f"{arguments.format_figure(value)} {unit}".strip())
+        elif name == "reps" and data.get("recordType") == "most_reps":
+            continue
+        elif name == "measured":
+            parts += [
+                f"{typed(each['metricName'])} {arguments.format_figure(each['value'])} {each['unit']}" for each in value
+            ]
+        elif name in _OWN_WORDS or isinstance(value, int | float):
+            parts.append(str(value) if name in _OWN_WORDS else f"{name} {value}")
+        elif isinstance(value, str) and name != "unit":
+            parts.append(arguments.typed_line(value, _LONGEST_TEXT))
+    return " ".join(parts)
+
+
+def _describe_document(document: DocumentValues) -> str:
+    """Return the name and date of a document that was created or deleted, and what has changed of another one."""
+    before, after = document["before"] or {}, document["after"] or {}
+    if document["kind"] in _DERIVED_KINDS:
+        return ""
+    if document["action"] == "changed":
+        fields = [name for name in after if not isinstance(after[name] or before.get(name), ObjectId)]
+        return ", ".join(_describe_field(name, before.get(name), after.get(name)) for name in fields)
+    values = after or before
+    name, day = values.get("name"), values.get("date")
+    return " ".join([*([str(day)] if day else []), *([arguments.typed_line(name, _LONGEST_TEXT)] if name else [])])
+
+
+def _describe_field(name: str, before: Any, after: Any) -> str:
+    words = _CAPITAL.sub(lambda match: f" {match[0].lower()}", name)
+    if isinstance(before, list) or isinstance(after, list):
+        return f"{words}: {_describe_lists(before or [], after or [])}"
+    if isinstance(before, dict) or isinstance(after, dict):
+        return f"{words} changed"
+    return f"{words} {_describe_value(before)} -> {_describe_value(after)}"
+
+
+def _describe_lists(before: Sequence[Any], after: Sequence[Any]) -> str:
+    """Return how many entries were added, changed and removed; those with identifiers are compared by them."""
+
+    def by_key(entries: Sequence[Any]) -> dict[Any, Any]:
+        return {str(each.get("_id", each)) if isinstance(each, dict) else str(each): each for each in entries}
+
+    old, new = by_key(before), by_key(after)
+    counts = {
+        "added": len(new.keys() - old.keys()),
+        "changed": sum(new[key] != old[key] for key in new.keys() & old.keys()),
+        "removed": len(old.keys() - new.keys()),
+    }
+    return ", ".join(f"{count} {verb}" for verb, count in counts.items() if count) or "in another order"
+
+
+def _describe_value(value: Any) -> str:
+    if isinstance(value, datetime):
+        return arguments.format_time(value)
+    return (
+        arguments.typed_line(value, _LONGEST_TEXT) if isinstance(value, str) else "-" if value is None else str(value)
+    )
+
+
+# --- The activity feed over REST --------------------------------------------------------------------------------------
+
+
+routes = Routes("/coach/customers/{customerId}/activity-feed", tag="Activity")
+company_routes = Routes("/coach/activity-feed", tag="Activity")
+
+
+class _FeedPage(list_selection.AfterCursor):
+    page_field = "page"
+
+
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=query_of(models.FeedQuery, _FeedPage)(), returns=ActivityEventPage)
+async def list_activity(
+    ctx: Context, customer_id: ObjectId, query: models.FeedQuery
+) -> list_selection.Page[models.ActivityEvent]:
+    """Read a client's activity feed, newest first."""
+    selection = list_selection.ListSelection.of(query)
+    page = await list_attributed_events(
+        ctx, customer_id, page=query["page"], size=query["limit"], selection=selection, after=query["after"]
+    )
+    docs = [take(models.ActivityEvent, event) for event in page["docs"]]
+    return cast("list_selection.Page[models.ActivityEvent]", {**page, "docs": docs})
+
+
+@company_routes.get("", access=coach(CUSTOMERS.VIEW), returns=CompanyEventList)
+async def list_company_activity(
+    ctx: Context, query: models.CompanyFeedQuery
+) -> list_selection.CursorPage[models.CompanyEvent]:
+    """Read the activity of all clients, newest first: what happened since yesterday, with client and author.
+
+    Entries of clients that the caller may not see are left out.
+    """
+    part = await list_company_events(
+        ctx,
+        limit=query["limit"],
+        after=query["after"],
+        since=query["since"],
+        types=query["types"],
+        customer_id=query["customerId"],
+        mine=query["mine"],
+    )
+    docs = [take(models.CompanyEvent, event) for event in part["docs"]]
+    return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}

@@ -1,13 +1,15 @@
-"""The events of a company in the order of their numbers, and waiting for the next ones."""
+"""The events of a company in the order of their numbers, waiting for the next ones, and what each type has."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
+import hashlib
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Annotated, Literal, NotRequired, TypedDict, cast
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
+import orjson
 from marshmallow import Schema, fields
 
 from coaching_service.core.auth import Visibility
@@ -18,15 +20,18 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import InvalidFields
-from coaching_service.core.events import EVENT_TYPES, EventType, Listener
+from coaching_service.core.events import EVENT_TYPES, OWNER_EVENTS, EventType, EventValue, Listener
 from coaching_service.core.field_schemas import Variant, output_of
 from coaching_service.core.fields import Description, Optional
+from coaching_service.core.http.openapi import SentEvent
+from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Choice, Date, Output
+from coaching_service.core.validation import Choice, Date, Identifier, Output
 from coaching_service.people import account
 from coaching_service.people.activity.models import RecordType
-from coaching_service.people.availability.models import AvailabilityDates, AvailabilityKind
+from coaching_service.people.availability import AvailabilityDates, AvailabilityKind
 from coaching_service.people.changes import models as change_models
+from coaching_service.people.changes.models import Event
 from coaching_service.people.customers.models import ReasonType
 
 RETENTION = timedelta(days=30)
@@ -567,3 +572,70 @@ class _Events(Output):
 
 
 EventList = output_of(change_models.EventPage, _Events, name="EventList")
+
+
+# --- Samples of events, with invented identifiers, for those who build something that receives them -------------------
+
+
+_AT = datetime(2026, 3, 2, 8, 30)  # noqa: DTZ001 - stored times are UTC without a time zone
+_TEXTS = {"itemType": "EXERCISE", "unit": "kg", "tool": "create_workout", "until": "2026-03-08", "to": "2026-03-08"}
+_NUMBERS = {"value": 72.5, "reps": 5, "sets": 18, "sessions": 6}
+# Events that belong to the company, not to a client.
+_OF_COMPANY = ("exercise", "template", "proposal", "employee", "key")
+_OF_LIBRARY = ("program.created", "program.updated", "program.deleted", "form.deleted", "metrics_set.deleted")
+
+
+def list_samples(types: Iterable[EventType]) -> list[Event]:
+    """Return a sample of each type of event; of all types if none is named."""
+    return [sample_of(each) for each in dict.fromkeys(types or EVENT_TYPES)]
+
+
+def sample_of(event_type: EventType) -> Event:
+    """Return a sample of a type of event: all fields that its data can have, with values that are always the same."""
+    change_id = _identifier("changeId")
+    is_of_company = event_type.partition(".")[0] in _OF_COMPANY or event_type in _OF_LIBRARY
+    schema = data_schema(event_type)
+    return {
+        "id": f"{change_id}.0",
+        "seq": 1,
+        "changeId": change_id,
+        "type": event_type,
+        "createdAt": _AT,
+        "companyId": _identifier("companyId"),
+        "customerId": None if is_of_company else _identifier("customerId"),
+        "actor": {"type": "coach", "_id": _identifier("coachId"), "keyId": None, "applicationId": None},
+        "data": {name: _value(name, field) for name, field in schema._declared_fields.items()},
+    }
+
+
+def _value(name: str, field: fields.Field[Any]) -> EventValue:
+    if isinstance(field, Identifier):
+        return _identifier(name)
+    if isinstance(field, Choice):
+        return field.choices[0]
+    if isinstance(field, fields.List):
+        return ["name"]
+    if isinstance(field, fields.Boolean):
+        return False
+    if isinstance(field, fields.Number):
+        return _NUMBERS.get(name, 1)
+    if name in _TEXTS:
+        return _TEXTS[name]
+    return "2026-03-02" if isinstance(field, Date) else _AT
+
+
+def _identifier(name: str) -> ObjectId:
+    """Return the identifier that samples have in a field: the same in each, and no record's."""
+    return ObjectId(f"00000000{hashlib.sha256(name.encode()).hexdigest()[:16]}")
+
+
+def describe_webhooks() -> dict[str, SentEvent]:
+    """Return what is sent to webhooks, by type of event."""
+    return {
+        each: SentEvent(
+            event_schema(each).__name__,
+            f"{data_of(each).__doc__}{' Only the owner sees it.' if each in OWNER_EVENTS else ''}",
+            orjson.loads(to_json(sample_of(each))),
+        )
+        for each in EVENT_TYPES
+    }

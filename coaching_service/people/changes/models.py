@@ -20,8 +20,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import PartQuery
 from coaching_service.core.query import QueryInteger
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.attention_events import AREA_OF_REASON
-from coaching_service.people.customers.models import ReasonType
+from coaching_service.people.customers.models import AREA_OF_REASON, ReasonType
 
 DEFAULT_EVENTS = 100
 PLACES: Mapping[recording.DecidedIn, str] = {

@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 from coaching_service.core import auth, errors, idempotency
 from coaching_service.core.changes import history, numbering, undo
-from coaching_service.core.changes.models import ChangedDocument, DocumentPatch, StoredChange
+from coaching_service.core.changes.models import ChangedDocument, StoredChange
 from coaching_service.core.changes.undo import public_values
 from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.declared import Action, DocumentFields
@@ -29,7 +29,7 @@ from coaching_service.people.changes import models as change_models
 from coaching_service.people.changes.events import RETENTION, wait_for_changes
 from coaching_service.people.customers import bulk as customer_bulk
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.attention_events import RENEWAL
+from coaching_service.people.customers.models import RENEWAL
 from coaching_service.people.jobs import Outcome, StoredJob
 
 _MAX_READS, _CHANGES_A_READ = 10, 500
@@ -152,10 +152,13 @@ async def get_change(ctx: Context, change_id: ObjectId) -> change_models.ChangeD
     change = await find_visible(ctx, change_id, visibility)
     ctx.clients_seen.add(change["customerId"])
     patch = await history.load_patches(ctx, [change])
-    documents = [
-        _values(visibility, reference, document, patch)
-        for reference, document in zip(_references(change), change["documents"], strict=True)
-    ]
+    documents: list[change_models.DocumentValues] = []
+    for reference, document in zip(_references(change), change["documents"], strict=True):
+        before, after = (
+            change_models.limit_values(visibility, reference["kind"], values)
+            for values in public_values(document, patch.get(reference["_id"]))
+        )
+        documents.append({**reference, "before": before, "after": after})
     return {**_summary(ctx, change), "documents": documents}
 
 
@@ -283,20 +286,6 @@ def name_kind(kind: str, count: int = 1) -> str:
     return singular if count == 1 else plural
 
 
-def _values(
-    visibility: auth.Visibility,
-    reference: change_models.DocumentReference,
-    document: Any,
-    patch: dict[ObjectId, DocumentPatch],
-) -> change_models.DocumentValues:
-    kind = reference["kind"]
-    before, after = (
-        change_models.limit_values(visibility, kind, values)
-        for values in public_values(document, patch.get(reference["_id"]))
-    )
-    return {**reference, "before": before, "after": after}
-
-
 # --- Pages that follow what others do: requests that are held until there is an event that the page shows -------------
 # They share the reads of the requests that wait for events: how many pages are open does not change what is read.
 
@@ -313,9 +302,7 @@ class Followed:
     has_event: bool
 
 
-async def find_position(ctx: Context) -> int:
-    """Return the number to continue from for a page that is read afterwards."""
-    return await numbering.find_last_number(ctx)
+find_position = numbering.find_last_number
 
 
 async def wait_for_event(
@@ -383,8 +370,17 @@ async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None = N
         await find_visible(ctx, change_id)
         if (change := await history.find_one(ctx, change_id)) is None:  # erased meanwhile
             raise errors.NotFound("change")
-        return await _undo_single(ctx, change, claim)
-    return await _undo_batch(ctx, batch, claim)
+        undone_by = change["undoneBy"]
+        if claim is None or not await idempotency.find_done_steps(ctx, claim, [change_id]):
+            undone_by = await _undo(ctx, [change], claim)
+        elif undone_by is not None:
+            ctx.change_ids.append(undone_by)
+        return {"changeId": undone_by, "ok": len(change["documents"]), "failed": []}
+    ctx = replace(ctx, batch_id=ObjectId() if claim is None else jobs.batch_of(claim))
+    ok, failed = await _undo_each(ctx, list(reversed(batch)), claim)
+    if ok and not ctx.change_ids and ctx.batch_id is not None:
+        ctx.change_ids.append(ctx.batch_id)  # of an earlier request with this claim
+    return {"changeId": ctx.batch_id if ok else None, "ok": ok, "failed": failed}
 
 
 async def undo_completely(
@@ -523,45 +519,20 @@ async def begin_undo_of_import(ctx: Context, change: StoredChange, import_id: Ob
 async def is_undoable(ctx: Context, change_id: ObjectId) -> bool:
     """Return whether the caller may undo a change or a batch, as far as that is known before its documents are read."""
     change = await history.find_one(ctx, change_id)
-    if change is None:
-        return await _is_batch_undoable(ctx, change_id)
-    if change_models.limit_change(await change_models.load_visibility(ctx), change) is None:
-        return False
     try:
+        if change is None:
+            return await _load_batch(ctx, change_id) is not None
+        if change_models.limit_change(await change_models.load_visibility(ctx), change) is None:
+            return False
         _require_undoable(ctx, change)
-    except errors.Conflict:
-        return False
-    return ctx.caller.permissions.issuperset(_reverse_permissions(change))
-
-
-async def _is_batch_undoable(ctx: Context, batch_id: ObjectId) -> bool:
-    try:
-        return await _load_batch(ctx, batch_id) is not None
     except (errors.NotFound, errors.Conflict, errors.Forbidden):
         return False
+    return ctx.caller.permissions.issuperset(_reverse_permissions(change))
 
 
 async def is_batch(ctx: Context, change_id: ObjectId) -> bool:
     """Return whether changes of a batch have this identifier."""
     return bool(await history.list_batch(ctx, change_id))
-
-
-async def _undo_single(ctx: Context, change: StoredChange, claim: Claim | None) -> change_models.UndoResult:
-    if claim is not None and await idempotency.find_done_steps(ctx, claim, [change["_id"]]):
-        undone_by = change["undoneBy"]
-        if undone_by is not None:
-            ctx.change_ids.append(undone_by)
-    else:
-        undone_by = await _undo(ctx, [change], claim)
-    return {"changeId": undone_by, "ok": len(change["documents"]), "failed": []}
-
-
-async def _undo_batch(ctx: Context, changes: list[StoredChange], claim: Claim | None) -> change_models.UndoResult:
-    ctx = replace(ctx, batch_id=ObjectId() if claim is None else jobs.batch_of(claim))
-    ok, failed = await _undo_each(ctx, list(reversed(changes)), claim)
-    if ok and not ctx.change_ids and ctx.batch_id is not None:
-        ctx.change_ids.append(ctx.batch_id)  # of an earlier request with this claim
-    return {"changeId": ctx.batch_id if ok else None, "ok": ok, "failed": failed}
 
 
 async def _process(ctx: Context, _: StoredJob, ids: list[ObjectId], claim: Claim) -> Outcome:
@@ -618,12 +589,9 @@ async def _undo_group(
             second, failed_later = await _undo_group(ctx, changes[middle:], claim, is_job=is_job)
             return first + second, failed + failed_later
         moved = error.details["documents"] if isinstance(error, undo.DocumentsMoved) else changes[0]["documents"]
-        return 0, [_failure(document["_id"], error) for document in moved]
+        code = error.code or error.reason
+        return 0, [{"documentId": document["_id"], "code": code, "message": str(error)} for document in moved]
     return sum(len(change["documents"]) for change in changes), []
-
-
-def _failure(document_id: ObjectId, error: errors.ServiceError) -> change_models.UndoFailure:
-    return {"documentId": document_id, "code": error.code or error.reason, "message": str(error)}
 
 
 @transactional

@@ -1,25 +1,29 @@
-"""Undo for assistants."""
+"""Undo for assistants; the history, events and undo over REST."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from coaching_service.core.auth import coach
+from coaching_service.core.auth import CUSTOMERS, WEBHOOKS, coach, coach_with_any
 from coaching_service.core.changes import history
 from coaching_service.core.changes.models import StoredChange
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import DocumentChange
+from coaching_service.core.errors import Conflict, CursorExpired, NotFound
+from coaching_service.core.events import Accepted
+from coaching_service.core.http.routes import Routes, list_of
+from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import results
 from coaching_service.core.mcp.arguments import Arguments
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Identifier
 from coaching_service.people import jobs
-from coaching_service.people.changes import service as undoing
+from coaching_service.people.changes import events, models, service
+from coaching_service.people.changes.events import EVENT, EventList
 from coaching_service.people.changes.models import UndoFailure
 from coaching_service.people.customers import service as customers
-from coaching_service.people.jobs import StoredJob
 
 tools = Tools()
 _MAX_CLIENTS = 5
@@ -34,15 +38,10 @@ class Undo(Arguments):
 
 
 async def _wait(ctx: Context, change_id: ObjectId) -> None:
-    """Wait until the change has its number: the transaction could not see it; or for the job that undoes the batch."""
+    """Wait up to two seconds until the change has its number, or the job that undoes the batch, if any, has ended."""
     if not await history.list_batch(ctx, change_id):
-        await undoing.find_visible(ctx, change_id)
-    else:
-        await _wait_for_end(ctx, change_id)
-
-
-async def _wait_for_end(ctx: Context, change_id: ObjectId) -> None:
-    """Wait up to two seconds until the job that undoes a batch, if there is one, has ended."""
+        await service.find_visible(ctx, change_id)
+        return
     deadline = asyncio.get_running_loop().time() + _WAIT_SECONDS
     while asyncio.get_running_loop().time() < deadline:
         job = await jobs.find_last_undo(ctx, change_id)
@@ -63,28 +62,28 @@ async def _wait_for_end(ctx: Context, change_id: ObjectId) -> None:
 async def undo(ctx: Context, change_id: ObjectId) -> results.Written:
     """Undo a change that you have made, within 30 days, unless something of it has changed since. An undo can be
     undone. Very many clients are restored by a job: call again for its progress."""
-    changes = await undoing.list_visible(ctx, change_id)
-    if len(changes) == 1 and (import_id := undoing.find_import(changes[0])) is not None:
-        job_id = await undoing.begin_undo_of_import(ctx, changes[0], import_id)
+    changes = await service.list_visible(ctx, change_id)
+    if len(changes) == 1 and (import_id := service.find_import(changes[0])) is not None:
+        job_id = await service.begin_undo_of_import(ctx, changes[0], import_id)
         about = await _describe_clients(ctx, _list_clients(changes))
         line = f"Began to remove what this import has created{about}; what was changed or used since stays."
         return results.Written(line, {"jobId": job_id}, leads_back=True)
     documents = [each for change in changes for each in change["documents"]]
     if created := [each["_id"] for each in documents if (each["kind"], each["action"]) == ("customer", "created")]:
         about = await _describe_clients(ctx, created)
-        await undoing.delete_created_clients(ctx, changes, created)
+        await service.delete_created_clients(ctx, changes, created)
         count = f"{len(created)} new client{'s' if len(created) > 1 else ''}{about.replace(' of ', ' ', 1)}"
         return results.Written(f"Removed {count} for good. This cannot be undone.", leads_back=True)
     if jobs.is_job(ctx, len(changes)):
-        about = f"{undoing.describe_undo(changes)}{await _describe_clients(ctx, _list_clients(changes))}"
+        about = f"{service.describe_undo(changes)}{await _describe_clients(ctx, _list_clients(changes))}"
         return await _begin_or_describe(ctx, change_id, changes, about)
-    failed = await undoing.undo_completely(ctx, change_id, changes)
+    failed = await service.undo_completely(ctx, change_id, changes)
     restored = list(ctx.changes.documents.values())
     clients = list(dict.fromkeys(each.client_id for each in restored if each.client_id is not None))
     about = f"{await _describe_clients(ctx, clients)}{_describe_dates(restored)}"
     undone = [change for change in changes if change["_id"] not in failed]
     return results.Written(
-        f"Undid: {undoing.describe_undo(undone)}{about}.{await _describe_failed(ctx, changes, failed)}",
+        f"Undid: {service.describe_undo(undone)}{about}.{await _describe_failed(ctx, changes, failed)}",
         reasons=results.find_reasons(days=_count_days(restored)),
         leads_back=all(change["via"] == "assistant" for change in changes),
     )
@@ -153,26 +152,102 @@ async def _begin_or_describe(
     job = await jobs.find_last_undo(ctx, change_id)
     if job is not None:
         jobs.require_readable(ctx)
+        identifiers = {"changeId": job["batchId"], "jobId": job["_id"]}
     if job is not None and job["status"] == "done":
-        return results.Written(_describe_result(job), _identifiers(job["_id"], job["batchId"]))
+        result = job["result"] or {}
+        left = f"; {len(result['failed']):,} could not be, because of later changes" if result["failed"] else ""
+        line = f"A job has undone this: {result['ok']:,} records are as they were before{left}."
+        return results.Written(line, identifiers)
     if job is not None and jobs.is_unfinished(job):
         jobs.require_visible(ctx, job)
         line = f"A job is undoing this: {job['done']:,} of {job['total']:,} changes are processed. {_CALL_AGAIN}"
-        return results.Written(line, _identifiers(job["_id"], job["batchId"]))
-    accepted = await undoing.begin_job(ctx, change_id)
+        return results.Written(line, identifiers)
+    accepted = await service.begin_job(ctx, change_id)
     return results.Written(
         f"Began a job that undoes {len(changes):,} changes: {described}. {_CALL_AGAIN}",
-        _identifiers(accepted.job_id, ctx.change_ids[-1]),
+        {"changeId": ctx.change_ids[-1], "jobId": accepted.job_id},
         results.find_reasons(clients=len({change["customerId"] for change in changes})),
         details={"progressUrl": f"{ctx.services.base_url}/app/jobs/{accepted.job_id}"},
     )
 
 
-def _describe_result(job: StoredJob) -> str:
-    result = job["result"] or {}
-    left = f"; {len(result['failed']):,} could not be, because of later changes" if result["failed"] else ""
-    return f"A job has undone this: {result['ok']:,} records are as they were before{left}."
+# --- The history, events and undo over REST ---------------------------------------------------------------------------
 
 
-def _identifiers(job_id: ObjectId, batch_id: ObjectId) -> dict[str, ObjectId]:
-    return {"changeId": batch_id, "jobId": job_id}
+_PATHS = {"changeId": "The change, or the batch of a bulk operation."}
+routes = Routes("/coach", tag="Changes", path_descriptions=_PATHS)
+
+
+@routes.get("/changes", access=coach(CUSTOMERS.VIEW))
+async def list_changes(ctx: Context, query: models.HistoryQuery) -> models.ChangeList:
+    """List what was changed, newest first.
+
+    Changes about clients or areas that the caller may not see are left out.
+    """
+    return await service.list_changes(
+        ctx,
+        limit=query["limit"],
+        after=query["after"],
+        customer_id=query["customerId"],
+        via=query["via"],
+        actor_id=query["actorId"],
+        since=query["since"],
+        credential_id=ctx.caller.credential_id if query["mine"] else None,
+    )
+
+
+@routes.get("/changes/{changeId}", access=coach(CUSTOMERS.VIEW), errors=(NotFound,))
+async def get_change(ctx: Context, change_id: ObjectId) -> models.ChangeDetails:
+    """Read a change with the values before and after.
+
+    Values are stored for 30 days, and only for changes that can be undone.
+    """
+    return await service.get_change(ctx, change_id)
+
+
+@routes.post(
+    "/changes/{changeId}/undo",
+    access=coach(),
+    status=200,
+    returns=models.UndoResult,
+    errors=(NotFound, Conflict),
+    request_class="bulk",
+    resumable=True,
+)
+async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None) -> models.UndoResult | Accepted:
+    """Undo a change, or all changes of a bulk operation by their `batchId`.
+
+    Documents are restored unless they have been changed since. The undo is a change itself and can be undone. It needs
+    the permission of the operation that reverses the change. Creating and deleting a client, uploads, messages, mail,
+    keys and the team cannot be undone. A batch of more than 500 changes is undone by a job.
+    """
+    return await service.undo_or_begin_job(ctx, change_id, claim)
+
+
+@routes.get("/events/samples", access=coach_with_any(CUSTOMERS.VIEW, WEBHOOKS), returns=list_of(EVENT))
+async def list_event_samples(_: Context, query: models.SampleQuery) -> list[models.Event]:
+    """List a sample of each type of event.
+
+    All fields that its data can have, with invented identifiers that are always the same: for programs that have to
+    know what they will receive.
+    """
+    return events.list_samples(query["types"])
+
+
+@routes.get("/events", access=coach(CUSTOMERS.VIEW), returns=EventList, errors=(CursorExpired,), request_class="held")
+async def list_events(ctx: Context, query: models.EventQuery) -> models.EventPage:
+    """List events, oldest first; with `wait`, wait for the next one.
+
+    Events are available for 30 days. Those about clients or areas that the caller may not see are left out.
+    """
+    page = await events.list_events(
+        ctx,
+        limit=query["limit"],
+        after=query["after"],
+        types=query["types"],
+        customer_id=query["customerId"],
+        wait=query["wait"],
+    )
+    if page["docs"]:
+        ctx.clients_seen.add(query["customerId"])
+    return page

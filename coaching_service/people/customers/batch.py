@@ -26,7 +26,7 @@ from coaching_service.core.mcp.arguments import Arguments, optional
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import normalize
 from coaching_service.people import team
-from coaching_service.people.customers import counters, list_store, service, store
+from coaching_service.people.customers import counters, service, store
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers.service import full_name, full_name_key
 from coaching_service.people.customers.store import search_fields
@@ -46,16 +46,14 @@ async def find_duplicates(
     Archived clients too; names are compared without regard to case and accents.
     """
     emails = [each["email"] for each in entries if each.get("email")]
-    by_email = await list_store.find_by_emails(ctx, [email for email in emails if email])
-    by_name = await list_store.find_by_sort_names(ctx, {name for each in entries for name in _possible_names(each)})
+    by_email = await store.find_by_emails(ctx, [email for email in emails if email])
+    names: set[str] = set()  # what the field `name` can be with the same full name: its first words, or all of it
+    for each in entries:
+        words = full_name_key(each).split()
+        first_words = (" ".join(words[:end]) for end in range(1, _MAX_FIRST_WORDS))
+        names |= {normalize(each["name"]), full_name_key(each), *first_words}
+    by_name = await store.find_by_sort_names(ctx, names)
     return [_compare(ctx, entry, by_email, by_name) for entry in entries]
-
-
-def _possible_names(client: customer_models.CustomerDetails) -> set[str]:
-    """Return what the field `name` can be of clients with the same full name: its first words, or all of it."""
-    words = full_name_key(client).split()
-    first_words = (" ".join(words[:end]) for end in range(1, _MAX_FIRST_WORDS))
-    return {normalize(client["name"]), full_name_key(client), *first_words}
 
 
 def _compare(
@@ -71,12 +69,7 @@ def _compare(
             found[client["_id"]] = {"_id": client["_id"], "name": service.full_name(client), "same": "email"}
     for client in by_name:
         if full_name_key(client) == full_name_key(entry):
-            duplicate: customer_models.Duplicate = {
-                "_id": client["_id"],
-                "name": service.full_name(client),
-                "same": "name",
-            }
-            found.setdefault(client["_id"], duplicate)
+            found.setdefault(client["_id"], {"_id": client["_id"], "name": full_name(client), "same": "name"})
     visible = {each["_id"] for each in (*by_email, *by_name) if service.is_in_scope(ctx, each)}
     return [duplicate for identifier, duplicate in found.items() if identifier in visible]
 
@@ -270,7 +263,12 @@ async def save_and_compare(
 
     Entries have `archived` for `isArchived`.
     """
-    entries = [_with_archiving(entry) for entry in entries]
+    entries = [
+        cast("Entry", {("isArchived" if name == "archived" else name): value for name, value in entry.items()})
+        if not isinstance(entry, InvalidEntry)
+        else entry
+        for entry in entries
+    ]
     compared = [entry for entry in entries if not isinstance(entry, InvalidEntry) and "name" in entry]
     duplicates = iter(await find_duplicates(ctx, compared))
     by_index = [[] if isinstance(entry, InvalidEntry) or "name" not in entry else next(duplicates) for entry in entries]
@@ -282,25 +280,13 @@ async def save_and_compare(
     return result
 
 
-def _with_archiving(entry: Entry) -> Entry:
-    if isinstance(entry, InvalidEntry) or "archived" not in entry:
-        return entry
-    renamed = {("isArchived" if name == "archived" else name): value for name, value in entry.items()}
-    return cast("customer_models.CustomerUpsert", renamed)
-
-
 async def check(ctx: Context, entries: Sequence[Entry], on_conflict: customer_models.OnConflict) -> Check:
     """Return what `save_many` would find out about the entries."""
-    known = await _find_known(ctx, entries)
-    return Check(known, await _find_errors(ctx, entries, known, on_conflict))
-
-
-async def _find_known(ctx: Context, entries: Sequence[Entry]) -> dict[str | None, customer_models.Customer]:
-    """Return the clients with identifiers in another system that entries have, by these."""
     sent = [entry.get("externalId") for entry in entries if not isinstance(entry, InvalidEntry)]
     where = {"externalId": {"$in": [each for each in sent if each is not None]}}
-    known = await store.customers.find(ctx, where, hint=store.EXTERNAL_ID_INDEX) if any(sent) else []
-    return {customer["externalId"]: customer for customer in known}
+    found = await store.customers.find(ctx, where, hint=store.EXTERNAL_ID_INDEX) if any(sent) else []
+    known: dict[str | None, customer_models.Customer] = {customer["externalId"]: customer for customer in found}
+    return Check(known, await _find_errors(ctx, entries, known, on_conflict))
 
 
 async def _find_errors(
@@ -318,19 +304,18 @@ async def _find_errors(
     for index, entry in enumerate(entries):
         if isinstance(entry, InvalidEntry):
             continue
-        holder = known.get(entry.get("externalId"))
-        error = _find_trainer_error(entry, coaches) or _find_conflict(ctx, entry, holder, on_conflict)
-        if error := error or _find_repetition(entry, first_of):
-            errors[index] = [error]
-        else:
+        trainer, first = entry.get("assignedTo"), first_of.get(_key_of(entry))
+        if trainer is not None and trainer not in coaches:
+            errors[index] = [{"field": "assignedTo", "code": "NOT_FOUND", "message": "is not a coach of the company"}]
+        elif conflict := _find_conflict(ctx, entry, known.get(entry.get("externalId")), on_conflict):
+            errors[index] = [conflict]
+        elif first is None:
             first_of[_key_of(entry)] = index
+        else:
+            message, has_id = f"is the same as in entry {first}", entry.get("externalId") is not None
+            message += "" if has_id else ", with the same surname and e-mail address"
+            errors[index] = [{"field": "externalId" if has_id else "name", "code": "DUPLICATE", "message": message}]
     return errors
-
-
-def _find_trainer_error(entry: customer_models.CustomerUpsert, coaches: set[ObjectId]) -> FieldError | None:
-    if (trainer := entry.get("assignedTo")) is not None and trainer not in coaches:
-        return {"field": "assignedTo", "code": "NOT_FOUND", "message": "is not a coach of the company"}
-    return None
 
 
 def _find_conflict(
@@ -360,16 +345,6 @@ def _find_conflict(
             "message": "is in use by another coach's client",
         }
     return {**error, "_id": holder["_id"]}
-
-
-def _find_repetition(entry: customer_models.CustomerUpsert, first_of: dict[tuple[str, ...], int]) -> FieldError | None:
-    first = first_of.get(_key_of(entry))
-    if first is None:
-        return None
-    if entry.get("externalId") is not None:
-        return {"field": "externalId", "code": "DUPLICATE", "message": f"is the same as in entry {first}"}
-    message = f"is the same as in entry {first}, with the same surname and e-mail address"
-    return {"field": "name", "code": "DUPLICATE", "message": message}
 
 
 def _key_of(details: customer_models.CustomerDetails) -> tuple[str, ...]:
@@ -433,10 +408,14 @@ async def create_several(ctx: Context, customers: list[Mapping[str, Any]], *, dr
     left_out: list[str] = []
     new: list[customer_models.CustomerUpsert] = []
     for entry, duplicates in zip(entries, known, strict=True):
+        email = account_key(entry["email"] or "")
         if duplicates:
-            left_out.append(f"{_name(entry)} ({_describe(duplicates[0])})")
-        elif repeated := _find_repeated(entry, new):
-            left_out.append(f"{_name(entry)} (same {_SAME[repeated]} as an earlier entry)")
+            known_as = f"{mcp_results.typed(duplicates[0]['name'])} [{duplicates[0]['_id']}]"
+            left_out.append(f"{_name(entry)} (same {_SAME[duplicates[0]['same']]} as {known_as})")
+        elif email and any(account_key(each["email"] or "") == email for each in new):
+            left_out.append(f"{_name(entry)} (same {_SAME['email']} as an earlier entry)")
+        elif full_name_key(entry) in map(full_name_key, new):
+            left_out.append(f"{_name(entry)} (same {_SAME['name']} as an earlier entry)")
         else:
             new.append(entry)
     created = [] if dry_run else (await save_many(ctx, new))["results"]
@@ -452,20 +431,6 @@ async def create_several(ctx: Context, customers: list[Mapping[str, Any]], *, dr
         () if dry_run else reasons,
         details={"created": len(created), "leftOut": len(left_out)},
     )
-
-
-def _find_repeated(
-    entry: customer_models.CustomerUpsert, earlier: Sequence[customer_models.CustomerUpsert]
-) -> str | None:
-    """Return what an entry has in common with an earlier one, or None."""
-    email = account_key(entry["email"] or "")
-    if email and any(account_key(each["email"] or "") == email for each in earlier):
-        return "email"
-    return "name" if full_name_key(entry) in map(full_name_key, earlier) else None
-
-
-def _describe(duplicate: customer_models.Duplicate) -> str:
-    return f"same {_SAME[duplicate['same']]} as {mcp_results.typed(duplicate['name'])} [{duplicate['_id']}]"
 
 
 def _name(entry: customer_models.CustomerUpsert) -> str:

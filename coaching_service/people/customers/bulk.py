@@ -1,24 +1,95 @@
-"""Changes to many clients at once: a few statements for all of them, each call one transaction."""
+"""Changes to many clients at once: a few statements for all of them, each call one transaction; and choosing them."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from marshmallow import ValidationError, validates_schema
+from rapidfuzz import fuzz, process
 
 from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, require_permission
-from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
-from coaching_service.core.database.context import Context, Services, reading_snapshot, transactional
+from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.documents import Document, Filter, references_to
 from coaching_service.core.errors import ClientDeclined, FieldError, Forbidden, InvalidFields, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments, optional
 from coaching_service.core.mcp.results import typed
-from coaching_service.people.customers import _group_totals, counters, figures_store, service, similar_names, store
+from coaching_service.core.text import normalize, straighten
+from coaching_service.people.customers import counters, service, store
 from coaching_service.people.customers import models as customer_models
+
+# --- The names nearest to one that no client or group has: what to suggest when a search finds nothing ----------------
+
+
+# Names that are compared of active, and of archived clients: the first in the order of the list.
+_COMPARED, _SUGGESTED, _MIN_SCORE = 20_000, 5, 65
+
+
+class NearClient(NamedTuple):
+    """A client with a similar name."""
+
+    id: ObjectId
+    name: str
+    is_archived: bool
+
+
+class GroupNames(NamedTuple):
+    """The groups that are meant, as the company writes them; the names that no group has; and what is near to these."""
+
+    known: list[str]
+    unknown: list[str]
+    nearest: list[str]
+
+
+async def find_near_clients(ctx: Context, text: str) -> list[NearClient]:
+    """Return clients in the coach's scope whose names are nearest to a text, the nearest first, archived ones too."""
+    wanted, names, archived_ids = _comparable(text), dict[ObjectId, str](), set[ObjectId]()
+    for archived in (False, True):
+        where, _ = service.build_list_filter(ctx, archived, None, None)
+        for client in await store.list_sort_names(ctx, where, _COMPARED):
+            names[client["_id"]] = straighten(f"{client['sortName']} {client['sortSurname']}")
+            if archived:
+                archived_ids.add(client["_id"])
+    near = process.extract(wanted, names, scorer=fuzz.WRatio, limit=_SUGGESTED, score_cutoff=_MIN_SCORE)
+    references = await service.find_references(ctx, [each for _, _, each in near])
+    return [
+        NearClient(each, references[each]["name"], each in archived_ids) for _, _, each in near if each in references
+    ]
+
+
+async def match_groups(ctx: Context, names: Sequence[str]) -> GroupNames:
+    """Return the groups of clients that names mean, without regard to case, accents and the kind of apostrophe."""
+    if not names:
+        return GroupNames([], [], [])
+    groups = [group["name"] for group in await service.list_groups(ctx)]
+    by_text = {_comparable(group): group for group in groups}
+    known = [group for group in groups if _comparable(group) in {_comparable(name) for name in names}]
+    unknown = [name for name in names if _comparable(name) not in by_text]
+    nearest = [
+        by_text[text]
+        for name in unknown
+        for text, _, _ in process.extract(_comparable(name), list(by_text), scorer=fuzz.WRatio, limit=_SUGGESTED)
+    ]
+    return GroupNames(known, unknown, list(dict.fromkeys(nearest))[:_SUGGESTED])
+
+
+def suggest_groups(wanted: GroupNames) -> str:
+    """Return what to tell about names that no group has, with the nearest ones; empty if there are none."""
+    if not wanted.unknown:
+        return ""
+    unknown, nearest = [", ".join(map(typed, names)) for names in (wanted.unknown, wanted.nearest)]
+    return f"There is no group {unknown}." + (f" The nearest: {nearest}." if nearest else "")
+
+
+def _comparable(text: str) -> str:
+    return straighten(normalize(text))
+
+
+# --- Changes to many clients ------------------------------------------------------------------------------------------
+
 
 _COUNTED = (store.ARCHIVED, store.GROUPS)
 
@@ -100,6 +171,20 @@ async def iterate_matching(
         yield ids
 
 
+async def list_reported(
+    ctx: Context, groups: list[str] | None, trainers: list[ObjectId | None] | None
+) -> list[customer_models.Customer]:
+    """Return all clients in the coach's scope, archived or not, for reports: trainer, time zone, since when.
+
+    Clients in any of `groups`, of any of `trainers` as in the list.
+    """
+    where, _ = service.build_list_filter(ctx, archived=False, groups=groups, trainers=trainers)
+    where[store.ARCHIVED] = {"$in": [False, True]}
+    index = store.BY_GROUP if groups else store.BY_TRAINER if store.TRAINER in where else store.BY_ORDER
+    fields = ("timezone", "createdAt", store.ARCHIVED, store.TRAINER)
+    return await store.customers.find(ctx, where, fields=fields, hint=index)
+
+
 async def has_members_beyond_scope(ctx: Context, group: str) -> bool:
     """Return whether a client of a group, archived or not, is outside of the coach's scope."""
     beyond: list[Filter] = [{store.TRAINER: {"$ne": ctx.caller.id}}] if ctx.caller.customers_scope != "all" else []
@@ -118,7 +203,7 @@ async def set_archived(ctx: Context, ids: list[ObjectId], *, archived: bool) -> 
     """Archive or restore clients; those already archived or active are not changed."""
     where, change = {"_id": {"$in": ids}, store.ARCHIVED: not archived}, {"$set": {store.ARCHIVED: archived}}
     changed = await _change_counted(ctx, where, change, lambda data: {**data, "isArchived": archived})
-    await figures_store.update_after_archiving(ctx, [client["_id"] for client in changed], archived=archived)
+    await store.update_after_archiving(ctx, [client["_id"] for client in changed], archived=archived)
 
 
 @transactional
@@ -226,55 +311,6 @@ async def find_used(ctx: Context, ids: Sequence[ObjectId], since: datetime) -> s
     return used
 
 
-# --- Checks of the stored numbers of clients --------------------------------------------------------------------------
-
-
-def _check(
-    name: str,
-    title: str,
-    problem: str,
-    list_suspects: Callable[[Services], Awaitable[Sequence[ObjectId]]],
-    find_differences: Callable[[Services, ObjectId, Any], Awaitable[Mapping[str, Any]]],
-    correct: Callable[[Services, ObjectId], Awaitable[None]],
-) -> Check:
-    """Return the check whether stored numbers of companies differ from how many clients there are."""
-
-    async def find_wrong_numbers(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
-        occurrences = Occurrences()
-        for company_id in await list_suspects(services):
-            async with reading_snapshot(services) as session:
-                if await find_differences(services, company_id, session):
-                    occurrences.add(company_id)
-            count_read(1)
-        yield occurrences.finding(problem, "Run doctor --repair")
-
-    async def correct_numbers(services: Services) -> None:
-        for company_id in await list_suspects(services):
-            await correct(services, company_id)
-
-    return Check(name, title, find_wrong_numbers, correct_numbers)
-
-
-CHECKS = (
-    _check(
-        "client-numbers",
-        "The numbers of clients are right",
-        "Companies with a wrong number of clients",
-        counters.list_suspects,
-        counters.find_differences,
-        counters.correct,
-    ),
-    _check(
-        "group-numbers",
-        "The numbers of clients in groups are right",
-        "Companies with a wrong number of clients in a group",
-        _group_totals.list_suspects,
-        _group_totals.find_differences,
-        counters.correct_groups,
-    ),
-)
-
-
 # --- The clients that a tool is about: one, several, or those of groups -----------------------------------------------
 
 
@@ -323,8 +359,29 @@ async def choose_clients(
     if customer_id is not None:
         return [await service.get_visible_reference(ctx, customer_id)]
     if customer_ids is not None:
-        return await _find_each(ctx, customer_ids)
-    return await _list_members(ctx, groups or [])
+        ids = list(dict.fromkeys(customer_ids))
+        accessible = await find_accessible(ctx, ids)
+        errors: list[FieldError] = []
+        for index, each in enumerate(customer_ids):
+            if accessible.get(each):
+                continue
+            code, message = "CUSTOMER_NOT_FOUND", "was not found"
+            if each in accessible:
+                code, message = await explain_denial(ctx, each)
+            errors.append({"field": f"customerIds.{index}", "code": code, "message": message})
+        if errors:
+            raise InvalidFields(errors)
+        references = await service.find_references(ctx, ids)
+        return [references[each] for each in ids]
+    require_permission(ctx.caller, CUSTOMERS.VIEW)  # an error names groups
+    wanted = await match_groups(ctx, groups or [])
+    if wanted.unknown:
+        unknown, nearest = (", ".join(map(typed, names)) for names in (wanted.unknown, wanted.nearest))
+        hint = f"; the nearest: {nearest}" if nearest else "; no client is in a group"
+        raise invalid_field("groups", f"has names that no group has: {unknown}{hint}", code="UNKNOWN_NAME")
+    selection: customer_models.CustomerFilter = {"archived": False, "groups": wanted.known}
+    members = [each async for batch in iterate_matching(ctx, selection, MAX_CLIENTS) for each in batch]
+    return await name_chosen(ctx, await keep_resolved(ctx, f"groups {sorted(wanted.known)}", members), "groups")
 
 
 async def name_chosen(ctx: Context, ids: Sequence[ObjectId], field: str) -> list[customer_models.NamedCustomer]:
@@ -339,35 +396,6 @@ async def name_chosen(ctx: Context, ids: Sequence[ObjectId], field: str) -> list
         message = f"has {len(ids)} clients, of whom at most {MAX_CLIENTS} can be chosen: use customerIds"
         raise invalid_field(field, message, code="TOO_MANY")
     return [{"_id": each, "name": name} for each, name in (await load_names(ctx, list(ids))).items()]
-
-
-async def _find_each(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[customer_models.NamedCustomer]:
-    ids = list(dict.fromkeys(customer_ids))
-    accessible = await find_accessible(ctx, ids)
-    errors: list[FieldError] = []
-    for index, each in enumerate(customer_ids):
-        if accessible.get(each):
-            continue
-        code, message = "CUSTOMER_NOT_FOUND", "was not found"
-        if each in accessible:
-            code, message = await explain_denial(ctx, each)
-        errors.append({"field": f"customerIds.{index}", "code": code, "message": message})
-    if errors:
-        raise InvalidFields(errors)
-    references = await service.find_references(ctx, ids)
-    return [references[each] for each in ids]
-
-
-async def _list_members(ctx: Context, groups: Sequence[str]) -> list[customer_models.NamedCustomer]:
-    require_permission(ctx.caller, CUSTOMERS.VIEW)  # an error names groups
-    wanted = await similar_names.match_groups(ctx, groups)
-    if wanted.unknown:
-        unknown, nearest = (", ".join(map(typed, names)) for names in (wanted.unknown, wanted.nearest))
-        hint = f"; the nearest: {nearest}" if nearest else "; no client is in a group"
-        raise invalid_field("groups", f"has names that no group has: {unknown}{hint}", code="UNKNOWN_NAME")
-    selection: customer_models.CustomerFilter = {"archived": False, "groups": wanted.known}
-    ids = [each async for batch in iterate_matching(ctx, selection, MAX_CLIENTS) for each in batch]
-    return await name_chosen(ctx, await keep_resolved(ctx, f"groups {sorted(wanted.known)}", ids), "groups")
 
 
 async def keep_resolved(ctx: Context, key: str, ids: list[ObjectId]) -> list[ObjectId]:

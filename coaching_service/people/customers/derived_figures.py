@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal, cast, get_args
 from zlib import crc32
 
 from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.database.across_companies import count_backlog
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Context, Services, gather_reads
 from coaching_service.core.database.documents import Document, Filter, PipelineStage, now
 from coaching_service.core.dates import next_midnight
 from coaching_service.core.errors import NotFound, require_found
@@ -19,11 +20,11 @@ from coaching_service.core.idempotency import ResponseReplayed
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
-from coaching_service.core.list_selection import CursorPage, ListPart
+from coaching_service.core.list_selection import CursorPage, ListPart, Page, page_document, skip_of
 from coaching_service.core.metrics import Backlog, read_backlog
 from coaching_service.people import team
 from coaching_service.people.account import LoadUnitChanged
-from coaching_service.people.customers import _group_totals, attention_events, counters, figures_store, service, store
+from coaching_service.people.customers import counters, service, store
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers.store import customers
 from coaching_service.people.team import CoachRemoved
@@ -33,12 +34,63 @@ RateDays = Literal[7, 30, 90]
 MOST_COUNTED = 1_000
 MOST_DUE = 10_000
 SPREAD_SECONDS = 3 * 3600
+# What clients that need attention are counted by: the field of each value, and the array that has it.
+ATTENTION_VALUES = {
+    "reasons": (store.REASON, store.REASONS),
+    "trainers": (store.TRAINER, None),
+    "groups": (store.GROUPS, store.GROUPS),
+}
+# The figures by which lists are sorted: the field, the least value it can have, and the index.
+_FIGURES: Mapping[customer_models.SortFigure, tuple[str, object, str]] = {
+    "compliance": (store.rate_field(30), 0, store.BY_RATE[30]),
+    "lastTrained": (store.LAST_TRAINED, "", store.BY_LAST_TRAINED),
+    "unread": (store.UNREAD, 1, store.UNREAD_INDEX),
+}
+# Listed after all others: no reason adds to the score.
+_ONLY_UNAVAILABLE: Filter = {store.SCORE: 0, store.REASON: store.UNAVAILABLE}
 # The time since when, or from which on, figures are due.
 _LANE_FIELD: dict[customer_models.FigureLane, str] = {"changes": "figuresChangedAt", "daily": "figuresUntil"}
 # The index of changes has only the clients that have changed, so it is read completely to find their companies.
 _FINDING_INDEX: dict[customer_models.FigureLane, str] = {"changes": store.CHANGED_INDEX, "daily": store.DUE_INDEX}
 _COMPANY_INDEX: dict[customer_models.FigureLane, str] = {"changes": store.CHANGED_INDEX, "daily": store.BY_ID}
 _MARK = ("figuresUntil", "figuresChangedAt", "scheduleChanges")
+
+
+async def list_customers_by(
+    ctx: Context,
+    figure: customer_models.SortFigure,
+    *,
+    descending: bool,
+    archived: bool,
+    page: int,
+    size: int,
+    groups: list[str] | None = None,
+    trainers: list[ObjectId | None] | None = None,
+) -> Page[customer_models.CustomerProfile]:
+    """Return one page of the clients in the coach's scope by a stored figure, then by name.
+
+    Those without it are last. Clients in any of `groups`, of any of `trainers` as in `list_customers`.
+    """
+    where, unfiltered = service.build_list_filter(ctx, archived, groups, trainers)
+    skip, (field, least, index) = skip_of(page, size), _FIGURES[figure]
+    hint = store.BY_GROUP if store.GROUPS in where else store.BY_TRAINER if store.TRAINER in where else index
+    counted = counters.read(ctx, archived=archived) if unfiltered else store.count_filtered(ctx, where, hint)
+    if descending:
+        order = store.BY_UNREAD if figure == "unread" else tuple(f"-{name}" for name in (field, *store.ORDER))
+        clients = customers.find(ctx, where, sort=order, skip=skip, limit=size, hint=hint)
+        stored, total = await gather_reads(ctx, clients, counted)
+    else:
+        having, order = where | {field: {"$gte": least}}, (field, *store.ORDER)
+        stored, total, known = await gather_reads(
+            ctx,
+            customers.find(ctx, having, sort=order, skip=skip, limit=size, hint=hint),
+            counted,
+            customers.count(ctx, having, limit=skip + size, hint=hint),
+        )
+        if (missing := size - len(stored)) > 0:
+            lacking, skip = where | {field: None}, max(0, skip - known)
+            stored += await customers.find(ctx, lacking, sort=order, skip=skip, limit=missing, hint=hint)
+    return page_document([service.to_response(ctx, customer) for customer in stored], total, page, size)
 
 
 async def list_rates(
@@ -50,22 +102,31 @@ async def list_rates(
     below it. Raises InvalidFields if `after` is not a cursor of this list with the same filters.
     """
     where, _ = service.build_list_filter(ctx, archived=False, groups=None, trainers=None)
-    filters = {"period": days, "below": below, "sort": sort}
-    order = store.ORDER if sort == "name" else (store.rate_field(days), *store.ORDER)
+    filters, rate = {"period": days, "below": below, "sort": sort}, store.rate_field(days)
+    order = store.ORDER if sort == "name" else (rate, *store.ORDER)
     list_part = ListPart(ctx, "compliance", filters, order, size=limit, after=after)
     if sort == "name":
-        clients = await figures_store.find_by_name(
-            ctx, where | list_part.condition(), limit=limit + 1, days=days, below=below
-        )
+        parts = [list_part.condition() | ({} if below is None else {rate: {"$lt": below}})]
+        # The index of the rate also has the fields of the order.
+        hint = store.BY_ORDER if below is None else store.BY_RATE[days]
     else:
-        parts = list_part.conditions_with_nulls_last()
-        clients = await figures_store.find_by_rate(ctx, where, parts, days, below=below, limit=limit + 1)
-    return list_part.by_cursor(clients, lambda customer: _present_rate(customer, days))
+        parts, hint = list_part.conditions_with_nulls_last(), store.BY_RATE[days]
+        if below is not None:
+            parts = [{**part, rate: {**part[rate], "$lt": below}} for part in parts if part[rate] is not None]
+    clients: list[customer_models.Customer] = []
+    for part in parts:
+        if (missing := limit + 1 - len(clients)) > 0:
+            index, fields = (
+                store.BY_TRAINER if store.TRAINER in where else hint,
+                ("name", "surname", rate, *store.ORDER),
+            )
+            clients += await customers.find(ctx, where | part, sort=order, limit=missing, fields=fields, hint=index)
 
+    def present(customer: customer_models.Customer) -> customer_models.CustomerRate:
+        rates = cast("dict[str, Any]", customer["customerRoleData"])
+        return {"_id": customer["_id"], "name": service.full_name(customer), "rate": rates[f"complianceRate{days}d"]}
 
-def _present_rate(customer: customer_models.Customer, days: RateDays) -> customer_models.CustomerRate:
-    rates = cast("dict[str, Any]", customer["customerRoleData"])
-    return {"_id": customer["_id"], "name": service.full_name(customer), "rate": rates[f"complianceRate{days}d"]}
+    return list_part.by_cursor(clients, present)
 
 
 async def list_clients_by_name(
@@ -78,8 +139,18 @@ async def list_clients_by_name(
     """
     where, _ = service.build_list_filter(ctx, archived=False, groups=None, trainers=None)
     list_part = ListPart(ctx, list_name, filters, store.ORDER, size=limit, after=after)
-    clients = await figures_store.find_by_name(ctx, where | list_part.condition(), limit=limit + 1)
+    fields, hint = ("name", "surname", "timezone", *store.ORDER), _name_hint(where)
+    where |= list_part.condition()
+    clients = await customers.find(ctx, where, sort=store.ORDER, limit=limit + 1, fields=fields, hint=hint)
     return list_part.by_cursor(clients, lambda entry: entry)
+
+
+def _name_hint(where: Filter) -> str:
+    return store.BY_TRAINER if store.TRAINER in where else store.BY_ORDER
+
+
+# --- Clients that need attention --------------------------------------------------------------------------------------
+# Reasons of areas that the caller may not see do not exist here: not in the filter, the score or the entries.
 
 
 async def list_attention(
@@ -96,8 +167,6 @@ async def list_attention(
 
     `inactive_since`: instead those without a session after this date (new clients: created before it).
 
-    Reasons of areas that the caller may not see do not exist here: not in the filter, the score or the entries.
-
     For any of `reasons`, in any of `groups`, of any of `trainers` (None among them: clients without a trainer). Each
     has the fields of the attention list. Raises InvalidFields if `after` is not a cursor of this list with the same
     filters.
@@ -105,13 +174,29 @@ async def list_attention(
     where = _attention_filter(ctx, reasons, groups, trainers)
     filters = {"reason": sorted(set(reasons)), "groups": groups, "assignedTo": trainers, "inactive": inactive_since}
     list_part = ListPart(ctx, "attention", filters, store.BY_ATTENTION, size=limit, after=after)
-    hidden, condition = attention_events.list_hidden(ctx), list_part.condition()
-    if inactive_since is None:
-        clients = await figures_store.find_by_attention(ctx, where, condition, hidden=hidden, limit=limit + 1)
+    hidden, condition, wanted = customer_models.list_hidden_reasons(ctx), list_part.condition(), limit + 1
+    first: list[PipelineStage] = [
+        {"$sort": {store.SCORE: -1, "_id": 1}},
+        {"$limit": wanted},
+        {"$project": dict.fromkeys(store.ATTENTION_FIELDS, 1)},
+    ]
+    if inactive_since is not None:
+        if store.SCORE in condition:  # else the cursor is at those without a score
+            condition = {"$or": [condition, {store.SCORE: None}]}  # not computed yet: they are the last
+        stages, idle = [*_hide(hidden), {"$match": condition}, *first], _idle(where, inactive_since)
+        clients = await customers.aggregate(ctx, idle, *stages, hint=store.BY_LAST_TRAINED)
+    elif hidden:
+        needing, stages, hint = _without_hidden(where, hidden)
+        clients = await customers.aggregate(ctx, needing, *stages, {"$match": condition}, *first, hint=hint)
     else:
-        clients = await figures_store.find_inactive(
-            ctx, where, condition, inactive_since, hidden=hidden, limit=limit + 1
+        score, fields = {store.SCORE: {"$gt": 0} | condition.get(store.SCORE, {})}, store.ATTENTION_FIELDS
+        order, hint = store.BY_ATTENTION, _score_hint(where)
+        clients = await customers.find(
+            ctx, where | condition | score, sort=order, limit=wanted, fields=fields, hint=hint
         )
+        if (missing := wanted - len(clients)) > 0:
+            others, hint = {"$and": [where, condition, _ONLY_UNAVAILABLE]}, store.UNAVAILABLE_INDEX
+            clients += await customers.find(ctx, others, sort=("_id",), limit=missing, fields=fields, hint=hint)
     return list_part.by_cursor(clients, lambda entry: entry)
 
 
@@ -126,8 +211,37 @@ def _attention_filter(
 
 
 def _reason_filter(ctx: Context, reasons: Sequence[customer_models.ReasonType]) -> Filter:
-    shown = set(reasons).difference(attention_events.list_hidden(ctx))
+    shown = set(reasons).difference(customer_models.list_hidden_reasons(ctx))
     return {store.REASON: {"$in": sorted(shown)}} if reasons else {}
+
+
+def _hide(hidden: Sequence[customer_models.ReasonType]) -> list[PipelineStage]:
+    """Return the stages that leave `hidden` reasons out of the reasons and the score of clients."""
+    shown = {"$filter": {"input": f"${store.REASONS}", "cond": {"$not": {"$in": ["$$this.type", list(hidden)]}}}}
+    of_reason = customer_models.WEIGHTS
+    weights = [{"$cond": [{"$in": [each, f"${store.REASON}"]}, of_reason[each], 0]} for each in hidden]
+    has_reasons = {"$isArray": f"${store.REASONS}"}  # none are computed yet of a new client
+    limited = {"score": {"$subtract": [f"${store.SCORE}", {"$sum": weights}]}, "reasons": shown}
+    merged = {"$mergeObjects": ["$attention", limited]}
+    return [{"$set": {"attention": {"$cond": [has_reasons, merged, "$$REMOVE"]}}}] if hidden else []
+
+
+def _without_hidden(
+    where: Filter, hidden: Sequence[customer_models.ReasonType]
+) -> tuple[Filter, list[PipelineStage], str]:
+    """Return which clients to read, the stages that leave those whose shown reasons need attention, and the index."""
+    needing: Filter = {"$or": [{store.SCORE: {"$gt": 0}}, _ONLY_UNAVAILABLE]}
+    return {"$and": [where, needing]}, [*_hide(hidden), {"$match": needing}], _name_hint(where)
+
+
+def _idle(where: Filter, since: date) -> Filter:
+    created = datetime(since.year, since.month, since.day, tzinfo=UTC) + timedelta(days=1)
+    never: Filter = {store.LAST_TRAINED: None, "createdAt": {"$lt": created}}
+    return {"$and": [where, {"$or": [{store.LAST_TRAINED: {"$lte": str(since)}}, never]}]}
+
+
+def _score_hint(where: Filter) -> str:
+    return next((index for field, index in store.SCORE_INDEX_OF.items() if field in where), store.SCORE_INDEX)
 
 
 async def count_attention(
@@ -142,10 +256,18 @@ async def count_attention(
 
     The filters are as in `list_attention`.
     """
-    where = _attention_filter(ctx, reasons, groups, trainers)
+    where, limit = _attention_filter(ctx, reasons, groups, trainers), MOST_COUNTED
     if inactive_since is not None:
-        return await figures_store.count_inactive(ctx, where, inactive_since, MOST_COUNTED)
-    return await figures_store.count_by_attention(ctx, where, MOST_COUNTED, hidden=attention_events.list_hidden(ctx))
+        return await customers.count(ctx, _idle(where, inactive_since), limit=limit, hint=store.BY_LAST_TRAINED)
+    if hidden := customer_models.list_hidden_reasons(ctx):
+        needing, stages, hint = _without_hidden(where, hidden)
+        counted = await customers.aggregate(ctx, needing, *stages, {"$limit": limit}, {"$count": "count"}, hint=hint)
+        return counted[0]["count"] if counted else 0
+    count = await customers.count(ctx, where | {store.SCORE: {"$gt": 0}}, limit=limit, hint=_score_hint(where))
+    if count < limit:
+        unavailable: Filter = {"$and": [where, _ONLY_UNAVAILABLE]}
+        count += await customers.count(ctx, unavailable, limit=limit - count, hint=store.UNAVAILABLE_INDEX)
+    return count
 
 
 async def count_attention_values(
@@ -158,18 +280,37 @@ async def count_attention_values(
     """Return how many active clients in the coach's scope that need attention have each reason, trainer and group.
 
     The filters are as in `list_attention`; each value is counted with the filters of the others. Of more than
-    MOST_COUNTED clients only the most urgent ones are counted.
+    MOST_COUNTED clients only the most urgent ones are counted, and as many unavailable ones.
     """
     conditions: dict[str, Filter] = {
         "reasons": _reason_filter(ctx, reasons),
         "groups": {store.GROUPS: {"$in": groups}} if groups else {},
         "trainers": {store.TRAINER: {"$in": trainers}} if trainers else {},
     }
-    hidden = attention_events.list_hidden(ctx)
-    counts = await figures_store.count_attention_values(
-        ctx, _attention_filter(ctx), conditions, MOST_COUNTED, hidden=hidden
-    )
-    return cast("customer_models.AttentionCounts", counts)
+    where, hidden = _attention_filter(ctx), customer_models.list_hidden_reasons(ctx)
+    facets: Document = {}
+    for name, (field, array) in ATTENTION_VALUES.items():
+        of_others = {key: value for other, each in conditions.items() if other != name for key, value in each.items()}
+        unwound = [{"$unwind": f"${array}"}] if array else []
+        facets[name] = [{"$match": of_others}, *unwound, {"$group": {"_id": f"${field}", "count": {"$sum": 1}}}]
+    stages: list[PipelineStage] = [
+        {"$sort": {store.SCORE: -1, "_id": 1}},
+        {"$limit": MOST_COUNTED},
+        {"$facet": facets},
+    ]
+    parts: list[tuple[Filter, list[PipelineStage], str]] = [
+        (where | {store.SCORE: {"$gt": 0}}, stages, _score_hint(where)),
+        ({"$and": [where, _ONLY_UNAVAILABLE]}, stages, store.UNAVAILABLE_INDEX),
+    ]
+    if hidden:
+        needing, hiding, by_name = _without_hidden(where, hidden)
+        parts = [(needing, [*hiding, *stages], by_name)]
+    counts: dict[str, Counter[Any]] = {name: Counter() for name in ATTENTION_VALUES}
+    for part, of_part, hint in parts:
+        [counted] = await customers.aggregate(ctx, part, *of_part, hint=hint)
+        for name, counter in counts.items():
+            counter.update({each["_id"]: each["count"] for each in counted[name]})
+    return cast("customer_models.AttentionCounts", {name: dict(counter) for name, counter in counts.items()})
 
 
 async def read_for_attention(ctx: Context, customer_id: ObjectId) -> customer_models.Customer:
@@ -178,8 +319,14 @@ async def read_for_attention(ctx: Context, customer_id: ObjectId) -> customer_mo
     Raises NotFound, Forbidden as customers.get_visible.
     """
     await service.get_visible(ctx, customer_id)
-    found = await figures_store.read_for_attention(ctx, customer_id, attention_events.list_hidden(ctx))
-    return require_found(found[0] if found else None, "customer")
+    shown: PipelineStage = {"$project": dict.fromkeys(store.ATTENTION_FIELDS, 1)}
+    stages = [shown, *_hide(customer_models.list_hidden_reasons(ctx))]
+    found = await customers.aggregate(ctx, {"_id": customer_id}, *stages, hint=store.BY_ID)
+    client: customer_models.Customer | None = found[0] if found else None
+    return require_found(client, "customer")
+
+
+# --- Figures that are due ---------------------------------------------------------------------------------------------
 
 
 async def read_states(ctx: Context, ids: Sequence[ObjectId], *stages: PipelineStage) -> list[Any]:
@@ -215,7 +362,7 @@ async def store_figures(
     await customers.set_derived_each(ctx, changes)
 
 
-mark_due = figures_store.mark_figures_due
+mark_due = store.mark_figures_due
 
 
 async def mark_all_due(services: Services, company_id: ObjectId, last: ObjectId | None, limit: int) -> ObjectId | None:
@@ -229,7 +376,7 @@ async def mark_all_due(services: Services, company_id: ObjectId, last: ObjectId 
     ids: list[ObjectId] = [client["_id"] async for client in cursor]
     if not ids:
         return None
-    await collection.update_many({"companyId": company_id, "_id": {"$in": ids}}, figures_store.mark())
+    await collection.update_many({"companyId": company_id, "_id": {"$in": ids}}, store.mark())
     return ids[-1]
 
 
@@ -322,7 +469,7 @@ def next_renewal(company_id: ObjectId, today: date, timezone: str) -> datetime:
 
 
 UNASSIGN = "unassign_clients"
-COUNT_GROUPS = _group_totals.COUNT
+COUNT_GROUPS = counters.COUNT_GROUPS
 # A request that read the coach just before the removal may still assign clients: a second pass unassigns those.
 _SECOND_PASS = timedelta(minutes=2)
 _STEP_SECONDS = 1.0
@@ -360,14 +507,14 @@ async def count_restored_customers(ctx: Context, event: DocumentsRestored) -> No
                 if before["customerRoleData"]["isArchived"] is not archived
                 and after["customerRoleData"]["isArchived"] is archived
             ]
-            await figures_store.update_after_archiving(ctx, changed, archived=archived)
+            await store.update_after_archiving(ctx, changed, archived=archived)
 
 
 async def count_groups(services: Services, job: Job) -> RunAgain | None:
     """Count the clients in the groups of some companies after `last`, by identifier, for about a second."""
     last, end = job.arguments.get("last"), time.monotonic() + _STEP_SECONDS
-    while (company_id := await _group_totals.find_company_after(services, last)) is not None:
-        await counters.correct_groups(services, company_id)
+    while (company_id := await counters.find_company_after(services, last)) is not None:
+        await counters.GROUP_NUMBERS.correct(services, company_id)
         last = company_id
         if time.monotonic() > end:
             return RunAgain(progress={"last": last})

@@ -1,9 +1,9 @@
-"""Clients as they are stored and returned."""
+"""Clients as they are sent, stored and returned."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, get_args
@@ -12,10 +12,19 @@ from marshmallow import fields
 
 from coaching_service.core import fields as core_fields
 from coaching_service.core import validation
+from coaching_service.core.auth import FORMS, Area, areas_of
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.declared import Stored
+from coaching_service.core.database.recording import LoggedEvent
 from coaching_service.core.errors import invalid_field
-from coaching_service.core.events import DomainEvent
-from coaching_service.core.external_identity import Identity, IdentityFields, IdentityInput, StoredIdentity
+from coaching_service.core.events import DomainEvent, EventType
+from coaching_service.core.external_identity import (
+    Identity,
+    IdentityFields,
+    IdentityInput,
+    IdentityResult,
+    StoredIdentity,
+)
 from coaching_service.core.field_schemas import input_of, output_of, query_of
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.independent_entries import BatchCounts, BatchEntry, IndependentEntries, InvalidEntry
@@ -432,27 +441,6 @@ class CustomerFilter(TypedDict):
     assignedTo: NotRequired[Annotated[list[ObjectId | None], validation.ListOf(TrainerOrNone(), maximum=1_000)]]
 
 
-class CustomerCount(TypedDict):
-    """One of several documents whose sums are the numbers of active and archived clients of a company."""
-
-    _id: ObjectId
-    companyId: ObjectId
-    slot: int
-    active: NotRequired[int]
-    archived: NotRequired[int]
-
-
-class GroupTotal(TypedDict):
-    """One of several documents whose sums are the numbers of active and archived clients in a group of a company."""
-
-    _id: ObjectId
-    companyId: ObjectId
-    group: str
-    slot: int
-    active: NotRequired[int]
-    archived: NotRequired[int]
-
-
 # What a file may name a client with, the two parts of the name, and which notifications a client wants.
 CustomerIdentity: TypeAlias = core_fields.Part[Customer, Literal["_id", "name", "surname", "email", "externalId"]]
 CustomerNames: TypeAlias = core_fields.Part[Customer, Literal["_id", "name", "surname"]]
@@ -508,6 +496,56 @@ class GroupsChanged(DomainEvent):
     """Clients have joined or left groups; those who were created in a group are in CustomersCreated."""
 
     changes: Sequence[GroupsChange]
+
+
+# --- Events of the reasons why clients need attention -----------------------------------------------------------------
+
+
+# The operation of changes that have only these events: the renewal of figures, which no coach or client has called.
+RENEWAL = "renewAttention"
+# In the order in which reasons are listed. A health note outranks all that another client can have but an erasure
+# request, and an unread message outranks all reasons below it together.
+WEIGHTS: Mapping[ReasonType, int] = {
+    "health_note": 400,
+    "erasure_requested": 400,
+    "unread_message": 200,
+    "check_in_to_review": 30,
+    "check_in_overdue": 20,
+    "missed_workout": 20,
+    "inactive": 20,
+    "low_compliance": 15,
+    "nothing_scheduled": 15,
+    "program_ending": 10,
+    "returning": 10,
+    "personal_record": 5,
+    "unavailable": 0,
+}
+# The areas whose permission is needed to see a reason; each of these reasons adds its weight once.
+AREA_OF_REASON: Mapping[ReasonType, Area] = {"check_in_to_review": FORMS, "check_in_overdue": FORMS}
+
+
+def list_hidden_reasons(ctx: Context) -> list[ReasonType]:
+    """Return the reasons of areas that the caller may not see."""
+    visibility = areas_of(ctx.caller)
+    return [reason for reason, area in AREA_OF_REASON.items() if not visibility.allows(area=area)]
+
+
+def are_reasons_changed(before: Sequence[Reason], after: Sequence[Reason]) -> bool:
+    """Return whether a reason is raised or cleared."""
+    return {each["type"] for each in before} != {each["type"] for each in after}
+
+
+def report_reasons(ctx: Context, customer_id: ObjectId, before: Sequence[Reason], after: Sequence[Reason]) -> None:
+    """Report which reasons of a client are raised, and which are cleared, in the caller's transaction."""
+    sides: tuple[tuple[EventType, Sequence[Reason], Sequence[Reason]], ...] = (
+        ("attention.cleared", before, after),
+        ("attention.raised", after, before),
+    )
+    for event_type, reasons, others in sides:
+        for each in reasons:
+            if each["type"] not in {other["type"] for other in others}:
+                data = {"customerId": customer_id, "reason": each["type"], "since": each["since"]}
+                ctx.changes.events.append(LoggedEvent(event_type, customer_id, {**data, "count": each["count"]}))
 
 
 # --- What clients change of their own record --------------------------------------------------------------------------
@@ -634,3 +672,14 @@ class CustomerBatchResult(BatchCounts):
         fields.List(fields.Nested(_RESULT_OF_ENTRY)),
         core_fields.Description("One result for each entry."),
     ]
+
+
+# --- Schemas of requests and responses --------------------------------------------------------------------------------
+
+
+CUSTOMER_FIELDS = input_of(WrittenDetails, IdentityFields, name="CustomerFields")
+CUSTOMER_UPDATE = input_of(ChangedCustomer, IdentityFields, name="CustomerUpdate")
+NEW_CUSTOMER = input_of(SentCustomer, IdentityFields, name="NewCustomer")
+UPSERTED_CUSTOMER = input_of(SentOrChangedCustomer, IdentityFields, name="UpsertedCustomer")
+CUSTOMER = output_of(CustomerProfile, IdentityResult, name="Customer", with_private=("companyId",))
+CREATED_CUSTOMER = output_of(CreatedCustomer, CUSTOMER)

@@ -16,7 +16,6 @@ from coaching_service.core.list_selection import Page, page_of, part_of
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import DryRun, complete_upsert, patch_of, upsert_of
 from coaching_service.people.customers import batch, models, service
-from coaching_service.people.customers import schemas as customer_schemas
 from coaching_service.people.customers.models import CustomerBatch, CustomerBatchResult, parse_trainers
 
 routes = Routes("/coach/customers", tag="Customers")
@@ -26,7 +25,7 @@ routes = Routes("/coach/customers", tag="Customers")
     "",
     access=coach(CUSTOMERS.VIEW),
     query=models.CUSTOMER_QUERY(),
-    returns=page_of(customer_schemas.Customer),
+    returns=page_of(models.CUSTOMER),
     on_worker_thread=True,
     selects_fields=True,
 )
@@ -51,8 +50,8 @@ async def list_customers(ctx: Context, query: models.CustomerQuery) -> Page[mode
 @routes.post(
     "",
     access=coach(CUSTOMERS.CREATE),
-    body=customer_schemas.NewCustomer(),
-    returns=customer_schemas.CreatedCustomer,
+    body=models.NEW_CUSTOMER(),
+    returns=models.CREATED_CUSTOMER,
     errors=(NotFound,),
     example={"name": "Ana", "surname": "Flores", "email": "ana@example.com", "sendInvitation": False},
 )
@@ -99,7 +98,7 @@ async def list_customer_groups(ctx: Context) -> list[models.CustomerGroup]:
 @routes.put(
     "/archive",
     access=coach(CUSTOMERS.EDIT),
-    returns=customer_schemas.Customer,
+    returns=models.CUSTOMER,
     errors=(NotFound, Conflict),
     example={"id": "66f0c0ffee0000000000abcd"},
 )
@@ -114,7 +113,7 @@ async def archive_customer(ctx: Context, body: models.CustomerReference) -> mode
 @routes.put(
     "/unarchive",
     access=coach(CUSTOMERS.EDIT),
-    returns=customer_schemas.Customer,
+    returns=models.CUSTOMER,
     errors=(NotFound, Conflict),
     example={"id": "66f0c0ffee0000000000abcd"},
 )
@@ -130,8 +129,8 @@ async def unarchive_customer(ctx: Context, body: models.CustomerReference) -> mo
     "/by-external-id/{externalId}",
     access=coach_with_any(CUSTOMERS.CREATE, CUSTOMERS.EDIT),
     path_fields={"externalId": ExternalId()},
-    body=upsert_of(customer_schemas.UpsertedCustomer, name="CustomerUpsert"),
-    returns=customer_schemas.Customer,
+    body=upsert_of(models.UPSERTED_CUSTOMER, name="CustomerUpsert"),
+    returns=models.CUSTOMER,
     errors=(NotFound,),
     rolls_back=True,
     example={"name": "Ana", "surname": "Flores"},
@@ -148,7 +147,7 @@ async def upsert_customer(ctx: Context, external_id: str, body: models.CustomerU
         ctx,
         external_id,
         cast("models.CustomerChange", change),
-        lambda: complete_upsert(customer_schemas.UpsertedCustomer(), body),
+        lambda: complete_upsert(models.UPSERTED_CUSTOMER(), body),
     )
 
 
@@ -156,8 +155,8 @@ async def upsert_customer(ctx: Context, external_id: str, body: models.CustomerU
     "/{customerId}",
     access=coach(CUSTOMERS.EDIT),
     locks="customer",
-    body=patch_of(customer_schemas.CustomerUpdate, name="CustomerChange"),
-    returns=customer_schemas.Customer,
+    body=patch_of(models.CUSTOMER_UPDATE, name="CustomerChange"),
+    returns=models.CUSTOMER,
     example={"phone": "+34 600 000 000", "groups": ["Morning"], "version": 0},
 )
 async def update_customer(ctx: Context, customer_id: ObjectId, body: models.CustomerChange) -> models.CustomerProfile:
@@ -174,7 +173,7 @@ async def update_customer(ctx: Context, customer_id: ObjectId, body: models.Cust
     locks="customer",
     multipart=MultipartBody("profilePhotoFile", IMAGE_TYPES, models.ProfilePhotoFields),
     body_optional=True,
-    returns=customer_schemas.Customer,
+    returns=models.CUSTOMER,
     example={},
 )
 async def set_profile_photo(

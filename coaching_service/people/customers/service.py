@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, datetime
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from coaching_service.core import list_selection
 from coaching_service.core.auth import Company, Principal, token_hash
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context, Services, transactional, version_conflict
-from coaching_service.core.database.documents import Filter, PipelineStage, now
+from coaching_service.core.database.context import Context, Services, gather_reads, transactional, version_conflict
+from coaching_service.core.database.documents import D, Document, Documents, Filter, PipelineStage, now
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.recording import Interface, interface_of
 from coaching_service.core.database.worker_thread import aggregate_all
@@ -21,10 +21,11 @@ from coaching_service.core.errors import ClientDeclined, Forbidden, NotFound, re
 from coaching_service.core.external_identity import find_differences, present_identity, stored_fields
 from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import ALL_ENTRIES, ListPart, Page, PartOfList
 from coaching_service.core.text import apostrophe_spellings, normalize
 from coaching_service.people import account, notification_settings, team
 from coaching_service.people.account import Account
-from coaching_service.people.customers import counters, figures_store, list_store, store
+from coaching_service.people.customers import counters, store
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers.store import customers, search_fields
 from coaching_service.people.notification_settings import NotificationSettings
@@ -41,11 +42,11 @@ _SWITCHES: Mapping[Interface, store.Switch] = {"assistant": "assistants", "appli
 # --- Reading ---------------------------------------------------------------------------------------------------------
 
 
-find_by_emails = list_store.find_by_emails
-list_identities = list_store.find_identities
-list_versions = list_store.find_versions
-iterate_all = list_store.iterate_all
-list_ids_after = store.customers.list_ids_after
+find_by_emails = store.find_by_emails
+list_identities = store.find_identities
+list_versions = store.find_versions
+iterate_all = store.iterate_all
+list_ids_after = customers.list_ids_after
 exists = store.exists
 find_companies = store.find_companies
 has_any = store.has_any
@@ -65,7 +66,7 @@ async def get_visible(
     outside the employee's scope, or has declined what the caller is.
     """
     fields = fields if fields is None or store.CONSENT in fields else (*fields, store.CONSENT)
-    customer = await store.customers.find_one(ctx, {"_id": customer_id}, fields)
+    customer = await customers.find_one(ctx, {"_id": customer_id}, fields)
     if customer is None:
         raise NotFound("customer")
     _require_in_scope(ctx, customer)
@@ -79,17 +80,17 @@ async def get_id_by_external_id(ctx: Context, external_id: str) -> ObjectId:
 
 def add_visible(ctx: Context, customer_id: ObjectId) -> PipelineStage:
     """Return the stage that adds a client, if there is one, to the documents of a pipeline, for `take_visible`."""
-    where, fields = store.customers.read_filter(ctx, {"_id": customer_id}), dict.fromkeys(SCOPE_FIELDS, 1)
+    where, fields = customers.read_filter(ctx, {"_id": customer_id}), dict.fromkeys(SCOPE_FIELDS, 1)
     client = [{"$match": where}, {"$project": fields}, {"$replaceWith": {_ADDED: "$$ROOT"}}]
-    return {"$unionWith": {"coll": store.customers.name, "pipeline": client}}
+    return {"$unionWith": {"coll": customers.name, "pipeline": client}}
 
 
 def take_visible(ctx: Context, documents: list[Any]) -> list[Any]:
     """Return documents without the client that `add_visible` has added. Raises what get_visible raises."""
-    customers = [document[_ADDED] for document in documents if _ADDED in document]
-    if not customers:
+    added = [document[_ADDED] for document in documents if _ADDED in document]
+    if not added:
         raise NotFound("customer")
-    _require_in_scope(ctx, customers[0])
+    _require_in_scope(ctx, added[0])
     return [document for document in documents if _ADDED not in document]
 
 
@@ -137,10 +138,9 @@ async def require_file_reader(
 ) -> None:
     """Raise NotFound if the client of a file is deleted, Forbidden if the client has declined whom its link is for."""
     where = {"companyId": company_id, "_id": customer_id}
-    found = await store.customers.across_companies(services).find_one(where, {store.CONSENT: 1})
+    found = await customers.across_companies(services).find_one(where, {store.CONSENT: 1})
     customer = require_found(cast("customer_models.Customer | None", found), "file")
-    switch = None if via is None else _SWITCHES.get(via)
-    if switch is not None and not complete_consent(customer)[switch]:
+    if via is not None and (switch := _SWITCHES.get(via)) and not complete_consent(customer)[switch]:
         raise ClientDeclined
 
 
@@ -189,14 +189,14 @@ async def is_archived(ctx: Context, customer_id: ObjectId) -> bool:
 
 async def find_references(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, customer_models.NamedCustomer]:
     """Return identifier and full name of the company's clients among `ids`, whatever the caller's scope."""
-    found = await store.customers.find(ctx, _among(ids), fields=("name", "surname"), hint=store.BY_ID)
+    found = await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=("name", "surname"), hint=store.BY_ID)
     return {customer["_id"]: {"_id": customer["_id"], "name": full_name(customer)} for customer in found}
 
 
 async def find_named(ctx: Context, ids: Collection[ObjectId]) -> dict[ObjectId, customer_models.FoundCustomer]:
     """Return full name, time zone and whether they are archived of the company's clients among `ids`."""
     fields = ("name", "surname", "timezone", store.ARCHIVED)
-    found = await store.customers.find(ctx, _among(list(ids)), fields=fields, hint=store.BY_ID)
+    found = await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=fields, hint=store.BY_ID)
     return {
         each["_id"]: {
             "_id": each["_id"],
@@ -210,12 +210,8 @@ async def find_named(ctx: Context, ids: Collection[ObjectId]) -> dict[ObjectId, 
 
 async def find_timezones(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, str | None]:
     """Return the time zone of each of the company's clients among `ids`; None: the company's."""
-    found = await store.customers.find(ctx, _among(ids), fields=("timezone",), hint=store.BY_ID)
+    found = await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=("timezone",), hint=store.BY_ID)
     return {customer["_id"]: customer["timezone"] for customer in found}
-
-
-def _among(ids: Sequence[ObjectId]) -> Filter:
-    return {"_id": {"$in": list(ids)}}
 
 
 async def list_ids_in_scope(ctx: Context) -> list[ObjectId] | None:
@@ -232,7 +228,7 @@ async def list_ids_in_scope(ctx: Context) -> list[ObjectId] | None:
     where: Filter = {store.ARCHIVED: {"$in": [False, True]}, **allowed}
     if ctx.caller.customers_scope == "assigned":
         where[store.TRAINER] = ctx.caller.id
-    assigned = await store.customers.find(ctx, where, fields=("_id",), hint=store.BY_TRAINER)
+    assigned = await customers.find(ctx, where, fields=("_id",), hint=store.BY_TRAINER)
     return [each["_id"] for each in assigned if only in (None, each["_id"])]
 
 
@@ -259,7 +255,7 @@ def get_notifications(
 
 async def list_notifications(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, NotificationSettings]:
     """Return which notifications clients want, by client. Access is not checked."""
-    found = await store.customers.find(ctx, _among(ids), fields=("notifications",), hint=store.BY_ID)
+    found = await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=("notifications",), hint=store.BY_ID)
     return {client["_id"]: get_notifications(client) for client in found}
 
 
@@ -280,10 +276,10 @@ def active_customer_stage(ctx: Context) -> PipelineStage:
     It is empty for archived clients, and has what full_name and local dates need.
     """
     stages = [
-        {"$match": store.customers.read_filter(ctx, {store.ARCHIVED: False})},
-        {"$project": store.customers.projection(("name", "surname", "timezone"))},
+        {"$match": customers.read_filter(ctx, {store.ARCHIVED: False})},
+        {"$project": customers.projection(("name", "surname", "timezone"))},
     ]
-    lookup = {"from": store.customers.name, "localField": "customerId", "foreignField": "_id", "as": "client"}
+    lookup = {"from": customers.name, "localField": "customerId", "foreignField": "_id", "as": "client"}
     return {"$lookup": {**lookup, "pipeline": stages}}
 
 
@@ -299,8 +295,7 @@ def to_response(ctx: Context, customer: customer_models.Customer) -> customer_mo
 
 def profile_photo_url(ctx: Context, customer: customer_models.Customer) -> str | None:
     """Return the signed link to the profile photo of a stored client, or None without one."""
-    photo = customer.get("profilePhoto")
-    return file_url(ctx, photo["fileId"]) if photo else None
+    return file_url(ctx, photo["fileId"]) if (photo := customer.get("profilePhoto")) else None
 
 
 # --- Changing --------------------------------------------------------------------------------------------------------
@@ -365,9 +360,9 @@ async def _rewrite(
     before, customer = await store.rewrite(ctx, customer_id, mutate, change.get("version"))
     role = customer["customerRoleData"]
     if role["isArchived"] is not before["isArchived"]:
-        await figures_store.update_after_archiving(ctx, [customer_id], archived=role["isArchived"])
+        await store.update_after_archiving(ctx, [customer_id], archived=role["isArchived"])
     if "timezone" in change or "notifications" in change:
-        await figures_store.mark_figures_due(ctx, [customer_id])
+        await store.mark_figures_due(ctx, [customer_id])
     if "groups" in change:
         moved = customer_models.GroupsChange.between(customer_id, before["groups"], role["groups"])
         await ctx.publish(customer_models.GroupsChanged([moved]))
@@ -405,7 +400,7 @@ async def request_erasure(ctx: Context) -> datetime:
     await store.rewrite(
         ctx, ctx.caller.id, lambda stored: {} if "erasureRequestedAt" in stored else {"erasureRequestedAt": at}, None
     )
-    await figures_store.mark_figures_due(ctx, [ctx.caller.id])
+    await store.mark_figures_due(ctx, [ctx.caller.id])
     return (await get_visible(ctx, ctx.caller.id, ("erasureRequestedAt",)))["erasureRequestedAt"]
 
 
@@ -421,11 +416,11 @@ async def set_archived(
     if version is not None and current["version"] != version:
         raise version_conflict()
     where = {"_id": customer_id, store.ARCHIVED: not archived}
-    if (customer := await store.customers.update(ctx, where, {"$set": {store.ARCHIVED: archived}})) is None:
+    if (customer := await customers.update(ctx, where, {"$set": {store.ARCHIVED: archived}})) is None:
         return await get(ctx, customer_id)
     role = customer["customerRoleData"]
     await counters.count_changed(ctx, [{**role, "isArchived": not archived}], [role])
-    await figures_store.update_after_archiving(ctx, [customer_id], archived=archived)
+    await store.update_after_archiving(ctx, [customer_id], archived=archived)
     return to_response(ctx, customer)
 
 
@@ -433,7 +428,7 @@ async def set_archived(
 async def erase(ctx: Context, customer_id: ObjectId) -> None:
     """Delete a client and queue the erasure of the rest of the client's data. Raises what get_visible raises."""
     await get_visible(ctx, customer_id)
-    if (deleted := await store.customers.delete(ctx, {"_id": customer_id})) is None:
+    if (deleted := await customers.delete(ctx, {"_id": customer_id})) is None:
         raise NotFound("customer")
     await counters.count(ctx, [deleted], -1)
     await ctx.publish(customer_models.CustomersDeleted([customer_id]))
@@ -441,13 +436,13 @@ async def erase(ctx: Context, customer_id: ObjectId) -> None:
 
 async def lock_and_mark_figures(ctx: Context, customer_id: ObjectId) -> None:
     """Serialise transactions that call this for the same client. Raises NotFound if there is no such client."""
-    if not await figures_store.lock_and_mark_figures(ctx, customer_id):
+    if not await store.lock_and_mark_figures(ctx, customer_id):
         raise NotFound("customer")
 
 
 async def lock_all_visible(ctx: Context, ids: Sequence[ObjectId]) -> None:
     """Lock several clients that the transaction has not locked yet, as `lock`. Raises what get_visible raises."""
-    locked = await figures_store.lock_all(ctx, ids)
+    locked = await store.lock_all(ctx, ids)
     if len(locked) < len(ids):
         raise NotFound("customer")
     for customer in locked:
@@ -456,12 +451,12 @@ async def lock_all_visible(ctx: Context, ids: Sequence[ObjectId]) -> None:
 
 async def set_loads_in(ctx: Context, customer_id: ObjectId, load_unit: str) -> None:
     """Store that the loads of a client are in a unit now, in the transaction that has locked the client."""
-    await store.customers.set_derived(ctx, {"_id": customer_id}, {"$set": {"loadsIn": load_unit}})
+    await customers.set_derived(ctx, {"_id": customer_id}, {"$set": {"loadsIn": load_unit}})
 
 
 async def find_own_load_unit(ctx: Context, customer_id: ObjectId) -> str | None:
     """Return the unit of loads that a client has chosen; None for the company's, and for an unknown client."""
-    customer = await store.customers.find_one(ctx, {"_id": customer_id}, ("loadUnit",))
+    customer = await customers.find_one(ctx, {"_id": customer_id}, ("loadUnit",))
     return customer.get("loadUnit") if customer else None
 
 
@@ -475,7 +470,7 @@ async def authorize_and_lock(ctx: Context, customer_id: ObjectId) -> None:
     trainer = ctx.caller.id if ctx.caller.customers_scope == "assigned" else None
     if find_switch(ctx) is not None:
         await get_visible(ctx, customer_id)
-    if await figures_store.lock_and_mark_figures(ctx, customer_id, trainer=trainer):
+    if await store.lock_and_mark_figures(ctx, customer_id, trainer=trainer):
         return
     if trainer is not None:
         await get_visible(ctx, customer_id)
@@ -561,8 +556,7 @@ async def load_principal(services: Services, company_id: ObjectId, customer_id: 
 
 async def load_author(services: Services, company_id: ObjectId, customer_id: ObjectId) -> Principal | None:
     """Return a client as the author of background work, even if archived; None if the client is deleted."""
-    customer = await _find_with_company(services, company_id, customer_id)
-    if customer is None:
+    if (customer := await _find_with_company(services, company_id, customer_id)) is None:
         return None
     return to_principal(customer, account.to_company(customer["company"], even_suspended=True), customer_id)
 
@@ -665,52 +659,15 @@ async def list_customers(
         ctx, "customers", filters, order, page=page, size=size, after=after, private=store.PRIVATE_ORDER
     )
     if email is not None:
-        ids = await list_store.find_ids_by_email(ctx, email.strip())
+        ids = await store.find_ids_by_email(ctx, email.strip())
         where["_id"] = {"$in": ids if selection.ids is None else [each for each in ids if each in selection.ids]}
     if where.keys() & {"_id", "externalId"}:
-        stored, total = await list_store.find_selected_page(ctx, where, list_part, contains=contains)
+        stored, total = await store.find_selected_page(ctx, where, list_part, contains=contains)
     else:
-        stored, total = await list_store.find_page(
+        stored, total = await store.find_page(
             ctx, where, list_part, contains=contains, words=words, unfiltered=unfiltered and selection.is_all
         )
     return list_part.present(stored, total, partial(to_response, ctx))
-
-
-async def list_reported(
-    ctx: Context, groups: list[str] | None, trainers: list[ObjectId | None] | None
-) -> list[customer_models.Customer]:
-    """Return all clients in the coach's scope, archived or not, for reports: trainer, time zone, since when.
-
-    Clients in any of `groups`, of any of `trainers` as in `list_customers`.
-    """
-    where, _ = build_list_filter(ctx, archived=False, groups=groups, trainers=trainers)
-    where[store.ARCHIVED] = {"$in": [False, True]}
-    index = store.BY_GROUP if groups else store.BY_TRAINER if store.TRAINER in where else store.BY_ORDER
-    fields = ("timezone", "createdAt", store.ARCHIVED, store.TRAINER)
-    return await store.customers.find(ctx, where, fields=fields, hint=index)
-
-
-async def list_customers_by(
-    ctx: Context,
-    figure: customer_models.SortFigure,
-    *,
-    descending: bool,
-    archived: bool,
-    page: int,
-    size: int,
-    groups: list[str] | None = None,
-    trainers: list[ObjectId | None] | None = None,
-) -> list_selection.Page[customer_models.CustomerProfile]:
-    """Return one page of the clients in the coach's scope by a stored figure.
-
-    Those without it are last. Clients in any of `groups`, of any of `trainers` as in `list_customers`.
-    """
-    where, unfiltered = build_list_filter(ctx, archived, groups, trainers)
-    skip = list_selection.skip_of(page, size)
-    stored, total = await list_store.find_page_by(
-        ctx, where, figure, descending=descending, skip=skip, limit=size, unfiltered=unfiltered
-    )
-    return list_selection.page_document([to_response(ctx, customer) for customer in stored], total, page, size)
 
 
 def build_list_filter(
@@ -730,7 +687,7 @@ def build_list_filter(
 
 async def list_groups(ctx: Context) -> list[customer_models.CustomerGroup]:
     """Return the groups of the clients in the coach's scope with the number of clients in each, by name."""
-    return await list_store.count_groups(ctx, limit_to_scope(ctx))
+    return await store.count_groups(ctx, limit_to_scope(ctx))
 
 
 # --- Full names of clients, as they are compared and as they tell clients apart ---------------------------------------
@@ -752,3 +709,88 @@ def distinct_names(clients: Sequence[customer_models.CustomerIdentity]) -> dict[
         is_unique = counts[full_name_key(each)] == 1
         names[each["_id"]] = full_name(each) if is_unique else f"{full_name(each)} ({distinction})"
     return names
+
+
+# --- Lists of what is stored of one client, in pages or by cursor -----------------------------------------------------
+
+
+T = TypeVar("T")
+
+
+async def list_records(
+    ctx: Context,
+    customer_id: ObjectId,
+    records: Documents[D],
+    list_name: str,
+    order: Sequence[str],
+    present: Callable[[D], T],
+    part: PartOfList,
+) -> Page[T]:
+    """Return part of the records of a client in a collection, each as `present` returns it.
+
+    Cursors are bound to `list_name`. Raises NotFound if the company has no such client, Forbidden if the client is
+    outside the caller's scope.
+    """
+    selection = part.get("selection", ALL_ENTRIES)
+    filters = {"customerId": customer_id, **selection.for_cursor()}
+    list_part = ListPart(ctx, list_name, filters, order, page=part["page"], size=part["size"], after=part.get("after"))
+    _, (stored, total) = await gather_reads(
+        ctx,
+        get_visible(ctx, customer_id),
+        list_part.read(ctx, records, {"customerId": customer_id, **selection.filter()}),
+    )
+    return list_part.present(stored, total, present)
+
+
+# --- Dates of clients that other features report: of their last activity, and of the last workout ---------------------
+
+
+async def record_activity(ctx: Context, customer_id: ObjectId) -> None:
+    """Set `lastActivityDate` if the caller is the client; actions of a coach, even impersonating, do not change it.
+
+    In both cases it serialises transactions as `lock` does. Raises NotFound if there is no such client.
+    """
+    if _is_action_of_client(ctx, customer_id):
+        await customers.set_derived(ctx, {"_id": customer_id}, {"$set": {"lastActivityDate": now()}})
+    else:
+        await lock_and_mark_figures(ctx, customer_id)
+
+
+async def lock_active(ctx: Context, customer_id: ObjectId) -> None:
+    """Lock a client that the caller may access, as `lock` does, and set `lastActivityDate` as `record_activity` does.
+
+    Raises what customers.get_visible raises.
+    """
+    if not _is_action_of_client(ctx, customer_id):
+        await authorize_and_lock(ctx, customer_id)
+    else:
+        await _write(ctx, customer_id, {"$set": {"lastActivityDate": now()}})
+
+
+async def set_last_workout_date(ctx: Context, customer_id: ObjectId, day: str | None) -> None:
+    """Set the last date on which anything is scheduled for a client, and lock the client as `lock` does.
+
+    Raises NotFound if there is no such client.
+    """
+    locked = store.locked_clients(ctx).get(customer_id)
+    if locked is None or locked["customerRoleData"]["lastWorkoutDate"] != day:
+        await _write(ctx, customer_id, {"$set": {store.LAST_WORKOUT: day}})
+
+
+async def extend_last_workout_date(ctx: Context, customer_id: ObjectId, day: str) -> None:
+    """Set the last date on which anything is scheduled for a client to `day`, unless it is later.
+
+    Locks the client as `lock` does. Raises NotFound if there is no such client.
+    """
+    locked = store.locked_clients(ctx).get(customer_id)
+    if locked is None or (locked["customerRoleData"]["lastWorkoutDate"] or "") < day:
+        await _write(ctx, customer_id, {"$max": {store.LAST_WORKOUT: day}})
+
+
+async def _write(ctx: Context, customer_id: ObjectId, change: Document) -> None:
+    if not await store.write_and_lock(ctx, {"_id": customer_id}, change):
+        raise NotFound("customer")
+
+
+def _is_action_of_client(ctx: Context, customer_id: ObjectId) -> bool:
+    return ctx.caller.id == customer_id and ctx.caller.impersonated_by is None

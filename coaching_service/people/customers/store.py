@@ -1,26 +1,28 @@
-"""Clients in the database."""
+"""Clients in the database, their lists and locks."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypedDict
 
 from coaching_service.core import text as core_text
 from coaching_service.core.database import declared
-from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document, Documents, Filter, now
+from coaching_service.core.database.context import Context, Services, gather_reads
+from coaching_service.core.database.declared import CLIENTS, Portable
+from coaching_service.core.database.documents import Document, Documents, Filter, PipelineStage, now
 from coaching_service.core.errors import NotFound
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, HAS_METADATA, IDENTITY_CHECKS
 from coaching_service.core.field_schemas import checks_of
 from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import BY_UPDATE, ListPart
+from coaching_service.core.list_selection import BY_UPDATE, UPDATED, ListPart
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import Date, Text
 from coaching_service.people import account
 from coaching_service.people.customers import counters
-from coaching_service.people.customers.models import Customer, CustomerRoleData, NewCustomerDocument
+from coaching_service.people.customers import models as customer_models
+from coaching_service.people.identities.models import account_key, spellings
 from coaching_service.people.notification_settings import NotificationSettings
 
 # --- Search -----------------------------------------------------------------------------------------------------------
@@ -88,55 +90,6 @@ def _by_suffix(normalized: str) -> Filter:
     return {"suf": {"$regex": "^" + re.escape(normalized[: core_text.SUFFIX_LENGTH])}}
 
 
-async def search_page(
-    ctx: Context,
-    customers: Documents[Customer],
-    where: Filter,
-    match: Match | None,
-    *,
-    listed: Filter,
-    count_listed: Callable[[], Awaitable[int]],
-    list_part: ListPart,
-    by_suffix: str,
-    by_order: str,
-) -> tuple[list[Customer], int]:
-    """Return the clients of `where` that `match` for one part of the list, and how many there are in total.
-
-    Each query examines at most 1,001 keys and four times the number of matches: few matches are fetched by suffix and
-    sorted; many are first searched for in the order of the complete list (`listed`), among at most twice their number,
-    if so many of all that it has (`count_listed`) are likely to contain enough.
-    """
-    if match is None:
-        return [], 0
-    matching = where | match.indexed
-    total = await customers.count(ctx, matching, hint=by_suffix)
-    wanted = min(list_part.limit, max(0, total - list_part.skip))
-    if wanted == 0:
-        return [], total
-    if total > FEW_MATCHES and (list_part.skip + list_part.limit) * await count_listed() <= total * total:
-        stages: list[Document] = [
-            {"$sort": dict.fromkeys(list_part.sort, 1)},
-            {"$limit": 2 * total},
-            {"$match": where | match.scanned},
-            {"$skip": list_part.skip},
-            {"$limit": list_part.limit},
-            {"$project": customers.projection(None, list_part.private)},
-        ]
-        docs: list[Customer] = await customers.aggregate(ctx, list_part.within(listed), *stages, hint=by_order)
-        if len(docs) == wanted:
-            return docs, total
-    clients = await customers.find(
-        ctx,
-        list_part.within(matching),
-        sort=list_part.sort,
-        skip=list_part.skip,
-        limit=list_part.limit,
-        including=list_part.private,
-        hint=by_suffix,
-    )
-    return clients, total
-
-
 ARCHIVED = "customerRoleData.isArchived"
 GROUPS = "customerRoleData.groups"
 TRAINER = "customerRoleData.assignedTo"
@@ -198,7 +151,7 @@ async def _after_import(ctx: Context, documents: Sequence[Any]) -> None:
         await account.record_declined(ctx)
 
 
-customers = Documents[Customer](
+customers = Documents[customer_models.Customer](
     "customers",
     (
         declared.Index((ARCHIVED, *ORDER)),
@@ -226,7 +179,7 @@ customers = Documents[Customer](
         declared.Index((ARCHIVED, "figuresChangedAt"), partial_filter=(("figuresChangedAt", {"$exists": True}),)),
         declared.Index(("archivedAt", "_id"), partial_filter=_ONLY_ARCHIVED),
     ),
-    private=tuple(each for each in private_of(Customer) if each != "companyId"),
+    private=tuple(each for each in private_of(customer_models.Customer) if each != "companyId"),
     client_field="_id",
     history=declared.History(
         "customer",
@@ -242,9 +195,9 @@ customers = Documents[Customer](
         _BY_ARCHIVING,
     ),
     cross_company_reason="first-access tokens are found by hash, outdated figures and archived clients by their time",
-    transfer=declared.Portable(
-        Customer,
-        declared.CLIENTS,
+    transfer=Portable(
+        customer_models.Customer,
+        CLIENTS,
         computed=(
             "sortName",
             "sortSurname",
@@ -312,7 +265,9 @@ INDEX_OF_ORDER = {order: customers.index_name(ARCHIVED, *order) for order in ORD
 # --- One client ------------------------------------------------------------------------------------------------------
 
 
-async def create_many(ctx: Context, new: Sequence[NewCustomerDocument]) -> list[Customer]:
+async def create_many(
+    ctx: Context, new: Sequence[customer_models.NewCustomerDocument]
+) -> list[customer_models.Customer]:
     """Store new clients and count them, in the caller's transaction; returns them in the same order."""
     stored = await customers.insert_many(ctx, new)
     await counters.count(ctx, stored, 1)
@@ -332,15 +287,18 @@ async def find_companies(services: Services, customer_ids: Collection[ObjectId])
 
 
 async def rewrite(
-    ctx: Context, customer_id: ObjectId, mutate: Callable[[Customer], Mapping[str, object]], version: int | None
-) -> tuple[CustomerRoleData, Customer]:
+    ctx: Context,
+    customer_id: ObjectId,
+    mutate: Callable[[customer_models.Customer], Mapping[str, object]],
+    version: int | None,
+) -> tuple[customer_models.CustomerRoleData, customer_models.Customer]:
     """Set the fields that `mutate` returns for the stored client; returns the role data it had, and the client.
 
     Its groups are counted, in the caller's transaction. Raises NotFound, Conflict if it is no longer at `version`.
     """
-    before: list[CustomerRoleData] = []
+    before: list[customer_models.CustomerRoleData] = []
 
-    def remember(stored: Customer) -> Mapping[str, object]:
+    def remember(stored: customer_models.Customer) -> Mapping[str, object]:
         before[:] = [stored["customerRoleData"]]
         return mutate(stored)
 
@@ -371,3 +329,286 @@ async def unassign(ctx: Context, coach_id: ObjectId) -> None:
     for archived in (False, True):
         where = {ARCHIVED: archived, TRAINER: coach_id}
         await customers.update_many(ctx, where, {"$set": {TRAINER: None}})
+
+
+# --- Lists of clients -------------------------------------------------------------------------------------------------
+
+
+async def find_page(
+    ctx: Context, where: Filter, list_part: ListPart, *, contains: str, words: str, unfiltered: bool
+) -> tuple[list[customer_models.Customer], int]:
+    """Return the clients for one part of the list with their sort fields, and how many there are in total.
+
+    They have `contains` in their name, surname or e-mail address, or every word of `words`; empty: any client.
+    `unfiltered`: `where` has no condition other than archived or not.
+    """
+    if contains or words:
+        return await _search_page(ctx, where, match_words(words) if words else match_text(contains), list_part)
+    hint = _list_index(where, list_part)
+    if unfiltered:
+        return await _find_page_of_all(ctx, where, list_part, hint)
+    total = count_filtered(ctx, where, hint)
+    clients = customers.find(
+        ctx,
+        list_part.within(where),
+        sort=list_part.sort,
+        skip=list_part.skip,
+        limit=list_part.limit,
+        including=PRIVATE_ORDER,
+        hint=hint,
+    )
+    docs, count = await gather_reads(ctx, clients, total)
+    return docs, count
+
+
+async def _search_page(
+    ctx: Context, where: Filter, match: Match | None, list_part: ListPart
+) -> tuple[list[customer_models.Customer], int]:
+    """Return the clients of `where` that `match` for one part of the list, and how many there are in total.
+
+    Each query examines at most 1,001 keys and four times the number of matches: few matches are fetched by suffix and
+    sorted; many are first searched for in the order of the complete list, among at most twice their number, if so many
+    of all that it has are likely to contain enough.
+    """
+    if match is None:
+        return [], 0
+    matching = where | match.indexed
+    total = await customers.count(ctx, matching, hint=BY_SUFFIX)
+    wanted = min(list_part.limit, max(0, total - list_part.skip))
+    if wanted == 0:
+        return [], total
+    if (
+        total > FEW_MATCHES
+        and (list_part.skip + list_part.limit) * await counters.read(ctx, archived=where[ARCHIVED]) <= total * total
+    ):
+        stages: list[Document] = [
+            {"$sort": dict.fromkeys(list_part.sort, 1)},
+            {"$limit": 2 * total},
+            {"$match": where | match.scanned},
+            {"$skip": list_part.skip},
+            {"$limit": list_part.limit},
+            {"$project": customers.projection(None, list_part.private)},
+        ]
+        docs: list[customer_models.Customer] = await customers.aggregate(
+            ctx, list_part.within({ARCHIVED: where[ARCHIVED]}), *stages, hint=INDEX_OF_ORDER[list_part.sort]
+        )
+        if len(docs) == wanted:
+            return docs, total
+    clients = await customers.find(
+        ctx,
+        list_part.within(matching),
+        sort=list_part.sort,
+        skip=list_part.skip,
+        limit=list_part.limit,
+        including=list_part.private,
+        hint=BY_SUFFIX,
+    )
+    return clients, total
+
+
+async def _find_page_of_all(
+    ctx: Context, where: Filter, list_part: ListPart, hint: str
+) -> tuple[list[customer_models.Customer], int]:
+    """Return the clients for one part of the list of all with their sort fields, and how many there are in total.
+
+    One command reads both: a second one costs the service more than presenting the clients.
+    """
+    order: PipelineStage = {"$sort": dict.fromkeys(list_part.sort, 1)}
+    docs = await customers.aggregate(
+        ctx,
+        list_part.within(where),
+        order,
+        {"$skip": list_part.skip},
+        {"$limit": list_part.limit},
+        {"$project": customers.projection(None, list_part.private)},
+        counters.add_total(ctx, archived=where[ARCHIVED]),
+        order,  # documents without sort fields are first; without this stage, MongoDB does not promise any order
+        hint=hint,
+    )
+    total: int = docs.pop(0)["total"] if docs and docs[0]["_id"] is None else 0
+    return docs, total
+
+
+async def count_filtered(ctx: Context, where: Filter, hint: str) -> int:
+    """Return how many clients match `where`: the stored number for the clients of one group."""
+    is_group = where.keys() == {ARCHIVED, GROUPS} and len(set(where[GROUPS]["$in"])) == 1
+    if is_group and await counters.are_complete(ctx):
+        return await counters.read_group(ctx, where[GROUPS]["$in"][0], archived=where[ARCHIVED])
+    return await customers.count(ctx, where, hint=hint)
+
+
+def _list_index(where: Filter, list_part: ListPart) -> str:
+    """Return the index that serves a list: the changes since a time are few, as are clients of a group or trainer."""
+    if UPDATED in where:
+        return UPDATE_INDEX
+    if GROUPS in where:
+        return BY_GROUP
+    if TRAINER in where:
+        return BY_TRAINER
+    return METADATA_INDEX if HAS_METADATA in where else INDEX_OF_ORDER[list_part.sort]
+
+
+async def list_sort_names(ctx: Context, where: Filter, limit: int) -> list[customer_models.Customer]:
+    """Return the sort fields of at most `limit` clients of `where`, in list order."""
+    hint = BY_TRAINER if TRAINER in where else BY_ORDER
+    return await customers.find(ctx, where, sort=ORDER, limit=limit, fields=ORDER, hint=hint)
+
+
+async def find_selected_page(
+    ctx: Context, where: Filter, list_part: ListPart, *, contains: str
+) -> tuple[list[customer_models.Customer], int]:
+    """Return the clients of `where` for one part of the list, and how many there are in total.
+
+    `where` names a few clients by `_id` or `externalId`. `contains` is part of a name, surname or e-mail address;
+    empty: any.
+    """
+    if (containing := substring_filter(contains)) is None:
+        return [], 0
+    where = where | containing if contains else where
+    hint = EXTERNAL_ID_INDEX if "externalId" in where else BY_ID
+    return await list_part.read(ctx, customers, where, hint=hint)
+
+
+def iterate_all(ctx: Context) -> AsyncIterator[customer_models.Customer]:
+    """Iterate over all clients of the company, archived ones too: what a roster of them has."""
+    fields = ("name", "surname", "email", "phone", "birthday", "timezone", "externalId")
+    of_role = ("customerRoleData.groups", "customerRoleData.isArchived", "customerRoleData.assignedTo")
+    return customers.stream_own(ctx, (*fields, *of_role))
+
+
+async def find_identities(ctx: Context) -> list[customer_models.CustomerIdentity]:
+    """Return names, addresses and external identifiers of all clients."""
+    return await customers.find(ctx, {}, fields=("name", "surname", "email", "externalId"), hint=BY_ID)
+
+
+async def find_versions(ctx: Context, ids: Collection[ObjectId]) -> dict[ObjectId, int]:
+    """Return the versions of some clients, but for those who have signed in, which is a change too."""
+    fields = ("version", "customerRoleData.firstLoginDate")
+    found = await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=fields, hint=BY_ID)
+    return {each["_id"]: each["version"] + (each["customerRoleData"]["firstLoginDate"] is not None) for each in found}
+
+
+async def find_by_emails(ctx: Context, emails: Collection[str]) -> list[customer_models.Customer]:
+    """Return names and e-mail addresses of the clients with one of these addresses, without regard to case."""
+    where, fields = {"email": {"$in": list(emails)}}, ("name", "surname", "email", TRAINER, CONSENT)
+    return await customers.find(ctx, where, fields=fields, hint=EMAIL_INDEX, ignore_case=True) if emails else []
+
+
+async def find_by_sort_names(ctx: Context, names: Collection[str]) -> list[customer_models.Customer]:
+    """Return names and trainers of the clients whose normalized `name` is one of these, archived ones too."""
+    where: Filter = {ARCHIVED: {"$in": [False, True]}, "sortName": {"$in": list(names)}}
+    fields = ("name", "surname", TRAINER, CONSENT)
+    return await customers.find(ctx, where, fields=fields, hint=BY_ORDER)
+
+
+async def find_ids_by_email(ctx: Context, email: str) -> list[ObjectId]:
+    """Return the identifiers of the clients with an e-mail address, whatever case and spelling its domain has."""
+    if not email:
+        return []
+    where: Filter = {"email": {"$in": spellings(email)}}
+    clients = await customers.find(ctx, where, fields=("email",), hint=EMAIL_INDEX, ignore_case=True)
+    # The order of the index also ignores other differences, such as of width.
+    return [each["_id"] for each in clients if account_key(each["email"] or "") == account_key(email)]
+
+
+async def count_groups(ctx: Context, where: Filter) -> list[customer_models.CustomerGroup]:
+    """Return the groups of the clients of `where`, each with the number of clients in it, by name.
+
+    The numbers of all clients, without a condition, are stored.
+    """
+    if not where and await counters.are_complete(ctx):
+        return await counters.list_groups(ctx)
+    stages: list[PipelineStage] = [
+        {"$project": {"group": {"$setUnion": [f"${GROUPS}", []]}, "_id": 0}},
+        {"$unwind": "$group"},
+        {"$group": {"_id": "$group", "count": {"$sum": 1}}},
+        {"$sort": {"_id": 1}},
+        {"$project": {"_id": 0, "name": "$_id", "count": 1}},
+    ]
+    if TRAINER not in where:
+        return await customers.aggregate(ctx, where, *stages)
+    return await customers.aggregate(ctx, where | {ARCHIVED: {"$in": [False, True]}}, *stages, hint=BY_TRAINER)
+
+
+# --- Locks of clients in the database, with the derived fields that the same write sets -------------------------------
+
+
+_LOCKED = (TRAINER, CONSENT, LAST_WORKOUT, "loadsIn")  # what is read with a lock
+
+
+async def lock_and_mark_figures(ctx: Context, customer_id: ObjectId, *, trainer: ObjectId | None = None) -> bool:
+    """Write to the client, so that concurrent transactions conflict; returns whether there is such a client.
+
+    With `trainer`, only one who is assigned to this coach. Once in a transaction is enough. The same write marks the
+    client's figures as due, as `mark_figures_due` does.
+    """
+    if (locked := locked_clients(ctx).get(customer_id)) is not None:
+        return trainer is None or locked["customerRoleData"]["assignedTo"] == trainer
+    where = {"_id": customer_id} if trainer is None else {"_id": customer_id, TRAINER: trainer}
+    return await write_and_lock(ctx, where, {})
+
+
+async def lock_all(ctx: Context, ids: Sequence[ObjectId]) -> list[customer_models.Customer]:
+    """Lock several clients that the transaction has not locked yet; returns existing ones, each with the trainer."""
+    where: Filter = {"_id": {"$in": list(ids)}}
+    await customers.set_derived(ctx, where, mark())
+    locked = await customers.find(ctx, where, fields=_LOCKED, hint=BY_ID)
+    for customer in locked:
+        _remember_lock(ctx, customer)
+    return locked
+
+
+async def write_and_lock(ctx: Context, where: Filter, operators: Document) -> bool:
+    """Write to the client of `where`, if there is one, as `lock` does, together with derived fields.
+
+    Raises Conflict if the client's loads have been converted to another unit since the request began.
+    """
+    locked = await customers.set_derived_and_read(ctx, where, operators | mark(), _LOCKED)
+    if locked is None:
+        return False
+    _remember_lock(ctx, locked)
+    return True
+
+
+def _remember_lock(ctx: Context, locked: customer_models.Customer) -> None:
+    if locked.get("loadsIn", ctx.caller.company.load_unit) != ctx.caller.company.load_unit:
+        raise account.load_unit_changed()
+    locked_clients(ctx)[locked["_id"]] = locked
+
+
+def locked_clients(ctx: Context) -> dict[ObjectId, Mapping[str, Any]]:
+    """Return the clients that the transaction has locked, each with its trainer and the last scheduled date."""
+    return ctx.recorder.locked if ctx.recorder is not None else {}
+
+
+async def mark_figures_due(ctx: Context, ids: Sequence[ObjectId]) -> None:
+    """Make the derived figures of clients invalid from now on; the lock of a client has done so."""
+    if others := set(ids) - locked_clients(ctx).keys():
+        await customers.set_derived(ctx, {"_id": {"$in": list(others)}}, mark())
+
+
+async def update_after_archiving(ctx: Context, ids: Sequence[ObjectId], *, archived: bool) -> None:
+    """Store since when clients are archived, and clear their reasons; of those who are restored, figures are due.
+
+    What is being computed of them at the moment is not stored.
+    """
+    if not ids:
+        return
+    since = {"$set": {"archivedAt": now()}} if archived else {}
+    forgotten = {"erasureDueAt": ""} if archived else {"archivedAt": "", "erasureDueAt": ""}
+    await customers.set_derived(ctx, {"_id": {"$in": list(ids)}}, {**since, "$unset": forgotten})
+    if archived:
+        for client in await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=(REASONS,), hint=BY_ID):
+            if "attention" in client:
+                customer_models.report_reasons(ctx, client["_id"], client["attention"]["reasons"], [])
+    await customers.set_derived(ctx, {"_id": {"$in": list(ids)}, SCORE: {"$gte": 0}}, {"$set": {SCORE: 0, REASONS: []}})
+    await mark_figures_due(ctx, ids)
+
+
+def mark() -> Document:
+    """Return the update that makes the derived figures of clients invalid from now on.
+
+    It counts the marks: figures that are computed in the meantime are not stored. The time of an earlier mark stays: a
+    changed one would make MongoDB compute the keys of all indexes of clients.
+    """
+    return {"$min": {"figuresChangedAt": now()}, "$inc": {"scheduleChanges": 1}}

@@ -16,7 +16,7 @@ from coaching_service.core.mcp import arguments
 from coaching_service.core.mcp.results import Answer, Reason, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.people import team
-from coaching_service.people.customers import batch, service, similar_names
+from coaching_service.people.customers import batch, bulk, service
 from coaching_service.people.customers.models import CustomerDetails, CustomerProfile
 from coaching_service.people.customers.service import full_name
 
@@ -58,7 +58,7 @@ async def list_customers(
 ) -> Answer:
     """List clients by name: _id, trainer, groups, percent of workouts completed, the latest session (trained), and the
     last date anything is scheduled on. Without a match it names the nearest. Other tools need a client's _id."""
-    wanted = await similar_names.match_groups(ctx, groups or [])
+    wanted = await bulk.match_groups(ctx, groups or [])
     list_page = partial(
         service.list_customers,
         ctx,
@@ -68,24 +68,19 @@ async def list_customers(
         size=page_size,
     )
     clients, coaches = await gather_reads(ctx, list_page(contains=search), team.list_coaches(ctx))
-    hints = [similar_names.suggest_groups(wanted)]
+    hints = [bulk.suggest_groups(wanted)]
     if search and not clients["totalDocs"]:
         clients = await list_page(words=search)
     if search and not clients["totalDocs"]:
-        hints.append(await _suggest_clients(ctx, search))
+        near = await bulk.find_near_clients(ctx, search)
+        named = [f"{typed(each.name)} [{each.id}]{' (archived)' if each.is_archived else ''}" for each in near]
+        none = "No client has all these words with these filters. The nearest names: "
+        hints.append(f"{none}{', '.join(named)}." if near else "No client has a similar name.")
     names = {coach["_id"]: coach["name"] for coach in coaches}
     title = f"{'Archived' if is_archived else 'Active'} clients"
     lines = [_summary_line(client, names) for client in clients["docs"]]
     ids = [client["_id"] for client in clients["docs"]]
     return arguments.list_answer(title, clients, lines, ids=ids, hint=" ".join(filter(None, hints)))
-
-
-async def _suggest_clients(ctx: Context, search: str) -> str:
-    near = await similar_names.find_near_clients(ctx, search)
-    if not near:
-        return "No client has a similar name."
-    named = [f"{typed(each.name)} [{each.id}]{' (archived)' if each.is_archived else ''}" for each in near]
-    return f"No client has all these words with these filters. The nearest names: {', '.join(named)}."
 
 
 def _summary_line(client: CustomerProfile, coach_names: Mapping[ObjectId, str]) -> str:

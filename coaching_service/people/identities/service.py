@@ -1,9 +1,4 @@
-"""Sign-in identities: the e-mail addresses and passwords of coaches and clients, unique across the service.
-
-An e-mail address is confirmed by a token that was mailed to it, or by the operator. An unconfirmed one can be used to
-sign in, but is lost as soon as another user confirms it. Of two unconfirmed users the first signs in by the address: an
-employee who is invited meanwhile claims it, and receives it with the mailed token.
-"""
+"""Sign-in identities: the e-mail addresses and passwords of coaches and clients, unique across the service."""
 
 from __future__ import annotations
 
@@ -12,15 +7,113 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from coaching_service.core import audit, rate_limits
 from coaching_service.core.auth import new_token, token_hash
-from coaching_service.core.database.context import Context, Services, gather_reads
-from coaching_service.core.database.documents import Document, now
-from coaching_service.core.errors import ClientDisconnected, Forbidden, SignInRejected
+from coaching_service.core.database.context import Context, Services, conflict_if_taken, gather_reads
+from coaching_service.core.database.declared import Index, NotExported, Unsharded
+from coaching_service.core.database.documents import Document, Documents, now
+from coaching_service.core.errors import ClientDisconnected, Conflict, Forbidden, SignInRejected
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.identities import models, store
+from coaching_service.people.identities import models
 from coaching_service.people.identities.passwords import verify_password
+
+# --- Identities, claims and resets in the database --------------------------------------------------------------------
+
+
+RESET_LIFETIME = timedelta(hours=1)
+
+identities = Documents[models.StoredIdentity](
+    "identities",
+    (Index(("subjectId",), unique=True),),
+    client_field="subjectId",
+    secret=True,
+    global_indexes=(Index(("address",), unique=True),),
+    cross_company_reason="an identity is found by e-mail address before its company is known",
+    placement=Unsharded("an e-mail address is unique among all companies, and found before its company is known"),
+    transfer=NotExported("passwords and sign-in addresses"),
+)
+claims = Documents[models.IdentityClaim](
+    "identityClaims",
+    (Index(("subjectId",), unique=True),),
+    client_field="subjectId",
+    secret=True,
+    global_indexes=(Index(("address",)),),
+    cross_company_reason="the users who claim an e-mail address are found before their companies are known",
+    placement=Unsharded("found by the e-mail address, like identities"),
+    transfer=NotExported("sign-in addresses"),
+)
+resets = Documents[models.PasswordReset](
+    "passwordResets",
+    (Index(("subjectId",)),),
+    client_field="subjectId",
+    secret=True,
+    expire=("createdAt", int(RESET_LIFETIME.total_seconds())),
+    global_indexes=(Index(("tokenHash",), unique=True),),
+    cross_company_reason="a reset is found by the hash of its token before its company is known",
+    placement=Unsharded("a reset is found by its token, and exists for an hour"),
+    transfer=NotExported("tokens"),
+)
+
+
+# --- Identities ------------------------------------------------------------------------------------------------------
+
+
+async def _require_other_spellings_free(ctx: Context, subject_id: ObjectId, email: str) -> None:
+    """Raise Conflict if another identity has the address in another spelling; the index finds the same one."""
+    if others := [each for each in models.spellings_of(email) if each != models.normalize_email(email)]:
+        where = {"address": {"$in": others}, "subjectId": {"$ne": subject_id}}
+        if await identities.across_companies(ctx.services).find_one(where, {"_id": 1}, session=ctx.session):
+            raise _email_taken()
+
+
+def _email_taken() -> Conflict:
+    return Conflict("This e-mail address is already used to sign in", code="EMAIL_TAKEN")
+
+
+async def _can_be_claimed(ctx: Context, email: str) -> bool:
+    """Return whether an identity uses an e-mail address that it has not confirmed, and is no coach of the company."""
+    where = {"address": {"$in": models.spellings_of(email)}, "isConfirmed": False}
+    fields = {"companyId": 1, "kind": 1}
+    identity = await identities.across_companies(ctx.services).find_one(where, fields, session=ctx.session)
+    return identity is not None and (identity["companyId"], identity["kind"]) != (ctx.company_id, "coach")
+
+
+async def _find_by_email(services: Services, email: str) -> models.StoredIdentity | None:
+    """Return the identity with an e-mail address, in any spelling and company, or None."""
+    collection = identities.across_companies(services)
+    for address in models.spellings_of(email):
+        identity: Any = await collection.find_one({"address": address})
+        if identity is not None:
+            return identity  # type: ignore[no-any-return]  # the driver's documents are untyped
+    return None
+
+
+async def _find_by_subject(ctx: Context, subject_id: ObjectId) -> models.StoredIdentity | None:
+    """Return the identity of a coach or client of the company, or None."""
+    fields = ("address", "passwordHash", "kind", "isConfirmed", "companyId", "subjectId")
+    return await identities.find_one(ctx, {"subjectId": subject_id}, (*fields, "passwordChangedAt", "createdAt"))
+
+
+async def _find_of_company(
+    services: Services, company_id: ObjectId, subject_id: ObjectId
+) -> models.StoredIdentity | None:
+    """Return the identity of a coach or client before there is a caller, or None."""
+    where = {"companyId": company_id, "subjectId": subject_id}
+    identity: Any = await identities.across_companies(services).find_one(where)
+    return identity  # type: ignore[no-any-return]  # the driver's documents are untyped
+
+
+async def remove(ctx: Context, subject_id: ObjectId) -> None:
+    """Delete the identity, claim and resets of a coach or client of the company."""
+    await identities.delete_many(ctx, {"subjectId": subject_id})
+    await claims.delete_many(ctx, {"subjectId": subject_id})
+    await resets.delete_many(ctx, {"subjectId": subject_id})
+
+
+# --- Failed sign-ins --------------------------------------------------------------------------------------------------
+
 
 # --- Failed sign-ins: counted for a device that signed in before, else for the account and for the network address ----
 
@@ -148,30 +241,42 @@ async def create(
     if ctx.caller.company.is_sandbox:
         raise Forbidden("No user can sign in to a sandbox", code="SANDBOX")
     if is_confirmed:
-        if (displaced := await store.delete_unconfirmed(ctx, email)) is not None:
+        where = {"address": {"$in": models.spellings_of(email)}, "isConfirmed": False}
+        of_all = identities.across_companies(ctx.services)
+        if (displaced := await of_all.find_one_and_delete(where, session=ctx.session)) is not None:
+            subject = {"companyId": displaced["companyId"], "subjectId": displaced["subjectId"]}
+            await resets.across_companies(ctx.services).delete_many(subject, session=ctx.session)
             await ctx.publish(models.IdentityDisplaced(displaced["companyId"], displaced["subjectId"]))
-    elif password_hash is None and await store.can_be_claimed(ctx, email):
-        address = models.normalize_email(email)
-        await store.claims.insert(ctx, {"address": address, "kind": kind, "subjectId": subject_id})
+    elif password_hash is None and await _can_be_claimed(ctx, email):
+        await claims.insert(ctx, {"address": models.normalize_email(email), "kind": kind, "subjectId": subject_id})
         return
-    await store.create(ctx, subject_id, kind, email, password_hash, is_confirmed=is_confirmed)
+    await _require_other_spellings_free(ctx, subject_id, email)
+    identity = {
+        "address": models.normalize_email(email),
+        "kind": kind,
+        "subjectId": subject_id,
+        "passwordHash": password_hash,
+        "isConfirmed": is_confirmed,
+    }
+    with conflict_if_taken(_email_taken()):
+        await identities.insert(ctx, identity)
 
 
 async def find_by_email(services: Services, email: str) -> Identity | None:
     """Return the identity with an e-mail address, or None."""
-    stored = await store.find_by_email(services, email)
+    stored = await _find_by_email(services, email)
     return None if stored is None else _to_identity(stored)
 
 
 async def find_of_subject(services: Services, company_id: ObjectId, subject_id: ObjectId) -> Identity | None:
     """Return the identity of a coach or client before there is a caller, or None."""
-    stored = await store.find_by_company_and_subject(services, company_id, subject_id)
+    stored = await _find_of_company(services, company_id, subject_id)
     return None if stored is None else _to_identity(stored)
 
 
 async def find_holder(services: Services, email: str, company_id: ObjectId | None) -> Identity | None:
     """Return who signs in by an e-mail address; not one who has not confirmed it, unless a coach of the company."""
-    stored = await store.find_by_email(services, email)
+    stored = await _find_by_email(services, email)
     is_own = stored is not None and (stored["companyId"], stored["kind"]) == (company_id, "coach")
     if stored is None or not (is_own or stored.get("isConfirmed", True)):
         return None
@@ -180,32 +285,33 @@ async def find_holder(services: Services, email: str, company_id: ObjectId | Non
 
 async def list_by_email(services: Services, email: str) -> list[Identity]:
     """Return the identity with an e-mail address, and the users who claim the address."""
-    stored = await store.find_by_email(services, email)
-    holders: list[models.StoredIdentity | models.IdentityClaim] = [] if stored is None else [stored]
-    return [_to_identity(holder) for holder in (*holders, *await store.list_claims(services, email))]
+    stored = await _find_by_email(services, email)
+    claimed = claims.across_companies(services).find({"address": {"$in": models.spellings_of(email)}})
+    holders: list[Any] = [*([] if stored is None else [stored]), *await claimed.to_list(None)]
+    return [_to_identity(holder) for holder in holders]
 
 
 async def get_email(ctx: Context, subject_id: ObjectId) -> str | None:
     """Return the e-mail address by which a coach or client of the company signs in, or None."""
-    stored = await store.find_by_subject(ctx, subject_id)
+    stored = await _find_by_subject(ctx, subject_id)
     return stored["address"] if stored else None
 
 
 async def get_mail_address(ctx: Context, subject_id: ObjectId) -> str | None:
     """Return the e-mail address by which a coach or client signs in, or which the coach claims, or None."""
-    holder = await store.find_by_subject(ctx, subject_id) or await store.claims.find_one(ctx, {"subjectId": subject_id})
+    holder = await _find_by_subject(ctx, subject_id) or await claims.find_one(ctx, {"subjectId": subject_id})
     return holder["address"] if holder else None
 
 
 async def is_email_confirmed(ctx: Context, subject_id: ObjectId) -> bool:
     """Return whether a coach or client of the company signs in by a confirmed e-mail address."""
-    stored = await store.find_by_subject(ctx, subject_id)
+    stored = await _find_by_subject(ctx, subject_id)
     return stored is not None and stored.get("isConfirmed", True)
 
 
 async def has_password(ctx: Context, subject_id: ObjectId) -> bool:
     """Return whether a coach or client of the company has set a password."""
-    stored = await store.find_by_subject(ctx, subject_id)
+    stored = await _find_by_subject(ctx, subject_id)
     return stored is not None and stored["passwordHash"] is not None
 
 
@@ -216,16 +322,19 @@ async def change_email(ctx: Context, subject_id: ObjectId, email: str) -> EmailC
     identity uses is claimed: until the coach uses a mailed token, there is no password. Raises Conflict if the address
     is already used to sign in.
     """
-    current = await store.find_by_subject(ctx, subject_id)
-    holder = current or await store.claims.find_one(ctx, {"subjectId": subject_id})
+    current = await _find_by_subject(ctx, subject_id)
+    holder = current or await claims.find_one(ctx, {"subjectId": subject_id})
     has_password = current is not None and current["passwordHash"] is not None
     if holder is None or holder["address"] in models.spellings_of(email):
         return EmailChange(changed=False, has_password=has_password)
-    if current is not None and not await store.can_be_claimed(ctx, email):
-        await store.set_email(ctx, subject_id, email)
-        await store.resets.delete_many(ctx, {"subjectId": subject_id})
+    if current is not None and not await _can_be_claimed(ctx, email):
+        await _require_other_spellings_free(ctx, subject_id, email)
+        fields = {"address": models.normalize_email(email), "isConfirmed": False}
+        with conflict_if_taken(_email_taken()):
+            await identities.update(ctx, {"subjectId": subject_id}, {"$set": fields})
+        await resets.delete_many(ctx, {"subjectId": subject_id})
         return EmailChange(changed=True, has_password=has_password)
-    await store.delete(ctx, subject_id)
+    await remove(ctx, subject_id)
     await create(ctx, subject_id, holder["kind"], email, None)
     return EmailChange(changed=True, has_password=False)
 
@@ -235,19 +344,18 @@ async def set_password(ctx: Context, subject_id: ObjectId, password_hash: str) -
 
     Mailed tokens to set a password become invalid. Returns whether the coach or client can sign in at all.
     """
-    await store.resets.delete_many(ctx, {"subjectId": subject_id})
+    await resets.delete_many(ctx, {"subjectId": subject_id})
     return await _set_password(ctx, subject_id, {"passwordHash": password_hash}) is not None
 
 
 async def _set_password(ctx: Context, subject_id: ObjectId, fields: Document) -> models.StoredIdentity | None:
     changed = {"$set": {**fields, "passwordChangedAt": now()}}
-    return await store.identities.update(ctx, {"subjectId": subject_id}, changed)
+    return await identities.update(ctx, {"subjectId": subject_id}, changed)
 
 
-remove = store.delete
-
-
-def _to_identity(stored: models.StoredIdentity | models.IdentityClaim | models.PasswordReset) -> Identity:
+def _to_identity(
+    stored: models.StoredIdentity | models.IdentityClaim | models.PasswordReset,
+) -> Identity:
     return Identity(stored["subjectId"], stored["companyId"], stored["kind"])
 
 
@@ -281,7 +389,7 @@ async def verify_sign_in(
     async with ctx.services.sign_in_slot.holding(ctx.network_address):
         if ctx.is_disconnected():
             raise ClientDisconnected()
-        stored = await store.find_by_email(ctx.services, email)
+        stored = await _find_by_email(ctx.services, email)
         device = str(session) if session else models.find_device(ctx.services, stored, device_tokens)
         attempt = Attempt(models.account_key(email), ctx.network_address, device)
         await require_few(ctx, attempt)
@@ -304,7 +412,7 @@ async def resume_sign_in(
 
     `password_signature` is None for a user who signs in without the password.
     """
-    stored = await store.find_by_company_and_subject(ctx.services, company_id, subject_id)
+    stored = await _find_of_company(ctx.services, company_id, subject_id)
     if stored is None:
         return None
     if password_signature is not None and not models.is_password_of(ctx.services, stored, password_signature):
@@ -315,7 +423,7 @@ async def resume_sign_in(
 
 async def find_verified(ctx: Context, subject_id: ObjectId) -> VerifiedSignIn | None:
     """Return what `verify_sign_in` would return for a user of the company who has proved otherwise who they are."""
-    stored = await store.find_by_subject(ctx, subject_id)
+    stored = await _find_by_subject(ctx, subject_id)
     if stored is None:
         return None
     return _verified(ctx, stored, Attempt(models.account_key(stored["address"]), ctx.network_address))
@@ -330,7 +438,7 @@ async def check_password(ctx: Context, subject_id: ObjectId, password: str) -> b
 
     A wrong one counts as a failed sign-in of the session. Raises TooManyRequests as verify_sign_in does.
     """
-    stored = await store.find_by_subject(ctx, subject_id)
+    stored = await _find_by_subject(ctx, subject_id)
     if stored is None:
         return False
     try:
@@ -348,19 +456,19 @@ async def clear_failures(ctx: Context, email: str) -> None:
 
 async def is_known_device(ctx: Context, email: str, device_tokens: Iterable[str]) -> bool:
     """Return whether one of `device_tokens` is the token of a device that signed in before by an e-mail address."""
-    stored = await store.find_by_email(ctx.services, email)
+    stored = await _find_by_email(ctx.services, email)
     return models.find_device(ctx.services, stored, device_tokens) is not None
 
 
 async def sign_device(ctx: Context, subject_id: ObjectId) -> str:
     """Return a token for the device on which a coach or client of the company signs in; empty without an identity."""
-    stored = await store.find_by_subject(ctx, subject_id)
+    stored = await _find_by_subject(ctx, subject_id)
     return "" if stored is None else models.sign_device(ctx.services, stored)
 
 
 async def find_password_change(ctx: Context, subject_id: ObjectId) -> datetime | None:
     """Return when the password of a coach or client was last set, or the identity created; None without an identity."""
-    stored = await store.find_by_subject(ctx, subject_id)
+    stored = await _find_by_subject(ctx, subject_id)
     return None if stored is None else stored.get("passwordChangedAt", stored["createdAt"])
 
 
@@ -378,13 +486,14 @@ async def create_reset_token(ctx: Context, subject_id: ObjectId, kind: models.Su
     It must only be sent to the e-mail address of the identity: using it confirms the address.
     """
     token = new_token()
-    await store.resets.insert(ctx, {"subjectId": subject_id, "kind": kind, "tokenHash": token_hash(token)})
+    await resets.insert(ctx, {"subjectId": subject_id, "kind": kind, "tokenHash": token_hash(token)})
     return token
 
 
 async def find_by_reset_token(services: Services, token: str) -> Identity | None:
     """Return the identity whose password this token sets; None if the token is unknown or has expired."""
-    reset = await store.find_reset(services, token_hash(token))
+    where = {"tokenHash": token_hash(token), "createdAt": {"$gt": now() - RESET_LIFETIME}}
+    reset: Any = await resets.across_companies(services).find_one(where)
     return None if reset is None else _to_identity(reset)
 
 
@@ -394,14 +503,14 @@ async def reset_password(ctx: Context, subject_id: ObjectId, token: str, passwor
     A claimed address becomes the coach's, and the unconfirmed identity that used it is removed. Returns the e-mail
     address; None if the token is no longer valid. Raises Conflict if another user has confirmed a claimed address.
     """
-    reset = await store.resets.delete(ctx, {"subjectId": subject_id, "tokenHash": token_hash(token)})
-    await store.resets.delete_many(ctx, {"subjectId": subject_id})
+    reset = await resets.delete(ctx, {"subjectId": subject_id, "tokenHash": token_hash(token)})
+    await resets.delete_many(ctx, {"subjectId": subject_id})
     if reset is None:
         return None
     holder: models.StoredIdentity | models.IdentityClaim | None
     confirmed = {"passwordHash": password_hash, "isConfirmed": True}
     if (holder := await _set_password(ctx, subject_id, confirmed)) is None:
-        if (holder := await store.claims.delete(ctx, {"subjectId": subject_id})) is None:
+        if (holder := await claims.delete(ctx, {"subjectId": subject_id})) is None:
             return None
         await create(ctx, subject_id, holder["kind"], holder["address"], password_hash, is_confirmed=True)
     await ctx.publish(models.EmailConfirmed(subject_id))
@@ -413,7 +522,7 @@ async def sign_confirmation(ctx: Context, subject_id: ObjectId) -> ConfirmationT
 
     It must only be sent to this address. Returns None if the address is confirmed, or the user cannot sign in.
     """
-    stored = await store.find_by_subject(ctx, subject_id)
+    stored = await _find_by_subject(ctx, subject_id)
     if stored is None or stored.get("isConfirmed", True):
         return None
     until = int(time.time() + CONFIRMATION_LIFETIME.total_seconds())
@@ -428,7 +537,7 @@ async def find_by_confirmation(services: Services, token: str) -> ConfirmationTo
     if match is None or int(match["until"]) < time.time():
         return None
     subject_id = ObjectId(match["subject"])
-    stored = await store.find_by_company_and_subject(services, ObjectId(match["company"]), subject_id)
+    stored = await _find_of_company(services, ObjectId(match["company"]), subject_id)
     if stored is None:
         return None
     signed = _confirmation(subject_id, stored["address"], int(match["until"]))
@@ -443,7 +552,7 @@ async def confirm_email(ctx: Context, subject_id: ObjectId, address: str) -> boo
     Returns False if the user no longer signs in by it.
     """
     where = {"subjectId": subject_id, "address": address}
-    if await store.identities.update(ctx, where, {"$set": {"isConfirmed": True}}) is None:
+    if await identities.update(ctx, where, {"$set": {"isConfirmed": True}}) is None:
         return False
     await ctx.publish(models.EmailConfirmed(subject_id))
     return True

@@ -7,11 +7,10 @@ from coaching_service.core.auth import any_session, owner_session, public, with_
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.second_factor import models as factor_models
-from coaching_service.people.second_factor import passkeys
-from coaching_service.people.second_factor import service as second_factor
+from coaching_service.people import second_factor
+from coaching_service.people.sessions import credentials as passwords
 from coaching_service.people.sessions import models as session_models
-from coaching_service.people.sessions import own_second_factor, passwords, service
+from coaching_service.people.sessions import service
 
 routes = Routes("/auth", tag="Sessions", path_descriptions={"passkeyId": "The identifier of the passkey."})
 team_routes = Routes(
@@ -69,7 +68,7 @@ async def sign_in(ctx: Context, body: session_models.SignIn) -> session_models.S
     errors=(errors.CompanySuspended, errors.SignInRejected, errors.TooManyRequests),
     example={"challenge": "from the response of POST /auth/login", "code": "123456"},
 )
-async def confirm_sign_in(ctx: Context, body: factor_models.ChallengeAnswer) -> session_models.SignedIn:
+async def confirm_sign_in(ctx: Context, body: second_factor.ChallengeAnswer) -> session_models.SignedIn:
     """Confirm a sign-in with a second factor.
 
     `code` is of the authenticator application, also of the 30 seconds before and after; each is accepted once. A
@@ -81,19 +80,19 @@ async def confirm_sign_in(ctx: Context, body: factor_models.ChallengeAnswer) -> 
 
 
 @routes.get("/second-factor", access=_ANY_SESSION)
-async def get_second_factor(ctx: Context) -> factor_models.SecondFactor:
+async def get_second_factor(ctx: Context) -> second_factor.SecondFactor:
     """Read which second factors the caller has."""
     return await second_factor.get(ctx, ctx.caller.id)
 
 
 @routes.post("/second-factor/totp", access=_ANY_SESSION, status=200)
-async def create_authenticator_secret(ctx: Context) -> factor_models.AuthenticatorSecret:
+async def create_authenticator_secret(ctx: Context) -> second_factor.AuthenticatorSecret:
     """Set up an authenticator application.
 
     Returns a new secret, which is in use once a code of it is confirmed. The caller has signed in at most 10 minutes
     ago, else 403 `SIGN_IN_AGAIN`.
     """
-    return await own_second_factor.begin(ctx)
+    return await passwords.begin_authenticator(ctx)
 
 
 @routes.post(
@@ -103,14 +102,14 @@ async def create_authenticator_secret(ctx: Context) -> factor_models.Authenticat
     errors=(errors.Conflict, errors.TooManyRequests),
     example={"code": "123456"},
 )
-async def confirm_second_factor(ctx: Context, body: factor_models.CodeToConfirm) -> factor_models.ConfirmedFactor:
+async def confirm_second_factor(ctx: Context, body: second_factor.CodeToConfirm) -> second_factor.ConfirmedFactor:
     """Confirm the authenticator application.
 
     From now on a sign-in needs its codes; an application that was in use before is replaced. The 10 recovery codes are
     returned once. This session counts as one with a second factor. 400 `WRONG_CODE` for `code`; from the 6th wrong one
     within 15 minutes: 429 with `Retry-After`. 403 `SIGN_IN_AGAIN` as above.
     """
-    return await own_second_factor.confirm(ctx, body["code"])
+    return await passwords.confirm_authenticator(ctx, body["code"])
 
 
 @routes.delete("/second-factor", access=_ANY_SESSION, errors=(errors.NotFound,))
@@ -119,11 +118,11 @@ async def delete_second_factor(ctx: Context) -> None:
 
     The password alone signs in then. 403 `SIGN_IN_AGAIN` as above.
     """
-    await own_second_factor.remove(ctx)
+    await passwords.remove_second_factor(ctx)
 
 
 @routes.post("/second-factor/options", access=public(), status=200, errors=(errors.Conflict,))
-async def create_sign_in_options(ctx: Context) -> factor_models.PasskeyChallenge:
+async def create_sign_in_options(ctx: Context) -> second_factor.PasskeyChallenge:
     """Begin to sign in with a passkey, without a password.
 
     Send `challenge` with the `assertion` of the browser to POST /auth/second-factor. 409 `PASSKEYS_UNAVAILABLE` if the
@@ -133,13 +132,13 @@ async def create_sign_in_options(ctx: Context) -> factor_models.PasskeyChallenge
 
 
 @routes.post("/passkeys/options", access=_ANY_SESSION, status=200, errors=(errors.Conflict,))
-async def create_passkey_options(ctx: Context) -> factor_models.PasskeyOptions:
+async def create_passkey_options(ctx: Context) -> second_factor.PasskeyOptions:
     """Begin to register a passkey.
 
     403 `SIGN_IN_AGAIN` as for an authenticator application; 409 `PASSKEYS_UNAVAILABLE` if the base address is an IP
     address.
     """
-    return await own_second_factor.begin_passkey(ctx)
+    return await passwords.begin_passkey(ctx)
 
 
 @routes.post(
@@ -152,18 +151,18 @@ async def create_passkey_options(ctx: Context) -> factor_models.PasskeyOptions:
         "credential": {"id": "AQ", "rawId": "AQ", "response": {"clientDataJSON": "e30", "attestationObject": "oA"}},
     },
 )
-async def create_passkey(ctx: Context, body: factor_models.NewPasskey) -> factor_models.Passkey:
+async def create_passkey(ctx: Context, body: second_factor.NewPasskey) -> second_factor.Passkey:
     """Register a passkey.
 
     `credential` is what the browser returned for `publicKey`. This session counts as one with a second factor.
     """
-    return await own_second_factor.add_passkey(ctx, body["name"], body["credential"])
+    return await passwords.add_passkey(ctx, body["name"], body["credential"])
 
 
 @routes.get("/passkeys", access=_ANY_SESSION)
-async def list_passkeys(ctx: Context) -> list[factor_models.Passkey]:
+async def list_passkeys(ctx: Context) -> list[second_factor.Passkey]:
     """List my passkeys."""
-    return [passkeys.to_passkey(each) for each in await passkeys.list_of(ctx, ctx.caller.id)]
+    return [second_factor.to_passkey(each) for each in await second_factor.list_passkeys(ctx, ctx.caller.id)]
 
 
 @routes.delete("/passkeys/{passkeyId}", access=_ANY_SESSION)
@@ -172,7 +171,7 @@ async def delete_passkey(ctx: Context, passkey_id: ObjectId) -> None:
 
     403 `SIGN_IN_AGAIN` as above.
     """
-    await own_second_factor.remove_passkey(ctx, passkey_id)
+    await passwords.remove_passkey(ctx, passkey_id)
 
 
 def _device_tokens(body: session_models.SignIn | session_models.ResetRequest) -> list[str]:
@@ -277,4 +276,4 @@ async def reset_employee_second_factor(ctx: Context, employee_id: ObjectId) -> N
     For an employee who has lost the device and the recovery codes: the password alone signs in then. The employee's
     sessions end, and the employee gets a mail.
     """
-    await own_second_factor.reset_of_employee(ctx, employee_id)
+    await passwords.reset_of_employee(ctx, employee_id)

@@ -34,7 +34,7 @@ from coaching_service.core.metrics import read_backlog
 from coaching_service.core.outbound import OutboundError
 from coaching_service.core.slots import RequestSlots
 from coaching_service.people import account, team
-from coaching_service.people.changes import events, samples
+from coaching_service.people.changes import events
 from coaching_service.people.changes.models import Event
 from coaching_service.people.customers import service as customers
 from coaching_service.people.webhooks import models
@@ -217,7 +217,7 @@ async def _load_event(ctx: Context, delivery: models.DueDelivery) -> Mapping[str
         return await events.find_event(ctx, delivery["eventId"])
     if delivery["type"] == models.TEST_EVENT:
         return _test_event(ctx, delivery)
-    sample = samples.sample_of(cast("EventType", delivery["type"]))
+    sample = events.sample_of(cast("EventType", delivery["type"]))
     made = {"id": delivery["eventId"], "createdAt": delivery["createdAt"], "companyId": ctx.company_id}
     return {**sample, "seq": delivery["seq"], **made}
 

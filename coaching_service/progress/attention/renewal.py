@@ -27,8 +27,7 @@ from coaching_service.people import notification_settings, notifications, team
 from coaching_service.people.account import CompanyResumed, FigureSettingsChanged
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.attention_events import RENEWAL
-from coaching_service.people.customers.models import FigureLane, ReasonType
+from coaching_service.people.customers.models import RENEWAL, FigureLane, ReasonType
 from coaching_service.people.notification_settings import NotificationSettings
 from coaching_service.people.notifications import DueNotification, Message, Notification
 from coaching_service.people.team import CoachNotificationsChanged

@@ -24,16 +24,14 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import CursorPage, PartQuery
 from coaching_service.core.query import QueryInteger
 from coaching_service.core.validation import Date
-from coaching_service.people import account
+from coaching_service.people import account, availability
 from coaching_service.people.account import AttentionSettings
-from coaching_service.people.availability import service as availability
-from coaching_service.people.availability.absences import Absences
-from coaching_service.people.availability.models import Availability
-from coaching_service.people.customers import attention_events, derived_figures
+from coaching_service.people.availability import Absences, Availability
+from coaching_service.people.customers import derived_figures
+from coaching_service.people.customers import models as attention_events
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.attention_events import RENEWAL, WEIGHTS
-from coaching_service.people.customers.models import ReasonType
+from coaching_service.people.customers.models import RENEWAL, WEIGHTS, ReasonType
 from coaching_service.progress import compliance, form_requests, form_responses, personal_records, reminders
 from coaching_service.progress.compliance import ClientFigures, DayCompliance
 from coaching_service.progress.conversation import service as conversation
@@ -589,7 +587,7 @@ async def dismiss(
     settings = (await account.get(ctx))["attention"]
     loaded = (await load_clients(ctx, {customer_id: customer["timezone"]}, settings))[customer_id]
     reasons = find_reasons(loaded, settings)
-    wanted = set(reason_types).difference(attention_events.list_hidden(ctx))
+    wanted = set(reason_types).difference(attention_events.list_hidden_reasons(ctx))
     dismissed: dict[customer_models.ReasonType, DismissalFields] = {
         each.reason["type"]: {"until": until, "since": each.newest} for each in reasons if each.reason["type"] in wanted
     }
@@ -648,7 +646,7 @@ async def _compute_and_store(
     changed = [
         client
         for client, each in loaded.items()
-        if attention_events.is_changed(each.stored["reasons"], attention[client]["reasons"])
+        if attention_events.are_reasons_changed(each.stored["reasons"], attention[client]["reasons"])
     ]
     await _plan_reminders(ctx, loaded)
     await _store(ctx, {client: loaded[client] for client in loaded.keys() - set(changed)}, attention, marks)
@@ -673,7 +671,7 @@ async def _store_and_report(
         loaded = {client: loaded[client] for client in unchanged}
     await _store(ctx, loaded, attention)
     for client, each in loaded.items():
-        attention_events.report(ctx, client, each.stored["reasons"], attention[client]["reasons"])
+        attention_events.report_reasons(ctx, client, each.stored["reasons"], attention[client]["reasons"])
 
 
 async def _plan_reminders(ctx: Context, loaded: Mapping[ObjectId, ClientState]) -> None:

@@ -16,9 +16,8 @@ from coaching_service.core.mcp import arguments
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice, Integer, ListOf, StringList
-from coaching_service.people.customers import derived_figures, similar_names
-from coaching_service.people.customers.attention_events import WEIGHTS
-from coaching_service.people.customers.models import ReasonType, parse_trainers
+from coaching_service.people.customers import bulk, derived_figures
+from coaching_service.people.customers.models import WEIGHTS, ReasonType, parse_trainers
 from coaching_service.progress.attention import service as attention
 
 tools = Tools()
@@ -57,7 +56,7 @@ async def get_attention(
 ) -> Answer:
     """List the active clients who need a coach, most urgent first, with all their reasons: how many of each, since
     when, and what caused it."""
-    wanted = await similar_names.match_groups(ctx, groups)
+    wanted = await bulk.match_groups(ctx, groups)
     chosen = [*wanted.known, *wanted.unknown] or None
     filters: dict[str, Any] = {"reasons": reasons, "groups": chosen, "inactive_since": _since(ctx, inactive_days)}
     listed, total = await gather_reads(
@@ -85,7 +84,7 @@ async def get_attention(
         {**part, "totalDocs": total},
         lines,
         ids=[clients[0]["_id"] if len(clients) == 1 else None for clients in alike.values()],
-        hint=similar_names.suggest_groups(wanted),
+        hint=bulk.suggest_groups(wanted),
     )
 
 

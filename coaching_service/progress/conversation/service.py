@@ -32,7 +32,8 @@ from coaching_service.library import message_templates
 from coaching_service.library.message_templates import MAX_TEXT_LENGTH
 from coaching_service.people import account, api_keys, jobs, notifications, team
 from coaching_service.people import files as stored_files
-from coaching_service.people.customers import activity_dates, bulk, derived_figures
+from coaching_service.people.customers import bulk, derived_figures
+from coaching_service.people.customers import service as activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomersDeleted
 from coaching_service.progress.conversation import messages
@@ -514,7 +515,7 @@ async def create(
     """
     _require_own_words(ctx)
     client = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "name", "surname"))
-    await activity_dates.record_activity(ctx, customer_id)
+    await customers.record_activity(ctx, customer_id)
     text = new.get("text", "")
     if (template_id := cast("ObjectId | None", new.get("templateId"))) is not None:
         template = await message_templates.get(ctx, template_id)
@@ -611,7 +612,7 @@ async def update(
     if await _find_waiting(ctx, customer_id, message_id) is not None:
         raise Conflict("This message is not sent yet: recall it, and send another", code="MESSAGE_WAITING")
     stored = await _read_own(ctx, customer_id, message_id)
-    await activity_dates.record_activity(ctx, customer_id)
+    await customers.record_activity(ctx, customer_id)
     is_changed = "text" in change and change["text"] != stored["text"]
     fields = {"text": change["text"], "editedAt": now()} if is_changed else {}
     where = {"customerId": customer_id, "_id": message_id}

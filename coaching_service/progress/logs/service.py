@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import cast
+from typing import Literal, cast
 
 from coaching_service.core.auth import Principal
 from coaching_service.core.database.context import Context, gather_reads, transactional, version_conflict
@@ -32,7 +32,6 @@ from coaching_service.people.activity import service as activity
 from coaching_service.people.activity.models import ActivityType, ImportedEvent
 from coaching_service.people.activity.service import WorkoutEventData
 from coaching_service.people.changes import service as changes
-from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.progress import form_responses, personal_records
 from coaching_service.progress.logs import own_changes
@@ -220,7 +219,7 @@ async def _log_item(
 ) -> WorkItem:
     """Store the log that `complete` returns for the stored item, and what follows from it."""
     # The lock comes first, so that concurrent logs of one client wait before they do any work that is repeated.
-    await activity_dates.lock_active(ctx, customer_id)
+    await customers.lock_active(ctx, customer_id)
     calendar = ClientCalendar(customer_id)
     block = await calendar.get_block(ctx, block_id)
     await _require_shown_day(ctx, customer_id, block["date"])
@@ -261,7 +260,7 @@ async def upsert_logs(ctx: Context, customer_id: ObjectId, entries: Sequence[Log
     """
     if sum(len(each["items"]) for each in entries if not isinstance(each, InvalidEntry)) > _MAX_LOGGED_ITEMS:
         raise invalid_field("logs", f"must not hold more than {_MAX_LOGGED_ITEMS} items", code="TOO_MANY")
-    await activity_dates.lock_active(ctx, customer_id)
+    await customers.lock_active(ctx, customer_id)
     calendar, require_first = ClientCalendar(customer_id), repetitions("wblockId")
 
     async def save(entry: LogUpsert) -> Saved:
@@ -332,8 +331,8 @@ async def _update_item_activity(
         data["responseId"] = await form_responses.record_response(ctx, customer_id, item_id, form, date, answers)
     activity_type = _ACTIVITY_OF_ITEM.get(item["type"], "item_logged")
     if item["isCompleted"]:
-        record = activity.record_event if previous["isCompleted"] else activity.record_first_event
-        await record(ctx, activity_type, customer_id, item_id, **data)
+        how: Literal["new", "first"] = "new" if previous["isCompleted"] else "first"
+        await activity.record_event(ctx, activity_type, customer_id, item_id, how, **data)
     elif previous["isCompleted"]:
         await activity.delete_events(ctx, customer_id, item_id, activity_type)
 
@@ -396,7 +395,7 @@ async def log_block(
     exist or is hidden from the caller, Forbidden if the client is outside the caller's scope, Conflict if the block has
     changed since the log's `version`, or a coach's log has another comment than the client wrote.
     """
-    await activity_dates.lock_active(ctx, customer_id)
+    await customers.lock_active(ctx, customer_id)
     calendar = ClientCalendar(customer_id)
     stored = await block_items.read_texts(ctx, calendar, block_id)
     await _require_shown_day(ctx, customer_id, stored["date"])

@@ -25,7 +25,6 @@ from coaching_service.library import metric_sets
 from coaching_service.library.metric_sets import Metric, MetricSetWithArchived
 from coaching_service.people.activity import service as activity
 from coaching_service.people.activity.service import MeasuredValue
-from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomersCreated
 from coaching_service.training import body_weights
@@ -493,7 +492,7 @@ async def record(
     metric = _find_active(metric_set, metric_id)
     require_possible(metric, value, "value")
     if not ctx.caller.is_coach:
-        await activity_dates.record_activity(ctx, customer_id)
+        await customers.record_activity(ctx, customer_id)
     new = _new_entries(customer_id, set_id, date, [{"metricId": metric_id, "value": value}])
     return (await _record(ctx, new, [metric]))[0]
 

@@ -19,9 +19,9 @@ from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import snake_case
 from coaching_service.core.validation import Number, Text
 from coaching_service.library.exercises import service as exercises
+from coaching_service.people import availability
 from coaching_service.people.account import convert_entered_load, convert_stored_load
-from coaching_service.people.availability import service as availability
-from coaching_service.people.availability.service import AvailabilityText, write_period
+from coaching_service.people.availability import AvailabilityText, write_period
 from coaching_service.people.customers import service as customers
 from coaching_service.training import training_maxes
 from coaching_service.training.training_maxes import ReferenceLoads, load_of

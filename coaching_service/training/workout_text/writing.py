@@ -10,7 +10,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Extent
 from coaching_service.core.mcp.results import typed
 from coaching_service.library.exercises.models import ExerciseName
-from coaching_service.people.availability.service import AvailabilityText
+from coaching_service.people.availability import AvailabilityText
 from coaching_service.training.set_text import write_done, write_done_sets, write_number, write_planned
 from coaching_service.training.workouts.blocks.models import Block, BlockSettings
 from coaching_service.training.workouts.blocks.service import describe_settings

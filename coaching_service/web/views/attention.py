@@ -21,7 +21,7 @@ from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.attention_events import WEIGHTS
+from coaching_service.people.customers.models import WEIGHTS
 from coaching_service.progress import form_checks, form_requests, form_responses, personal_records
 from coaching_service.progress.attention import service as attention
 from coaching_service.progress.conversation import service as conversation

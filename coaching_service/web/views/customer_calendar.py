@@ -21,8 +21,8 @@ from coaching_service.core.query import Period
 from coaching_service.library.exercises import name_resolution
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
-from coaching_service.people.availability import service as availability
-from coaching_service.people.availability.models import Availability
+from coaching_service.people import availability
+from coaching_service.people.availability import Availability
 from coaching_service.training import resuming
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.schedule import models as schedule_models
@@ -610,7 +610,7 @@ async def availability_page(ctx: Context, customer_id: ObjectId) -> dict[str, An
     """The periods in which a client cannot train as planned, the latest first, and the return from the last one."""
     customer = await customer_layout.load_header(ctx, customer_id)
     today = ctx.caller.today(customer["timezone"])
-    periods = await availability.list_availability(ctx, customer_id)
+    periods = await availability.list_periods(ctx, customer_id)
     absence = await availability.find_absence_before(ctx, customer_id, str(today + timedelta(days=1)))
     return {
         "customer": customer,

@@ -27,7 +27,7 @@ from coaching_service.people.activity.models import ActivityEvent
 from coaching_service.people.customers import retention
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerChange, WrittenDetails
-from coaching_service.people.sessions import web_sessions
+from coaching_service.people.sessions import service as web_sessions
 from coaching_service.progress import customer_profile, nutrition_plans, progress_photos
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.service import MetricHistoryEntry

@@ -20,7 +20,7 @@ from coaching_service.core.list_selection import Page
 from coaching_service.core.validation import CalendarDate, Choice, Text
 from coaching_service.lifecycle import search as feature
 from coaching_service.people import team
-from coaching_service.people.customers import batch, retention, service
+from coaching_service.people.customers import batch, derived_figures, retention, service
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers import service as customers
 from coaching_service.progress import check_ins, compliance
@@ -166,7 +166,7 @@ async def find_customers(ctx: Context, query: CustomerFilter) -> Page[customer_m
     }
     if sort != "name" and not query["keywords"]:
         figure = cast("customer_models.SortFigure", sort.removeprefix("-"))
-        return await service.list_customers_by(ctx, figure, descending=sort.startswith("-"), **shown)
+        return await derived_figures.list_customers_by(ctx, figure, descending=sort.startswith("-"), **shown)
     return await service.list_customers(ctx, contains=query["keywords"], **shown)
 
 

@@ -25,7 +25,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import SearchedDate
 from coaching_service.integrations import background_jobs
 from coaching_service.integrations.change_descriptions import describe_documents
-from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
+from coaching_service.lifecycle.customer_bulk import service as customer_bulk_jobs
 from coaching_service.people import assistants, audit_log, jobs, own_profile, team
 from coaching_service.people.changes import service as changes
 from coaching_service.people.changes.models import PLACES, ChangeDetails, ChangeSummary, UndoResult

@@ -10,7 +10,7 @@ from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises.models import ASSISTANCE
-from coaching_service.people.availability import service as availability
+from coaching_service.people import availability
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import ReasonType

@@ -23,18 +23,17 @@ from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import Date, Version, patch_of
 from coaching_service.integrations import load_unit
 from coaching_service.lifecycle import export as own_export
-from coaching_service.people import account, api_keys, jobs, own_profile, own_user, team
+from coaching_service.people import account, api_keys, jobs, own_profile, push, second_factor, team
 from coaching_service.people import notifications as unsubscribing
+from coaching_service.people import own_profile as own_user
 from coaching_service.people.customers import service
 from coaching_service.people.customers.models import OwnRecord
 from coaching_service.people.notification_settings import SETTINGS_INPUT, NotificationSettings, SomeSettings
-from coaching_service.people.push import keys as push_keys
-from coaching_service.people.push import sending
-from coaching_service.people.push import service as push
-from coaching_service.people.push.models import NewPushSubscription
-from coaching_service.people.second_factor import service as second_factor
-from coaching_service.people.sessions import own_second_factor, passwords, web_sessions
+from coaching_service.people.push import NewPushSubscription
+from coaching_service.people.sessions import credentials as own_second_factor
+from coaching_service.people.sessions import credentials as passwords
 from coaching_service.people.sessions import service as sessions
+from coaching_service.people.sessions import service as web_sessions
 from coaching_service.people.sessions.models import PasswordChange
 from coaching_service.people.webhooks import service as webhooks
 from coaching_service.people.webhooks.models import DeliveryQuery, NewWebhook, WebhookFields
@@ -444,23 +443,23 @@ def _declare(of: Pages, access: auth.Access, templates: str, kinds: tuple[_Kind,
         devices = await push.list_own_devices(ctx)
         return {
             "kinds": kinds,
-            "settings": (await own_user.get(ctx))["notifications"],
+            "settings": (await own_user.get_user(ctx))["notifications"],
             "devices": [{**each, "name": describe_device(each["userAgent"])} for each in devices],
             "has_device": any(each["isCurrent"] for each in devices),
-            "push_key": (await push_keys.get_public_key(ctx.services))["key"],
+            "push_key": (await push.get_public_key(ctx.services))["key"],
         }
 
     @of.post("", access=access, form=schema, on=notifications_page, idempotent=True)
     async def change_notifications(ctx: Context, form: SomeSettings) -> Redirect:
         """Change which notifications the caller gets."""
-        await own_user.update(ctx, {"notifications": cast("NotificationSettings", form)})
+        await own_user.update_user(ctx, {"notifications": cast("NotificationSettings", form)})
         return Redirect(of.prefix, "Changes saved.")
 
     @of.post("/devices", access=access, form=NewPushSubscription, on=notifications_page, idempotent=True)
     async def turn_device_on(ctx: Context, form: NewPushSubscription) -> Redirect:
         """Send notifications to the browser that sends this form; its script receives the current public key."""
         await push.subscribe(ctx, form)
-        data = await push_keys.get_public_key(ctx.services)
+        data = await push.get_public_key(ctx.services)
         return Redirect(of.prefix, "Notifications are on for this device.", data={**data})
 
     act = partial(of.act, access=access, on=notifications_page, deletes=True)
@@ -474,7 +473,7 @@ def _declare(of: Pages, access: auth.Access, templates: str, kinds: tuple[_Kind,
     @of.post("/test", access=access, on=notifications_page)
     async def test_device(ctx: Context) -> Redirect:
         """Send a notification to the device of this session."""
-        sent = await sending.enqueue_test(ctx)
+        sent = await push.enqueue_test(ctx)
         text = "A test is on its way." if sent else "Notifications are off for this device: turn them on."
         return Redirect(of.prefix, text)
 
@@ -630,11 +629,11 @@ _act_own(
 @_own.get("/devices", access=auth.customer(), template="train/settings/devices.html")
 async def own_devices_page(ctx: Context) -> dict[str, Any]:
     """The signed-in devices, this one first, with forms to sign out the others."""
-    own = await web_sessions.list_own(ctx)
+    own = await web_sessions.list_own_sessions(ctx)
     return {"sessions": [{**session, "device": describe_device(session["device"])} for session in own]}
 
 
 _end = partial(_act_own, on=own_devices_page, deletes=True)
-_end("/devices/{sessionId}/end", "end_own_session", web_sessions.end_own, "The device is signed out.")
+_end("/devices/{sessionId}/end", "end_own_session", web_sessions.end_own_session, "The device is signed out.")
 _all_out = "All other devices are signed out."
 _end("/devices/end-others", "end_other_sessions", sessions.end_other_sessions, _all_out, idempotent=True)

@@ -21,13 +21,17 @@ from coaching_service.core.fields import Default
 from coaching_service.core.http.responses import Download
 from coaching_service.core.open_id import OpenIdProvider, ProviderError, ProviderUnavailable
 from coaching_service.core.validation import Text, Timezone
-from coaching_service.people import customer_access, own_profile
+from coaching_service.people import customer_access, own_profile, second_factor
+from coaching_service.people import second_factor as challenges
+from coaching_service.people import second_factor as models
+from coaching_service.people import second_factor as passkeys
 from coaching_service.people.notifications import COMPANY
-from coaching_service.people.second_factor import challenges, models, passkeys
-from coaching_service.people.second_factor import service as second_factor
+from coaching_service.people.sessions import credentials as own_second_factor
+from coaching_service.people.sessions import credentials as passwords
+from coaching_service.people.sessions import credentials as provider_accounts
 from coaching_service.people.sessions import models as session_models
-from coaching_service.people.sessions import own_second_factor, passwords, provider_accounts, web_sessions
 from coaching_service.people.sessions import service as sessions
+from coaching_service.people.sessions import service as web_sessions
 from coaching_service.web import browser_sessions, static_files
 from coaching_service.web.pages import Pages, Redirect, Render
 from coaching_service.web.rendering import CLIENT_LAYOUT
@@ -85,7 +89,7 @@ async def sign_in(
     A user with a second factor is asked for it.
     """
     try:
-        session = await web_sessions.sign_in(
+        session = await sessions.sign_in_web(
             ctx,
             form["email"],
             form["password"],
@@ -118,8 +122,8 @@ async def _land(ctx: Context, query: _Next, session: web_sessions.StartedSession
     """Return where a user goes after signing in, whose account at the provider is linked if it waits for that."""
     path = browser_sessions.landing_path(session.kind, query["next"])
     linkable = browser_sessions.provider_state_of(ctx.services, request)
-    user = await web_sessions.find_principal(ctx.services, session.token) if linkable else None
-    if user is None or not await provider_accounts.link(ctx.acting_as(user), linkable):
+    user = await sessions.find_web_principal(ctx.services, session.token) if linkable else None
+    if user is None or not await passwords.link_account(ctx.acting_as(user), linkable):
         return Redirect(path, session=session, provider_state="" if linkable else None)
     name = ctx.services.open_id.registration.name if ctx.services.open_id else ""
     return Redirect(path, f"Connected. Next time {name} alone signs you in.", session=session, provider_state="")
@@ -136,7 +140,7 @@ async def sign_up_page(ctx: Context) -> dict[str, Any] | Redirect:
 @_coach.post("/sign-up", access=auth.public(), on=sign_up_page, request_class="unlimited")
 async def sign_up(ctx: Context, form: _SignUp) -> Redirect:
     """Create a company and sign its owner in."""
-    session = await web_sessions.sign_up(
+    session = await sessions.sign_up_web(
         ctx, form["companyName"], form["name"], form["email"], form["password"], form["timezone"] or "UTC"
     )
     return Redirect("/app", f"Welcome, {form['name']}. {form['companyName']} is ready.", session=session)
@@ -299,7 +303,7 @@ async def first_access(ctx: Context, form: _FirstAccessForm) -> Redirect:
         return Redirect("/app/sign-in?next=/train", "Your password is set. Sign in with it.")
     if client_ctx.caller.timezone is None and form["timezone"] in TIMEZONES:
         await own_profile.update(client_ctx, {"timezone": form["timezone"]})
-    session = await web_sessions.start_for_customer(client_ctx, client_ctx.caller.id, ctx.device)
+    session = await sessions.start_for_customer(client_ctx, client_ctx.caller.id, ctx.device)
     return Redirect("/train", f"Welcome, {client_ctx.caller.name}.", session=session)
 
 
@@ -357,22 +361,22 @@ async def start_provider_sign_in(ctx: Context, query: _Start) -> Redirect:
         url = await provider.authorization_url(state, nonce, verifier)
     except ProviderError as error:
         return _back(provider, error, query["next"])
-    return Redirect(url, provider_state=challenges.create(ctx.services, _ATTEMPT, detail=path, nonce=number))
+    return Redirect(url, provider_state=challenges.create_challenge(ctx.services, _ATTEMPT, detail=path, nonce=number))
 
 
 @_provider.get("/callback", access=auth.public(), template="", request_class="unlimited", with_request=True)
 async def finish_provider_sign_in(ctx: Context, query: _Answer, request: web.Request) -> Redirect:
     """Sign the user in whom the provider names, or ask for the password once to link the account."""
     provider, services = _require_provider(ctx.services), ctx.services
-    attempt = await challenges.find(services, _ATTEMPT, browser_sessions.provider_state_of(services, request))
+    attempt = await challenges.find_challenge(services, _ATTEMPT, browser_sessions.provider_state_of(services, request))
     is_own = attempt is not None and services.vault.verify_signature(f"OpenID state {attempt['nonce']}", query["state"])
-    if attempt is None or not is_own or not await challenges.use(ctx, attempt):
+    if attempt is None or not is_own or not await challenges.use_challenge(ctx, attempt):
         return Redirect("/app/sign-in", _TOO_LATE, provider_state="")
     path = attempt["detail"]
     try:
         nonce, verifier = (_sign(services, use, attempt["nonce"]) for use in ("nonce", "verifier"))
         user = await provider.redeem(query["code"], nonce, verifier, query["iss"])
-        session = await provider_accounts.sign_in(ctx, user, ctx.device)
+        session = await provider_accounts.sign_in_by_provider(ctx, user, ctx.device)
     except ProviderError as error:
         return _back(provider, error, path)
     except (errors.SignInRejected, errors.Conflict):
@@ -427,7 +431,7 @@ def _declare(prefix: str, access: auth.Access, template: str) -> None:
     @of.get("/security", access=access, template=template)
     async def security_page(ctx: Context) -> dict[str, Any]:
         """What the user signs in with, the secret that is being set up, and what can be changed."""
-        is_recent = await own_second_factor.is_recent(ctx)
+        is_recent = await own_second_factor.is_recent_sign_in(ctx)
         pending = await second_factor.find_pending(ctx) if is_recent else None
         code = segno.make(pending["otpauthUrl"], micro=False) if pending else None
         return {
@@ -439,22 +443,24 @@ def _declare(prefix: str, access: auth.Access, template: str) -> None:
             "qr_code": Markup(code.svg_inline(omitsize=True, light="#fff")) if code else None,  # noqa: S704 - has no text
             "recovery_codes": None,
             "provider": ctx.services.open_id.registration.name if ctx.services.open_id else None,
-            "provider_account": await provider_accounts.find_own(ctx),
-            "passkeys": [passkeys.to_passkey(each) for each in await passkeys.list_of(ctx, ctx.caller.id)],
+            "provider_account": await provider_accounts.find_linked_account(ctx),
+            "passkeys": [passkeys.to_passkey(each) for each in await passkeys.list_passkeys(ctx, ctx.caller.id)],
             "has_passkeys": passkeys.relying_party(ctx.services) is not None,
         }
 
     act = partial(of.act, access=access, on=security_page)
-    act("/security/begin", "begin_second_factor", own_second_factor.begin, to=f"{path}#set-up")
+    act("/security/begin", "begin_second_factor", own_second_factor.begin_authenticator, to=f"{path}#set-up")
 
     @of.post("/security/confirm", access=access, form=models.CodeToConfirm, on=security_page, request_class="unlimited")
     async def confirm_second_factor(ctx: Context, form: models.CodeToConfirm) -> Render | Redirect:
         """Put the application into use, and show recovery codes once."""
-        codes = await own_second_factor.confirm(ctx, form["code"])
+        codes = await own_second_factor.confirm_authenticator(ctx, form["code"])
         return Render({"recovery_codes": codes["recoveryCodes"]}, _REPEATED)
 
     delete = partial(act, deletes=True)
-    delete("/security/remove", "remove_second_factor", own_second_factor.remove, "Two-step sign-in is off.")
+    delete(
+        "/security/remove", "remove_second_factor", own_second_factor.remove_second_factor, "Two-step sign-in is off."
+    )
 
     @of.post("/security/passkeys/begin", access=access, on=security_page, idempotent=True)
     async def begin_passkey(ctx: Context) -> Redirect:
@@ -475,7 +481,7 @@ def _declare(prefix: str, access: auth.Access, template: str) -> None:
     passkey_path = "/security/passkeys/{passkeyId}/remove"
     delete(passkey_path, "remove_passkey", own_second_factor.remove_passkey, "The passkey was removed.")
     unlinked = "Disconnected. You sign in with your password."
-    delete("/security/disconnect", "unlink_provider_account", provider_accounts.unlink, unlinked)
+    delete("/security/disconnect", "unlink_provider_account", provider_accounts.unlink_account, unlinked)
 
 
 _declare("/app/settings", auth.with_password_only(auth.session_only()), "settings/security.html")

@@ -14,7 +14,7 @@ from coaching_service.core.database.checks import Occurrences
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import registry
 from coaching_service.core.ids import ObjectId
-from coaching_service.lifecycle.consistency.document_checks import comparison_with
+from coaching_service.lifecycle.consistency import comparison_with
 from tests.support.doctor import Restored, check, reported
 
 UNTYPED = {"fileTotals", "fs.files", "fs.chunks"}  # of the driver; other checks read them

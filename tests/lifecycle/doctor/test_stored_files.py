@@ -6,7 +6,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.declared import FILE_FIELDS
 from coaching_service.core.database.documents import now, registry
 from coaching_service.core.ids import ObjectId
-from coaching_service.lifecycle.consistency.file_checks import holding_collections
+from coaching_service.lifecycle.consistency import holding_collections
 from tests.support.doctor import (
     LONG_AGO,
     Restored,

@@ -17,9 +17,9 @@ from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.outbound import OutboundResponse
+from coaching_service.people import push
 from coaching_service.people.notifications import PushMessage, Recipient
-from coaching_service.people.push import _encryption, keys, sending, service
-from coaching_service.people.push.models import BrowserKeys
+from coaching_service.people.push import BrowserKeys
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 from tests.support.push_service import Device, PushService, decode, encode, push_service
@@ -50,12 +50,12 @@ async def subscribe(phones: PushService, user: CoachClient, **options: Any) -> D
 @transactional
 async def send(ctx: Context, subject_id: ObjectId, message: PushMessage) -> None:
     """Queue a message to a person."""
-    await sending.enqueue(ctx, replace(message, recipient={**message.recipient, "_id": subject_id}))
+    await push.enqueue(ctx, replace(message, recipient={**message.recipient, "_id": subject_id}))
 
 
 async def jobs_of(coach: CoachClient) -> list[Json]:
     """The messages that wait."""
-    return await coach.ctx.db["jobs"].find({"companyId": coach.ctx.company_id, "kind": sending.SEND}).to_list(None)
+    return await coach.ctx.db["jobs"].find({"companyId": coach.ctx.company_id, "kind": push.SEND}).to_list(None)
 
 
 async def is_done(coach: CoachClient) -> bool:
@@ -70,7 +70,7 @@ def test_a_message_is_encrypted_as_the_standard_says() -> None:
         "p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
         "auth": "BTBZMqHH6r4Tts7J_aSIgg",
     }
-    encrypted = _encryption.encrypt_with(
+    encrypted = push.encrypt_with(
         b"When I grow up, I want to be a watermelon",
         keys,
         ec.derive_private_key(sender, ec.SECP256R1()),
@@ -162,7 +162,7 @@ async def test_a_push_service_that_hangs_does_not_hold_up_others(coach: CoachCli
     """More messages than there are places wait for one host, and a device of another host receives its own."""
     user = await coach.interactive()
     hanging = await subscribe(phones, user, is_hanging=True)
-    for _ in range(sending.CONNECTIONS + 10):
+    for _ in range(push.CONNECTIONS + 10):
         await send(coach.ctx, coach.ctx.caller.id, new_message())
     await until(lambda: hanging.hanging, "a message that hangs")
     async with push_service() as others:
@@ -172,7 +172,7 @@ async def test_a_push_service_that_hangs_does_not_hold_up_others(coach: CoachCli
         await send(coach.ctx, ObjectId(customer["_id"]), new_message())
         await until(lambda: device.messages, "the message of another push service")
     assert not hanging.messages
-    await coach.ctx.db["jobs"].delete_many({"kind": sending.SEND})
+    await coach.ctx.db["jobs"].delete_many({"kind": push.SEND})
 
 
 async def test_nothing_is_sent_to_a_session_that_has_ended(coach: CoachClient, phones: PushService) -> None:
@@ -192,7 +192,7 @@ async def test_nothing_is_sent_to_a_session_that_has_ended(coach: CoachClient, p
 async def test_a_new_key_is_for_new_devices_and_the_others_go_on(coach: CoachClient, phones: PushService) -> None:
     user = await coach.interactive()
     old = await subscribe(phones, user)
-    published = await keys.rotate(coach.ctx.services)
+    published = await push.rotate_key(coach.ctx.services)
     assert (await user.get("/push-public-key")).ok() == {"key": published} != {"key": old.server_key}
     new = await subscribe(phones, user)
     assert new.server_key == published
@@ -211,8 +211,8 @@ async def test_a_long_text_is_shortened_to_what_push_services_take(coach: CoachC
 
 
 async def test_the_signature_names_the_push_service_and_the_operator() -> None:
-    private_key = _encryption.new_private_key()
-    header = _encryption.authorization_of("https://push.example.com:8443/a?b", private_key, "mailto:op@example.com")
+    private_key = push.new_private_key()
+    header = push.authorization_of("https://push.example.com:8443/a?b", private_key, "mailto:op@example.com")
     token = header.removeprefix("vapid t=").partition(",")[0]
     claims = jwt.decode(token, options={"verify_signature": False})
     assert (claims["aud"], claims["sub"]) == ("https://push.example.com:8443", "mailto:op@example.com")
@@ -225,15 +225,14 @@ async def test_secrets_are_encrypted_with_a_new_master_key(
     device, services = await subscribe(phones, await coach.interactive()), coach.ctx.services
     old, new = parse_master_key(settings.secret_keys[0]), parse_master_key(new_master_key())
     both, only_new = (replace(services, vault=Vault(each)) for each in ([new, old], [new]))
-    assert {each async for each in keys.rotate_master_key(both)} == {True}
-    assert [each async for each in service.rotate_master_key(both)] == [True]
-    assert {each async for each in keys.rotate_master_key(both)} == {False}
-    assert [each async for each in service.rotate_master_key(both)] == [False]
+    keys: int = await coach.ctx.db["pushKeys"].count_documents({})
+    assert [each async for each in push.rotate_master_key(both)] == [True] * (keys + 1)
+    assert [each async for each in push.rotate_master_key(both)] == [False] * (keys + 1)
     stored: Any = await coach.ctx.db["pushSubscriptions"].find_one({})
-    assert service.open_target(only_new.vault, stored)["endpoint"] == device.endpoint
-    for feature in (keys, service):
-        assert [each async for each in feature.iterate_unreadable(only_new)] == []
-    assert [each async for each in service.iterate_unreadable(services)] == [stored["_id"]]
+    assert push.open_target(only_new.vault, stored)["endpoint"] == device.endpoint
+    for iterate_unreadable in (push.iterate_unreadable_keys, push.iterate_unreadable):
+        assert [each async for each in iterate_unreadable(only_new)] == []
+    assert [each async for each in push.iterate_unreadable(services)] == [stored["_id"]]
     await coach.ctx.db["pushKeys"].delete_many({})  # other tests have only the old master key
 
 

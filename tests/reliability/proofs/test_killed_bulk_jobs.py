@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from coaching_service import features
-from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
+from coaching_service.lifecycle.customer_bulk import service as customer_bulk_jobs
 from coaching_service.people.changes import service
 from tests.support.client import MONDAY, CoachClient
 from tests.support.database_proxy import Moment

@@ -10,7 +10,7 @@ from playwright.async_api import BrowserContext, Locator, Page
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises.service import store_counts
-from coaching_service.people.sessions import web_sessions
+from coaching_service.people.sessions import service as web_sessions
 from tests.support.client import CoachClient
 from tests.web.browser.conftest import watch
 

@@ -10,7 +10,7 @@ from aiohttp.test_utils import TestServer
 from playwright.async_api import Browser, expect
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.sessions import web_sessions
+from coaching_service.people.sessions import service as web_sessions
 from tests.support.client import CoachClient
 from tests.support.done_workouts import BENCH
 from tests.support.real_exports import EXPORTS

@@ -700,9 +700,9 @@ async def record_written_workouts(ctx: Context, event: DocumentsWritten) -> None
         if not is_completed(after):
             await activity.delete_events(ctx, customer_id, document.id, "workout_completed")
         elif document.action == "changed" or ctx.changes.undoes:
-            record = activity.record_restored_event if ctx.changes.undoes else activity.record_event
+            how: Literal["new", "restored"] = "restored" if ctx.changes.undoes else "new"
             about = {"wblockId": document.id, "blockName": document.known["name"], "day": document.known["date"]}
-            await record(ctx, "workout_completed", customer_id, document.id, **about)
+            await activity.record_event(ctx, "workout_completed", customer_id, document.id, how, **about)
     of_clients = [(each, before, after) for each, before, after in items if each.client_id is not None]
     await _correct_entries(ctx, of_clients)
 

@@ -25,7 +25,6 @@ from coaching_service.core.fields import labels_of, names_of, nulls_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import CalendarDate
 from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
-from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.training import body_weights
 from coaching_service.training.workouts import store
@@ -251,10 +250,10 @@ class ClientCalendar(ScheduleOwner):
     async def after_schedule_change(self, ctx: Context, *, added_until: str | None = None) -> None:
         """Store the date of the client's last block, and publish ScheduleChanged."""
         if added_until is not None:
-            await activity_dates.extend_last_workout_date(ctx, self.customer_id, added_until)
+            await customers.extend_last_workout_date(ctx, self.customer_id, added_until)
         else:
             last_date = await store.find_last_date(ctx, self.block_filter)
-            await activity_dates.set_last_workout_date(ctx, self.customer_id, last_date)
+            await customers.set_last_workout_date(ctx, self.customer_id, last_date)
         await ctx.publish(block_models.ScheduleChanged(self.customer_id))
 
     async def after_completed_work_change(

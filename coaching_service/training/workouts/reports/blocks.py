@@ -12,9 +12,8 @@ from coaching_service.core.database.documents import Filter
 from coaching_service.core.dates import local_date
 from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.availability import service as availability
-from coaching_service.people.availability.absences import Absences
-from coaching_service.people.availability.models import AvailabilityKind
+from coaching_service.people import availability
+from coaching_service.people.availability import Absences, AvailabilityKind
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.models import (

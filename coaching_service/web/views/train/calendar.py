@@ -23,8 +23,8 @@ from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import Exercise
+from coaching_service.people import availability
 from coaching_service.people.account import convert_entered_load
-from coaching_service.people.availability import service as availability
 from coaching_service.progress import nutrition_plans, own_today
 from coaching_service.progress.logs import service as logs
 from coaching_service.training import own_schedule
@@ -231,7 +231,7 @@ _PERIOD = "/{availabilityId}"
 async def own_availability_page(ctx: Context) -> dict[str, Any]:
     """The periods in which the client cannot train as planned, the latest first, and a form for a new one."""
     today = ctx.caller.today()
-    periods = await availability.list_availability(ctx, ctx.caller.id)
+    periods = await availability.list_periods(ctx, ctx.caller.id)
     return {
         "today": today,
         "kinds": customer_layout.KINDS,
@@ -253,7 +253,7 @@ async def add_own_absence(ctx: Context, form: customer_layout.AbsenceForm) -> we
 @_absences.get(_PERIOD, access=customer(), template="train/change_availability.html")
 async def change_own_availability_page(ctx: Context, availability_id: ObjectId) -> dict[str, Any]:
     """One period in which the client cannot train as planned."""
-    periods = await availability.list_availability(ctx, ctx.caller.id)
+    periods = await availability.list_periods(ctx, ctx.caller.id)
     period = require_by_id(periods, availability_id, "availability")
     return {
         "period": customer_layout.describe_period(period, ctx.caller.today()),

@@ -20,9 +20,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import LoggedTime
 from coaching_service.core.validation import TEXT_LENGTH, Input, Text
 from coaching_service.library.exercises import service as listing
+from coaching_service.people import push
 from coaching_service.people.account import convert_entered_load, convert_stored_load
-from coaching_service.people.push import keys as push_keys
-from coaching_service.people.push import service as push
 from coaching_service.progress import form_checks
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.own_changes import LogFields
@@ -595,7 +594,7 @@ async def summary_page(ctx: Context, wblock_id: ObjectId) -> dict[str, Any]:
         "volume": presented_volume(block["items"]),
         "feeling": dict(view_results.FEELINGS).get(block.get("feeling") or 0),
         # With which this device can subscribe to notifications, unless it has.
-        "push_key": (await push_keys.get_public_key(ctx.services))["key"] if may_subscribe else None,
+        "push_key": (await push.get_public_key(ctx.services))["key"] if may_subscribe else None,
         "cards": [card for group in groups for card in group.cards],
         "workout_path": workout_path(wblock_id),
     }

@@ -1,24 +1,30 @@
-"""Checks of stored documents: their fields, what they refer to, and the identities of coaches and clients."""
+"""Checks of stored documents, files and secrets, and the removal of files without a record."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cache, partial
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
 
-from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
-from coaching_service.core.database.context import Services, reading_snapshot
-from coaching_service.core.database.declared import Portable, find_invalid, values_at
-from coaching_service.core.database.documents import Document, Documents, registry
+from coaching_service.core import idempotency
+from coaching_service.core.database import files
+from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences, check_of
+from coaching_service.core.database.context import Context, Services, in_transaction, reading_snapshot
+from coaching_service.core.database.declared import FILE_FIELDS, Portable, file_holders, find_invalid, values_at
+from coaching_service.core.database.documents import Document, Documents, now, registry
 from coaching_service.core.field_schemas import checks_of
 from coaching_service.core.fields import declarations_of, plain_type
 from coaching_service.core.ids import NameOrId, ObjectId
 from coaching_service.core.jobs import worker
+from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.lifecycle.erasure import ERASE_CUSTOMER
+from coaching_service.people import api_keys, push, second_factor
 from coaching_service.people.account import ERASE
+from coaching_service.people.webhooks import service as webhooks
 
 # --- Documents of all companies in batches, and those of a batch that are wrong and not being erased ------------------
 
@@ -277,7 +283,7 @@ async def _unconfirmed_companies(services: Services, coaches: Sequence[Document]
     return {each["_id"] async for each in services.collection("companies").find(where, {"_id": 1})}
 
 
-CHECKS = (
+DOCUMENT_CHECKS = (
     Check("documents", "The fields of documents are as declared", find_misshapen),
     Check("references", "The documents that documents refer to exist", find_broken),
     Check("records", "The logs of personal records exist", find_records_without_log),
@@ -431,3 +437,274 @@ _GENERIC: dict[Any, Callable[[tuple[Any, ...]], Comparison]] = {
     dict: _mapping,
     Mapping: _mapping,
 }
+
+
+# --- Files in GridFS: their bytes, the records that refer to them, and what nothing refers to -------------------------
+
+
+ORPHANED_AFTER = timedelta(days=1)
+_IDS_IN_MEMORY = 200_000
+_ATTACHED: Document = {"pending": {"$ne": True}}
+
+
+def holding_collections() -> list[str]:
+    """Return the names of the collections whose documents refer to files."""
+    return [name for name, each in registry.items() if each.holds_files]
+
+
+def _file_ids(document: Document) -> set[ObjectId]:
+    holders = file_holders(document)
+    return {holder[name] for holder in holders for name in FILE_FIELDS if holder.get(name) is not None}
+
+
+# --- Records whose file is missing -----------------------------------------------------------------------------------
+
+
+async def find_missing_files(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+    """Find records that refer to a file that does not exist, or is not attached."""
+    for name in holding_collections():
+        occurrences = Occurrences()
+        async for batch in iterate_batches(services, name):
+            for identifier in await list_wrong(services, name, batch, _without_file):
+                occurrences.add(identifier)
+            count_read(len(batch))
+        advice = "Restore the files from a backup, or delete the records; their files cannot be downloaded"
+        yield occurrences.finding(f"Records of {name} whose file is missing", advice)
+
+
+async def _without_file(services: Services, documents: Sequence[Document], session: Any) -> list[Document]:
+    ids = {document["_id"]: _file_ids(document) for document in documents}
+    where = {"_id": {"$in": list(set().union(*ids.values()))}, **_ATTACHED}
+    cursor = services.collection(files.files.name).find(where, {"_id": 1}, session=session)
+    existing = {file["_id"] async for file in cursor}
+    return [document for document in documents if not ids[document["_id"]] <= existing]
+
+
+# --- Files whose bytes are missing -----------------------------------------------------------------------------------
+
+
+async def find_missing_bytes(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+    """Find attached files that do not have all their bytes."""
+    occurrences = Occurrences()
+    async for batch in _attached_files(services, {}):
+        count_read(len(batch))
+        if suspects := await _incomplete(services, batch, session=None):
+            async with reading_snapshot(services) as session:
+                for identifier in await _incomplete(services, suspects, session):
+                    occurrences.add(identifier)
+    advice = "Restore the chunks from a backup: fs.chunks with this files_id"
+    yield occurrences.finding("Files without all their bytes", advice)
+
+
+async def _incomplete(services: Services, ids: Sequence[ObjectId], session: Any) -> list[ObjectId]:
+    """Return which of the files exist and do not have as many chunks, numbered from 0, and bytes as their length needs.
+
+    MongoDB counts the bytes: they do not leave it.
+    """
+    attached = services.collection(files.files.name).find(
+        {"_id": {"$in": list(ids)}, **_ATTACHED}, {"length": 1, "chunkSize": 1}, session=session
+    )
+    expected: dict[ObjectId, tuple[int, int, int]] = {}
+    async for file in attached:
+        number = -(-file["length"] // file["chunkSize"])
+        expected[file["_id"]] = (number, number - 1, file["length"])
+    sums: Document = {"count": {"$sum": 1}, "last": {"$max": "$n"}, "bytes": {"$sum": {"$binarySize": "$data"}}}
+    stages: list[Document] = [
+        {"$match": {"files_id": {"$in": list(expected)}}},
+        {"$group": {"_id": "$files_id", **sums}},
+    ]
+    cursor = services.collection(files.chunks.name).aggregate(stages, hint="files_id_n", session=session)
+    stored = {each["_id"]: (each["count"], each["last"], each["bytes"]) async for each in cursor}
+    return [key for key, wanted in expected.items() if stored.get(key, (0, -1, 0)) != wanted]
+
+
+async def _attached_files(services: Services, where: Document, size: int = BATCH) -> AsyncIterator[list[ObjectId]]:
+    """Iterate over the identifiers of attached files, in batches."""
+    batch: list[ObjectId] = []
+    cursor = services.collection(files.files.name).find({**where, **_ATTACHED}, {"_id": 1}, batch_size=BATCH)
+    async for file in cursor:
+        batch.append(file["_id"])
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+# --- Files that no record refers to ----------------------------------------------------------------------------------
+
+
+async def find_unreferenced(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+    """Find attached files that no record refers to, a day after they were stored."""
+    occurrences = Occurrences()
+    async for ids in _unreferenced(services, count_read):
+        for identifier in ids:
+            occurrences.add(identifier)
+    advice = "If no records are missing, run doctor --repair --delete-unreferenced-files; else restore the records"
+    yield occurrences.finding("Files that no record refers to", advice)
+
+
+async def delete_unreferenced(services: Services) -> None:
+    """Delete attached files that no record refers to, a day after they were stored."""
+
+    async def delete(tx: Context, ids: Sequence[ObjectId]) -> None:
+        await services.collection(files.files.name).delete_many({"_id": {"$in": list(ids)}}, session=tx.session)
+        await services.collection(files.chunks.name).delete_many({"files_id": {"$in": list(ids)}}, session=tx.session)
+
+    async for unreferenced in _unreferenced(services, lambda _: None):
+        ids = sorted(unreferenced)
+        for start in range(0, len(ids), BATCH):
+            await in_transaction(Context(services), partial(delete, ids=ids[start : start + BATCH]))
+
+
+async def _unreferenced(services: Services, count_read: CountRead) -> AsyncIterator[set[ObjectId]]:
+    """Iterate over the files without a record, in parts: each part reads all records, twice if it has such files.
+
+    The files are read before the records, and a file is stored before its record. The second time the collections are
+    read in reverse order, so that a file is not missed that was moved from one collection to another meanwhile.
+    """
+    is_old = {"uploadDate": {"$lt": now() - ORPHANED_AFTER}}
+    names = holding_collections()
+    async for batch in _attached_files(services, is_old, _IDS_IN_MEMORY):
+        left = set(batch)
+        for name in (*names, *reversed(names)):
+            if not left:
+                break
+            async for document in services.collection(name).find({}, batch_size=BATCH):
+                left -= _file_ids(document)
+                count_read(1)
+        ids = sorted(left)
+        for start in range(0, len(ids), BATCH):
+            where = {"_id": {"$in": ids[start : start + BATCH]}, **_ATTACHED}
+            existing = services.collection(files.files.name).find(where, {"_id": 1})
+            if confirmed := {file["_id"] async for file in existing}:
+                yield confirmed
+
+
+# --- Interrupted uploads ---------------------------------------------------------------------------------------------
+
+
+async def find_orphaned_bytes(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+    """Find uploads that were interrupted over a day ago, and chunks without a file."""
+    uploads, chunks = Occurrences(), Occurrences()
+    async for ids in files.iterate_abandoned(services, older_than=ORPHANED_AFTER):
+        count_read(len(ids))
+        uploads.add(ids[0], len(ids))
+    async for ids in files.iterate_chunks_without_file(services, older_than=ORPHANED_AFTER):
+        count_read(len(ids))
+        chunks.add(ids[0], len(ids))
+    advice = "Run doctor --repair, or gc-files. The running service removes them every hour: see whether it runs jobs"
+    yield uploads.finding("Interrupted uploads of over a day ago", advice)
+    yield chunks.finding("Bytes without a file", "Run doctor --repair, or gc-files")
+
+
+async def delete_orphaned_bytes(services: Services) -> None:
+    """Delete interrupted uploads of over a day ago, and chunks without a file."""
+    async for ids in files.iterate_abandoned(services, older_than=ORPHANED_AFTER):
+        await files.release(services, ids)
+    async for ids in files.iterate_chunks_without_file(services, older_than=ORPHANED_AFTER):
+        await files.release(services, ids)
+
+
+FILE_CHECKS = (
+    Check("files-missing", "The files of records exist", find_missing_files),
+    Check("files-bytes", "Files have all their bytes", find_missing_bytes),
+    Check("files-unreferenced", "Files have a record", find_unreferenced, delete_unreferenced, deletes_files=True),
+    Check("files-orphaned", "No bytes are left of uploads", find_orphaned_bytes, delete_orphaned_bytes),
+)
+
+
+# --- Files without a record, left by a process that ended between storing the two -------------------------------------
+
+
+COLLECT = "collect_orphans"
+_INTERVAL = timedelta(hours=1)
+
+
+@dataclass
+class OrphanReport:
+    """The number of stored files, of those that no record names an hour after the upload (`orphans`), of groups of
+    chunks without a file (`chunks_only`), and the bytes of both."""
+
+    files: int = 0
+    orphans: int = 0
+    chunks_only: int = 0
+    bytes: int = 0
+
+
+async def collect(services: Services, *, remove: bool) -> OrphanReport:
+    """Report, and with `remove` delete, all files and chunks without a record; uploads of the last hour stay."""
+    report = OrphanReport(files=await files.files.across_companies(services).estimated_document_count())
+    async for ids in files.iterate_abandoned(services):
+        report.orphans += len(ids)
+        report.bytes += await _release(services, ids, remove=remove)
+    async for ids in files.iterate_chunks_without_file(services):
+        report.chunks_only += len(ids)
+        report.bytes += await _release(services, ids, remove=remove)
+    return report
+
+
+async def _release(services: Services, ids: list[ObjectId], *, remove: bool) -> int:
+    size = await files.count_bytes(services, ids)
+    if remove:
+        await files.release(services, ids)
+    return size
+
+
+async def collect_step(services: Services, job: Job) -> RunAgain:
+    """Delete the files of uploads that began over an hour ago and that no record names, every hour."""
+    del job
+    async for ids in files.iterate_abandoned(services):
+        await files.release(services, ids)
+    return RunAgain(_INTERVAL)
+
+
+# --- Stored secrets can be decrypted with the configured master keys --------------------------------------------------
+
+
+_KEY_ADVICE = "Add the master key that they were encrypted with to SECRET_KEYS, after the newest"
+
+SECRET_CHECKS = (
+    check_of(
+        "secrets-keys",
+        "API keys can be read",
+        api_keys.iterate_unreadable,
+        "API keys that no master key opens",
+        f"{_KEY_ADVICE}; if it is lost, revoke these keys and create new ones",
+    ),
+    check_of(
+        "secrets-webhooks",
+        "Webhooks can be read",
+        webhooks.iterate_unreadable,
+        "Webhooks that no master key opens",
+        f"{_KEY_ADVICE}; if it is lost, delete these webhooks and create new ones",
+    ),
+    check_of(
+        "secrets-push-keys",
+        "Keys of Web Push can be read",
+        push.iterate_unreadable_keys,
+        "Keys of Web Push that no master key opens",
+        f"{_KEY_ADVICE}; if it is lost, run: coaching-service admin push rotate-key",
+    ),
+    check_of(
+        "secrets-push",
+        "Addresses of devices can be read",
+        push.iterate_unreadable,
+        "Devices whose address no master key opens",
+        f"{_KEY_ADVICE}; if it is lost, they subscribe again when they open a page",
+    ),
+    check_of(
+        "secrets-second-factors",
+        "Second factors can be read",
+        second_factor.iterate_unreadable,
+        "Authenticator applications whose secret no master key opens",
+        f"{_KEY_ADVICE}; if it is lost, run for each user: coaching-service admin reset-second-factor",
+    ),
+    check_of(
+        "secrets-responses",
+        "Stored responses can be read",
+        idempotency.iterate_unreadable,
+        "Stored responses that no master key opens",
+        f"{_KEY_ADVICE}, or wait: they expire after 24 hours, and until then repeated requests get 409",
+    ),
+)

@@ -1,1 +1,0 @@
-"""Checks across features: references between documents, and files."""

@@ -1,1 +1,0 @@
-"""When a client cannot train as planned: away, injured, ill, or limited."""

@@ -1,1 +1,0 @@
-"""Web Push: the devices of coaches and clients, the keys of the service, and sending."""
