@@ -152,7 +152,14 @@ def _attributed_event(stored: CompanyFeedItem) -> models.AttributedEvent:
     }
 
 
-async def list_company_events(
+async def list_company_events(ctx: Context, **which: Any) -> list_selection.CursorPage[models.CompanyEvent]:
+    """Return what `list_changed_events` returns for the same arguments, without the changes."""
+    part = await list_changed_events(ctx, **which)
+    docs = [take(models.CompanyEvent, event) for event in part["docs"]]
+    return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
+
+
+async def list_changed_events(
     ctx: Context,
     *,
     limit: int,
@@ -455,7 +462,7 @@ def _event_reader(ctx: Context, types: Sequence[str], **where: Any) -> Callable[
     async def read(after: str | None) -> list_selection.CursorPage[models.ChangedEvent]:
         if types and not wanted:
             return {"docs": [], "nextCursor": None, "hasMore": False}
-        return await list_company_events(ctx, types=wanted, limit=_READ_AT_ONCE, after=after, **where)
+        return await list_changed_events(ctx, types=wanted, limit=_READ_AT_ONCE, after=after, **where)
 
     return read
 
@@ -658,7 +665,7 @@ async def list_company_activity(
 
     Entries of clients that the caller may not see are left out.
     """
-    part = await list_company_events(
+    return await list_company_events(
         ctx,
         limit=query["limit"],
         after=query["after"],
@@ -667,5 +674,3 @@ async def list_company_activity(
         customer_id=query["customerId"],
         mine=query["mine"],
     )
-    docs = [take(models.CompanyEvent, event) for event in part["docs"]]
-    return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
