@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from coaching_service import features
 from coaching_service import web as coach_application
-from coaching_service.authentication import authenticate, authenticate_assistant
-from coaching_service.core.auth import Principal
+from coaching_service.core.auth import API_KEY_PREFIXES, APPLICATION_PREFIX, Principal
 from coaching_service.core.changes.numbering import sequencing, signalling
 from coaching_service.core.database.abandoned import aborting_abandoned_transactions
 from coaching_service.core.database.across_companies import storing
 from coaching_service.core.database.context import Services
-from coaching_service.core.http import middleware
+from coaching_service.core.errors import KeyMcpOnly, Unauthorized
+from coaching_service.core.http import server
 from coaching_service.core.http.handlers import HandlerDependencies, mount
 from coaching_service.core.http.operator_endpoints import (
     OperatorEndpoints,
@@ -33,10 +33,10 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.lifecycle import erasure
 from coaching_service.lifecycle.administration import read_metrics as read_backup_metrics
 from coaching_service.mcp.endpoint import McpEndpoint
-from coaching_service.mcp.message_handler import MessageHandler
 from coaching_service.oauth.endpoints import Endpoints
-from coaching_service.people import audit_log, notifications
+from coaching_service.people import api_keys, assistants, audit_log, notifications
 from coaching_service.people.customers import derived_figures
+from coaching_service.people.sessions import service as sessions
 from coaching_service.people.webhooks import dispatcher as webhooks
 from coaching_service.progress import check_ins
 from coaching_service.settings import Settings
@@ -68,17 +68,17 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
     """
     availability = availability or Availability("ready")
     routes = routes_of(features.ROUTES)
-    cross_origin = middleware.CrossOrigin(settings.cors_origins, routes)
+    cross_origin = server.CrossOrigin(settings.cors_origins, routes)
     app = web.Application(
         middlewares=[
-            middleware.request_middleware(services, settings.trusted_proxies),
+            server.request_middleware(services, settings.trusted_proxies),
             cross_origin.middleware(),
             availability.middleware(),
         ]
     )
     app[SERVICES] = services
     per_minute = settings.rate_limit_per_minute
-    request_limits = middleware.RequestLimits(services, per_minute) if per_minute else None
+    request_limits = server.RequestLimits(services, per_minute) if per_minute else None
     queue_limits = (settings.request_queue_length, settings.request_queue_seconds)
     bulk_limits = (settings.request_queue_length, settings.request_queue_seconds * _BULK_PATIENCE)
     dependencies = HandlerDependencies(
@@ -111,7 +111,7 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
     coach_application.mount(app, dependencies)
     app.on_response_prepare.append(end_interruption)
     app.on_response_prepare.append(cross_origin.add_headers)
-    app.on_response_prepare.append(middleware.adding_security_headers(services.base_url))
+    app.on_response_prepare.append(server.adding_security_headers(services.base_url))
     if request_limits is not None:
         app.on_response_prepare.append(request_limits.add_headers)
     app.cleanup_ctx.append(_background(services, availability))
@@ -136,7 +136,7 @@ def _mcp_endpoint(settings: Settings, services: Services, dependencies: HandlerD
         )
 
     return McpEndpoint(
-        MessageHandler(create),
+        create,
         services,
         _authentication(authenticate_assistant, settings, dependencies.request_limits),
         settings.max_body_bytes,
@@ -146,27 +146,21 @@ def _mcp_endpoint(settings: Settings, services: Services, dependencies: HandlerD
 
 
 def _authentication(
-    authenticate_request: middleware.Authenticate, settings: Settings, request_limits: middleware.RequestLimits | None
-) -> middleware.Authenticate:
-    """Authentication with a time limit, in turns, that also counts the request if requests are limited."""
+    authenticate_request: server.Authenticate, settings: Settings, request_limits: server.RequestLimits | None
+) -> server.Authenticate:
+    """Authentication with a time limit, in turns, that also counts the request if requests are limited.
+
+    It raises Unavailable when it takes too long: the database is lost, or the service is busy. Credentials share the
+    slots as companies share others: whose they are is not known yet.
+    """
     if request_limits is not None:
         authenticate_request = request_limits.applied_to(authenticate_request)
     slots = RequestSlots(settings.database_concurrency, shared=settings.database_concurrency_per_company)
-    return _with_time_limit(authenticate_request, slots, settings.request_queue_seconds)
-
-
-def _with_time_limit(
-    authenticate_request: middleware.Authenticate, slots: RequestSlots, seconds: float
-) -> middleware.Authenticate:
-    """Authentication that raises Unavailable when it takes too long: the database is lost, or the service is busy.
-
-    Credentials share the `slots` as companies share others: whose they are is not known yet.
-    """
 
     async def authenticate_in_time(services: Services, request: web.Request) -> Principal:
         credential = request.headers.get("Authorization") or request.headers.get("X-API-Key")
         try:
-            async with asyncio.timeout(seconds), slots.holding(credential):
+            async with asyncio.timeout(settings.request_queue_seconds), slots.holding(credential):
                 return await authenticate_request(services, request)
         except TimeoutError:
             services.monitor.require()
@@ -194,3 +188,47 @@ def _background(services: Services, availability: Availability) -> Callable[[web
             yield
 
     return run
+
+
+# --- From the credential of a request to the principal ----------------------------------------------------------------
+
+
+async def authenticate(services: Services, request: web.Request) -> Principal:
+    """Return the principal of a REST request.
+
+    An `Authorization` header alone decides, even next to a valid key; its bearer may be an API key. Raises Unauthorized
+    for a missing credential or an invalid bearer, InvalidApiKey for an invalid key, KeyMcpOnly for one of an assistant.
+    """
+    principal = await _authenticate(services, request, _authenticate_rest)
+    if principal.mcp_only:
+        raise KeyMcpOnly
+    return principal
+
+
+async def _authenticate_rest(services: Services, token: str) -> Principal:
+    if token.startswith(APPLICATION_PREFIX):
+        return await assistants.authenticate_application(services, token)
+    return await sessions.authenticate(services, token)
+
+
+async def authenticate_assistant(services: Services, request: web.Request) -> Principal:
+    """Return the principal of a request to /mcp: by API key or OAuth access token, never by session.
+
+    Raises what `authenticate` raises.
+    """
+    return await _authenticate(services, request, assistants.authenticate)
+
+
+async def _authenticate(
+    services: Services, request: web.Request, authenticate_bearer: Callable[[Services, str], Awaitable[Principal]]
+) -> Principal:
+    if (authorization := request.headers.get("Authorization")) is not None:
+        scheme, _, token = authorization.partition(" ")
+        if scheme.casefold() != "bearer" or not token.strip():
+            raise Unauthorized()
+        if token.strip().startswith(API_KEY_PREFIXES):
+            return await api_keys.authenticate(services, token.strip())
+        return await authenticate_bearer(services, token.strip())
+    if key := request.headers.get("X-API-Key"):
+        return await api_keys.authenticate(services, key)
+    raise Unauthorized()

@@ -32,8 +32,7 @@ assistants and applications that a coach has allowed, notifications on devices.
   `ARCHIVED_RETENTION_MONTHS` (off) clients who are archived for longer are erased; a mail to the owner lists them 30
   days before.
 """
-_COACHES, _CLIENT, _SERVICE, _OWNER = "Coaches", "Coaches and the client", "The service alone", "The owner"
-_COACH_AND_CLIENT = "The user"
+_COACHES, _CLIENT, _SERVICE, _USER = "Coaches", "Coaches and the client", "The service alone", "The user"
 
 
 class _Processing(NamedTuple):
@@ -76,7 +75,7 @@ _OF_CLIENTS: dict[str, _Processing] = {
     "metricEntries": _Processing("Measured values, such as body weight", "Coaching"),
     "notes": _Processing("Notes of coaches, some about health", "Coaching", _COACHES),
     "notifications": _Processing("Notifications that wait, by identifiers", "Notifications", _SERVICE),
-    "passkeys": _Processing("Public keys of passkeys, with their names", "Sign-in", _COACH_AND_CLIENT),
+    "passkeys": _Processing("Public keys of passkeys, with their names", "Sign-in", _USER),
     "passwordResets": _Processing("Hashes of tokens that were mailed", "Sign-in", _SERVICE),
     "pendingAttachments": _Processing("Uploaded files that no message has", "Conversation", _SERVICE),
     "personalRecords": _Processing("Best results", "Coaching"),
@@ -91,7 +90,7 @@ _OF_CLIENTS: dict[str, _Processing] = {
     "sandboxMails": _Processing("Mail of a sandbox, which has invented clients", "Development", "Keys of the sandbox"),
     "searchTexts": _Processing("Words of names, notes, messages and answers", "Search", _SERVICE),
     "secondFactors": _Processing("Secret of the authenticator, encrypted; hashes of codes", "Sign-in", _SERVICE),
-    "sessions": _Processing("Hashes of tokens, device, time of the last use", "Sign-in", _COACH_AND_CLIENT),
+    "sessions": _Processing("Hashes of tokens, device, time of the last use", "Sign-in", _USER),
     "setMedia": _Processing("Videos and pictures of sets, with comments", "Coaching"),
     "trainingMaxes": _Processing("Training maximums", "Planning"),
     "waitingMessages": _Processing("Messages that are sent later", "Conversation", _COACHES),

@@ -16,16 +16,20 @@ from typing import Literal
 import structlog
 from aiohttp import web
 
-from coaching_service import __version__, runtime
+from coaching_service import __version__, memory, runtime
 from coaching_service.app import READINGS, create_app
+from coaching_service.core.database import migrations
+from coaching_service.core.database.connection import UNAUTHORIZED, as_service_error, hosts_of, is_disk_full
 from coaching_service.core.database.context import Services
+from coaching_service.core.database.documents import now
 from coaching_service.core.database.embedded import kill_running
+from coaching_service.core.database.server_versions import read_version, remark_on
+from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.operator_endpoints import metrics_handler
 from coaching_service.core.http.server import Availability, ConnectionLimits, Runner, raise_descriptor_limit
-from coaching_service.preparation import prepare_database
-from coaching_service.settings import Settings
-from coaching_service.sockets import Sockets
-from coaching_service.supervisor.worker_connection import SupervisorConnection, retire_seconds
+from coaching_service.people import api_keys, push
+from coaching_service.settings import Settings, SettingsError, Sockets
+from coaching_service.supervisor import SupervisorConnection, retire_seconds
 
 log = structlog.get_logger("coaching_service")
 _MAX_DRAIN_SECONDS = 5.0
@@ -79,7 +83,15 @@ async def serve(
         prepare = partial(prepare_database, opened, services, availability, on_ready, prepares=prepares)
         if supervisor is None or supervisor.instructions.listens_at_once:
             await listen()
-        preparation = asyncio.create_task(prepare() if supervisor is None else _join(supervisor, prepare, listen))
+
+        async def join() -> None:
+            await prepare()
+            if supervisor is not None and not supervisor.instructions.listens_at_once:
+                await listen()
+            if supervisor is not None:
+                supervisor.report_ready()
+
+        preparation = asyncio.create_task(join())
         stopping = asyncio.create_task(stop.event.wait())
         await asyncio.wait((preparation, stopping), return_when=asyncio.FIRST_COMPLETED)
         if preparation.done():
@@ -97,16 +109,6 @@ async def serve(
             availability.stop()
             runner.leave()
             await asyncio.sleep(_drain_seconds(settings) if stop.reason == "signal" else 0)
-
-
-async def _join(
-    supervisor: SupervisorConnection, prepare: Callable[[], Awaitable[None]], listen: Callable[[], Awaitable[None]]
-) -> None:
-    """Prepare, and accept connections as a worker among others."""
-    await prepare()
-    if not supervisor.instructions.listens_at_once:
-        await listen()
-    supervisor.report_ready()
 
 
 def _handle_signals(stop: _Stop, *, is_worker: bool) -> None:
@@ -188,3 +190,70 @@ def stop_without_database(reason: str) -> None:
     log.error("the embedded database has ended by itself", reason=reason)
     _exit_after(_DATABASE_LOST_SECONDS, code=1)
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+# --- Preparing the database, and waiting for it and its migrations ----------------------------------------------------
+
+
+_RETRY_SECONDS = 1.0
+
+
+async def prepare_database(
+    opened: runtime.OpenedDatabase,
+    services: Services,
+    availability: Availability,
+    on_ready: Callable[[Services], Awaitable[object]],
+    *,
+    prepares: bool,
+) -> None:
+    """Prepare the database, waiting for it as long as it takes, then accept requests.
+
+    Without `prepares` another worker has done so, and only migrations are waited for.
+    """
+    while True:
+        try:
+            if prepares:
+                await runtime.make_indexes(services)
+            await _wait_for_migrations(opened, services, availability)
+            if prepares:
+                version = await read_version(services)
+                if (remark := remark_on(version, now().date())) is not None:
+                    log.warning(remark.problem, version=version, advice=remark.advice)
+                await _report_unreadable_keys(services)
+                await push.ensure_key(services)
+            await on_ready(services)
+        except Exception as error:  # only the loss of the database is not raised
+            if opened.is_embedded and is_disk_full(error):
+                folder = opened.settings.data_dir
+                message = f"The disk of {folder} is full: free space on it, or choose another folder with --data."
+                raise SettingsError(message) from None
+            if getattr(error, "code", None) in UNAUTHORIZED or not isinstance(as_service_error(error), Unavailable):
+                raise
+            host = hosts_of(opened.settings.mongodb_uri or "")
+            log.warning("waiting for the database", host=host, reason=type(error).__name__)
+            availability.message = "The database cannot be reached; the service waits for it"
+            await asyncio.sleep(_RETRY_SECONDS)
+        else:
+            break
+    memory.settle()
+    availability.ready.set()
+
+
+async def _wait_for_migrations(opened: runtime.OpenedDatabase, services: Services, availability: Availability) -> None:
+    if opened.is_embedded:
+        await migrations.migrate(services.db, services.vault)
+    while pending := await migrations.find_pending(services.db):
+        names = ", ".join(f"{step.number} {step.name}" for step in pending)
+        availability.message = f"Migrations are pending: {names}; run: coaching-service migrate"
+        log.warning("waiting for migrations", pending=names)
+        await asyncio.sleep(_RETRY_SECONDS)
+
+
+async def _report_unreadable_keys(services: Services) -> None:
+    if unreadable := await api_keys.count_unreadable(services):
+        log.error(
+            "API keys are encrypted with master keys that are missing: they are refused until those are added to "
+            "SECRET_KEYS, after the newest",
+            keys_by_missing_fingerprint=dict(unreadable),
+            configured_fingerprints=services.vault.fingerprints,
+        )

@@ -15,10 +15,10 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args
 import click
 
 from coaching_service import features
+from coaching_service.command_line.companies import write_export
 from coaching_service.command_line.doctor import rotate as rotate_secrets
 from coaching_service.command_line.options import data_option, settings_with
 from coaching_service.command_line.running import validate_with, with_services
-from coaching_service.command_line.transfer import write_export
 from coaching_service.core import audit
 from coaching_service.core.audit import OperatorAction
 from coaching_service.core.database.context import Services
@@ -27,7 +27,7 @@ from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.validation import Text
 from coaching_service.lifecycle import administration
-from coaching_service.people import push as push_keys
+from coaching_service.people import push as push_service
 
 # --- What the commands of the operator share: options, the operator's name, and what they print -----------------------
 
@@ -303,13 +303,9 @@ async def show(operator: administration.Operator, company: str, *, as_json: bool
             ("Clients", f"{row['activeClients']} active, {row['archivedClients']} archived"),
             ("Storage", f"{format_bytes(row['bytes'])} in {row['files']} files"),
             ("Jobs", f"{row['jobs']} in the queue"),
-            *(("Coach", _describe(coach)) for coach in row["coaches"]),
+            *(("Coach", f"{each['name']} <{each['email']}>, {each['role'].lower()}") for each in row["coaches"]),
         ]
     )
-
-
-def _describe(coach: administration.CoachSummary) -> str:
-    return f"{coach['name']} <{coach['email']}>, {coach['role'].lower()}"
 
 
 @companies.command()
@@ -422,7 +418,7 @@ async def rotate_key(operator: administration.Operator, *, as_json: bool) -> Non
     A device that receives notifications uses the previous key until it opens a page: then it subscribes with the new
     one. Keys that were replaced over 100 days ago are deleted.
     """
-    key = await push_keys.rotate_key(operator.services)
+    key = await push_service.rotate_key(operator.services)
     await operator.record("push.keyRotated", key=key)
     report(f"New devices subscribe with {key}", {"key": key}, as_json=as_json)
 

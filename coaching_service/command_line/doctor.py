@@ -11,13 +11,12 @@ import click
 import orjson
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from coaching_service import features, runtime
 from coaching_service.command_line.options import data_option, settings_with
-from coaching_service.command_line.running import console, on_database, with_services
+from coaching_service.command_line.running import console, on_database, progress, with_services
 from coaching_service.core.database import migrations
-from coaching_service.core.database.checks import Check, CheckResult, Finding, run_checks
+from coaching_service.core.database.checks import Check, CheckResult, run_checks
 from coaching_service.core.database.context import Services
 from coaching_service.lifecycle import consistency
 from coaching_service.people import api_keys, push, second_factor
@@ -65,15 +64,14 @@ def doctor(repair: bool, deleting_files: bool, checks: tuple[Check, ...], as_jso
 
     async def work(services: Services) -> list[CheckResult]:
         await migrations.require_known(services.db)
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-            task, seen = bar.add_task("Checking", total=len(checks)), list[str]()
+        seen: list[str] = []
+        with progress("Checking", len(checks)) as update:
 
             def report(result: CheckResult) -> None:
                 if result.check.name not in seen:
                     seen.append(result.check.name)
                 read = f" ({result.documents} read)" if result.documents else ""
-                bar.update(task, completed=len(seen) - 1, description=result.check.title + read)
+                update(completed=len(seen) - 1, description=result.check.title + read)
 
             return await run_checks(services, checks, repairing=repair, deleting_files=deleting_files, report=report)
 
@@ -82,14 +80,10 @@ def doctor(repair: bool, deleting_files: bool, checks: tuple[Check, ...], as_jso
         _write_json(results, sys.stdout.buffer)
     else:
         _print(results)
-    if code := _exit_code(results):
-        raise SystemExit(code)
-
-
-def _exit_code(results: Sequence[CheckResult]) -> int:
     if any(result.error is not None for result in results):
-        return COULD_NOT_RUN
-    return PROBLEMS if any(result.problems for result in results) else 0
+        raise SystemExit(COULD_NOT_RUN)
+    if any(result.problems for result in results):
+        raise SystemExit(PROBLEMS)
 
 
 def _status(result: CheckResult) -> Literal["ok", "notice", "problem", "error"]:
@@ -110,19 +104,15 @@ def _write_json(results: Sequence[CheckResult], out: IO[bytes]) -> None:
             out.write(b',"%s":[' % name.encode())
             for position, finding in enumerate(findings):
                 out.write(b",\n " if position else b"\n ")
-                _write_finding(finding, out)
+                described = {name: getattr(finding, name) for name in _FINDING}
+                out.write(orjson.dumps(described)[:-1] + b',"identifiers":[')
+                for index, identifier in enumerate(finding.identifiers):
+                    out.write((b"," if index else b"") + orjson.dumps(identifier))
+                out.write(b"]}")
             out.write(b"]")
         out.write(b"}")
     out.write(b"\n]\n")
     out.flush()
-
-
-def _write_finding(finding: Finding, out: IO[bytes]) -> None:
-    described = {name: getattr(finding, name) for name in _FINDING}
-    out.write(orjson.dumps(described)[:-1] + b',"identifiers":[')
-    for number, identifier in enumerate(finding.identifiers):
-        out.write((b"," if number else b"") + orjson.dumps(identifier))
-    out.write(b"]}")
 
 
 def _print(results: Sequence[CheckResult]) -> None:

@@ -12,11 +12,11 @@ from coaching_service.memory import without_collection
 # By the name of a command: its module and function in this package, and its line in the list of commands.
 _COMMANDS = {
     "serve": ("serve:serve", "Start the service."),
-    "seed": ("accounts:seed", "Create the demo company, or many clients."),
-    "create-company": ("accounts:create_company", "Create a company with its owner and an API key."),
-    "create-key": ("accounts:create_key", "Create an API key for a coach."),
-    "export": ("transfer:export_company", "Write everything of a company to a file."),
-    "import": ("transfer:import_file", "Import an export, or a CSV file, into a company."),
+    "seed": ("companies:seed", "Create the demo company, or many clients."),
+    "create-company": ("companies:create_company", "Create a company with its owner and an API key."),
+    "create-key": ("companies:create_key", "Create an API key for a coach."),
+    "export": ("companies:export_company", "Write everything of a company to a file."),
+    "import": ("companies:import_file", "Import an export, or a CSV file, into a company."),
     "ensure-indexes": ("doctor:ensure_indexes", "Create every missing index."),
     "migrate": ("doctor:migrate", "Change the stored documents after an upgrade."),
     "backup": ("backup:backup", "Back up the whole database while the service runs."),
@@ -28,8 +28,8 @@ _COMMANDS = {
     "doctor": ("doctor:doctor", "Check the stored data."),
     "report-failure": ("options:report_failure", "Report that a scheduled program has failed."),
     "rotate-secrets": ("doctor:rotate_secrets", "Encrypt all secrets with the first master key."),
-    "new-backup-key": ("accounts:new_backup_key", "Print a new key for encrypted backups."),
-    "new-secret-key": ("accounts:new_secret_key", "Print a new master key."),
+    "new-backup-key": ("companies:new_backup_key", "Print a new key for encrypted backups."),
+    "new-secret-key": ("companies:new_secret_key", "Print a new master key."),
     "routes": ("running:routes", "List every operation and the permission it requires."),
     "settings": ("running:list_settings", "List all settings."),
     "listen": ("listen:listen", "Forward events to a program under development."),
@@ -63,23 +63,19 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return self._invoke(ctx)
-        except click.ClickException as error:
-            if ctx.invoked_subcommand == "doctor" and not isinstance(error, click.UsageError):
-                raise _CouldNotRun(error.message) from None
-            raise
-
-    def _invoke(self, ctx: click.Context) -> Any:
-        try:
             return super().invoke(ctx)
-        except (click.ClickException, click.Abort, click.exceptions.Exit):
+        except (click.UsageError, click.Abort, click.exceptions.Exit):
             raise
         except Exception as error:
             from coaching_service.command_line import options
 
-            if (message := options.describe(error)) is None:
+            is_doctor = ctx.invoked_subcommand == "doctor"
+            if isinstance(error, click.ClickException) and not is_doctor:
                 raise
-            raise click.ClickException(message) from None
+            message = error.message if isinstance(error, click.ClickException) else options.describe(error)
+            if message is None:
+                raise
+            raise (_CouldNotRun if is_doctor else click.ClickException)(message) from None
 
 
 @click.group(cls=_Commands)

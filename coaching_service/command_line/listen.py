@@ -30,23 +30,6 @@ class _State(TypedDict):
     secret: str
 
 
-class _Event(TypedDict):
-    """What this command reads of an event, which is forwarded whole."""
-
-    id: str
-    seq: int
-    type: str
-    customerId: str | None
-
-
-class _Page(TypedDict):
-    """A page of events."""
-
-    docs: list[_Event]
-    nextCursor: str
-    hasMore: bool
-
-
 class _NoRedirects(HTTPRedirectHandler):
     def redirect_request(self, *_: Any) -> None:
         """Follow no redirect: it is an error, as for webhooks."""
@@ -123,7 +106,7 @@ def _find_end(url: str, key: str) -> str:
     return str(page["nextCursor"])
 
 
-def _follow(url: str, key: str, types: tuple[str, ...], cursor: str) -> Iterator[tuple[_Event, str]]:
+def _follow(url: str, key: str, types: tuple[str, ...], cursor: str) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield each event after a cursor, with the cursor after it."""
     while True:
         try:
@@ -141,14 +124,13 @@ class _CursorExpired(Exception):
     """The events after a cursor are not available any more."""
 
 
-def _get_events(url: str, key: str, query: Mapping[str, object]) -> _Page:
+def _get_events(url: str, key: str, query: Mapping[str, object]) -> Any:
     """Return a page of events; waits while the service does not respond. Raises ClickException, _CursorExpired."""
     request = Request(f"{url}/coach/events?{urlencode(query, doseq=True)}", headers={"X-API-Key": key})  # noqa: S310 - http or https
     for delay in _delays():
         try:
             with _opener.open(request, timeout=_TIMEOUT) as response:
-                page: _Page = json.load(response)
-                return page
+                return json.load(response)
         except HTTPError as error:
             if error.code == _CURSOR_EXPIRED:
                 raise _CursorExpired from None
@@ -169,7 +151,7 @@ def _message_of(error: HTTPError) -> str:
         return ""
 
 
-def _forward(target: str, event: _Event, secret: str) -> None:
+def _forward(target: str, event: Mapping[str, Any], secret: str) -> None:
     """Send an event until it is accepted, with the same identifier and a new signature each time."""
     body = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
     message_id = f"msg_{event['id']}".replace(".", "_")

@@ -7,6 +7,7 @@ import errno
 import os
 import shlex
 import socket
+from contextlib import suppress
 from email.message import EmailMessage
 from email.utils import localtime, make_msgid
 from pathlib import Path
@@ -78,17 +79,11 @@ def read_variables(text: str) -> dict[str, str]:
     for line in text.replace("\\\n", "").splitlines():
         name, is_assignment, value = line.strip().partition("=")
         if is_assignment and not name.startswith(("#", ";")):
-            variables[name.strip()] = _unquote(value.strip())
+            variables[name.strip()] = text = value.strip()
+            if text.startswith(("'", '"')):
+                with suppress(ValueError):  # a quote that does not end belongs to the value
+                    variables[name.strip()] = "".join(shlex.split(text))
     return variables
-
-
-def _unquote(value: str) -> str:
-    if not value.startswith(("'", '"')):
-        return value
-    try:
-        return "".join(shlex.split(value))
-    except ValueError:  # a quote that does not end belongs to the value
-        return value
 
 
 # --- What the command line says about expected errors -----------------------------------------------------------------

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable
-from functools import wraps
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from functools import partial, wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -12,6 +13,7 @@ import click
 import uvloop
 from marshmallow import ValidationError, fields
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from coaching_service import features, runtime
@@ -31,6 +33,17 @@ from coaching_service.settings import Settings
 T = TypeVar("T")
 P = ParamSpec("P")
 console = Console(stderr=True)
+
+
+@contextmanager
+def progress(
+    title: str, total: int | None, *columns: ProgressColumn, transient: bool = True
+) -> Iterator[Callable[..., None]]:
+    """Show a bar; yields the function that updates it, with the arguments of rich's. One that is `transient` is gone at
+    the end, and only shown on a terminal."""
+    columns = (TextColumn("{task.description}"), *(columns or (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())))
+    with Progress(*columns, console=console, transient=transient, disable=transient and not console.is_terminal) as bar:
+        yield partial(bar.update, bar.add_task(title, total=total))
 
 
 def validate_with(field: fields.Field[str]) -> Callable[[click.Context, click.Parameter, str], str]:
@@ -152,14 +165,12 @@ def describe_settings() -> str:
     """Return the settings as a Markdown table: variable, default and description."""
     rows = ["| Variable | Default | Description |", "|---|---|---|"]
     for name, setting in Settings.model_fields.items():
-        description = " ".join((setting.description or "").split())
-        rows.append(f"| `{name.upper()}` | {_describe_default(setting.default)} | {description} |")
+        description, default = " ".join((setting.description or "").split()), setting.default
+        if default in (None, ()):
+            text = "none"
+        elif isinstance(default, tuple):
+            text = f"`{','.join(map(str, default))}`"
+        else:
+            text = f"`{str(default).lower() if isinstance(default, bool) else default}`"
+        rows.append(f"| `{name.upper()}` | {text} | {description} |")
     return "\n".join(rows)
-
-
-def _describe_default(default: object) -> str:
-    if default in (None, ()):
-        return "none"
-    if isinstance(default, tuple):
-        return f"`{','.join(map(str, default))}`"
-    return f"`{str(default).lower() if isinstance(default, bool) else default}`"

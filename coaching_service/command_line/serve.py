@@ -9,9 +9,8 @@ import click
 from coaching_service import logs
 from coaching_service.command_line.options import data_option, service_settings_with
 from coaching_service.memory import without_collection
-from coaching_service.settings import Settings
-from coaching_service.sockets import Sockets, bind
-from coaching_service.supervisor.supervisor import Plan, replace_process
+from coaching_service.settings import Settings, Sockets, bind
+from coaching_service.supervisor import Plan, replace_process
 
 
 @click.command()

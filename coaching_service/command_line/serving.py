@@ -5,8 +5,6 @@ from __future__ import annotations
 import socket
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from ipaddress import ip_address
 from pathlib import Path
 
 import click
@@ -17,10 +15,10 @@ from coaching_service import logs, runtime, serving
 from coaching_service.command_line.options import service_settings_with
 from coaching_service.core.database.connection import hosts_of
 from coaching_service.core.database.context import Services
+from coaching_service.core.outbound import is_loopback
 from coaching_service.library.exercises import service as exercises
-from coaching_service.settings import Settings
-from coaching_service.sockets import Sockets
-from coaching_service.supervisor.worker_connection import SupervisorConnection
+from coaching_service.settings import Settings, Sockets
+from coaching_service.supervisor import SupervisorConnection
 
 log = structlog.get_logger("coaching_service")
 
@@ -59,16 +57,9 @@ async def _do_nothing(_: Services) -> None:
 
 def _with_loopback(settings: Settings, *, with_demo: bool) -> Settings:
     """Return settings with which webhooks reach this machine, if the demo is only for programs of this machine."""
-    if not (with_demo and _is_local(settings.host)):
+    if not (with_demo and is_loopback(settings.host)):
         return settings
     return settings.model_copy(update={"webhooks_allow_loopback": True})
-
-
-def _is_local(host: str) -> bool:
-    """Return whether only programs of this machine can connect."""
-    with suppress(ValueError):
-        return ip_address(host).is_loopback
-    return host == "localhost"
 
 
 def _completion(settings: Settings, *, with_demo: bool) -> Callable[[Services], Awaitable[object]]:
@@ -83,7 +74,7 @@ def _completion(settings: Settings, *, with_demo: bool) -> Callable[[Services], 
             from coaching_service import demo
             from coaching_service.integrations import commands
 
-            if not _is_local(settings.host):
+            if not is_loopback(settings.host):
                 log.warning(
                     "the demo company is for trying the service out, and others can reach this address",
                     host=settings.host,

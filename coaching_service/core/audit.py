@@ -11,19 +11,11 @@ from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 from coaching_service.core.auth import Principal
+from coaching_service.core.database import recording
 from coaching_service.core.database.across_companies import insert_or_count
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.declared import Index, NotExported, Stored, Unsharded
 from coaching_service.core.database.documents import Documents, Filter, now
-from coaching_service.core.database.recording import (
-    Actor,
-    ActorType,
-    CountedByDay,
-    Interface,
-    actor_of,
-    by_day,
-    interface_of,
-)
 from coaching_service.core.fields import Description
 from coaching_service.core.file_links import LinkReader
 from coaching_service.core.ids import ObjectId, stable_id
@@ -78,7 +70,7 @@ AuditAction = Literal[
 ]
 _MAX_DEVICE, _SIGN_INS, _HOUR_SECONDS = 300, 20, 3600
 _READS = ("client.read",)
-_TYPES: dict[Interface, ActorType] = {
+_TYPES: dict[recording.Interface, recording.ActorType] = {
     "session": "coach",
     "apiKey": "key",
     "assistant": "assistant",
@@ -100,8 +92,8 @@ class Circumstances(TypedDict):
     `until` is when the entry is deleted. The name of an actor is empty where it was not known.
     """
 
-    actor: Actor
-    via: Interface
+    actor: recording.Actor
+    via: recording.Interface
     count: int
     address: str | None
     requestId: str
@@ -170,15 +162,8 @@ async def record_operator(
 
     It has no personal data but the name of the operator, because it is not erased with a company.
     """
-    entry = {
-        "_id": ObjectId(),
-        "action": action,
-        "operator": operator,
-        "subjectId": subject_id,
-        "createdAt": now(),
-        **facts,
-    }
-    await _operator_actions.across_companies(ctx.services).insert_one(entry, session=ctx.session)
+    entry = {"_id": ObjectId(), "action": action, "operator": operator, "subjectId": subject_id, "createdAt": now()}
+    await _operator_actions.across_companies(ctx.services).insert_one({**entry, **facts}, session=ctx.session)
 
 
 async def iterate_operator_actions(services: Services, limit: int) -> AsyncIterator[OperatorAction]:
@@ -231,8 +216,8 @@ async def record_each(
 
 def _circumstances(ctx: Context) -> Circumstances:
     return {
-        "actor": actor_of(ctx),
-        "via": interface_of(ctx),
+        "actor": recording.actor_of(ctx),
+        "via": recording.interface_of(ctx),
         "count": 1,
         "address": ctx.network_address if ctx.network_address != "-" else None,
         "requestId": ctx.request_id,
@@ -243,7 +228,7 @@ def _circumstances(ctx: Context) -> Circumstances:
 
 def record_sign_in(ctx: Context) -> None:
     """Note that the caller has signed in."""
-    _count_sign_in(ctx, ctx.company_id, "sign_in.succeeded", actor_of(ctx))
+    _count_sign_in(ctx, ctx.company_id, "sign_in.succeeded", recording.actor_of(ctx))
 
 
 def record_failed_sign_in(ctx: Context, company_id: ObjectId, subject_id: ObjectId, *, is_coach: bool) -> None:
@@ -251,11 +236,11 @@ def record_failed_sign_in(ctx: Context, company_id: ObjectId, subject_id: Object
 
     It takes no time that would reveal that there is such a user.
     """
-    actor: Actor = {"type": "coach" if is_coach else "client", "_id": subject_id, "name": ""}
+    actor: recording.Actor = {"type": "coach" if is_coach else "client", "_id": subject_id, "name": ""}
     _count_sign_in(ctx, company_id, "sign_in.failed", actor)
 
 
-def _count_sign_in(ctx: Context, company_id: ObjectId, action: AuditAction, actor: Actor) -> None:
+def _count_sign_in(ctx: Context, company_id: ObjectId, action: AuditAction, actor: recording.Actor) -> None:
     is_coach = actor["type"] == "coach"
     identifier = ObjectId()
     entry: NewAuditEntry = {
@@ -302,16 +287,14 @@ def kind_of_path(path: str) -> str:
     words = [word for word in path.replace("/by-external-id", "").split("/")[2:] if word and not word.startswith("{")]
     if words[:1] == ["customers"] and ("{customerId}" in path or "{externalId}" in path):
         words = words[1:] or ["customer"]
-    return _kind_of((words or ["home"])[0].replace("-", "_"))
+    name = (words or ["home"])[0].replace("-", "_")
+    return _SYNONYMS.get(name, name)
 
 
 def kind_of_tool(name: str) -> str:
     """Return what a tool returns: its name without the verb."""
-    return _kind_of(name.partition("_")[2] or name)
-
-
-def _kind_of(name: str) -> str:
-    return _SYNONYMS.get(name, name)
+    subject = name.partition("_")[2] or name
+    return _SYNONYMS.get(subject, subject)
 
 
 def record_access(ctx: Context, kind: str) -> None:
@@ -326,10 +309,10 @@ def record_access(ctx: Context, kind: str) -> None:
         if caller.impersonated_by is not None:
             _count_read(ctx, "session", caller.impersonated_by, "", caller.id, kind)
     elif seen.in_list and len(seen.ids) != 1:
-        _count_read(ctx, interface_of(ctx), caller.id, caller.name, None, kind)
+        _count_read(ctx, recording.interface_of(ctx), caller.id, caller.name, None, kind)
     else:
         for customer_id in seen.ids:
-            _count_read(ctx, interface_of(ctx), caller.id, caller.name, customer_id, kind)
+            _count_read(ctx, recording.interface_of(ctx), caller.id, caller.name, customer_id, kind)
 
 
 def record_file(ctx: Context, company_id: ObjectId, customer_id: ObjectId, reader: LinkReader) -> None:
@@ -339,7 +322,7 @@ def record_file(ctx: Context, company_id: ObjectId, customer_id: ObjectId, reade
 
 def _count_read(
     ctx: Context,
-    via: Interface,
+    via: recording.Interface,
     actor_id: ObjectId,
     name: str,
     customer_id: ObjectId | None,
@@ -354,7 +337,7 @@ def _count_read(
     key = (company, via, actor_id, grant_id, customer_id, kind, int(time.time() // _HOUR_SECONDS))
 
     def make() -> AuditEntry:
-        actor: Actor = {"type": _TYPES[via], "_id": actor_id, "name": name}
+        actor: recording.Actor = {"type": _TYPES[via], "_id": actor_id, "name": name}
         if via == "application" and grant_id is not None:
             actor["applicationId"] = grant_id
         entry: NewAuditEntry = {
@@ -396,10 +379,14 @@ async def list_sign_ins(ctx: Context) -> list[AuditEntry]:
     return await list_newest(ctx, where, _SIGN_INS)
 
 
-async def count_reads_by_day(ctx: Context, customer_id: ObjectId, since: datetime, timezone: str) -> list[CountedByDay]:
+async def count_reads_by_day(
+    ctx: Context, customer_id: ObjectId, since: datetime, timezone: str
+) -> list[recording.CountedByDay]:
     """Return how often each actor has read the data of a client on each day."""
     where = {"customerId": customer_id, "createdAt": {"$gte": since}, "action": {"$in": [*_READS, "client.exported"]}}
-    return await _entries.aggregate(ctx, where, *by_day(timezone, {"$sum": "$count"}), hint=_entries.by_client)
+    return await _entries.aggregate(
+        ctx, where, *recording.by_day(timezone, {"$sum": "$count"}), hint=_entries.by_client
+    )
 
 
 async def find_application_names(ctx: Context, credential_ids: Iterable[ObjectId | None]) -> dict[ObjectId, str]:

@@ -17,15 +17,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from coaching_service.core import errors
 from coaching_service.core.dates import local_date
-from coaching_service.core.errors import (
-    Forbidden,
-    LoadsConverting,
-    PermissionMissing,
-    ScopeMissing,
-    SecondFactorMissing,
-    Unauthorized,
-)
 from coaching_service.core.ids import ObjectId
 
 # --- The authenticated caller: a coach or a client of one company, and the credential used ----------------------------
@@ -161,14 +154,9 @@ class Access:
     with_password_only: bool = False
 
     def __str__(self) -> str:
-        words = [
-            "owner" if self.owner_only else self.audience,
-            *self.permissions,
-            " or ".join(self.any_permission),
-            "session only" if self.session_only else "",
-            "key of a sandbox" if self.sandbox_only else "",
-        ]
-        return ", ".join(word for word in words if word)
+        words = ["owner" if self.owner_only else self.audience, *self.permissions, " or ".join(self.any_permission)]
+        words += ["session only" * self.session_only, "key of a sandbox" * self.sandbox_only]
+        return ", ".join(filter(None, words))
 
 
 def public() -> Access:
@@ -244,7 +232,7 @@ def check_access(access: Access, principal: Principal | None, *, writes: bool) -
     if access.audience == "public":
         return
     if principal is None:
-        raise Unauthorized()
+        raise errors.Unauthorized()
     if (error := find_denial(access, principal, writes=writes)) is not None:
         raise error
     require_no_conversion(access, principal)
@@ -253,41 +241,43 @@ def check_access(access: Access, principal: Principal | None, *, writes: bool) -
 def require_no_conversion(access: Access, principal: Principal) -> None:
     """Raise LoadsConverting while the loads of the caller's company are being converted, if the operation must wait."""
     if principal.company.is_converting and not access.while_converting:
-        raise LoadsConverting()
+        raise errors.LoadsConverting()
 
 
-def find_denial(access: Access, principal: Principal, *, writes: bool) -> Forbidden | None:
+def find_denial(access: Access, principal: Principal, *, writes: bool) -> errors.Forbidden | None:
     """Return the error with which this principal may not call the operation, or None if it may."""
     if principal.company.requires_second_factor and not (principal.has_second_factor or access.with_password_only):
-        return SecondFactorMissing()
+        return errors.SecondFactorMissing()
     if access.session_only and principal.via != "session":
-        return Forbidden("This operation needs an interactive session; API keys are refused", code="SESSION_REQUIRED")
+        return errors.Forbidden(
+            "This operation needs an interactive session; API keys are refused", code="SESSION_REQUIRED"
+        )
     if access.audience == "coach" and not principal.is_coach:
-        return Forbidden("This operation is for coaches", code="CLIENT_SESSION")
+        return errors.Forbidden("This operation is for coaches", code="CLIENT_SESSION")
     if access.audience == "customer" and principal.is_coach:
-        return Forbidden("This operation is for a client's own session", code="CLIENT_SESSION")
+        return errors.Forbidden("This operation is for a client's own session", code="CLIENT_SESSION")
     if access.owner_only and not principal.is_unrestricted_owner:
-        return Forbidden("This operation is for the company's owner, without restrictions", code="OWNER_ONLY")
+        return errors.Forbidden("This operation is for the company's owner, without restrictions", code="OWNER_ONLY")
     if access.sandbox_only and not (principal.company.is_sandbox and principal.via == "apiKey"):
-        return Forbidden("This operation needs the key of a sandbox", code="SANDBOX")
+        return errors.Forbidden("This operation needs the key of a sandbox", code="SANDBOX")
     if principal.read_only and writes and principal.scopes is None:
         subject = "API key" if principal.via == "apiKey" else "access"
-        return Forbidden(f"This {subject} is read-only", code="KEY_READ_ONLY")
+        return errors.Forbidden(f"This {subject} is read-only", code="KEY_READ_ONLY")
     return _find_missing(access, for_operation(access, principal), writes=writes)
 
 
-def _find_missing(access: Access, principal: Principal, *, writes: bool) -> Forbidden | None:
+def _find_missing(access: Access, principal: Principal, *, writes: bool) -> errors.Forbidden | None:
     """Return the error for a scope, or a permission, that the principal has not."""
     if principal.scopes is not None:
         for scopes in scopes_of(access, writes=writes):
             if not principal.scopes.intersection(scopes):
-                return ScopeMissing(scopes[0])
+                return errors.ScopeMissing(scopes[0])
         if principal.read_only and writes:
-            return Forbidden("The application may only read", code="KEY_READ_ONLY")
+            return errors.Forbidden("The application may only read", code="KEY_READ_ONLY")
     missing = [permission for permission in access.permissions if permission not in principal.permissions]
     if access.any_permission and not principal.permissions.intersection(access.any_permission):
         missing += access.any_permission
-    return PermissionMissing(missing[0]) if missing else None
+    return errors.PermissionMissing(missing[0]) if missing else None
 
 
 def for_operation(access: Access, principal: Principal) -> Principal:
@@ -304,9 +294,9 @@ def for_operation(access: Access, principal: Principal) -> Principal:
 def require_permission(principal: Principal, permission: str) -> None:
     """Raise Forbidden unless `principal` has the permission."""
     if principal.scopes is not None and permission in principal.coach_permissions - principal.permissions:
-        raise ScopeMissing(scope_of(permission))
+        raise errors.ScopeMissing(scope_of(permission))
     if permission not in principal.permissions:
-        raise PermissionMissing(permission)
+        raise errors.PermissionMissing(permission)
 
 
 # --- The permissions of a coaching business: areas times actions, named `area.action` on the wire ---------------------

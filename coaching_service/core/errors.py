@@ -6,7 +6,7 @@ REST, MCP and the web application render errors by `code` and `details`; nothing
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, NotRequired, TypedDict, TypeVar
+from typing import Any, ClassVar, NotRequired, TypedDict, TypeVar, cast
 
 from coaching_service.core.ids import ObjectId
 
@@ -58,7 +58,8 @@ class ServiceError(Exception):
 
     `message` is a sentence for people, or a list of them; an error that is always the same has it in its class. `code`
     is stable and UPPER_SNAKE; None where the specification fixes a shape without one. `details` are the facts behind
-    the message, for interfaces that word it themselves. `headers` are added to a REST response.
+    the message, for interfaces that word it themselves; those in `shown` are fields of a REST response. `headers` are
+    added to it.
     """
 
     status: ClassVar[int] = 500
@@ -66,6 +67,7 @@ class ServiceError(Exception):
     default_code: ClassVar[str | None] = None
     default_message: ClassVar[str] = ""
     default_headers: ClassVar[Mapping[str, str]] = {}
+    shown: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self,
@@ -88,7 +90,10 @@ class ServiceError(Exception):
     def body(self) -> ErrorBody:
         """Return the JSON object of a REST response."""
         body: ErrorBody = {"statusCode": self.status, "message": self.message, "error": self.reason}
-        return {**body, "code": self.code} if self.code else body
+        if self.code:
+            body["code"] = self.code
+        shown = {name: self.details[name] for name in self.shown if self.details[name] is not None}
+        return cast("ErrorBody", {**body, **shown})
 
 
 class BadRequest(ServiceError):
@@ -152,16 +157,11 @@ class SecondFactorRequired(SignInRejected):
 
     default_code = "SECOND_FACTOR_REQUIRED"
     default_message = "The password is right; confirm the sign-in with a second factor"
+    shown = ("challenge", "methods", "publicKey")
 
     def __init__(self, challenge: str, methods: list[str], public_key: Mapping[str, object] | None = None) -> None:
         """Create the error; `public_key` is what a browser needs to answer with a passkey, if the user has one."""
-        super().__init__(challenge=challenge, methods=methods, public_key=public_key)
-
-    def body(self) -> ErrorBody:
-        """Return the common shape with the challenge, and by what it can be answered."""
-        challenge, methods, public_key = (self.details[name] for name in ("challenge", "methods", "public_key"))
-        body: ErrorBody = {**super().body(), "challenge": challenge, "methods": methods}
-        return body if public_key is None else {**body, "publicKey": public_key}
+        super().__init__(challenge=challenge, methods=methods, publicKey=public_key)
 
 
 class Forbidden(ServiceError):
@@ -188,13 +188,10 @@ class ScopeMissing(Forbidden):
     """The application has not the scope that `scope` names."""
 
     default_code = "SCOPE_MISSING"
+    shown = ("scope",)
 
     def __init__(self, scope: str) -> None:
         super().__init__(f"The application has not the scope {scope}: ask the coach to allow it", scope=scope)
-
-    def body(self) -> ErrorBody:
-        """Return the common shape with the name of the scope."""
-        return {**super().body(), "scope": self.details["scope"]}
 
 
 class ClientDeclined(Forbidden):
@@ -208,13 +205,10 @@ class PermissionMissing(Forbidden):
     """The caller has not the permission that `permission` names."""
 
     default_code = "PERMISSION_MISSING"
+    shown = ("permission",)
 
     def __init__(self, permission: str) -> None:
         super().__init__(f"The permission {permission} is missing", permission=permission)
-
-    def body(self) -> ErrorBody:
-        """Return the common shape with the name of the permission."""
-        return {**super().body(), "permission": self.details["permission"]}
 
 
 class CompanySuspended(Forbidden):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, NotRequired, TypedDict
 
@@ -191,16 +192,18 @@ def find_differences(stored: Mapping[str, Any], fields: Mapping[str, Any]) -> di
 
     The order of metadata is not a difference, nor is null for a field that the record does not have.
     """
-    return {path: value for path, value in fields.items() if not _is_stored(stored, path, value)}
-
-
-def _is_stored(stored: Mapping[str, Any], path: str, value: object) -> bool:
-    if path == "metadata":
-        return present_identity(stored)["metadata"] == present_identity({path: value})["metadata"]
-    current: Any = stored
-    for name in path.split("."):
-        current = (current or {}).get(name)
-    return bool(current == value)
+    differences = {}
+    for path, value in fields.items():
+        current: Any = stored
+        for name in path.split("."):
+            current = (current or {}).get(name)
+        if path == "metadata":
+            is_stored = present_identity(stored)["metadata"] == present_identity({path: value})["metadata"]
+        else:
+            is_stored = current == value
+        if not is_stored:
+            differences[path] = value
+    return differences
 
 
 def present_identity(stored: Mapping[str, Any]) -> Identity:
@@ -241,8 +244,6 @@ async def upsert(
         return Upserted(await create(tx), created=True)
 
     for _ in range(_ATTEMPTS - 1):
-        try:
+        with suppress(ExternalIdTaken):
             return await in_transaction(ctx, work)
-        except ExternalIdTaken:
-            continue
     return await in_transaction(ctx, work)

@@ -66,19 +66,16 @@ class Variant(fields.Field[dict[str, Any]]):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise ValidationError(validation.NOT_AN_OBJECT)
-        type_name = value.get("type")
-        schema = self.by_type.get(type_name) if isinstance(type_name, str) else None
-        if schema is None:
+        if (schema := self.schema_of(value)) is None:
             message = validation.Message(f"must be one of: {', '.join(self.by_type)}", "INVALID_CHOICE")
             raise ValidationError({"type": [message]})
         loaded: dict[str, Any] = schema.load(value)
-        return {"type": type_name, **loaded}
+        return {"type": value["type"], **loaded}
 
-    def fields_of(self, data: Mapping[str, object]) -> dict[str, fields.Field[Any]] | None:
-        """Return the fields of the type that `data` names, `type` included; None for an unknown type."""
+    def schema_of(self, data: Mapping[str, object]) -> Schema | None:
+        """Return the schema of the type that `data` names; None for an unknown type."""
         type_name = data.get("type")
-        schema = self.by_type.get(type_name) if isinstance(type_name, str) else None
-        return None if schema is None else {"type": fields.String(), **schema.fields}
+        return self.by_type.get(type_name) if isinstance(type_name, str) else None
 
     def load(self, data: Any) -> dict[str, Any]:
         """Load a complete body, as a schema does. Raises ValidationError."""
@@ -98,18 +95,17 @@ def find_unknown_fields(
     elif isinstance(schema, fields.Nested):
         yield from find_unknown_fields(schema.schema, data, path)
     elif isinstance(schema, Variant | Schema) and isinstance(data, dict):
-        known = schema.fields_of(data) if isinstance(schema, Variant) else schema.fields
-        if known is None:
+        named = schema.schema_of(data) if isinstance(schema, Variant) else schema
+        if named is None:
             return
+        known = named.fields
         for name, value in data.items():
+            if name == "type" and isinstance(schema, Variant):
+                continue
             if name in known:
                 yield from find_unknown_fields(known[name], value, _join(path, name))
             else:
-                yield {
-                    "field": _join(path, name),
-                    "code": validation.UNKNOWN_FIELD.code,
-                    "message": str(validation.UNKNOWN_FIELD),
-                }
+                yield validation.UNKNOWN_FIELD.at(_join(path, name))
 
 
 def _join(path: str, name: object) -> str:
@@ -230,21 +226,13 @@ def arguments_of(*models: Any) -> dict[str, fields.Field[Any]]:
 
 def checks_of(model: Any) -> dict[str, fields.Field[Any]]:
     """Return the fields with limits of their own, by name: what an import requires of the values that it stores."""
-    return {
-        each.name: declared
-        for each in core_fields.declarations_of(model).values()
-        if (declared := _single(each.find(fields.Field))) is not None
-    }
-
-
-def _single(declared: fields.Field[Any] | None) -> fields.Field[Any] | None:
-    """Return the field of a value, or of each value of a list; None for values that have parts."""
-    single = declared.inner if isinstance(declared, fields.List) else declared
-    return (
-        single
-        if isinstance(single, validation.Text | validation.Number | validation.Integer | validation.Date)
-        else None
-    )
+    checks: dict[str, fields.Field[Any]] = {}
+    for each in core_fields.declarations_of(model).values():
+        declared: fields.Field[Any] | None = each.find(fields.Field)
+        single = declared.inner if isinstance(declared, fields.List) else declared
+        if isinstance(single, validation.Text | validation.Number | validation.Integer | validation.Date):
+            checks[each.name] = single
+    return checks
 
 
 def _input_field(declaration: core_fields.Declaration, types: _Types) -> fields.Field[Any]:

@@ -13,18 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from typing import (
-    Annotated,
-    Any,
-    NotRequired,
-    Required,
-    TypedDict,
-    TypeVar,
-    cast,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, NotRequired, Required, TypedDict, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from coaching_service.core.ids import NameOrId
 
@@ -106,7 +95,12 @@ def declarations_of(model: Any) -> Mapping[str, Declaration]:
     """Return the fields of a TypedDict by name, inherited ones first."""
     # Without `localns`, names in an inherited annotation would be looked up in the module of `model`.
     hints = get_type_hints(model, localns={}, include_extras=True)
-    return {name: _declaration(model, name, hint) for name, hint in hints.items()}
+    declarations = {}
+    for name, hint in hints.items():
+        is_required = name in model.__required_keys__ and get_origin(hint) is not NotRequired
+        inner = get_args(hint)[0] if get_origin(hint) in (NotRequired, Required) else hint
+        declarations[name] = Declaration(name, plain_type(inner), is_required, getattr(inner, "__metadata__", ()))
+    return declarations
 
 
 def names_of(*models: Any) -> tuple[str, ...]:
@@ -142,13 +136,6 @@ def nulls_of(*models: Any) -> Any:
         for each in declarations_of(model).values()
         if each.is_nullable and not each.is_required and not each.has(Private)
     }
-
-
-def _declaration(model: Any, name: str, hint: Any) -> Declaration:
-    is_required = name in model.__required_keys__ and get_origin(hint) is not NotRequired
-    if get_origin(hint) in (NotRequired, Required):
-        hint = get_args(hint)[0]
-    return Declaration(name, plain_type(hint), is_required, getattr(hint, "__metadata__", ()))
 
 
 def plain_type(hint: Any) -> Any:

@@ -20,8 +20,13 @@ def file_url(ctx: Context, file_id: ObjectId | None) -> str | None:
     """
     if file_id is None:
         return None
-    services = ctx.services
-    expires, reader = int(time.time() + LINK_LIFETIME.total_seconds()), _reader_of(ctx)
+    services, caller, reader = ctx.services, ctx.principal, ""
+    if caller is not None and caller.is_coach:
+        via = interface_of(ctx)
+        reader = f"{via}-{caller.id}" + (f"-{caller.credential_id}" if via in ("assistant", "application") else "")
+    elif caller is not None and caller.impersonated_by is not None:
+        reader = f"session-{caller.impersonated_by}"
+    expires = int(time.time() + LINK_LIFETIME.total_seconds())
     signature = services.vault.sign(_signed_text(file_id, expires, reader))
     named = f"&reader={reader}" if reader else ""
     return f"{services.base_url}/files/{file_id}?expires={expires}{named}&signature={signature}"
@@ -47,16 +52,6 @@ def parse_reader(reader: str) -> LinkReader | None:
     if not ids:
         return None
     return LinkReader(cast("Interface", via), ObjectId(ids[0]), ObjectId(ids[1]) if len(ids) > 1 else None)
-
-
-def _reader_of(ctx: Context) -> str:
-    caller = ctx.principal
-    if caller is None:
-        return ""
-    if not caller.is_coach:
-        return f"session-{caller.impersonated_by}" if caller.impersonated_by is not None else ""
-    via = interface_of(ctx)
-    return f"{via}-{caller.id}" + (f"-{caller.credential_id}" if via in ("assistant", "application") else "")
 
 
 def _signed_text(file_id: ObjectId, expires: int, reader: str) -> str:

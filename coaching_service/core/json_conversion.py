@@ -64,23 +64,28 @@ def _convert_text(value: Any, path: str, _: MapId) -> str:
     return value
 
 
-def _convert_number(value: Any, path: str, _: MapId) -> float:
+def _accepting(accepts: Callable[[Any], bool], message: str, code: str) -> Converter:
+    """Return the converter of values that stay as they are."""
+
+    def convert(value: Any, path: str, _: MapId) -> Any:
+        if not accepts(value):
+            raise _error(path, message, code)
+        return value
+
+    return convert
+
+
+def _is_number(value: Any) -> bool:
     # A comparison with NaN is false.
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= MAX_NUMBER:
-        raise _error(path, "must be a number", "NOT_A_NUMBER")
-    return value
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MAX_NUMBER
 
 
-def _convert_integer(value: Any, path: str, _: MapId) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 2**53:
-        raise _error(path, "must be an integer", "NOT_AN_INTEGER")
-    return value
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 2**53
 
 
-def _convert_boolean(value: Any, path: str, _: MapId) -> bool:
-    if not isinstance(value, bool):
-        raise _error(path, "must be a boolean", "NOT_A_BOOLEAN")
-    return value
+_convert_number = _accepting(_is_number, "must be a number", "NOT_A_NUMBER")
+_convert_none = _accepting(lambda value: value is None, "must be null", "NOT_NULL")
 
 
 def _convert_identifier(value: Any, path: str, map_id: MapId) -> ObjectId:
@@ -105,11 +110,6 @@ def _convert_time(value: Any, path: str, _: MapId) -> datetime:
     return utc.replace(tzinfo=None, microsecond=utc.microsecond // 1000 * 1000)
 
 
-def _convert_none(value: Any, path: str, _: MapId) -> None:
-    if value is not None:
-        raise _error(path, "must be null", "NOT_NULL")
-
-
 def _convert_any(value: Any, path: str, map_id: MapId) -> Any:
     """Return a value that may be anything simple: the answer to a question."""
     if value is None or isinstance(value, bool):
@@ -124,24 +124,15 @@ def _convert_any(value: Any, path: str, map_id: MapId) -> Any:
 _SCALARS: dict[Any, Converter] = {
     str: _convert_text,
     float: _convert_number,
-    int: _convert_integer,
+    int: _accepting(_is_integer, "must be an integer", "NOT_AN_INTEGER"),
     NameOrId: _convert_name_or_identifier,
-    bool: _convert_boolean,
+    bool: _accepting(lambda value: isinstance(value, bool), "must be a boolean", "NOT_A_BOOLEAN"),
     ObjectId: _convert_identifier,
     datetime: _convert_time,
     type(None): _convert_none,
     None: _convert_none,
     Any: _convert_any,
 }
-
-
-def _literal(choices: tuple[Any, ...]) -> Converter:
-    def convert(value: Any, path: str, _: MapId) -> Any:
-        if not isinstance(value, str | int) or value not in choices:
-            raise _error(path, f"must be one of: {', '.join(map(str, choices))}", "INVALID_CHOICE")
-        return value
-
-    return convert
 
 
 # --- Nested values ---------------------------------------------------------------------------------------------------
@@ -232,12 +223,13 @@ def _tagged_union(members: Sequence[Any]) -> Converter:
 
 
 _GENERIC: dict[Any, Callable[[tuple[Any, ...]], Converter]] = {
-    Literal: _literal,
+    Literal: lambda choices: _accepting(
+        lambda value: isinstance(value, str | int) and value in choices,
+        f"must be one of: {', '.join(map(str, choices))}",
+        "INVALID_CHOICE",
+    ),
     Union: _union,
     UnionType: _union,
-    list: lambda arguments: _list(converter_of(arguments[0])),
-    Sequence: lambda arguments: _list(converter_of(arguments[0])),
-    tuple: lambda arguments: _list(converter_of(arguments[0])),
-    dict: lambda arguments: _mapping(arguments[0], converter_of(arguments[1])),
-    Mapping: lambda arguments: _mapping(arguments[0], converter_of(arguments[1])),
+    **dict.fromkeys((list, Sequence, tuple), lambda arguments: _list(converter_of(arguments[0]))),
+    **dict.fromkeys((dict, Mapping), lambda arguments: _mapping(arguments[0], converter_of(arguments[1]))),
 }

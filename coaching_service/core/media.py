@@ -48,16 +48,27 @@ _MAX_ENTRIES = (
 _ZEROS = bytes(64 * 1024)
 
 
-class BrokenVideo(Exception):
-    """The file is incomplete, or its structure is invalid."""
+class InvalidFile(Exception):
+    """An uploaded file that is not accepted. `message` continues the name of its field; `code` is stable."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.message, self.code = message, code
 
 
 class UnsupportedVideo(Exception):
     """The file is of another format than MP4, QuickTime and WebM, or contains no picture."""
 
 
-class UnsupportedTrack(Exception):
-    """The file has a track that is neither picture nor sound and cannot be removed; it may contain the location."""
+def _broken() -> InvalidFile:
+    """Return the error of a file that is incomplete, or whose structure is invalid."""
+    return InvalidFile("must be a complete video", "BROKEN_VIDEO")
+
+
+def _other_track() -> InvalidFile:
+    """Return the error of a file with a track that cannot be removed, and may contain the location."""
+    message = "must contain only picture and sound: its other tracks may show where it was recorded"
+    return InvalidFile(message, "UNSUPPORTED_TRACK")
 
 
 @dataclass(frozen=True)
@@ -78,8 +89,8 @@ def is_video(head: bytes) -> bool:
 def clean_video(file: IO[bytes]) -> str:
     """Remove metadata from a video, in place, and return its content type.
 
-    Takes bounded memory, and time in proportion to the number of boxes or elements. Raises BrokenVideo,
-    UnsupportedVideo, UnsupportedTrack.
+    Takes bounded memory, and time in proportion to the number of boxes or elements. Raises InvalidFile, and
+    UnsupportedVideo for another format than MP4, QuickTime and WebM, and without a picture.
     """
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
@@ -90,7 +101,7 @@ def clean_video(file: IO[bytes]) -> str:
 
 
 class _Budget:
-    """Counts the entries of a file. Raises BrokenVideo for too many."""
+    """Counts the entries of a file. Raises InvalidFile for too many."""
 
     def __init__(self) -> None:
         self._left = _MAX_ENTRIES
@@ -98,14 +109,14 @@ class _Budget:
     def spend(self, count: int = 1) -> None:
         self._left -= count
         if self._left < 0:
-            raise BrokenVideo
+            raise _broken()
 
 
 def _read(file: IO[bytes], start: int, length: int) -> bytes:
     file.seek(start)
     content = file.read(length)
     if len(content) != length:
-        raise BrokenVideo
+        raise _broken()
     return content
 
 
@@ -156,27 +167,21 @@ class _Mp4:
 
 
 def _clean_mp4(file: IO[bytes], size: int) -> str:
-    content_type = _read_brand(file, size)
-    budget = _Budget()
-    video = _Mp4(file, list(_iterate_boxes(file, 0, size, budget)), budget)
-    _clean_boxes(video, b"", video.boxes)
-    if not (video.has(b"moov") and video.has(b"mdat")):
-        raise BrokenVideo
-    if _PICTURE not in video.kinds:
-        raise UnsupportedVideo
-    return content_type
-
-
-def _read_brand(file: IO[bytes], size: int) -> str:
     first = next(_iterate_boxes(file, 0, size, _Budget()))
     length = min(first.end - first.content, 1024)
     brands = _read(file, first.content, length)
     major, compatible = brands[:4], {brands[at : at + 4] for at in range(8, length, 4)}
-    if first.name == b"ftyp" and major == _QUICKTIME_BRAND:
-        return QUICKTIME
-    if first.name != b"ftyp" or not {major, *compatible} & _BRANDS:
+    is_quicktime = major == _QUICKTIME_BRAND
+    if first.name != b"ftyp" or not (is_quicktime or {major, *compatible} & _BRANDS):
         raise UnsupportedVideo
-    return MP4
+    budget = _Budget()
+    video = _Mp4(file, list(_iterate_boxes(file, 0, size, budget)), budget)
+    _clean_boxes(video, b"", video.boxes)
+    if not (video.has(b"moov") and video.has(b"mdat")):
+        raise _broken()
+    if _PICTURE not in video.kinds:
+        raise UnsupportedVideo
+    return QUICKTIME if is_quicktime else MP4
 
 
 def _clean_boxes(video: _Mp4, container: bytes, boxes: Iterator[_Entry] | Sequence[_Entry]) -> None:
@@ -193,26 +198,21 @@ def _clean_boxes(video: _Mp4, container: bytes, boxes: Iterator[_Entry] | Sequen
 
 
 def _clean_track(video: _Mp4, track: _Entry) -> None:
-    """Clean a track of picture or sound, and remove another one. Raises UnsupportedTrack if that is not possible."""
+    """Clean a track of picture or sound, and remove another one. Raises InvalidFile if that is not possible."""
     handler = _find_box(video, track, b"mdia", b"hdlr")
     kind = b"" if handler is None else _read(video.file, handler.content + 8, 4)
     if kind in _ALLOWED_TRACKS:
         video.kinds.add(kind)
         _clean_boxes(video, b"trak", _iterate_boxes(video.file, track.content, track.end, video.budget))
-        if kind == _PICTURE:
-            _clear_compressor_names(video, track)
+        table = _find_box(video, track, b"mdia", b"minf", b"stbl", b"stsd") if kind == _PICTURE else None
+        if table is not None:  # the descriptions of pictures have a place of fixed size for the name of the compressor
+            (count,) = struct.unpack(">I", _read(video.file, table.content + 4, 4))
+            for entry in islice(_iterate_boxes(video.file, table.content + 8, table.end, video.budget), count):
+                if (start := entry.content + _COMPRESSOR_NAME) + _COMPRESSOR_NAME_BYTES <= entry.end:
+                    _write_zeros(video.file, start, start + _COMPRESSOR_NAME_BYTES)
     else:
         _remove_samples(video, track)
         _free(video.file, track)
-
-
-def _clear_compressor_names(video: _Mp4, track: _Entry) -> None:
-    """Overwrite the names of compressors, for which the descriptions of pictures have a place of fixed size."""
-    if (table := _find_box(video, track, b"mdia", b"minf", b"stbl", b"stsd")) is not None:
-        (count,) = struct.unpack(">I", _read(video.file, table.content + 4, 4))
-        for entry in islice(_iterate_boxes(video.file, table.content + 8, table.end, video.budget), count):
-            if (start := entry.content + _COMPRESSOR_NAME) + _COMPRESSOR_NAME_BYTES <= entry.end:
-                _write_zeros(video.file, start, start + _COMPRESSOR_NAME_BYTES)
 
 
 def _free(file: IO[bytes], box: _Entry) -> None:
@@ -230,16 +230,16 @@ def _find_box(video: _Mp4, parent: _Entry, *path: bytes) -> _Entry | None:
 
 
 def _remove_samples(video: _Mp4, track: _Entry) -> None:
-    """Overwrite the samples of a track. Raises UnsupportedTrack if its tables do not say where all of them are."""
+    """Overwrite the samples of a track. Raises InvalidFile if its tables do not say where all of them are."""
     tables = _find_box(video, track, b"mdia", b"minf", b"stbl")
     if tables is None or video.has(b"moof"):
-        raise UnsupportedTrack
+        raise _other_track()
     media = [box for box in video.boxes if box.name == b"mdat"]
     starts = [box.content for box in media]
     for start, end in _iterate_chunks(video, tables):
         number = bisect_right(starts, start) - 1
         if number < 0 or end > media[number].end:
-            raise BrokenVideo
+            raise _broken()
         _write_zeros(video.file, start, end)
 
 
@@ -248,7 +248,7 @@ def _iterate_chunks(video: _Mp4, tables: _Entry) -> Iterator[tuple[int, int]]:
     boxes = {box.name: box for box in _iterate_boxes(video.file, tables.content, tables.end, video.budget)}
     positions = boxes.get(_POSITIONS) or boxes.get(_LARGE_POSITIONS)
     if positions is None or not {_SIZES, _CHUNKS} <= boxes.keys():
-        raise UnsupportedTrack
+        raise _other_track()
     starts = _read_table(video, positions, 4, ">Q" if positions.name == _LARGE_POSITIONS else ">I")
     (size_of_all,) = struct.unpack(">I", _read(video.file, boxes[_SIZES].content + 4, 4))
     sizes = iter([] if size_of_all else _read_table(video, boxes[_SIZES], 8, ">I"))
@@ -270,7 +270,7 @@ def _read_table(video: _Mp4, box: _Entry, offset: int, entry: str) -> list[tuple
 
 
 def _iterate_boxes(file: IO[bytes], start: int, end: int, budget: _Budget) -> Iterator[_Entry]:
-    """Iterate over the boxes between two positions. Raises BrokenVideo if they do not fill that space exactly."""
+    """Iterate over the boxes between two positions. Raises InvalidFile if they do not fill that space exactly."""
     while start < end:
         budget.spend()
         header = _read(file, start, 8)
@@ -279,7 +279,7 @@ def _iterate_boxes(file: IO[bytes], start: int, end: int, budget: _Budget) -> It
             length, content = int.from_bytes(_read(file, start + 8, 8), "big"), start + 16
         box_end = end if length == 0 else start + length
         if box_end < content or box_end > end:
-            raise BrokenVideo
+            raise _broken()
         yield _Entry(header[4:8], start, content, box_end)
         start = box_end
 
@@ -307,41 +307,29 @@ def _clean_webm(file: IO[bytes], size: int) -> None:
     if _find(file, header, _DOC_TYPE, budget).rstrip(b"\0") != b"webm":
         raise UnsupportedVideo
     if header.end >= size:
-        raise BrokenVideo
+        raise _broken()
     segment = _read_element(file, header.end, size)
     if segment.name != _SEGMENT:
-        raise BrokenVideo
-    kinds, has_content = _clean_segment(file, segment, budget)
-    if not has_content or segment.end < size:  # what follows is not part of the video
-        raise BrokenVideo
-    if _PICTURE_TRACK not in kinds:
-        raise UnsupportedVideo
-    if not kinds <= {_PICTURE_TRACK, _SOUND_TRACK}:
-        raise UnsupportedTrack
-
-
-def _clean_segment(file: IO[bytes], segment: _Entry, budget: _Budget) -> tuple[set[int], bool]:
-    """Turn every element that is not needed into padding.
-
-    Returns the kinds of the tracks, and whether the segment has any picture or sound.
-    """
+        raise _broken()
     kinds: set[int] = set()
     has_content = False
-    for element in _children(file, segment, budget):
+    for element in _children(file, segment, budget):  # what is not needed becomes padding
+        unneeded = [element] if element.name not in _NEEDED else []
         if element.name == _TRACKS:
             tracks = [each for each in _children(file, element, budget) if each.name == _TRACK_ENTRY]
             kinds |= {int.from_bytes(_find(file, track, _TRACK_TYPE, budget), "big") for track in tracks}
-            for name in [
-                each for track in tracks for each in _children(file, track, budget) if each.name == _TRACK_NAME
-            ]:
-                _void(file, name)
-        unneeded = [element] if element.name not in _NEEDED else []
-        if element.name == _INFO:
+            unneeded = [each for track in tracks for each in _children(file, track, budget) if each.name == _TRACK_NAME]
+        elif element.name == _INFO:
             unneeded = [each for each in _children(file, element, budget) if each.name not in _NEEDED_INFO]
         for each in unneeded:
             _void(file, each)
         has_content |= element.name == _CLUSTER
-    return kinds, has_content
+    if not has_content or segment.end < size:  # what follows is not part of the video
+        raise _broken()
+    if _PICTURE_TRACK not in kinds:
+        raise UnsupportedVideo
+    if not kinds <= {_PICTURE_TRACK, _SOUND_TRACK}:
+        raise _other_track()
 
 
 def _children(file: IO[bytes], parent: _Entry, budget: _Budget) -> Iterator[_Entry]:
@@ -363,17 +351,17 @@ def _find(file: IO[bytes], parent: _Entry, name: bytes, budget: _Budget) -> byte
 
 
 def _read_element(file: IO[bytes], start: int, end: int) -> _Entry:
-    """Return the element at a position. Raises BrokenVideo if it does not end before `end`."""
+    """Return the element at a position. Raises InvalidFile if it does not end before `end`."""
     name = _read_number(file, start, end, 4)
     size = _read_number(file, start + len(name), end, _MAX_NUMBER_BYTES)
     content = start + len(name) + len(size)
     length = int.from_bytes(size, "big") & ~(1 << 7 * len(size))
     if length == (1 << 7 * len(size)) - 1:  # unknown
         if name not in (_SEGMENT, _CLUSTER):
-            raise BrokenVideo
+            raise _broken()
         return _Entry(name, start, content, end if name == _SEGMENT else content)
     if content + length > end:
-        raise BrokenVideo
+        raise _broken()
     return _Entry(name, start, content, content + length)
 
 
@@ -382,7 +370,7 @@ def _read_number(file: IO[bytes], start: int, end: int, max_bytes: int) -> bytes
     first = _read(file, start, 1)
     length = 9 - first[0].bit_length()
     if length > max_bytes or start + length > end:
-        raise BrokenVideo
+        raise _broken()
     return first + _read(file, start + 1, length - 1)
 
 
@@ -435,14 +423,6 @@ _SNIFFED_BYTES = 1024
 _ZIP_START = (b"PK\x03\x04", b"PK\x05\x06")
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _NOT_IN_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
-
-
-class InvalidFile(Exception):
-    """An uploaded file that is not accepted. `message` continues the name of its field; `code` is stable."""
-
-    def __init__(self, message: str, code: str) -> None:
-        super().__init__(message)
-        self.message, self.code = message, code
 
 
 class DecodingFailed(Unavailable):
@@ -635,60 +615,43 @@ async def validate_file(
     """
     head = file.read(_SNIFFED_BYTES)
     if PDF in content_types and head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"%PDF-"):
-        _require_pdf_end(file)
+        file.seek(0, 2)
+        file.seek(max(0, file.tell() - 2048))
+        if b"%%EOF" not in file.read():  # the library would take what is there for all pages
+            raise InvalidFile("must be a complete PDF", "BROKEN_PDF")
         return await worker.rewrite_pdf(file, company)
     if head.startswith(_ZIP_START) and {ZIP, XLSX} & set(content_types):
-        is_workbook = XLSX in content_types and await asyncio.to_thread(_is_workbook, file)
+
+        def is_workbook_of() -> bool:  # it has the entry with the sheets
+            try:
+                with zipfile.ZipFile(file) as archive:
+                    return "xl/workbook.xml" in archive.NameToInfo
+            except (zipfile.BadZipFile, ValueError, OSError):
+                return False
+
+        is_workbook = XLSX in content_types and await asyncio.to_thread(is_workbook_of)
         file.seek(0)
         if is_workbook or ZIP in content_types:
             return ValidatedFile(XLSX if is_workbook else ZIP, file)
-    if CSV in content_types and head and not _NOT_IN_TEXT.search(_without_wide_characters(head)):
+    # UTF-16, which spreadsheets write too, has a zero in each character of ASCII.
+    narrow = head.replace(b"\x00", b"")
+    is_wide = head.startswith(_UTF_16_MARKS) or b"\x00" in (head[0:1], head[1:2])
+    text = narrow if is_wide and len(narrow) * 3 > len(head) else head
+    if CSV in content_types and head and not _NOT_IN_TEXT.search(text):
         file.seek(0)
         return ValidatedFile(CSV, file)
-    if not set(content_types) & {*IMAGE_TYPES, GIF, *VIDEO_TYPES, PDF}:
+    if not set(content_types) & {*MEDIA_TYPES, PDF}:
         raise _unsupported(content_types)
     if is_video(head) and set(VIDEO_TYPES) & set(content_types):
-        return await asyncio.to_thread(_validate_video, file, content_types)
+        try:
+            content_type = await asyncio.to_thread(clean_video, file)
+        except UnsupportedVideo:
+            content_type = ""
+        if content_type not in content_types:
+            raise _unsupported(content_types)
+        file.seek(0)
+        return ValidatedFile(content_type, file)
     return await worker.rewrite_picture(file, content_types, max_pixels, company)
-
-
-def _is_workbook(file: IO[bytes]) -> bool:
-    """Return whether a ZIP archive is a workbook: it has the entry with the sheets."""
-    try:
-        with zipfile.ZipFile(file) as archive:
-            return "xl/workbook.xml" in archive.NameToInfo
-    except (zipfile.BadZipFile, ValueError, OSError):
-        return False
-
-
-def _without_wide_characters(head: bytes) -> bytes:
-    """Return the first bytes of a text as ASCII has them: UTF-16, which spreadsheets write too, has a zero in each."""
-    is_wide = head.startswith(_UTF_16_MARKS) or b"\x00" in (head[0:1], head[1:2])
-    return head.replace(b"\x00", b"") if is_wide and len(head.replace(b"\x00", b"")) * 3 > len(head) else head
-
-
-def _require_pdf_end(file: IO[bytes]) -> None:
-    """Raise InvalidFile if the end of a PDF is missing: the library would take what is there for all pages."""
-    file.seek(0, 2)
-    file.seek(max(0, file.tell() - 2048))
-    if b"%%EOF" not in file.read():
-        raise InvalidFile("must be a complete PDF", "BROKEN_PDF")
-
-
-def _validate_video(file: IO[bytes], content_types: Sequence[str]) -> ValidatedFile:
-    try:
-        content_type = clean_video(file)
-    except UnsupportedVideo:
-        raise _unsupported(content_types) from None
-    except UnsupportedTrack:
-        message = "must contain only picture and sound: its other tracks may show where it was recorded"
-        raise InvalidFile(message, "UNSUPPORTED_TRACK") from None
-    except BrokenVideo:
-        raise InvalidFile("must be a complete video", "BROKEN_VIDEO") from None
-    if content_type not in content_types:
-        raise _unsupported(content_types)
-    file.seek(0)
-    return ValidatedFile(content_type, file)
 
 
 def _unsupported(content_types: Sequence[str]) -> InvalidFile:

@@ -7,21 +7,13 @@ import platform
 import shutil
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar, get_args
 
+import prometheus_client as prometheus
 import structlog
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    Info,
-    ProcessCollector,
-    disable_created_metrics,
-    generate_latest,
-)
 
 from coaching_service import __version__
 
@@ -70,10 +62,10 @@ UNKNOWN_BACKLOG: Backlog = {"count": nan, "oldestSeconds": nan}
 class QueueMetrics:
     """The requests that wait for one kind of slot: how many now, how long each has waited, and those sent away."""
 
-    waiting: Gauge
-    seconds: Histogram
-    full: Counter
-    timed_out: Counter
+    waiting: prometheus.Gauge
+    seconds: prometheus.Histogram
+    full: prometheus.Counter
+    timed_out: prometheus.Counter
 
 
 class Metrics:
@@ -85,34 +77,24 @@ class Metrics:
     add_others: Callable[[str], Awaitable[str]] | None = None
 
     def __init__(self) -> None:
-        disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no types for it
-        self.registry = CollectorRegistry()
+        prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no types for it
+        self.registry = prometheus.CollectorRegistry()
         self.declared: dict[str, tuple[str, ...]] = {}
-        self._declare_process()
-        self._declare_requests()
-        self._declare_database()
-        self._declare_background_work()
-
-    def _declare_process(self) -> None:
-        ProcessCollector(registry=self.registry)
+        # Of the process.
+        prometheus.ProcessCollector(registry=self.registry)
         for name in ("cpu_seconds_total", "resident_memory_bytes", "virtual_memory_bytes", "start_time_seconds"):
             self.declared[f"process_{name}"] = ()
         self.declared |= {"process_open_fds": (), "process_max_fds": ()}
         build = {"version": __version__, "python": platform.python_version()}
         self._gauge("workers_running", "Processes that answer requests on the port.").set(1)
         self._counter("worker_failures_total", "Workers that ended by themselves and were replaced.")
-        Info("coaching_service_build", "The release that runs.", registry=self.registry).info(build)
+        prometheus.Info("coaching_service_build", "The release that runs.", registry=self.registry).info(build)
         self.declared["coaching_service_build_info"] = tuple(build)
 
         self._free = self._gauge("disk_free_bytes", "Free space of the disk with this folder.", "folder")
         self._size = self._gauge("disk_size_bytes", "Size of the disk with this folder.", "folder")
 
-    def watch_disk(self, folder: Literal["data", "temporary"], path: Path) -> None:
-        """Report the space of the disk with this folder; not a number while the folder does not exist."""
-        self._free.labels(folder).set_function(lambda: _disk_usage(path)[0])
-        self._size.labels(folder).set_function(lambda: _disk_usage(path)[1])
-
-    def _declare_requests(self) -> None:
+        # Of requests.
         self.requests = self._counter("http_requests_total", "Requests answered.", "method", "route", "status")
         self.request_seconds = self._histogram(
             "http_request_duration_seconds", "Time to answer.", _REQUEST_BUCKETS, "method", "route"
@@ -139,12 +121,7 @@ class Metrics:
             "request_queue_rejected_total", "Requests that got no slot, and 503.", "queue", "reason"
         )
 
-    def observe_request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request to a declared route, and measure it."""
-        self.requests.labels(method, route, str(status)).inc()
-        self.request_seconds.labels(method, route).observe(seconds)
-
-    def _declare_database(self) -> None:
+        # Of the database.
         self.connections_in_use = self._gauge(
             "database_connections_in_use", "Connections to the database that carry out an operation."
         )
@@ -155,6 +132,8 @@ class Metrics:
         self.command_seconds = self._histogram(
             "database_command_duration_seconds", "Time of a command of the database.", _COMMAND_BUCKETS, "command"
         )
+
+        self._declare_background_work()
 
     def _declare_background_work(self) -> None:
         self.jobs_pending = self._gauge("jobs_pending", "Jobs of all companies that are due.", "kind")
@@ -217,9 +196,21 @@ class Metrics:
         )
         self.stored_bytes = self._gauge("files_stored_bytes", "Bytes of the files of all companies.")
 
+    def watch_disk(self, folder: Literal["data", "temporary"], path: Path) -> None:
+        """Report the space of the disk with this folder; not a number while the folder does not exist."""
+
+        def read(name: Literal["free", "total"]) -> float:
+            try:
+                return float(getattr(shutil.disk_usage(path), name))
+            except OSError:
+                return nan
+
+        self._free.labels(folder).set_function(partial(read, "free"))
+        self._size.labels(folder).set_function(partial(read, "total"))
+
     def report(self) -> str:
         """Return the metrics of this process in the text format."""
-        return generate_latest(self.registry).decode()
+        return prometheus.generate_latest(self.registry).decode()
 
     def queue(self, name: Literal["database", "bulk", "sign_in"]) -> QueueMetrics:
         """Return the metrics of the requests that wait for one kind of slot."""
@@ -230,29 +221,20 @@ class Metrics:
             self._queue_rejected.labels(name, "timed_out"),
         )
 
-    def _counter(self, name: str, help_text: str, *labels: str) -> Counter:
+    def _counter(self, name: str, help_text: str, *labels: str) -> prometheus.Counter:
         self.declared[name] = labels
-        return Counter(name, help_text, labels, registry=self.registry)
+        return prometheus.Counter(name, help_text, labels, registry=self.registry)
 
-    def _gauge(self, name: str, help_text: str, *labels: str) -> Gauge:
+    def _gauge(self, name: str, help_text: str, *labels: str) -> prometheus.Gauge:
         self.declared[name] = labels
-        return Gauge(name, help_text, labels, registry=self.registry)
+        return prometheus.Gauge(name, help_text, labels, registry=self.registry)
 
-    def _histogram(self, name: str, help_text: str, buckets: Sequence[float], *labels: str) -> Histogram:
+    def _histogram(self, name: str, help_text: str, buckets: Sequence[float], *labels: str) -> prometheus.Histogram:
         self.declared[name] = labels
-        return Histogram(name, help_text, labels, buckets=buckets, registry=self.registry)
+        return prometheus.Histogram(name, help_text, labels, buckets=buckets, registry=self.registry)
 
 
-def _disk_usage(path: Path) -> tuple[float, float]:
-    """Free and total bytes."""
-    try:
-        usage = shutil.disk_usage(path)
-    except OSError:
-        return nan, nan
-    return usage.free, usage.total
-
-
-def _start_at_zero(counter: Counter, values: Sequence[str]) -> None:
+def _start_at_zero(counter: prometheus.Counter, values: Sequence[str]) -> None:
     """Make the series of these values exist before the first event, so that increases are complete."""
     for value in values:
         counter.labels(value)
@@ -268,7 +250,9 @@ async def reading_in_time(reading: Awaitable[T], otherwise: T, what: str) -> T:
         return otherwise
 
 
-async def read_backlog(reading: Awaitable[Backlog], count: Gauge, seconds: Gauge, what: str) -> None:
+async def read_backlog(
+    reading: Awaitable[Backlog], count: prometheus.Gauge, seconds: prometheus.Gauge, what: str
+) -> None:
     """Set two gauges to a backlog that is read from the database, as `reading_in_time` does."""
     backlog = await reading_in_time(reading, UNKNOWN_BACKLOG, what)
     count.set(backlog["count"])

@@ -76,6 +76,7 @@ class OpenIdProvider:
     async def authorization_url(self, state: str, nonce: str, verifier: str) -> str:
         """Return where the user signs in. Raises ProviderUnavailable."""
         endpoint = _text_of(await self._discover(), "authorization_endpoint")
+        digest = hashlib.sha256(verifier.encode()).digest()
         parameters = {
             "response_type": "code",
             "client_id": self.registration.client_id,
@@ -83,7 +84,7 @@ class OpenIdProvider:
             "scope": _SCOPE,
             "state": state,
             "nonce": nonce,
-            "code_challenge": _encode(hashlib.sha256(verifier.encode()).digest()),
+            "code_challenge": base64.urlsafe_b64encode(digest).decode().rstrip("="),
             "code_challenge_method": "S256",
         }
         return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(parameters)}"
@@ -101,7 +102,11 @@ class OpenIdProvider:
         tokens = await self._exchange(metadata, code, verifier)
         claims = await self._verify(metadata, _text_of(tokens, "id_token"), nonce)
         if "email" not in claims and "userinfo_endpoint" in metadata:
-            claims |= await self._read_user(metadata, _text_of(tokens, "access_token"), claims["sub"])
+            headers = {"Authorization": f"Bearer {_text_of(tokens, 'access_token')}"}
+            user = await self._request(_text_of(metadata, "userinfo_endpoint"), headers)
+            if user.get("sub") != claims["sub"]:
+                raise ProviderError("the description of the user is of another one")
+            claims |= {name: user[name] for name in ("email", "email_verified", "name") if name in user}
         if claims.get("email_verified") is not True:
             raise ProviderError("the e-mail address is not verified")
         email, subject = _text_of(claims, "email"), _text_of(claims, "sub")
@@ -128,13 +133,6 @@ class OpenIdProvider:
         else:
             body |= {"client_id": registration.client_id, "client_secret": registration.client_secret}
         return await self._request(_text_of(metadata, "token_endpoint"), headers, urlencode(body).encode())
-
-    async def _read_user(self, metadata: dict[str, Any], token: str, subject: str) -> dict[str, Any]:
-        """Return what the provider says of the user in addition to the ID token. Raises ProviderError."""
-        user = await self._request(_text_of(metadata, "userinfo_endpoint"), {"Authorization": f"Bearer {token}"})
-        if user.get("sub") != subject:
-            raise ProviderError("the description of the user is of another one")
-        return {name: user[name] for name in ("email", "email_verified", "name") if name in user}
 
     async def _verify(self, metadata: dict[str, Any], token: str, nonce: str) -> dict[str, Any]:
         """Return the claims of an ID token. Raises ProviderError if it is not valid for this client and sign-in."""
@@ -227,7 +225,3 @@ def _text_of(values: dict[str, Any], name: str) -> str:
     if not isinstance(value, str) or not value:
         raise ProviderError(f"there is no {name}")
     return value
-
-
-def _encode(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).decode().rstrip("=")

@@ -159,38 +159,27 @@ def canonical_url(text: str, *, http: bool = False, private: bool = False, loopb
         raise OutboundError("URL_INVALID", "must be an absolute address")
     is_own = loopback and is_loopback(host)
     http, private = http or is_own, private or is_own
-    _require_scheme(url, http=http)
+    schemes = ("https", "http") if http else ("https",)
+    if url.scheme not in schemes:
+        raise OutboundError("URL_NOT_HTTPS", f"must begin with {' or '.join(f'{each}://' for each in schemes)}")
     if url.user is not None or url.password is not None:
         raise OutboundError("URL_WITH_CREDENTIALS", "must not contain a user name or password")
     host = host.removesuffix(".")
     if not private and (is_address(host) or is_local_name(host)):
         raise OutboundError("ADDRESS_NOT_ALLOWED", "must contain the name of a public host, not an address")
     if not is_address(host):
-        if "[" in text:
+        labels = host.split(".")
+        is_possible = len(host) <= _MAX_HOST and all(map(_is_possible, labels)) and not labels[-1].isdecimal()
+        if "[" in text or not is_possible:
             raise OutboundError("URL_INVALID", "must have a possible name of a host")
-        _require_name(host, private=private)
+        if not private and len(labels) == 1:
+            raise OutboundError("ADDRESS_NOT_ALLOWED", "must contain the full name of a public host")
     port = url.port or 0
     if not private and port not in _PORTS[url.scheme] and port < _FIRST_FREE_PORT:
         raise OutboundError("PORT_NOT_ALLOWED", "must have the port 443 or 8443, or one above 1023")
     url = url if ":" in host else url.with_host(host)
     url = url if url.raw_path.strip("/") else url.with_path(url.raw_path or "/", encoded=True, keep_query=True)
     return url.with_port(None if url.is_default_port() else port)
-
-
-def _require_scheme(url: URL, *, http: bool) -> None:
-    schemes = ("https", "http") if http else ("https",)
-    if url.scheme not in schemes:
-        raise OutboundError("URL_NOT_HTTPS", f"must begin with {' or '.join(f'{each}://' for each in schemes)}")
-
-
-def _require_name(host: str, *, private: bool) -> None:
-    """Raise OutboundError if no public host can have a name."""
-    labels = host.split(".")
-    is_possible = len(host) <= _MAX_HOST and all(map(_is_possible, labels)) and not labels[-1].isdecimal()
-    if not is_possible:
-        raise OutboundError("URL_INVALID", "must have a possible name of a host")
-    if not private and len(labels) == 1:
-        raise OutboundError("ADDRESS_NOT_ALLOWED", "must contain the full name of a public host")
 
 
 def _is_possible(label: str) -> bool:

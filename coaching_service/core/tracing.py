@@ -7,19 +7,25 @@ collections, jobs and hosts, never values that people have entered.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
+from threading import Thread
 
+import structlog
 from opentelemetry.context import Context
 from opentelemetry.trace import INVALID_SPAN, NoOpTracer, Span, SpanKind, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from coaching_service import __version__
 from coaching_service.core.errors import ServiceError
 
 NO_TRACER = NoOpTracer()
 _NO_SPAN = nullcontext(INVALID_SPAN)
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+_CLOSE_SECONDS = 1.0
+log = structlog.get_logger("coaching_service.tracing")
 _propagator = TraceContextTextMapPropagator()
 
 
@@ -79,8 +85,11 @@ def start_tracing(environment: Mapping[str, str]) -> tuple[Tracer, Callable[[], 
     for name in ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"):
         if environment.get(name, "http/protobuf") not in ("", "http/protobuf"):
             raise TracingUnusable(f"{name} must be http/protobuf: the service sends traces by HTTP")
-    try:
-        from coaching_service.core.open_telemetry import start_sending
+    try:  # the SDK is only imported when tracing is on
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("opentelemetry"):
             raise
@@ -88,4 +97,39 @@ def start_tracing(environment: Mapping[str, str]) -> tuple[Tracer, Callable[[], 
             "Tracing needs packages that are not installed: pip install 'coaching-service[telemetry]', "
             "or unset the variables that begin with OTEL_"
         ) from None
-    return start_sending(environment)
+    names = (environment.get("OTEL_SERVICE_NAME", ""), environment.get("OTEL_RESOURCE_ATTRIBUTES", ""))
+    is_named = bool(names[0]) or "service.name=" in names[1]
+    own = {"service.version": __version__} | ({} if is_named else {"service.name": "coaching-service"})
+    # Not the global provider: no library reports what it handles.
+    provider, sender = TracerProvider(resource=Resource.create(own), shutdown_on_exit=False), OTLPSpanExporter()
+    provider.add_span_processor(BatchSpanProcessor(sender))
+    sdk_log = logging.getLogger("opentelemetry")
+    if not any(isinstance(handler, _ToLog) for handler in sdk_log.handlers):
+        sdk_log.addHandler(_ToLog(logging.WARNING))
+        sdk_log.propagate = False
+
+    async def close() -> None:
+        """Send what was measured; gives up after a second, and the rest is lost."""
+        loop, is_closed = asyncio.get_running_loop(), asyncio.Event()
+
+        def shut_down() -> None:
+            provider.shutdown()
+            with suppress(RuntimeError):  # the loop no longer waits, and is closed
+                loop.call_soon_threadsafe(is_closed.set)
+
+        Thread(target=shut_down, daemon=True).start()
+        try:
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await is_closed.wait()
+        except TimeoutError:
+            # Ends its retries, and with them the thread.
+            sender.shutdown()  # type: ignore[no-untyped-call]  # the exporter is partly untyped
+
+    return provider.get_tracer("coaching_service", __version__), close
+
+
+class _ToLog(logging.Handler):
+    """Writes the SDK's messages to the log of the service."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        log.warning("traces are not sent", reason=record.getMessage()[:300])

@@ -46,6 +46,10 @@ class Message(str):
         """Format like a string and keep the code: marshmallow formats every message."""
         return Message(super().format(*args, **kwargs), self.code)
 
+    def at(self, field: str) -> FieldError:
+        """Return the error of a field."""
+        return {"field": field, "code": self.code, "message": str(self)}
+
 
 REQUIRED = Message("is required", "REQUIRED")
 NULL = Message("must not be null", "NULL")
@@ -492,10 +496,8 @@ def complete_upsert(schema: Schema, sent: Mapping[str, Any]) -> Any:
     """
     complete = {name: value for name, value in sent.items() if name != "version"}
     absent = {name: field for name, field in schema.fields.items() if name not in sent}
-    if missing_fields := [name for name, field in absent.items() if field.required]:
-        raise InvalidFields(
-            [{"field": name, "code": REQUIRED.code, "message": str(REQUIRED)} for name in missing_fields]
-        )
+    if errors := [REQUIRED.at(name) for name, field in absent.items() if field.required]:
+        raise InvalidFields(errors)
     for name, field in absent.items():
         if field.load_default is not missing:
             complete[name] = field.load_default() if callable(field.load_default) else field.load_default

@@ -10,15 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from mcp.types import (
-    GetPromptResult,
-    Prompt,
-    PromptArgument,
-    PromptMessage,
-    Resource,
-    TextContent,
-    TextResourceContents,
-)
+from mcp import types
 
 from coaching_service.core.auth import new_token
 from coaching_service.core.database.context import Context
@@ -27,7 +19,6 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import Reason
 from coaching_service.core.mcp.tools import Tool
 from coaching_service.integrations.proposals import service as proposals
-from coaching_service.mcp.confirmation import Result
 from coaching_service.people.changes.service import name_kind
 
 _MAX_LENGTH = 200
@@ -81,15 +72,15 @@ _PROMPTS = {
 }
 
 
-def list_prompts() -> list[Prompt]:
+def list_prompts() -> list[types.Prompt]:
     """Return the prompts with their arguments."""
     return [
-        Prompt(
+        types.Prompt(
             name=name,
             title=prompt.title,
             description=prompt.description,
             arguments=[
-                PromptArgument(name=argument, description=about, required=argument not in prompt.defaults)
+                types.PromptArgument(name=argument, description=about, required=argument not in prompt.defaults)
                 for argument, about in prompt.arguments.items()
             ],
         )
@@ -97,7 +88,7 @@ def list_prompts() -> list[Prompt]:
     ]
 
 
-def fill_prompt(name: str, given: Mapping[str, str]) -> GetPromptResult:
+def fill_prompt(name: str, given: Mapping[str, str]) -> types.GetPromptResult:
     """Return a prompt with its arguments filled in. Raises LookupError, ValueError with a sentence for the caller."""
     if (prompt := _PROMPTS.get(name)) is None:
         raise LookupError("Unknown prompt: prompts/list names the prompts there are")
@@ -108,8 +99,8 @@ def fill_prompt(name: str, given: Mapping[str, str]) -> GetPromptResult:
     text = prompt.text
     for argument, value in filled.items():
         text = text.replace(f"{{{argument}}}", value)
-    message = PromptMessage(role="user", content=TextContent(type="text", text=text))
-    return GetPromptResult(description=prompt.description, messages=[message])
+    message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
+    return types.GetPromptResult(description=prompt.description, messages=[message])
 
 
 # --- MCP Apps: views that applications which declare the extension show with the results of tools ---------------------
@@ -183,7 +174,7 @@ def meta_of(tool: Tool) -> dict[str, Any] | None:
     return None if name is None else {"ui": {"resourceUri": _uri(name)}}
 
 
-async def add_view_data(ctx: Context, result: Result) -> Result:
+async def add_view_data(ctx: Context, result: dict[str, Any]) -> dict[str, Any]:
     """Return the result of a tool with what only its view receives: of a pending proposal, how to decide on it."""
     data = result.get("structuredContent", {})
     if "proposalId" not in data or not (data.get("executed") is False or data.get("status") == "pending"):
@@ -200,22 +191,22 @@ async def add_view_data(ctx: Context, result: Result) -> Result:
     return result | {"_meta": meta}
 
 
-def list_views() -> list[Resource]:
+def list_views() -> list[types.Resource]:
     """Return the views as resources."""
     return [
-        Resource(
+        types.Resource(
             uri=_uri(name), name=name, title=view.title, description=view.description, mime_type=MIME_TYPE, _meta=_META
         )
         for name, view in _VIEWS.items()
     ]
 
 
-def read_view(uri: str) -> TextResourceContents:
+def read_view(uri: str) -> types.TextResourceContents:
     """Return a view. Raises LookupError."""
     name = next((name for name in _VIEWS if _uri(name) == uri), None)
     if name is None:
         raise LookupError("Unknown resource: resources/list names the resources there are")
-    return TextResourceContents(uri=uri, mime_type=MIME_TYPE, text=_load(name), _meta=_META)
+    return types.TextResourceContents(uri=uri, mime_type=MIME_TYPE, text=_load(name), _meta=_META)
 
 
 @cache

@@ -6,45 +6,31 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from mcp import types
 from mcp.server import Server
 from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
-from mcp.types import (
-    INVALID_PARAMS,
-    CallToolRequestParams,
-    GetPromptRequestParams,
-    GetPromptResult,
-    Icon,
-    ListPromptsResult,
-    ListResourcesResult,
-    ListResourceTemplatesResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-    ReadResourceRequestParams,
-    ReadResourceResult,
-    ToolAnnotations,
-)
-from mcp.types import Tool as ToolDescription
 
 from coaching_service import __version__
 from coaching_service.core import audit, errors
 from coaching_service.core.auth import Principal, require_no_conversion
 from coaching_service.core.database import outcome
 from coaching_service.core.database.connection import as_service_error
-from coaching_service.core.database.context import ClientsSeen, Context, RequestSlot, schedule_key
-from coaching_service.core.mcp.arguments import InvalidArguments, validate_arguments
+from coaching_service.core.database.context import ClientsSeen, Context, RequestSlot, Services, schedule_key
+from coaching_service.core.http.responses import format_datetime
+from coaching_service.core.mcp.arguments import InvalidArguments, format_time, validate_arguments
 from coaching_service.core.mcp.tools import Tool
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.slots import RequestSlots
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.integrations.proposals import tool_calls
+from coaching_service.integrations.proposals.models import Proposal
+from coaching_service.integrations.proposals.tool_calls import TOKEN_LIFETIME, Unconfirmed
 from coaching_service.integrations.proposals.tools import describe_state
-from coaching_service.mcp import confirmation, prompts
-from coaching_service.mcp.confirmation import Result, text_result
-from coaching_service.mcp.narrowing import add_client, is_listed, without_client
-from coaching_service.mcp.observation import Outcome, observing
-from coaching_service.mcp.transport import CallerRequest, Servers
+from coaching_service.mcp import prompts
+from coaching_service.mcp.endpoint import add_client, is_listed, without_client
+from coaching_service.mcp.transport import CallerRequest, Outcome, Servers, observing
 from coaching_service.people.customers import service as customers
 
 Request = ServerRequestContext[Any, CallerRequest]
@@ -116,7 +102,7 @@ def make_servers(tools: Iterable[Tool], slots: RequestSlots, metrics: Metrics, b
         tool.name: described.model_copy(update={"meta": prompts.meta_of(tool)}) for tool, described in descriptions
     }
 
-    async def list_tools(request: Request, params: PaginatedRequestParams | None) -> ListToolsResult:
+    async def list_tools(request: Request, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         _require_no_cursor(params, "tools")
         caller = _request(request)
         principal = caller.ctx.caller
@@ -128,13 +114,13 @@ def make_servers(tools: Iterable[Tool], slots: RequestSlots, metrics: Metrics, b
             and tool_calls.find_tool_denial(tool, principal) is None
             and (caller.shows_views or not tool.for_views)
         ]
-        return ListToolsResult(tools=permitted)
+        return types.ListToolsResult(tools=permitted)
 
-    async def call_tool(request: Request, params: CallToolRequestParams) -> Result:
+    async def call_tool(request: Request, params: types.CallToolRequestParams) -> Result:
         tool, caller = by_name.get(params.name), _request(request)
         hidden = tool is None or not is_listed(tool, caller.ctx.caller) or (tool.for_views and not caller.shows_views)
         if tool is None or hidden:
-            raise MCPError(code=INVALID_PARAMS, message="Unknown tool: tools/list names the tools there are")
+            raise MCPError(code=types.INVALID_PARAMS, message="Unknown tool: tools/list names the tools there are")
         outcome.begin()
         with observing(metrics, caller.ctx, tool.name, caller.application) as observation:
             result, observation.outcome = await _call(tool, caller, params, slots)
@@ -149,7 +135,7 @@ def make_servers(tools: Iterable[Tool], slots: RequestSlots, metrics: Metrics, b
             title="Coaching service",
             instructions=INSTRUCTIONS,
             website_url=base_url,
-            icons=[Icon(src=icon_url, mime_type="image/svg+xml", sizes=["any"])],
+            icons=[types.Icon(src=icon_url, mime_type="image/svg+xml", sizes=["any"])],
             on_list_tools=list_tools,
             on_list_prompts=_list_prompts,
             on_get_prompt=_get_prompt,
@@ -164,7 +150,7 @@ def make_servers(tools: Iterable[Tool], slots: RequestSlots, metrics: Metrics, b
                 "resources/read": _PUBLIC,
             },
         )
-        server.add_request_handler("tools/call", CallToolRequestParams, call_tool)
+        server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
         server.middleware.clear()  # OpenTelemetry spans, which are not collected and take half the time of a call
         return server
 
@@ -173,38 +159,40 @@ def make_servers(tools: Iterable[Tool], slots: RequestSlots, metrics: Metrics, b
     return Servers(create(), showing, READ_ONLY_INSTRUCTIONS)
 
 
-def _require_no_cursor(params: PaginatedRequestParams | None, listed: str) -> None:
+def _require_no_cursor(params: types.PaginatedRequestParams | None, listed: str) -> None:
     if params is not None and params.cursor is not None:
-        raise MCPError(code=INVALID_PARAMS, message=f"Unknown cursor: the list of {listed} is one page")
+        raise MCPError(code=types.INVALID_PARAMS, message=f"Unknown cursor: the list of {listed} is one page")
 
 
-async def _list_prompts(_: Request, params: PaginatedRequestParams | None) -> ListPromptsResult:
+async def _list_prompts(_: Request, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
     _require_no_cursor(params, "prompts")
-    return ListPromptsResult(prompts=prompts.list_prompts())
+    return types.ListPromptsResult(prompts=prompts.list_prompts())
 
 
-async def _get_prompt(_: Request, params: GetPromptRequestParams) -> GetPromptResult:
+async def _get_prompt(_: Request, params: types.GetPromptRequestParams) -> types.GetPromptResult:
     try:
         return prompts.fill_prompt(params.name, params.arguments or {})
     except (LookupError, ValueError) as error:
-        raise MCPError(code=INVALID_PARAMS, message=str(error)) from None
+        raise MCPError(code=types.INVALID_PARAMS, message=str(error)) from None
 
 
-async def _list_resources(_: Request, params: PaginatedRequestParams | None) -> ListResourcesResult:
+async def _list_resources(_: Request, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
     _require_no_cursor(params, "resources")
-    return ListResourcesResult(resources=prompts.list_views())
+    return types.ListResourcesResult(resources=prompts.list_views())
 
 
-async def _list_resource_templates(_: Request, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
+async def _list_resource_templates(
+    _: Request, params: types.PaginatedRequestParams | None
+) -> types.ListResourceTemplatesResult:
     _require_no_cursor(params, "templates")
-    return ListResourceTemplatesResult(resource_templates=[])
+    return types.ListResourceTemplatesResult(resource_templates=[])
 
 
-async def _read_resource(_: Request, params: ReadResourceRequestParams) -> ReadResourceResult:
+async def _read_resource(_: Request, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
     try:
-        return ReadResourceResult(contents=[prompts.read_view(str(params.uri))])
+        return types.ReadResourceResult(contents=[prompts.read_view(str(params.uri))])
     except LookupError as error:
-        raise MCPError(code=INVALID_PARAMS, message=str(error)) from None
+        raise MCPError(code=types.INVALID_PARAMS, message=str(error)) from None
 
 
 def _request(request: Request) -> CallerRequest:
@@ -213,14 +201,14 @@ def _request(request: Request) -> CallerRequest:
     return request.request
 
 
-def _describe(tool: Tool) -> ToolDescription:
-    return ToolDescription(
+def _describe(tool: Tool) -> types.Tool:
+    return types.Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
         input_schema=tool.input_schema,
         output_schema=tool.output_schema,
-        annotations=ToolAnnotations(
+        annotations=types.ToolAnnotations(
             read_only_hint=not (tool.writes or tool.for_views),
             # What only reads neither destroys anything nor changes more when it is repeated.
             destructive_hint=tool.destructive if tool.writes else None,
@@ -230,7 +218,7 @@ def _describe(tool: Tool) -> ToolDescription:
     )
 
 
-def _list(tool: Tool, description: ToolDescription, caller: Principal) -> ToolDescription:
+def _list(tool: Tool, description: types.Tool, caller: Principal) -> types.Tool:
     """Return the description of a tool for a caller, who may confirm calls in the chat, or see only one client."""
     schema = tool.input_schema_in_chat if caller.may_confirm and tool.writes else tool.input_schema
     if caller.only_customer_id is not None:
@@ -239,17 +227,17 @@ def _list(tool: Tool, description: ToolDescription, caller: Principal) -> ToolDe
 
 
 async def _call(
-    tool: Tool, request: CallerRequest, params: CallToolRequestParams, slots: RequestSlots
+    tool: Tool, request: CallerRequest, params: types.CallToolRequestParams, slots: RequestSlots
 ) -> tuple[Result, Outcome]:
     """Return the tool's result, a request for confirmation, or an error result with advice on what to do next."""
     ctx = replace(request.ctx, operation=tool.name, clients_seen=ClientsSeen())
     if (denial := tool_calls.find_tool_denial(tool, ctx.caller)) is not None:
-        if tool.writes and ctx.caller.read_only:
-            return _error(str(denial.message), _ASK_FOR_WRITE_ACCESS), "denied"
-        return _error(str(denial.message), _ADVICE_BY_CODE.get(denial.code or "", _ASK_FOR_PERMISSION)), "denied"
+        advice = _ADVICE_BY_CODE.get(denial.code or "", _ASK_FOR_PERMISSION)
+        is_write = tool.writes and ctx.caller.read_only
+        return _error(str(denial.message), _ASK_FOR_WRITE_ACCESS if is_write else advice), "denied"
     was_asked = request.asks_by is not None and params.request_state is not None
     try:
-        if was_asked and not confirmation.is_accepted(params):
+        if was_asked and not is_accepted(params):
             await tool_calls.forget_token(ctx, params.request_state or "")
             return _error(f"The user declined; {_NOTHING_CHANGED}", _DO_NOT_REPEAT), "declined"
         require_no_conversion(tool.access, ctx.caller)
@@ -265,16 +253,16 @@ async def _call(
     except InvalidArguments as error:
         messages = [*error.messages, *await _find_more(ctx, tool, error, slots)]
         return _error("; ".join(messages), _CORRECT_ARGUMENTS), "rejected"
-    except errors.ServiceError as error:
-        return _error_result(error, tool), _outcome(error)
     except Exception as error:
-        if (service_error := as_service_error(error)) is None:
+        known = error if isinstance(error, errors.ServiceError) else as_service_error(error)
+        if known is None:
             raise
-        return _error_result(service_error, tool), _outcome(service_error)
+        failed: Outcome = "denied" if known.status == errors.Forbidden.status else "rejected"
+        return _error_result(known, tool), "failed" if known.status >= 500 else failed
 
 
 async def _carry_out(
-    ctx: Context, call: tool_calls.Call, request: CallerRequest, answered: CallToolRequestParams | None
+    ctx: Context, call: tool_calls.Call, request: CallerRequest, answered: types.CallToolRequestParams | None
 ) -> tuple[Result, Outcome]:
     """Return the result of a call, or of asking the coach to confirm it.
 
@@ -285,10 +273,8 @@ async def _carry_out(
         if decided is not None and decided["status"] == "executed":
             return _done(tool_calls.Output(decided.get("resultText", ""), decided["result"] or {}))
         if decided is not None:
-            state = describe_state(ctx, decided)
-            return text_result(state.text) | {
-                "structuredContent": {"executed": False, "status": decided["status"]}
-            }, "declined"
+            data = {"executed": False, "status": decided["status"]}
+            return text_result(describe_state(ctx, decided).text) | {"structuredContent": data}, "declined"
     try:
         return _done(await tool_calls.carry_out(ctx, call))
     except tool_calls.Unconfirmed as unconfirmed:
@@ -304,19 +290,13 @@ async def _ask(ctx: Context, request: CallerRequest, unconfirmed: tool_calls.Unc
     is_limited = ctx.caller.via == "apiKey" or request.asks_by is None
     has_room = not is_limited or await tool_calls.has_room(ctx, unconfirmed.messages)
     if request.asks_by == "form" and has_room:
-        return confirmation.ask(unconfirmed, await tool_calls.create_token(ctx, unconfirmed))
+        return ask(unconfirmed, await tool_calls.create_token(ctx, unconfirmed))
     if request.asks_by is None and ctx.caller.may_confirm and has_room:
-        return confirmation.ask_in_chat(unconfirmed, await tool_calls.create_token(ctx, unconfirmed))
+        return ask_in_chat(unconfirmed, await tool_calls.create_token(ctx, unconfirmed))
     proposal = await proposals.propose(ctx, unconfirmed)
     if request.asks_by == "url" and not was_asked:
-        return confirmation.ask_at_address(ctx.services, unconfirmed, proposal)
-    return confirmation.propose(ctx.services, unconfirmed, proposal)
-
-
-def _outcome(error: errors.ServiceError) -> Outcome:
-    if error.status >= 500:
-        return "failed"
-    return "denied" if error.status == errors.Forbidden.status else "rejected"
+        return ask_at_address(ctx.services, unconfirmed, proposal)
+    return propose(ctx.services, unconfirmed, proposal)
 
 
 async def _after_waiting(ctx: Context, call: tool_calls.Call) -> Context:
@@ -347,7 +327,7 @@ async def _check_client(ctx: Context, valid: Mapping[str, Any]) -> None:
         await customers.get_visible_reference(ctx, customer_id)
 
 
-def _parse(tool: Tool, params: CallToolRequestParams, caller: Principal, *, asks_user: bool) -> tool_calls.Call:
+def _parse(tool: Tool, params: types.CallToolRequestParams, caller: Principal, *, asks_user: bool) -> tool_calls.Call:
     """Return the call with validated arguments. Raises InvalidArguments.
 
     `asks_user`: the client asks its user for confirmations, so the assistant cannot confirm it itself.
@@ -377,3 +357,93 @@ def _error_result(error: errors.ServiceError, tool: Tool) -> Result:
 def _error(message: str, advice: str) -> Result:
     sentence = message if message.endswith(".") else f"{message}."
     return text_result(f"{sentence} {advice}") | {"isError": True}
+
+
+# --- How a coach is asked to confirm a call: by the client (elicitation), or by a proposal on a page of their own -----
+
+
+Result = dict[str, Any]
+
+_QUESTION = "confirm"
+_MINUTES = round(TOKEN_LIFETIME.total_seconds() / 60)
+_REFUSAL = "That confirmation is not valid: it was used, has expired, or something has changed since."
+
+
+def ask(unconfirmed: Unconfirmed, token: str) -> Result:
+    """Return the result with which the client asks its user, and then repeats the request with the answer."""
+    schema = {"type": "object", "properties": {}}
+    message = f"{_describe_unconfirmed(unconfirmed)} Do you agree?"
+    return _input_required({"mode": "form", "message": message, "requestedSchema": schema}, token)
+
+
+def ask_in_chat(unconfirmed: Unconfirmed, token: str) -> Result:
+    """Return the result with which an assistant asks the coach in the chat, and then confirms the call itself."""
+    advice = f"Ask the coach. If they agree, repeat the call within {_MINUTES} minutes with the same arguments and"
+    hint = f"{_REFUSAL} {advice}" if unconfirmed.token_refused else advice
+    return text_result(f"{_describe_unconfirmed(unconfirmed)} {advice} confirmationToken {token}") | {
+        "structuredContent": {
+            "executed": False,
+            "summary": unconfirmed.line,
+            "reasons": [reason.name for reason in unconfirmed.reasons],
+            "confirmationToken": token,
+            "hint": f"{hint} confirmationToken.",
+        }
+    }
+
+
+def ask_at_address(services: Services, unconfirmed: Unconfirmed, proposal: Proposal) -> Result:
+    """Return the result with which the client asks its user to open the page of a proposal."""
+    params = {
+        "mode": "url",
+        "message": f"{_describe_unconfirmed(unconfirmed)} Decide on the page of the coaching service.",
+        "url": proposals.url_of(services, proposal["_id"]),
+    }
+    return _input_required(params, str(proposal["_id"]))
+
+
+def _input_required(params: dict[str, Any], state: str) -> Result:
+    return {
+        "resultType": "input_required",
+        "inputRequests": {_QUESTION: {"method": "elicitation/create", "params": params}},
+        "requestState": state,
+    }
+
+
+def is_accepted(params: types.CallToolRequestParams) -> bool:
+    """Return whether the user has agreed to what `ask` or `ask_at_address` has asked."""
+    response = (params.input_responses or {}).get(_QUESTION)
+    return isinstance(response, types.ElicitResult) and response.action == "accept"
+
+
+def propose(services: Services, unconfirmed: Unconfirmed, proposal: Proposal) -> Result:
+    """Return the result that tells an assistant what is proposed to the coach, and where the coach decides."""
+    url = proposals.url_of(services, proposal["_id"])
+    advice = (
+        f"Ask the coach to open {url} and to decide there until {format_time(proposal['expiresAt'])}; get_proposal "
+        f"with proposalId {proposal['_id']} returns the result."
+    )
+    return text_result(f"{_describe_unconfirmed(unconfirmed)} {advice}") | {
+        "structuredContent": {
+            "executed": False,
+            "proposalId": str(proposal["_id"]),
+            "approvalUrl": url,
+            "summary": proposal["summary"],
+            "reasons": proposal["reasons"],
+            "expiresAt": format_datetime(proposal["expiresAt"]),
+            "hint": advice,
+        },
+    }
+
+
+def _describe_unconfirmed(unconfirmed: Unconfirmed) -> str:
+    refusal = f"{_REFUSAL} " if unconfirmed.token_refused else ""
+    reasons = " and ".join(unconfirmed.reasons)
+    return (
+        f"{refusal}Nothing is done yet. After confirmation: {unconfirmed.line} "
+        f"It has to be confirmed, because {reasons}."
+    )
+
+
+def text_result(text: str) -> Result:
+    """Return a tool result as sent: the SDK validates it, so building its model here would only cost time."""
+    return {"resultType": "complete", "content": [{"type": "text", "text": text}], "isError": False}

@@ -5,49 +5,36 @@ The only module that uses undocumented parts of the SDK: `serve_one` and what it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import anyio
+import structlog
+from mcp import types
 from mcp.server import Server
 from mcp.server.connection import Connection
 from mcp.server.runner import modern_error_data, serve_one
+from mcp.shared import inbound
 from mcp.shared.exceptions import NoBackChannelError
-from mcp.shared.inbound import (
-    ERROR_CODE_HTTP_STATUS,
-    MCP_METHOD_HEADER,
-    MCP_NAME_HEADER,
-    MCP_PROTOCOL_VERSION_HEADER,
-    InboundLadderRejection,
-    classify_inbound_request,
-    find_duplicated_routing_header,
-)
 from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
-from mcp.types import (
-    HEADER_MISMATCH,
-    METHOD_NOT_FOUND,
-    PROTOCOL_VERSION_META_KEY,
-    UNSUPPORTED_PROTOCOL_VERSION,
-    JSONRPCError,
-    JSONRPCNotification,
-    JSONRPCRequest,
-    JSONRPCResponse,
-)
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from multidict import CIMultiDictProxy
 from pydantic import BaseModel, ValidationError
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.metrics import Metrics
 from coaching_service.mcp import prompts
-from coaching_service.mcp.observation import classify_application
-from coaching_service.mcp.replies import SESSION_HEADER, Reply, failure, invalid_request
+from coaching_service.mcp.endpoint import SESSION_HEADER, Reply, failure, invalid_request
 
 Headers = CIMultiDictProxy[str]
 # The revision of a request without the version header, which later revisions require.
 DEFAULT_VERSION = "2025-03-26"
-_ROUTING = (MCP_PROTOCOL_VERSION_HEADER, MCP_METHOD_HEADER, MCP_NAME_HEADER)
+_ROUTING = (inbound.MCP_PROTOCOL_VERSION_HEADER, inbound.MCP_METHOD_HEADER, inbound.MCP_NAME_HEADER)
 MAX_BATCH_SIZE = 50
 # The methods served, by whether the request is of the modern era; with the extension for views also those of resources.
 _METHODS = {
@@ -120,7 +107,7 @@ class _RequestContext:
 
 async def handle_message(servers: Servers, ctx: Context, decoded: Any, headers: Headers) -> Reply:
     """Return the reply to a decoded body: one message or, from clients of revision 2025-03-26, a batch."""
-    version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
+    version = headers.get(inbound.MCP_PROTOCOL_VERSION_HEADER)
     if not isinstance(decoded, list):
         return await _handle_one(servers, ctx, decoded, version, headers)
     if version not in (None, DEFAULT_VERSION):
@@ -147,13 +134,13 @@ async def _handle_one(servers: Servers, ctx: Context, decoded: Any, version: str
         # A header of bytes that are not UTF-8 has surrogates, which JSON cannot hold.
         requested = version.encode(errors="surrogateescape").decode(errors="replace")
         data = {"supported": list(MODERN_PROTOCOL_VERSIONS), "requested": requested}
-        return failure(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", 400, identifier, data)
+        return failure(types.UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", 400, identifier, data)
     if "method" not in decoded and not modern and decoded.keys() & {"result", "error"}:
-        return _accept(decoded, JSONRPCResponse if "result" in decoded else JSONRPCError)
+        return _accept(decoded, types.JSONRPCResponse if "result" in decoded else types.JSONRPCError)
     if "id" not in decoded:
-        return _accept(decoded, JSONRPCNotification)
+        return _accept(decoded, types.JSONRPCNotification)
     try:
-        message = JSONRPCRequest.model_validate(decoded)
+        message = types.JSONRPCRequest.model_validate(decoded)
     except ValidationError:
         return invalid_request("it needs jsonrpc 2.0, a string or integer id, and a method", identifier)
     return await _serve(servers, ctx, message, decoded, headers, modern=modern, version=version or DEFAULT_VERSION)
@@ -171,7 +158,7 @@ def _is_modern(decoded: dict[str, Any], version: str | None) -> bool:
 
 def _names_version(decoded: dict[str, Any]) -> bool:
     meta = decoded.get("params", {}).get("_meta")
-    return isinstance(meta, dict) and PROTOCOL_VERSION_META_KEY in meta
+    return isinstance(meta, dict) and types.PROTOCOL_VERSION_META_KEY in meta
 
 
 def _accept(decoded: dict[str, Any], kind: type[BaseModel]) -> Reply:
@@ -186,7 +173,7 @@ def _accept(decoded: dict[str, Any], kind: type[BaseModel]) -> Reply:
 async def _serve(
     servers: Servers,
     ctx: Context,
-    message: JSONRPCRequest,
+    message: types.JSONRPCRequest,
     decoded: dict[str, Any],
     headers: Headers,
     *,
@@ -195,17 +182,22 @@ async def _serve(
 ) -> Reply:
     asks_by, client_name = None, None
     if not modern:
-        shows_views = _declares_views(message, headers)
+        # A client of an earlier revision says so when it connects.
+        connects = message.method == "initialize"
+        declared = prompts.is_declared((message.params or {}).get("capabilities"))
+        shows_views = declared if connects else prompts.is_session(headers.get(SESSION_HEADER))
     else:
         routing = [(name, value) for name in _ROUTING for value in headers.getall(name, ())]
-        if (twice := find_duplicated_routing_header(routing)) is not None:
-            return failure(HEADER_MISMATCH, f"The header {twice} must be sent once", 400, message.id)
+        if (twice := inbound.find_duplicated_routing_header(routing)) is not None:
+            return failure(types.HEADER_MISMATCH, f"The header {twice} must be sent once", 400, message.id)
         try:
-            route = classify_inbound_request(decoded, headers=dict(routing))
+            route = inbound.classify_inbound_request(decoded, headers=dict(routing))
         except ValueError:
-            return failure(HEADER_MISMATCH, f"{MCP_NAME_HEADER} header is not valid base64", 400, message.id)
-        if isinstance(route, InboundLadderRejection):
-            status = ERROR_CODE_HTTP_STATUS.get(route.code, 400)
+            return failure(
+                types.HEADER_MISMATCH, f"{inbound.MCP_NAME_HEADER} header is not valid base64", 400, message.id
+            )
+        if isinstance(route, inbound.InboundLadderRejection):
+            status = inbound.ERROR_CODE_HTTP_STATUS.get(route.code, 400)
             return failure(route.code, route.message, status, message.id, route.data)
         version, asks_by = route.protocol_version, _find_asking(route.client_capabilities)
         shows_views = prompts.is_declared(route.client_capabilities)
@@ -214,7 +206,7 @@ async def _serve(
         ctx.caller.application, client_name if isinstance(client_name, str) else None, headers.get("User-Agent")
     )
     if message.method not in _METHODS[modern] and not (shows_views and message.method in _VIEW_METHODS):
-        return failure(METHOD_NOT_FOUND, "Method not found", 404 if modern else 200, message.id)
+        return failure(types.METHOD_NOT_FOUND, "Method not found", 404 if modern else 200, message.id)
     exchange = _RequestContext(
         TransportContext(kind="streamable-http", can_send_request=False, headers=headers),
         message.id,
@@ -229,7 +221,7 @@ async def _serve(
         )
     except Exception as error:  # noqa: BLE001 - the SDK converts every exception to an error without details
         details = modern_error_data(error)
-        status = ERROR_CODE_HTTP_STATUS.get(details.code, 200) if modern else 200
+        status = inbound.ERROR_CODE_HTTP_STATUS.get(details.code, 200) if modern else 200
         text = _invalid_params(message.method, error) if isinstance(error, ValidationError) else details.message
         return failure(details.code, text, status, message.id, details.data or None)
     session = None
@@ -239,13 +231,6 @@ async def _serve(
         session = prompts.new_session()
         result = result | {"capabilities": {**result["capabilities"], "extensions": server.extensions}}
     return Reply({"jsonrpc": "2.0", "id": message.id, "result": result}, 200, session)
-
-
-def _declares_views(message: JSONRPCRequest, headers: Headers) -> bool:
-    """Return whether a client of an earlier revision shows views: it says so when it connects."""
-    if message.method == "initialize":
-        return prompts.is_declared((message.params or {}).get("capabilities"))
-    return prompts.is_session(headers.get(SESSION_HEADER))
 
 
 def _find_asking(capabilities: Any) -> Asking | None:
@@ -262,3 +247,63 @@ def _invalid_params(method: str, error: ValidationError) -> str:
         if "_meta" in location[:2]:
             return f"Invalid params: {'.'.join(map(str, location[:3]))} is not of the protocol's form"
     return _PARAMETER_HINTS.get(method, "Invalid params")
+
+
+# --- Metrics and log lines of tool calls: which tool, which application, and with what outcome ------------------------
+
+
+# denied: not permitted; rejected: invalid arguments, not found or a conflict; proposed: has to be confirmed;
+# declined: by the user; failed: by an error of the service.
+Outcome = Literal["done", "denied", "rejected", "proposed", "declined", "failed"]
+# Applications by what their names contain, the first that fits.
+_APPLICATIONS = {
+    "claude-code": re.compile(r"claude.?code"),
+    "claude": re.compile(r"claude|anthropic"),
+    "chatgpt": re.compile(r"chatgpt|openai|codex"),
+    "cursor": re.compile(r"cursor"),
+    "vscode": re.compile(r"visual studio code|vs.?code|copilot"),
+    "gemini": re.compile(r"gemini|google"),
+    "inspector": re.compile(r"inspector"),
+    "mcp-remote": re.compile(r"mcp.remote"),
+    "fastmcp": re.compile(r"fastmcp"),
+    "python": re.compile(r"python|httpx|aiohttp"),
+    "node": re.compile(r"\bnode|undici|typescript"),
+}
+log = structlog.get_logger("coaching_service.mcp")
+
+
+def classify_application(*names: str | None) -> str:
+    """Return the known application that one of the names belongs to, the first name first; else `other`."""
+    for name in names:
+        for application, pattern in _APPLICATIONS.items():
+            if name and pattern.search(name[:200].lower()):
+                return application
+    return "other"
+
+
+@dataclass
+class Observation:
+    """A tool call that is being observed."""
+
+    outcome: Outcome = "failed"
+
+
+@contextmanager
+def observing(metrics: Metrics, ctx: Context, tool: str, application: str) -> Iterator[Observation]:
+    """Count a tool call, and write its log line, with the outcome that was set."""
+    observation, started = Observation(), time.perf_counter()
+    try:
+        yield observation
+    finally:
+        seconds = time.perf_counter() - started
+        metrics.tool_calls.labels(tool, application, observation.outcome).inc()
+        metrics.tool_seconds.labels(tool).observe(seconds)
+        log.info(
+            "tool called",
+            tool=tool,
+            application=application,
+            outcome=observation.outcome,
+            ms=round(seconds * 1000, 1),
+            company=str(ctx.company_id),
+            request_id=ctx.request_id,
+        )

@@ -10,26 +10,22 @@ from datetime import datetime, timedelta
 from typing import NotRequired, TypedDict, cast
 from urllib.parse import SplitResult, urlencode, urlsplit
 
-from coaching_service.core import audit
+import orjson
+
+from coaching_service.core import audit, rate_limits
 from coaching_service.core.auth import OFFLINE_SCOPE, REST_SCOPES, new_token, token_hash
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.declared import Index, NotExported, Unsharded
 from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.errors import Conflict, InvalidFields, NotFound
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.outbound import OutboundError, OutboundResponse
 from coaching_service.people import assistants
 from coaching_service.people.account import CompanyDeleted
 from coaching_service.people.assistants import SCOPES, Scope
 from coaching_service.people.webhooks import service as webhooks
 
 # --- OAuth errors, in the shape of RFC 6749 ---------------------------------------------------------------------------
-
-
-class OAuthErrorBody(TypedDict):
-    """The JSON object of a response to a rejected request."""
-
-    error: str
-    error_description: str
 
 
 class OAuthError(Exception):
@@ -39,7 +35,7 @@ class OAuthError(Exception):
         super().__init__(description)
         self.error, self.description, self.status, self.headers = error, description, status, headers or {}
 
-    def body(self) -> OAuthErrorBody:
+    def body(self) -> dict[str, str]:
         """Return the JSON object of the response."""
         return {"error": self.error, "error_description": self.description}
 
@@ -236,32 +232,44 @@ async def register(services: Services, metadata: Mapping[str, object]) -> Client
     client = describe_client(new_token(), metadata, secret)
     at = now()
     await _clients.across_companies(services).insert_one({**client, "createdAt": at, "expiresAt": at + UNUSED_LIFETIME})
-    return _registration(client, secret)
+    registration: ClientRegistration = {
+        "client_id": client["clientId"],
+        "client_id_issued_at": int(time.time()),
+        "client_name": client["name"],
+        "redirect_uris": client["redirectUris"],
+        "grant_types": client["grantTypes"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": client["method"],
+        "scope": SCOPE,
+    }
+    if secret is not None:
+        registration |= {"client_secret": secret, "client_secret_expires_at": 0}
+    return registration
 
 
 def describe_client(client_id: str, metadata: Mapping[str, object], secret: str | None) -> NewOAuthClient:
     """Return the client that metadata describes (RFC 7591, 2); unknown members are ignored. Raises OAuthError."""
-    uris = _redirect_uris(metadata.get("redirect_uris"))
-    method = metadata.get("token_endpoint_auth_method", "client_secret_basic")
-    if method not in METHODS:
-        raise _invalid_metadata(f"token_endpoint_auth_method must be one of: {', '.join(METHODS)}")
-    return {
-        "clientId": client_id,
-        "name": _name(metadata.get("client_name"), uris),
-        "redirectUris": uris,
-        "grantTypes": _grant_types(metadata.get("grant_types"), metadata.get("response_types")),
-        "method": method,
-        "secretHash": None if secret is None else token_hash(secret),
-    }
-
-
-def _redirect_uris(uris: object) -> list[str]:
+    uris = metadata.get("redirect_uris")
     if not isinstance(uris, list) or not 1 <= len(uris) <= _MAX_URIS:
         raise OAuthError("invalid_redirect_uri", f"redirect_uris must be an array of 1 to {_MAX_URIS} addresses")
     for index, uri in enumerate(uris):
         if reason := rejection_reason(uri) if isinstance(uri, str) else "must be a string":
             raise OAuthError("invalid_redirect_uri", f"redirect_uris.{index} {reason}")
-    return list(dict.fromkeys(uris))
+    name = metadata.get("client_name")
+    if name is not None and not isinstance(name, str):
+        raise _invalid_metadata("client_name must be a string")
+    printable = "".join(character if character.isprintable() else " " for character in name or "")
+    method = metadata.get("token_endpoint_auth_method", "client_secret_basic")
+    if method not in METHODS:
+        raise _invalid_metadata(f"token_endpoint_auth_method must be one of: {', '.join(METHODS)}")
+    return {
+        "clientId": client_id,
+        "name": " ".join(printable.split())[:_MAX_NAME] or display_host(uris[0]),
+        "redirectUris": list(dict.fromkeys(uris)),
+        "grantTypes": _grant_types(metadata.get("grant_types"), metadata.get("response_types")),
+        "method": method,
+        "secretHash": None if secret is None else token_hash(secret),
+    }
 
 
 def _grant_types(grants: object, responses: object) -> list[str]:
@@ -275,33 +283,8 @@ def _grant_types(grants: object, responses: object) -> list[str]:
     return [grant_type for grant_type in GRANT_TYPES if grant_type in grants]
 
 
-def _name(name: object, uris: list[str]) -> str:
-    """Return the client's name as one printable line, by default the host of its first redirect URI."""
-    if name is not None and not isinstance(name, str):
-        raise _invalid_metadata("client_name must be a string")
-    printable = "".join(character if character.isprintable() else " " for character in name or "")
-    return " ".join(printable.split())[:_MAX_NAME] or display_host(uris[0])
-
-
 def _invalid_metadata(description: str) -> OAuthError:
     return OAuthError("invalid_client_metadata", description)
-
-
-def _registration(client: NewOAuthClient, secret: str | None) -> ClientRegistration:
-    registration: ClientRegistration = {
-        "client_id": client["clientId"],
-        "client_id_issued_at": int(time.time()),
-        "client_name": client["name"],
-        "redirect_uris": client["redirectUris"],
-        "grant_types": client["grantTypes"],
-        "response_types": ["code"],
-        "token_endpoint_auth_method": client["method"],
-        "scope": SCOPE,
-    }
-    if secret is not None:
-        registration["client_secret"] = secret
-        registration["client_secret_expires_at"] = 0
-    return registration
 
 
 async def authenticate(services: Services, client_id: str, secret: str | None, *, basic: bool) -> OAuthClient:
@@ -312,16 +295,15 @@ async def authenticate(services: Services, client_id: str, secret: str | None, *
     client = await find_client(services, client_id)  # a document was stored before the code was issued
     if client is None:
         raise invalid_client(challenge=basic)
-    if client["secretHash"] is not None and (secret is None or not _is_secret(client, token_hash(secret))):
-        raise invalid_client(challenge=basic)
-    return client
-
-
-def _is_secret(client: OAuthClient, secret_hash: str) -> bool:
-    valid = [client["secretHash"]]
+    if client["secretHash"] is None:
+        return client
+    valid: list[str | None] = [client["secretHash"]]
     if (client.get("previousSecretUntil") or now()) > now():
         valid.append(client.get("previousSecretHash"))
-    return any(hmac.compare_digest(secret_hash, each) for each in valid if each is not None)
+    given = token_hash(secret or "")
+    if secret is None or not any(hmac.compare_digest(given, each) for each in valid if each is not None):
+        raise invalid_client(challenge=basic)
+    return client
 
 
 # --- Stored clients --------------------------------------------------------------------------------------------------
@@ -449,3 +431,81 @@ async def end_access_of_applications(ctx: Context, _: CompanyDeleted) -> None:
 async def _end_access(services: Services, client_id: str) -> None:
     await assistants.revoke_all_of_client(services, client_id)
     await webhooks.delete_of_application(services, client_id)
+
+
+# --- Client ID Metadata Documents: applications whose identifier is the https URL of a document that describes them ---
+
+
+_MAX_READS = 60  # from one network address in 15 minutes
+
+_MIN_CACHE, _USUAL_CACHE, _MAX_CACHE = timedelta(minutes=5), timedelta(hours=1), timedelta(hours=24)
+_MAX_AGE = re.compile(r"\bmax-age\s*=\s*(\d{1,9})", re.ASCII | re.IGNORECASE)
+
+
+class DocumentRejected(Exception):
+    """A document cannot be read, or does not describe a client that may sign in; the message may be shown."""
+
+
+def is_document_url(services: Services, client_id: str) -> bool:
+    """Return whether an identifier is the URL of a document: https, with a path, without dot segments or fragment."""
+    if not services.client_documents or "://" not in client_id:
+        return False
+    if len(client_id) > MAX_LENGTH or not _PRINTABLE.fullmatch(client_id) or "\\" in client_id:
+        return False
+    try:
+        services.outbound.canonical_url(client_id)
+    except OutboundError:
+        return False
+    parts = urlsplit(client_id)
+    return parts.path not in ("", "/") and not parts.fragment and not {".", ".."} & {*parts.path.split("/")}
+
+
+async def find_or_read_client(services: Services, client_id: str, network_address: str) -> OAuthClient | None:
+    """Return a registered client, or the one that the document at the URL `client_id` describes now.
+
+    The document is stored for as long as its `Cache-Control` allows, five minutes to a day, by default an hour. None if
+    there is no such client. Raises DocumentRejected, and TooManyRequests if this address has too many documents read.
+    """
+    stored = await find_client(services, client_id)
+    if not is_document_url(services, client_id):
+        return stored
+    if stored is not None and stored.get("documentUntil", now()) > now():
+        return stored
+    await rate_limits.limit(services, "client-document", network_address, _MAX_READS)
+    return await _read(services, client_id)
+
+
+async def _read(services: Services, url: str) -> OAuthClient:
+    try:
+        response = await services.outbound.get(url, {"Accept": "application/json"})
+    except OutboundError as error:
+        raise DocumentRejected(f"The description of the application cannot be read: {error.message}") from None
+    try:
+        client = describe_client(url, _parse(response, url), secret=None)
+    except OAuthError as error:
+        raise DocumentRejected(f"The description of the application is not valid: {error.description}") from None
+    control = next((value for name, value in response.headers.items() if name.lower() == "cache-control"), "").lower()
+    age = _MAX_AGE.search(control)
+    period = timedelta(seconds=int(age[1])) if age else _USUAL_CACHE
+    if "no-store" in control or "no-cache" in control:
+        period = _MIN_CACHE
+    until = now() + min(max(period, _MIN_CACHE), _MAX_CACHE)
+    await save_document(services, client, until)
+    return cast("OAuthClient", {**client, "documentUntil": until})
+
+
+def _parse(response: OutboundResponse, url: str) -> dict[str, object]:
+    """Return the metadata in a response. Raises DocumentRejected."""
+    if response.status != 200 or response.is_truncated:
+        raise DocumentRejected("The description of the application is not at its address, or is too long")
+    try:
+        document = orjson.loads(response.body)
+    except orjson.JSONDecodeError:
+        document = None
+    if not isinstance(document, dict) or document.get("client_id") != url:
+        raise DocumentRejected("The description of the application is of another application")
+    if document.get("token_endpoint_auth_method", "none") != "none" or "client_secret" in document:
+        raise DocumentRejected("The application signs in with a secret or key, which is not supported for this kind")
+    if not isinstance(document.get("client_name"), str):
+        raise DocumentRejected("The description of the application has no name")
+    return {**document, "token_endpoint_auth_method": "none"}

@@ -18,12 +18,11 @@ from coaching_service.core import rate_limits
 from coaching_service.core.auth import REST_SCOPES
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import CompanySuspended, OutcomeUnknown, ServiceError, Unavailable
-from coaching_service.core.http.middleware import reported
 from coaching_service.core.http.request_parsing import network_address, read_bytes
 from coaching_service.core.http.responses import to_json
-from coaching_service.core.http.server import interruptible
+from coaching_service.core.http.server import interruptible, reported
 from coaching_service.oauth import clients
-from coaching_service.oauth.client_documents import DocumentRejected, find_client
+from coaching_service.oauth.clients import DocumentRejected, find_or_read_client
 from coaching_service.people import assistants
 from coaching_service.people.assistants import GrantRequest, Scope
 
@@ -187,22 +186,17 @@ async def _authenticate_client(services: Services, form: TokenRequest) -> client
         return await clients.authenticate(services, client_id, secret, basic=False)
     if secret is not None:
         raise clients.invalid_request("The client must authenticate in one way only")
-    basic_id, secret = _parse_basic(form.authorization)
-    if client_id not in (None, basic_id):
-        raise clients.invalid_request("client_id and the Authorization header differ")
-    return await clients.authenticate(services, basic_id, secret or None, basic=True)
-
-
-def _parse_basic(header: str) -> tuple[str, str]:
-    scheme, _, encoded = header.partition(" ")
+    scheme, _, encoded = form.authorization.partition(" ")
     try:
         text = base64.b64decode(encoded.strip(), validate=True).decode()
     except ValueError:
-        raise clients.invalid_client(challenge=True) from None
+        text = ""
     if scheme.casefold() != "basic" or ":" not in text:
         raise clients.invalid_client(challenge=True)
-    identifier, _, secret = text.partition(":")
-    return unquote_plus(identifier), unquote_plus(secret)
+    basic_id, secret = map(unquote_plus, text.split(":", 1))
+    if client_id not in (None, basic_id):
+        raise clients.invalid_request("client_id and the Authorization header differ")
+    return await clients.authenticate(services, basic_id, secret or None, basic=True)
 
 
 _ERRORS: dict[type[ServiceError], str] = {
@@ -367,7 +361,10 @@ async def parse_request(services: Services, query: MultiMapping[str], network_ad
     query = MultiDict((name, value) for name, value in query.items() if value)
     client, redirect_uri = await _find_client(services, query, network_address)
     state = query.get("state")
-    if (problem := _find_problem(services, query)) is not None:
+    problem = next(((error, text) for is_invalid, error, text in _CHECKS if is_invalid(query)), None)
+    if not all(is_our_resource(services.base_url, resource) for resource in query.getall("resource", [])):
+        problem = problem or ("invalid_target", _UNKNOWN_RESOURCE)
+    if problem is not None:
         error, description = problem
         state = state if len(query.getall("state", [])) == 1 else None
         values = {"error": error, "error_description": description}
@@ -403,7 +400,7 @@ async def _find_client(
     """Return the client and the redirect URI to use. Raises NotRedirectable, TooManyRequests."""
     names, uris = query.getall("client_id", []), query.getall("redirect_uri", [])
     try:
-        client = await find_client(services, names[0], network_address) if len(names) == 1 else None
+        client = await find_or_read_client(services, names[0], network_address) if len(names) == 1 else None
     except DocumentRejected as rejection:
         raise NotRedirectable(str(rejection)) from None
     if client is None:
@@ -436,15 +433,6 @@ _CHECKS: tuple[tuple[Callable[[Query], bool], str, str], ...] = (
     (lambda q: len(quote_plus(q.get("state", ""))) > _MAX_STATE, "invalid_request", "state is too long"),
     (lambda q: q.get("prompt") == "none", "interaction_required", "The consent page must be shown"),
 )
-
-
-def _find_problem(services: Services, query: Query) -> tuple[str, str] | None:
-    for is_invalid, error, description in _CHECKS:
-        if is_invalid(query):
-            return error, description
-    if not all(is_our_resource(services.base_url, resource) for resource in query.getall("resource", [])):
-        return "invalid_target", _UNKNOWN_RESOURCE
-    return None
 
 
 def _redirect_url(services: Services, redirect_uri: str, state: str | None, values: dict[str, str]) -> str:

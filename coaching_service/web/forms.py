@@ -28,10 +28,9 @@ from coaching_service.core.database.context import Context, wait_for_caches
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.dates import TIMEZONES
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.http.request_parsing import read_bytes
+from coaching_service.core.http.request_parsing import Upload, attach_files, read_bytes, read_upload, store_upload
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.routes import MultipartBody, ReceivedFile
-from coaching_service.core.http.uploads import Upload, attach_files, read_upload, store_upload
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import without_inner_marks
 from coaching_service.core.query import QueryInteger

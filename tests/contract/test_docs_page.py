@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from coaching_service import features
-from coaching_service.core.http.docs_page import PATH, curl_command, list_guides, render, render_guide, type_name
+from coaching_service.core.http.operator_endpoints import curl_command, list_guides, render, render_guide, type_name
 from coaching_service.core.http.routes import routes_of
+from coaching_service.core.http.server import GUIDES_PATH
 from tests.support.client import CoachClient, document
 
 ROUTES = routes_of(features.ROUTES)
@@ -87,9 +88,9 @@ async def test_pages_are_compressed_and_sent_once(anonymous: CoachClient, path: 
 
 def test_every_guide_is_served_and_linked() -> None:
     names = {path.stem for folder in (DOCS, DOCS / "tasks") for path in folder.glob("*.md")}
-    page = render(document(), list_guides(), PATH)
+    page = render(document(), list_guides(), GUIDES_PATH)
     assert {guide.name for guide in list_guides()} == names
-    assert set(re.findall(rf'href="{PATH}/([^"]+)"', page)) == names
+    assert set(re.findall(rf'href="{GUIDES_PATH}/([^"]+)"', page)) == names
 
 
 def test_links_between_guides_lead_to_a_heading() -> None:
@@ -98,7 +99,7 @@ def test_links_between_guides_lead_to_a_heading() -> None:
     links = [
         (name, target or name, anchor)
         for name, page in pages.items()
-        for target, anchor in re.findall(rf'href="(?:{PATH}/([^"#]+))?(?:#([^"]+))?"', page)
+        for target, anchor in re.findall(rf'href="(?:{GUIDES_PATH}/([^"#]+))?(?:#([^"]+))?"', page)
     ]
     assert ("integrations", "configuration", "") in links
     assert [link for link in links if link[1] not in pages or (link[2] and link[2] not in anchors[link[1]])] == []
@@ -115,10 +116,10 @@ async def test_a_guide_is_a_page(anonymous: CoachClient) -> None:
 
 
 async def test_links_of_the_markdown_of_a_guide_lead_to_other_guides(anonymous: CoachClient) -> None:
-    text = (await anonymous.get(f"{PATH}/integrations.md")).raw.decode()
-    assert f"[Sync a CRM]({PATH}/sync-a-crm.md)" in text
-    assert f"[quickstart]({PATH}" not in text, "it is in a file that is not served"
-    served = {f"{PATH}/{guide.name}.md" for guide in list_guides()}
+    text = (await anonymous.get(f"{GUIDES_PATH}/integrations.md")).raw.decode()
+    assert f"[Sync a CRM]({GUIDES_PATH}/sync-a-crm.md)" in text
+    assert f"[quickstart]({GUIDES_PATH}" not in text, "it is in a file that is not served"
+    served = {f"{GUIDES_PATH}/{guide.name}.md" for guide in list_guides()}
     for guide in list_guides():
         links = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"(?s)```.*?```|`[^`]*`", "", guide.text))
         inside = {link.partition("#")[0] for link in links if not re.match("https?:|mailto:|#", link)}

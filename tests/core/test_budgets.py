@@ -17,7 +17,7 @@ from coaching_service.core.budgets import Budget, metered
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import Unavailable
-from coaching_service.core.http import middleware, operator_endpoints
+from coaching_service.core.http import operator_endpoints, server
 from coaching_service.core.slots import RequestSlots
 from coaching_service.progress import own_today
 from coaching_service.progress.notes import service as notes
@@ -41,7 +41,7 @@ async def test_a_read_ends_when_its_budget_is_spent(
     ana, bo = await coach.create_customer(), await other_company.create_customer("Bo")
     client = await coach.as_client(ana)
     with monkeypatch.context() as patch:
-        patch.setattr(middleware, "READ_SECONDS", 0.3)
+        patch.setattr(server, "READ_SECONDS", 0.3)
         patch.setattr(own_today, "_count_streak_weeks", work_forever)
         answers = [client.get("/customer/today") for _ in range(8)]
         *ended, other = await asyncio.gather(*answers, other_company.get(client_path(bo)))

@@ -15,15 +15,15 @@ from aiohttp import web
 from aiohttp.test_utils import BaseTestServer, TestServer
 
 from coaching_service import features
-from coaching_service.authentication import authenticate
+from coaching_service.app import authenticate
 from coaching_service.core.auth import anyone, public
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import NotFound
 from coaching_service.core.http.handlers import HandlerDependencies, mount
-from coaching_service.core.http.middleware import request_middleware
 from coaching_service.core.http.openapi import describe
 from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import Deprecation, Route, Routes, routes_of
+from coaching_service.core.http.server import request_middleware
 from coaching_service.core.slots import RequestSlots
 
 CHANGES = Path(__file__).parents[2] / "docs" / "api-changes.md"

@@ -12,13 +12,13 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from pymongo.errors import AutoReconnect
 
-from coaching_service.authentication import authenticate
+from coaching_service.app import authenticate
 from coaching_service.core.auth import public
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.http.handlers import HandlerDependencies, mount
-from coaching_service.core.http.middleware import request_middleware
 from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import Routes
+from coaching_service.core.http.server import request_middleware
 from coaching_service.core.slots import RequestSlots
 
 AT_ONCE = 2

@@ -12,13 +12,13 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from coaching_service import features
-from coaching_service.authentication import authenticate
+from coaching_service.app import authenticate
 from coaching_service.core.auth import anyone
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import NotFound
 from coaching_service.core.http.handlers import HandlerDependencies, mount
-from coaching_service.core.http.middleware import request_middleware
 from coaching_service.core.http.routes import Routes, routes_of
+from coaching_service.core.http.server import request_middleware
 from coaching_service.core.slots import RequestSlots
 from coaching_service.library.exercises.models import EXERCISE
 from tests.support.client import CoachClient

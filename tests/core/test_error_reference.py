@@ -58,7 +58,7 @@ def test_codes_that_are_passed_on_are_listed_where_they_are_written() -> None:
     assert list_passed_on_codes() == {
         ("core/errors.py", "code"),  # the constructors
         ("core/errors.py", "resource"),  # of require_by_id
-        ("core/http/uploads.py", "error.code"),  # of InvalidFile
+        ("core/http/request_parsing.py", "error.code"),  # of InvalidFile
         ("core/json_conversion.py", "code"),
         ("core/query.py", "validation.DEFAULT_CODE"),  # INVALID, in the reference by validation_messages
         ("core/validation.py", "code"),
@@ -69,7 +69,7 @@ def test_codes_that_are_passed_on_are_listed_where_they_are_written() -> None:
         ("integrations/history_import/_rows.py", "error.code"),  # of HistoryRefused
         ("integrations/proposals/service.py", "IdempotencyKeyReused.default_code"),
         ("integrations/proposals/tool_calls.py", "error.code"),  # of Conflict
-        ("mcp/server.py", "INVALID_PARAMS"),  # of JSON-RPC
+        ("mcp/server.py", "types.INVALID_PARAMS"),  # of JSON-RPC
         ("people/webhooks/service.py", "problem.code"),  # of OutboundClient, one of _URL_MESSAGES
         ("progress/metrics/service.py", "error.code"),  # of Conflict
         ("training/workouts/items/service.py", "error.details['resource']"),  # of NotFound

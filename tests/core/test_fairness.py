@@ -16,16 +16,15 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from coaching_service import features
-from coaching_service.app import create_app
-from coaching_service.authentication import authenticate
+from coaching_service.app import authenticate, create_app
 from coaching_service.core.auth import anyone
 from coaching_service.core.database.checks import run_checks
 from coaching_service.core.database.connection import server_state
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.http import request_parsing
 from coaching_service.core.http.handlers import HandlerDependencies, mount
-from coaching_service.core.http.middleware import request_middleware
 from coaching_service.core.http.routes import Routes
+from coaching_service.core.http.server import request_middleware
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.slots import RequestSlots, Sharing, WorkSlots

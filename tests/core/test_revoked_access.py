@@ -10,15 +10,15 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from coaching_service.authentication import authenticate
+from coaching_service.app import authenticate
 from coaching_service.core.auth import ALL_PERMISSIONS, owner
 from coaching_service.core.database import context
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.http import responses
 from coaching_service.core.http.handlers import HandlerDependencies, mount
-from coaching_service.core.http.middleware import request_middleware
 from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import Routes
+from coaching_service.core.http.server import request_middleware
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.slots import RequestSlots
 from coaching_service.people import api_keys, team

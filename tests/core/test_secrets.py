@@ -14,7 +14,7 @@ import structlog
 from aiohttp.test_utils import TestServer
 from click.testing import CliRunner
 
-from coaching_service import logs, preparation, runtime
+from coaching_service import logs, runtime, serving
 from coaching_service.__main__ import main
 from coaching_service.app import create_app
 from coaching_service.core.auth import SecretUnreadable, Vault, new_master_key, parse_master_key
@@ -146,7 +146,7 @@ async def test_missing_master_key_is_named_by_its_fingerprint(coach: CoachClient
     [fingerprint] = services.vault.fingerprints
     with pytest.raises(SecretUnreadable, match=f"the master key {fingerprint}, which is not in SECRET_KEYS"):
         Vault([NEW]).open(services.vault.seal(b"secret", "x"), "x")
-    await preparation._report_unreadable_keys(other)
+    await serving._report_unreadable_keys(other)
     assert f"{fingerprint}" in log.getvalue().decode()
     assert (await api_keys.count_unreadable(other))[fingerprint] > 0
     assert await api_keys.count_unreadable(services) == {}

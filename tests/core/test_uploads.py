@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 from PIL import Image
 
-from coaching_service.core.http.uploads import clean_file_name
+from coaching_service.core.http.request_parsing import clean_file_name
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.pdf_files import make_pdf
 from tests.support.service_process import until

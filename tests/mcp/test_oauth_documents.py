@@ -13,7 +13,7 @@ from coaching_service.core import rate_limits
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.outbound import MAX_RESPONSE_BYTES, OutboundError, OutboundResponse
-from coaching_service.oauth import client_documents, endpoints
+from coaching_service.oauth import clients, endpoints
 from tests.support.mcp_client import McpHttpClient
 from tests.support.oauth_flow import CALLBACK, OAuthApplication, approve
 from tests.support.visitor import Visitor
@@ -158,7 +158,7 @@ async def test_documents_read_for_one_address_are_limited(
 
 
 async def test_documents_can_be_turned_off(services: Services) -> None:
-    assert client_documents.is_document_url(services, URL)
+    assert clients.is_document_url(services, URL)
     off = replace(services, client_documents=False)
-    assert not client_documents.is_document_url(off, URL)
+    assert not clients.is_document_url(off, URL)
     assert endpoints.authorization_server("https://a.example", documents=False)[_SUPPORTED] is False

@@ -9,7 +9,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service import __version__
-from coaching_service.mcp.observation import classify_application
+from coaching_service.mcp.transport import classify_application
 from tests.mcp.test_tool_catalogue import CATALOGUE
 from tests.mcp.test_transport import INITIALIZE, LIST
 from tests.support.assistants import authorize_assistant

@@ -18,8 +18,7 @@ from pymongo import MongoClient
 
 from coaching_service import runtime
 from coaching_service.core.database import embedded
-from coaching_service.settings import Settings
-from coaching_service.sockets import bind
+from coaching_service.settings import Settings, bind
 from tests.support.service_process import Service, mongods_of, refused, until
 
 

@@ -18,22 +18,15 @@ from marshmallow import Schema
 
 from coaching_service.core import audit, errors, idempotency
 from coaching_service.core.auth import Principal, check_access, for_operation
-from coaching_service.core.database.context import (
-    Context,
-    RequestSlot,
-    Services,
-    in_transaction,
-    rehearse,
-    schedule_key,
-)
+from coaching_service.core.database import context
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.events import Accepted
 from coaching_service.core.external_identity import Upserted
 from coaching_service.core.http import request_parsing, responses
 from coaching_service.core.http import routes as http_routes
-from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID, Authenticate, RequestLimits
-from coaching_service.core.http.server import interruptible
-from coaching_service.core.http.uploads import attach_files, read_upload, store_upload
+from coaching_service.core.http.request_parsing import attach_files, read_upload, store_upload
+from coaching_service.core.http.server import PRINCIPAL, REQUEST_ID, Authenticate, RequestLimits, interruptible
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import AS_OF_HEADER, as_of
 from coaching_service.core.media import UploadLimits
@@ -66,11 +59,6 @@ def reject_in_body(route: http_routes.Route, names: Any) -> None:
         raise _not_supported("is not supported by this operation")
 
 
-def is_dry_run(route: http_routes.Route, arguments: Mapping[str, Any]) -> bool:
-    """Return whether the arguments of a handler ask for a dry run."""
-    return route.takes_dry_run and bool(arguments["body"].get(DRY_RUN))
-
-
 def rolling_back(handler: http_routes.Handler, arguments: Mapping[str, Any]) -> http_routes.Handler:
     """Return a handler that does the same in a transaction which is rolled back, and returns its result.
 
@@ -85,14 +73,9 @@ def rolling_back(handler: http_routes.Handler, arguments: Mapping[str, Any]) -> 
                 return replace(result, record=_without_identifiers(result.record, created), created=False)
             return _without_identifiers(result, created)
 
-        return await rehearse(ctx, work)
+        return await context.rehearse(ctx, work)
 
     return rehearsed
-
-
-def without_dry_run(body: http_routes.Body) -> http_routes.Body:
-    """Return a body without `dryRun`."""
-    return {name: value for name, value in body.items() if name != DRY_RUN}
 
 
 def _without_identifiers(value: Any, created: Collection[ObjectId]) -> Any:
@@ -157,11 +140,8 @@ def with_conditions(
     if not route.writes:
         return route
     if hdrs.IF_NONE_MATCH in request.headers:
-        if (
-            not takes_if_none_match(route)
-            or _sent(request, hdrs.IF_NONE_MATCH) != "*"
-            or hdrs.IF_MATCH in request.headers
-        ):
+        is_creation = takes_if_none_match(route) and hdrs.IF_MATCH not in request.headers
+        if not is_creation or _sent(request, hdrs.IF_NONE_MATCH) != "*":
             raise errors.BadRequest("This operation does not support this If-None-Match", code="NOT_SUPPORTED")
         return _checking_existence(route, must_create=True)
     if hdrs.IF_MATCH not in request.headers:
@@ -210,7 +190,9 @@ def _checking_existence(route: http_routes.Route, *, must_create: bool) -> http_
     async def handle(ctx: Context, **arguments: Any) -> object:
         try:
             return await (
-                in_transaction(ctx, lambda tx: write(tx, **arguments)) if route.upserts else write(ctx, **arguments)
+                context.in_transaction(ctx, lambda tx: write(tx, **arguments))
+                if route.upserts
+                else write(ctx, **arguments)
             )
         except errors.ExternalIdTaken:
             if not must_create:
@@ -239,7 +221,7 @@ def _reading_first(route: http_routes.Route, read: http_routes.Route | None, ver
                 raise errors.PreconditionFailed
             return await route.handler(tx, **arguments)
 
-        return await in_transaction(ctx, work)
+        return await context.in_transaction(ctx, work)
 
     return replace(route, handler=handle)
 
@@ -258,7 +240,7 @@ class HandlerDependencies:
     the web application; `authenticate` counts requests of REST.
     """
 
-    services: Services
+    services: context.Services
     authenticate: Authenticate
     database_slots: RequestSlots
     bulk_slots: RequestSlots
@@ -283,50 +265,46 @@ class HandlerDependencies:
         if request_class in ("held", "unlimited"):
             return nullcontext()
         slots = self.bulk_slots if request_class == "bulk" else self.database_slots
-        return RequestSlot(slots, ctx, waited, schedule=schedule)
+        return context.RequestSlot(slots, ctx, waited, schedule=schedule)
 
     async def send(
         self, request: web.Request, ctx: Context, download: responses.Download, headers: dict[str, str]
     ) -> web.StreamResponse:
         """Send a download. Of exports, each company may receive a few at once, one piece after another."""
         company, work_slots = ctx.slot_holder, self.services.work_slots
-        download = responses.read_while_allowed(download, ctx.load_caller)
         if not download.is_export:
-            limited = responses.read_with_limit(download, partial(self.download_slots.holding, company))
+            turns = partial(self.download_slots.holding, company)
+            limited = responses.read_in_turns(download, turns, ctx.load_caller)
             return await responses.send_download(request, limited, headers)
         async with work_slots.exports.holding(company):
-            limited = responses.read_with_limit(download, partial(work_slots.pieces.paced, company))
+            turns = partial(work_slots.pieces.paced, company)
+            limited = responses.read_in_turns(download, turns, ctx.load_caller)
             return await responses.send_download(request, limited, headers)
 
 
 def mount(app: web.Application, routes: Iterable[http_routes.Route], dependencies: HandlerDependencies) -> None:
     """Add `routes` to `app`."""
-    declared = list(routes)
     by_path: dict[str, list[http_routes.Route]] = {}
-    for route in declared:
+    for route in (declared := list(routes)):
         by_path.setdefault(route.path, []).append(route)
     # A literal path precedes one that has a parameter in the same place.
     for path in sorted(by_path, key=lambda path: [segment.startswith("{") for segment in path.split("/")]):
         pattern = re.sub(r"{(\w+)}", r"{\1:[^/]+}", path)  # aiohttp's own pattern does not match braces
         for route in by_path[path]:
-            handler = interruptible(
-                dependencies.services, make_handler(route, dependencies, find_version_read(route, declared))
-            )
+            handle = make_handler(route, dependencies, find_version_read(route, declared))
+            handler = interruptible(dependencies.services, handle)
             if route.method == "GET":
                 app.router.add_get(pattern, handler)  # also answers HEAD
             else:
                 app.router.add_route(route.method, pattern, handler)
-        app.router.add_route("*", pattern, _method_not_allowed({route.method for route in by_path[path]}))
+        methods = {route.method for route in by_path[path]}
+        allowed = sorted(methods | {"HEAD"} if "GET" in methods else methods)
+        # Also where a path with a parameter would match.
+        app.router.add_route("*", pattern, partial(_refuse_method, allowed))
 
 
-def _method_not_allowed(methods: set[str]) -> AiohttpHandler:
-    """Return a handler that rejects other methods, also where a path with a parameter would match."""
-    allowed = sorted(methods | {"HEAD"} if "GET" in methods else methods)
-
-    async def handle(request: web.Request) -> web.StreamResponse:
-        raise web.HTTPMethodNotAllowed(request.method, allowed)
-
-    return handle
+async def _refuse_method(allowed: Sequence[str], request: web.Request) -> web.StreamResponse:
+    raise web.HTTPMethodNotAllowed(request.method, allowed)
 
 
 def make_handler(
@@ -350,7 +328,9 @@ def make_handler(
             request_parsing.reject_unknown_parameters(query, request)
         if query is not None:
             arguments["query"] = request_parsing.read_query(query, request)
-        selected = _take_selection(route, arguments)
+        selected: list[str] | None = arguments["query"].pop("fields", None) if route.selects_fields else None
+        if route.selects_only:
+            del arguments["query"]
         await reject_dry_run(route, request, dependencies.body_limit)
         limit, optional = dependencies.body_limit, route.body_optional
         json_body = (
@@ -371,8 +351,9 @@ def make_handler(
         conditional = _selecting(conditional, selected)
         read_as_of = as_of()
         async with dependencies.limiter(route.request_class, ctx, waited, schedule=_schedule(route, ctx, arguments)):
+            ctx_now = await ctx.after_waiting()
             response: responses.Download | web.StreamResponse = await _call(
-                conditional, request, await ctx.after_waiting(), arguments, json_body
+                conditional, request, ctx_now, arguments, json_body
             )
         audit.record_access(ctx, route.kind)
         if isinstance(response, responses.Download):
@@ -406,14 +387,6 @@ def _make_context(
     return ctx
 
 
-def _take_selection(route: http_routes.Route, arguments: dict[str, Any]) -> list[str] | None:
-    """Remove the names of the fields to return from the query of a request, and return them; None: all."""
-    selected: list[str] | None = arguments["query"].pop("fields", None) if route.selects_fields else None
-    if route.selects_only:
-        del arguments["query"]
-    return selected
-
-
 def _selecting(route: http_routes.Route, names: Sequence[str] | None) -> http_routes.Route:
     """Return a route that returns only some fields of a record, or of each of a list; None: all."""
     if names is None:
@@ -438,7 +411,9 @@ async def _load_caller(route: http_routes.Route, request: web.Request, dependenc
     return principal
 
 
-def _check(route: http_routes.Route, request: web.Request, principal: Principal | None, services: Services) -> None:
+def _check(
+    route: http_routes.Route, request: web.Request, principal: Principal | None, services: context.Services
+) -> None:
     """Raise the error of a request that may not be served, whatever its body: of `check_access`, StorageFull, and
     KeyNotSupported if it has an `Idempotency-Key` that the operation refuses."""
     check_access(route.access, principal, writes=route.writes)
@@ -492,9 +467,10 @@ async def _call(
 ) -> Any:
     """Call the handler, at most once per `Idempotency-Key`. `body` identifies the request body."""
     key = request.headers.get(_IDEMPOTENCY_KEY) if route.idempotent else None
-    dry = is_dry_run(route, arguments)
+    dry = route.takes_dry_run and bool(arguments["body"].get(DRY_RUN))
     if route.rolls_back:
-        arguments = {**arguments, "body": without_dry_run(arguments["body"])}
+        body_of_handler = {name: value for name, value in arguments["body"].items() if name != DRY_RUN}
+        arguments = {**arguments, "body": body_of_handler}
     if dry:
         handler = rolling_back(route.handler, arguments) if route.rolls_back else route.handler
         route, key = replace(route, status=200 if route.status == 201 else route.status, handler=handler), None
@@ -524,12 +500,10 @@ async def _call_once(
             return idempotency.StoredResponse(202, responses.to_json(result.to_response())), None
         return idempotency.StoredResponse(route.status, responses.to_json(result)), created_id
 
-    customer_id = _customer_id(route, ctx, arguments)
-    response = await (
-        idempotency.run_in_steps(ctx, claim, work)
-        if route.resumable
-        else idempotency.run_once(ctx, claim, customer_id, work)
-    )
+    if route.resumable:
+        response = await idempotency.run_in_steps(ctx, claim, work)
+    else:
+        response = await idempotency.run_once(ctx, claim, _customer_id(route, ctx, arguments), work)
     headers = {"Idempotent-Replayed": "true"} if response.replayed else {}
     if response.replayed and response.change_id is not None:
         ctx.change_ids.append(response.change_id)
@@ -553,7 +527,7 @@ def _schedule(route: http_routes.Route, ctx: Context, arguments: Mapping[str, An
     if not route.writes:
         return None
     body = arguments.get("body")
-    return schedule_key(ctx, route.locks, arguments, body if isinstance(body, dict) else {})
+    return context.schedule_key(ctx, route.locks, arguments, body if isinstance(body, dict) else {})
 
 
 def _response(route: http_routes.Route, result: Any) -> Any:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from apispec import APISpec
 from apispec.ext.marshmallow import MarshmallowPlugin
-from marshmallow import Schema
 
 from coaching_service import __version__
 from coaching_service.core import auth, errors
@@ -82,6 +81,7 @@ _RETRY = {
 }
 _RETRY_WITH_KEY = ("idempotencyKey", "Send an Idempotency-Key; with it a retry is executed once.")
 _NOT_MODIFIED = 304
+_TEXT_ATTRIBUTES = ("description", "format", "example", "x-enum-varnames")  # of the text fields of forms
 DRY_RUN_EXAMPLE = " dryRun"  # after the operationId, in the recorded examples
 _SUCCESS = {
     200: "The request succeeded.",
@@ -125,9 +125,6 @@ _MUST_CREATE = {
     "description": "`*`: 412 `ALREADY_EXISTS`, and nothing is written, if the record exists.",
     "schema": {"type": "string", "enum": ["*"]},
 }
-_CREDENTIAL_ERRORS: tuple[type[errors.ServiceError], ...] = (errors.Unauthorized,)
-
-
 _ACCEPTED = {
     "description": "More than 500 clients or changes, or `Prefer: respond-async`: a job does it. GET "
     "/coach/jobs/{jobId} returns its progress, and the same result with `batchId`.",
@@ -309,10 +306,16 @@ def _operation(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
 
 
 def _multipart(form: MultipartBody, *, required: bool) -> dict[str, Any]:
-    """Return a multipart body: the file and the text fields."""
+    """Return a multipart body: the file, and the text fields, which are strings on the wire."""
     types = ", ".join(sendable_types(form.content_types))
     file = {"type": "string", "format": "binary", "description": f"One of: {types}."}
-    schema: dict[str, Any] = {"type": "object", "properties": {form.file_field: file, **_text_properties(form.schema)}}
+    properties: dict[str, Any] = {form.file_field: file}
+    for name, field in form.schema.fields.items():
+        common = {"description": openapi_schemas.DESCRIPTIONS[name]} if name in openapi_schemas.DESCRIPTIONS else {}
+        own = {key: field.metadata[key] for key in field.metadata if key in _TEXT_ATTRIBUTES}
+        words = getattr(field, "choices", None)
+        properties[name] = {"type": "string", **common, **own, **({"enum": list(words)} if words else {})}
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
     needed = [form.file_field] if form.file_required else []
     needed += [name for name, field in form.schema.fields.items() if field.required]
     if needed:
@@ -321,33 +324,17 @@ def _multipart(form: MultipartBody, *, required: bool) -> dict[str, Any]:
     return {"required": required, "content": {"multipart/form-data": {"schema": schema, "encoding": encoding}}}
 
 
-def _text_properties(schema: Schema) -> dict[str, Any]:
-    """Return the text fields of a multipart body, which are strings on the wire."""
-    properties = {}
-    for name, field in schema.fields.items():
-        copied_keys = ("description", "format", "example", "x-enum-varnames")
-        metadata = {key: value for key, value in field.metadata.items() if key in copied_keys}
-        words = getattr(field, "choices", None)
-        description = (
-            {"description": openapi_schemas.DESCRIPTIONS[name]} if name in openapi_schemas.DESCRIPTIONS else {}
-        )
-        properties[name] = {"type": "string", **description, **metadata, **({"enum": list(words)} if words else {})}
-    return properties
-
-
 _VERBS = {"read": "Read", "write": "Create, change and delete"}
 _AREAS = {"customers": "clients, their plans and what they have done"}
-_OTHER_SCOPES = {
+_SCOPES = {
+    scope: f"{_VERBS[verb]} {_AREAS.get(area, area)}"
+    for scope in auth.REST_SCOPES
+    for area, _, verb in [scope.partition(":")]
+    if verb
+} | {
     auth.WEBHOOKS_SCOPE: "Webhooks of the application, and samples of events",
     auth.OFFLINE_SCOPE: "Access until it is revoked: a refresh token",
 }
-
-
-def _describe_scope(scope: str) -> str:
-    area, _, verb = scope.partition(":")
-    return _OTHER_SCOPES[scope] if scope in _OTHER_SCOPES else f"{_VERBS[verb]} {_AREAS.get(area, area)}"
-
-
 _OAUTH = {
     "type": "oauth2",
     "description": "The access token of an application that a coach has allowed (docs: Applications).",
@@ -356,7 +343,7 @@ _OAUTH = {
             "authorizationUrl": "/oauth/authorize",
             "tokenUrl": "/oauth/token",
             "refreshUrl": "/oauth/token",
-            "scopes": {scope: _describe_scope(scope) for scope in auth.REST_SCOPES},
+            "scopes": _SCOPES,
         }
     },
 }
@@ -369,26 +356,17 @@ def _security(route: Route) -> list[dict[str, list[str]]]:
         return [{"session": []}]
     needed = auth.scopes_of(route.access, writes=route.writes)
     of_applications = [{"oauth2": list(scopes)} for scopes in product(*needed)]
-    return [
-        {"apiKey": []},
-        {"session": []},
-        *([] if route.access.owner_only else of_applications),
-    ]
+    return [{"apiKey": []}, {"session": []}, *([] if route.access.owner_only else of_applications)]
 
 
 def _parameters(route: Route, routes: Sequence[Route]) -> list[Any]:
     patterns = {name: field.metadata["pattern"] for name, field in route.path_fields.items()}
     descriptions = {**openapi_schemas.DESCRIPTIONS, **route.path_descriptions}
-    parameters: list[Any] = [
-        {
-            "in": "path",
-            "name": name,
-            "required": True,
-            "description": descriptions[name],
-            "schema": {"type": "string", "pattern": patterns.get(name, IDENTIFIER_PATTERN)},
-        }
-        for name, _ in route.path_parameters
-    ]
+    parameters: list[Any] = []
+    for name, _ in route.path_parameters:
+        schema = {"type": "string", "pattern": patterns.get(name, IDENTIFIER_PATTERN)}
+        text = descriptions[name]
+        parameters.append({"in": "path", "name": name, "required": True, "description": text, "schema": schema})
     if route.query is not None:
         parameters.append({"in": "query", "schema": route.query})
     if route.idempotent:
@@ -405,22 +383,17 @@ def _parameters(route: Route, routes: Sequence[Route]) -> list[Any]:
     return parameters
 
 
-def _success(route: Route) -> dict[str, Any]:
+def _responses(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
     success: dict[str, Any] = {"description": _SUCCESS[route.status], "headers": _success_headers(route)}
     binary = {"schema": {"type": "string", "format": "binary"}}
     files: dict[str, Any] = dict.fromkeys(route.media_types, binary)
     if route.returns is bytes:
         success["content"] = files or {"application/octet-stream": binary}
     elif route.returns is not None:
-        content: dict[str, Any] = {"schema": _returned(route.returns)}
+        returned: dict[str, Any] = {"schema": _returned(route.returns)}
         if route.operation_id in response_examples():
-            content["example"] = response_examples()[route.operation_id]
-        success["content"] = {"application/json": content, **files}
-    return success
-
-
-def _responses(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
-    success = _success(route)
+            returned["example"] = response_examples()[route.operation_id]
+        success["content"] = {"application/json": returned, **files}
     responses: dict[str, Any] = {str(route.status): success}
     if route.upserts:
         responses |= {str(status): {**success, "description": _SUCCESS[status]} for status in (200, 201)}
@@ -435,7 +408,11 @@ def _responses(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
     }
     responses |= {str(error.status): error.__name__ for error in _errors(route, routes)}
     if codes := _legacy_codes(route):
-        responses["500"] = _legacy_response(codes)
+        names = [*map(openapi_schemas.legacy_schema_name, codes), "Error"]
+        schema = {"anyOf": [{"$ref": f"#/components/schemas/{name}"} for name in names]}
+        text = f"Permanent with the `code` {' or '.join(codes)}: the request must be corrected. Otherwise a defect."
+        content = {"application/json": {"schema": schema}}
+        responses["500"] = {"description": text, "headers": _headers(), "content": content}
     return dict(sorted(responses.items()))
 
 
@@ -512,15 +489,8 @@ def _legacy_codes(route: Route) -> list[str]:
     return sorted({*route.legacy_codes, *(code for code, _ in route.legacy_id_errors.values())})
 
 
-def _legacy_response(codes: Sequence[str]) -> dict[str, Any]:
-    names = [*(openapi_schemas.legacy_schema_name(code) for code in codes), "Error"]
-    schema = {"anyOf": [{"$ref": f"#/components/schemas/{name}"} for name in names]}
-    description = f"Permanent with the `code` {' or '.join(codes)}: the request must be corrected. Otherwise a defect."
-    return {"description": description, "headers": _headers(), "content": {"application/json": {"schema": schema}}}
-
-
 def _error_response(error: type[errors.ServiceError]) -> dict[str, Any]:
-    name = "CredentialError" if issubclass(error, _CREDENTIAL_ERRORS) else "Error"
+    name = "CredentialError" if error is errors.Unauthorized else "Error"
     content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
     description = (error.__doc__ or "").split("\n")[0]
     headers = _headers() | _refer_to_headers(*_ERROR_HEADERS.get(error, ()))
@@ -544,9 +514,7 @@ def _schema(declared: Any) -> Any:
     if isinstance(declared, Variant | ChangeByStoredType):
         if isinstance(declared, ChangeByStoredType):  # `type` may be left out: it cannot tell them apart
             return {"anyOf": list(declared.by_type.values())}
-        refs = {
-            word: f"#/components/schemas/{openapi_schemas.schema_name(schema)}"
-            for word, schema in declared.by_type.items()
-        }
+        named = {word: openapi_schemas.schema_name(schema) for word, schema in declared.by_type.items()}
+        refs = {word: f"#/components/schemas/{name}" for word, name in named.items()}
         return {"oneOf": list(declared.by_type.values()), "discriminator": {"propertyName": "type", "mapping": refs}}
     return declared() if isinstance(declared, type) else declared

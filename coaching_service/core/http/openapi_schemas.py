@@ -24,7 +24,8 @@ _SIDE_URL = "A signed link to the {} photo, valid for two hours; null without on
 _SIDE_THUMBNAIL = "A signed link to a small version of the {} photo, valid for two hours; null without one."
 _RATE = "Completed workout days of the last {} days, in percent (0 to 100); null without a workout day."
 
-_IDENTIFIERS = {
+DESCRIPTIONS: dict[str, str] = {
+    # Identifiers
     "_id": "The identifier: 24 hexadecimal characters.",
     "id": "The identifier: 24 hexadecimal characters.",
     "assignmentId": "The identifier of the assignment of a program to a client.",
@@ -53,8 +54,7 @@ _IDENTIFIERS = {
     "NewQuestion._id": "The identifier of an existing question that remains in the form; absent for a new one.",
     "ids": "Identifiers of clients. Either this or `filter`.",
     "excludeIds": "Clients to leave out, with `filter` only.",
-}
-_TIMES = {
+    # Times
     "createdAt": "When the document was created.",
     "updatedAt": "When the document was last changed.",
     "completedAt": "When the item was completed; null until then.",
@@ -77,8 +77,7 @@ _TIMES = {
     "scheduledTime": "A time of day `HH:MM` where the client is, or a date and time in ISO 8601: there, too, unless "
     "it names an offset from UTC (`Z`, `+02:00`). The day is always the one of the block.",
     "days": "How many days to move the blocks; negative moves them back.",
-}
-_PAGES = {
+    # Pages
     "docs": "The entries of the page.",
     "limit": "The largest number of entries on a page.",
     "page": "The number of the page, from 1.",
@@ -89,8 +88,7 @@ _PAGES = {
     "hasNextPage": "Whether there is a page after this one.",
     "prevPage": "The number of the page before this one; null for the first.",
     "nextPage": "The number of the page after this one; null for the last.",
-}
-_PEOPLE = {
+    # People
     "name": "The name.",
     "surname": "The surname.",
     "email": "The e-mail address.",
@@ -116,8 +114,7 @@ _PEOPLE = {
     "complianceRate30d": _RATE.format(30),
     "complianceRate90d": _RATE.format(90),
     "count": "The number of clients.",
-}
-_ACCESS = {
+    # Access
     "currentPassword": "The password until now.",
     "password": "The password.",
     "token": "The token from the e-mail or the link.",
@@ -133,13 +130,11 @@ _ACCESS = {
     "readOnly": "Whether it may only read.",
     "via": "How the caller signed in.",
     "message": "A message to show.",
-}
-_BULK = {
+    # Bulk
     "dryRun": "Whether to report what would happen and write nothing.",
     "failed": "The clients for which it failed, and why.",
     "version": "The version of the document, from 0; it rises by one with each change.",
-}
-_TRAINING = {
+    # Training
     "items": "The items, in order.",
     "isRest": "Whether it is a rest day.",
     "isCompleted": "Whether it has been completed.",
@@ -207,8 +202,7 @@ _TRAINING = {
     "includeIncomplete": "`true` adds sessions that were scheduled and not done.",
     "dailyCompliance": "Every day of the range, in order.",
     "workoutBlocks": "The blocks of the day.",
-}
-_LIBRARY = {
+    # Libraries
     "aliases": "Other names of the exercise.",
     "level": "The experience it requires; null if not stated.",
     "videoLink": "The address of a video; null without one.",
@@ -234,94 +228,66 @@ _LIBRARY = {
     **{f"{side}Url": _SIDE_URL.format(side) for side in ("front", "back", "side")},
     **{f"{side}ThumbnailUrl": _SIDE_THUMBNAIL.format(side) for side in ("front", "back", "side")},
 }
-DESCRIPTIONS: dict[str, str] = {
-    **_IDENTIFIERS,
-    **_TIMES,
-    **_PAGES,
-    **_PEOPLE,
-    **_ACCESS,
-    **_BULK,
-    **_TRAINING,
-    **_LIBRARY,
-}
 
-_NULL = {"type": "null"}
-_FIELD_ERROR = {
-    "type": "object",
-    "description": "What is wrong with one field of the request.",
-    "properties": {
-        "field": {"type": "string", "description": "The path of the field, such as `exerciseSets.0.load`."},
-        "code": {"type": "string", "description": "A stable code in upper snake case."},
-        "message": {"type": "string", "description": "What is expected of the field."},
-    },
-    "required": ["field", "code", "message"],
-}
-_MESSAGE = {
-    "description": "A sentence, or a list of them. Do not depend on the exact text.",
-    "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
-}
+
+def _object(description: str, properties: dict[str, Any], *optional: str) -> dict[str, Any]:
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "description": description, "properties": properties, "required": required}
+
+
+def _text(description: str, **limits: str) -> dict[str, str]:
+    return {"type": "string", **limits, "description": description}
+
+
+_STATUS = {"type": "integer", "description": "The HTTP status."}
 FIXED_SCHEMAS: dict[str, dict[str, Any]] = {
-    "QueuedJob": {
-        "type": "object",
-        "description": "A job that does what was requested.",
-        "properties": {
-            "jobId": {"type": "string", "pattern": IDENTIFIER_PATTERN, "description": "The identifier of the job."}
+    "QueuedJob": _object(
+        "A job that does what was requested.",
+        {"jobId": _text("The identifier of the job.", pattern=IDENTIFIER_PATTERN)},
+    ),
+    "FieldError": _object(
+        "What is wrong with one field of the request.",
+        {
+            "field": _text("The path of the field, such as `exerciseSets.0.load`."),
+            "code": _text("A stable code in upper snake case."),
+            "message": _text("What is expected of the field."),
         },
-        "required": ["jobId"],
-    },
-    "FieldError": _FIELD_ERROR,
-    "MovedDocument": {
-        "type": "object",
-        "description": "A document that has been changed since the change to undo.",
-        "properties": {
-            "kind": {"type": "string", "description": "The kind of document, such as `workout`."},
-            "_id": {"type": "string", "description": "Its identifier."},
-        },
-        "required": ["kind", "_id"],
-    },
-    "Error": {
-        "type": "object",
-        "description": "A failure. The HTTP status comes first; `code` is stable where it is present.",
-        "properties": {
-            "statusCode": {"type": "integer", "description": "The HTTP status."},
-            "message": _MESSAGE,
-            "error": {"type": "string", "description": "The name of the HTTP status."},
-            "code": {"type": "string", "description": "A stable code in upper snake case, such as `NOTE_NOT_FOUND`."},
+    ),
+    "MovedDocument": _object(
+        "A document that has been changed since the change to undo.",
+        {"kind": _text("The kind of document, such as `workout`."), "_id": _text("Its identifier.")},
+    ),
+    "Error": _object(
+        "A failure. The HTTP status comes first; `code` is stable where it is present.",
+        {
+            "statusCode": _STATUS,
+            "message": {
+                "description": "A sentence, or a list of them. Do not depend on the exact text.",
+                "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+            },
+            "error": _text("The name of the HTTP status."),
+            "code": _text("A stable code in upper snake case, such as `NOTE_NOT_FOUND`."),
             "errors": {
                 "type": "array",
                 "items": {"$ref": "#/components/schemas/FieldError"},
                 "description": "Present on a 400 for invalid fields: one entry for each.",
             },
-            "permission": {
-                "type": "string",
-                "description": "With the code `PERMISSION_MISSING`: the permission, such as `customers.edit`.",
-            },
-            "_id": {
-                "type": "string",
-                "description": "With the code `EXTERNAL_ID_TAKEN`: the record that has the identifier.",
-            },
+            "permission": _text("With the code `PERMISSION_MISSING`: the permission, such as `customers.edit`."),
+            "_id": _text("With the code `EXTERNAL_ID_TAKEN`: the record that has the identifier."),
             "documents": {
                 "type": "array",
                 "items": {"$ref": "#/components/schemas/MovedDocument"},
                 "description": "With the code `VERSION_CONFLICT` of an undo: what has been changed since.",
             },
-            "docs": {
-                "type": "string",
-                "format": "uri",
-                "description": "Where the `code` is described. Present with each `code`.",
-            },
+            "docs": _text("Where the `code` is described. Present with each `code`.", format="uri"),
         },
-        "required": ["statusCode", "message", "error"],
-    },
-    "CredentialError": {
-        "type": "object",
-        "description": "The credential is missing or not valid. `statusCode` is absent for an invalid API key.",
-        "properties": {
-            "statusCode": {"type": "integer", "description": "The HTTP status."},
-            "message": {"type": "string", "description": "`Unauthorized` or `Invalid API key`."},
-        },
-        "required": ["message"],
-    },
+        *("code", "errors", "permission", "_id", "documents", "docs"),
+    ),
+    "CredentialError": _object(
+        "The credential is missing or not valid. `statusCode` is absent for an invalid API key.",
+        {"statusCode": _STATUS, "message": _text("`Unauthorized` or `Invalid API key`.")},
+        "statusCode",
+    ),
 }
 
 
@@ -339,15 +305,13 @@ def legacy_schema_name(code: str) -> str:
 
 def legacy_schema(code: str) -> dict[str, Any]:
     """Return the body of one of the four documented requests that answer 500 with `{code, message}`."""
-    return {
-        "type": "object",
-        "description": "A request that answers 500 permanently and writes nothing: it must not be retried.",
-        "properties": {
+    return _object(
+        "A request that answers 500 permanently and writes nothing: it must not be retried.",
+        {
             "code": {"type": "string", "const": code, "description": "The case."},
-            "message": {"type": "string", "description": "What was wrong with the request."},
+            "message": _text("What was wrong with the request."),
         },
-        "required": ["code", "message"],
-    }
+    )
 
 
 def variant_attributes(self: OpenAPIConverter, field: fields.Field[Any], **_: Any) -> dict[str, Any]:
@@ -376,21 +340,18 @@ def describe_schemas(schemas: dict[str, dict[str, Any]], classes: Mapping[str, t
     for name, schema in schemas.items():
         declared = classes.get(name)
         if declared is not None:
-            schema.setdefault("description", _summary(name, declared))
+            text = inspect.getdoc(declared)
+            if declared.__doc__ is None and name.endswith("Change"):
+                text = "The fields to change; a field that is not sent stays as it is."
+            elif declared.__doc__ is None and name.endswith("Page"):
+                text = f"A page of a list of {name.removesuffix('Page')}."
+            schema.setdefault("description", " ".join((text or "").split()))
             if issubclass(declared, Output):
                 schema.pop("additionalProperties", None)
         for field, attributes in schema.get("properties", {}).items():
             description = DESCRIPTIONS.get(f"{name}.{field}") or DESCRIPTIONS.get(field)
             if description and "$ref" not in attributes:
                 attributes.setdefault("description", description)
-
-
-def _summary(name: str, declared: type[Schema]) -> str:
-    if declared.__doc__ is None and name.endswith("Change"):
-        return "The fields to change; a field that is not sent stays as it is."
-    if declared.__doc__ is None and name.endswith("Page"):
-        return f"A page of a list of {name.removesuffix('Page')}."
-    return " ".join((inspect.getdoc(declared) or "").split())
 
 
 def tag_variants(schemas: dict[str, dict[str, Any]], bodies: Iterable[Any]) -> None:
@@ -472,4 +433,4 @@ def _simplify_schema(schema: dict[str, Any]) -> None:
         if None in schema["enum"]:
             words = [word for word in schema.pop("enum") if word is not None]
             del schema["type"]
-            schema["anyOf"] = [{"type": "string", "enum": words}, _NULL]
+            schema["anyOf"] = [{"type": "string", "enum": words}, {"type": "null"}]

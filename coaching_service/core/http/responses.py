@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from typing import Any
 from urllib.parse import quote
 
@@ -57,19 +57,19 @@ async def compress(request: web.Request, response: web.StreamResponse) -> None:
     response.headers.add(hdrs.VARY, hdrs.ACCEPT_ENCODING)
     if not accepts_gzip(request):
         return
-    encode = _compress_page if is_page else partial(gzip.compress, compresslevel=_LEVEL, mtime=0)
+
+    def encode(body: bytes) -> bytes:
+        if not is_page:
+            return gzip.compress(body, compresslevel=_LEVEL, mtime=0)
+        compressed = io.BytesIO()
+        with gzip.GzipFile("x" * secrets.randbelow(_MAX_PADDING), "wb", _PAGE_LEVEL, compressed, mtime=0) as file:
+            file.write(body)
+        return compressed.getvalue()
+
     response.body = await asyncio.to_thread(encode, body) if len(body) > _MAX_BYTES_AT_ONCE else encode(body)
     response.headers[hdrs.CONTENT_ENCODING] = "gzip"
     if (etag := response.headers.get(hdrs.ETAG, "")).startswith('"') and not response.get(KEEPS_TAG, False):
         response.headers[hdrs.ETAG] = f"W/{etag}"
-
-
-def _compress_page(body: bytes) -> bytes:
-    compressed = io.BytesIO()
-    padding = "x" * secrets.randbelow(_MAX_PADDING)
-    with gzip.GzipFile(padding, "wb", _PAGE_LEVEL, compressed, mtime=0) as file:
-        file.write(body)
-    return compressed.getvalue()
 
 
 def accepts_gzip(request: web.Request) -> bool:
@@ -107,19 +107,14 @@ def format_datetime(value: datetime) -> str:
     return value.isoformat(timespec="milliseconds") + "Z"
 
 
-_CONVERTERS: dict[type, Callable[[Any], Any]] = {
-    datetime: format_datetime,
-    set: sorted,
-    frozenset: sorted,
-}
-
-
 def _convert(value: Any) -> Any:
     if type(value) is ObjectId:  # most of what is converted
         return str(value)
-    if (converter := _CONVERTERS.get(type(value))) is None:
-        raise TypeError(f"{type(value).__name__} has no JSON form")
-    return converter(value)
+    if type(value) is datetime:
+        return format_datetime(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
 def to_json(value: Any) -> bytes:
@@ -205,40 +200,27 @@ class Download:
         return self.size is None and self.etag is None
 
 
-def read_with_limit(download: Download, limiter: Callable[[], AbstractAsyncContextManager[None]]) -> Download:
-    """Return the download reading each chunk while it holds a `limiter`.
+def read_in_turns(
+    download: Download,
+    limiter: Callable[[], AbstractAsyncContextManager[None]],
+    check: Callable[[], Awaitable[object]] | None,
+) -> Download:
+    """Return the download reading each chunk while it holds a `limiter`; an error that `check` raises ends it.
 
-    Chunks are sent without holding it, so that slow receivers do not block other downloads.
+    Chunks are sent without holding it, so that slow receivers do not block other downloads. `check` is called before
+    the first chunk, and before each later one, once a second at most; None: there is no check.
     """
-
-    async def read(start: int, end: int) -> AsyncGenerator[bytes, None]:
-        async with aclosing(download.read(start, end)) as chunks:
-            while True:
-                async with limiter():
-                    chunk = await anext(chunks, None)
-                if chunk is None:
-                    return
-                yield chunk
-
-    return replace(download, read=read)
-
-
-def read_while_allowed(download: Download, check: Callable[[], Awaitable[object]] | None) -> Download:
-    """Return the download, which ends with an error once `check` raises one.
-
-    It is called before the first chunk, and before each later one, once a second at most. None: there is no check.
-    """
-    if check is None:
-        return download
 
     async def read(start: int, end: int) -> AsyncGenerator[bytes, None]:
         checked = -RECHECK_SECONDS
         async with aclosing(download.read(start, end)) as chunks:
             while True:
-                if time.monotonic() - checked >= RECHECK_SECONDS:
-                    await check()
-                    checked = time.monotonic()
-                if (chunk := await anext(chunks, None)) is None:
+                async with limiter():
+                    if check is not None and time.monotonic() - checked >= RECHECK_SECONDS:
+                        await check()
+                        checked = time.monotonic()
+                    chunk = await anext(chunks, None)
+                if chunk is None:
                     return
                 yield chunk
 

@@ -222,6 +222,11 @@ class NewMail:
         """The plain text."""
         return render_text(self.body, self.text_addition)
 
+    @property
+    def content(self) -> MailContent:
+        """What is encrypted of it."""
+        return {"to": self.to, "subject": self.subject, "text": self.text, "body": self.body}
+
 
 class _PlainHeader(str):
     """A header that stays one text: the package `email` makes encoded words of long ones, which no program reads."""
@@ -344,18 +349,15 @@ class FolderMailSender:
 
         Raises MailRejected if the file cannot be written.
         """
-        try:
-            self._write(mail)
-        except OSError as error:
-            raise MailRejected(str(error)) from None
-
-    def _write(self, mail: EmailMessage) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = self.folder / f"{mail['Message-ID'].partition('@')[0].lstrip('<')}.eml"
         draft = file.with_suffix(".tmp")
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as handle:
-            handle.write(mail.as_bytes())
-        draft.replace(file)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as handle:
+                handle.write(mail.as_bytes())
+            draft.replace(file)
+        except OSError as error:
+            raise MailRejected(str(error)) from None
 
 
 async def enqueue_mail(ctx: Context, mail: NewMail) -> None:
@@ -371,19 +373,14 @@ async def enqueue_mails(ctx: Context, mails: Sequence[NewMail]) -> None:
     if ctx.recorder is not None and mails:
         ctx.recorder.sends = True
     if ctx.principal is not None and ctx.principal.company.is_sandbox:
-        await sandbox_mails.insert_many(
-            ctx,
-            [
-                {"to": each.to, "subject": to_line(each.subject), "text": each.text, "about": each.about}
-                for each in mails
-            ],
-        )
+        fields = [(each.to, to_line(each.subject), each.text, each.about) for each in mails]
+        new = [NewSandboxMail(to=to, subject=subject, text=text, about=about) for to, subject, text, about in fields]
+        await sandbox_mails.insert_many(ctx, new)
         return
     jobs: dict[timedelta, dict[ObjectId, tuple[dict[str, Any], ObjectId | None]]] = {}
     for each in mails:
         identifier = ObjectId()
-        content: MailContent = {"to": each.to, "subject": each.subject, "text": each.text, "body": each.body}
-        sealed = seal_content(ctx.services.vault, identifier, content)
+        sealed = seal_content(ctx.services.vault, identifier, each.content)
         arguments = {"sealed": sealed, "tries": 0} | ({"isUrgent": True} if each.is_urgent else {})
         jobs.setdefault(each.after, {})[identifier] = (arguments, each.about)
     for after, due_together in jobs.items():
@@ -392,17 +389,13 @@ async def enqueue_mails(ctx: Context, mails: Sequence[NewMail]) -> None:
 
 def seal_content(vault: Vault, identifier: ObjectId, content: MailContent) -> bytes:
     """Return the encrypted content of the mail that is queued as the job `identifier`."""
-    return vault.seal(orjson.dumps(content), _binding(identifier))
+    return vault.seal(orjson.dumps(content), f"mail:{identifier}")
 
 
 def open_content(vault: Vault, identifier: ObjectId, sealed: bytes) -> MailContent:
     """Return the content of a queued mail. Raises SecretUnreadable if its master key is missing."""
-    content: MailContent = orjson.loads(vault.open(sealed, _binding(identifier)))
+    content: MailContent = orjson.loads(vault.open(sealed, f"mail:{identifier}"))
     return content
-
-
-def _binding(identifier: ObjectId) -> str:
-    return f"mail:{identifier}"
 
 
 def _log_fields(job: Job) -> dict[str, str | None]:
@@ -439,9 +432,8 @@ async def send_now(services: Services, job: Job, new: NewMail) -> None:
 
     The job may send it twice, if it is interrupted before it has stored that.
     """
-    content: MailContent = {"to": new.to, "subject": new.subject, "text": new.text, "body": new.body}
     try:
-        await _hand_over(services, job, ObjectId(), content)
+        await _hand_over(services, job, ObjectId(), new.content)
     except MailRejected as rejection:
         log.warning("mail rejected", **_log_fields(job), reason=str(rejection))
         services.metrics.mails.labels("delayed").inc()
@@ -497,30 +489,22 @@ async def send_again(ctx: Context, mail: FailedMail) -> bool:
 
 
 def _message(services: Services, identifier: ObjectId, content: MailContent) -> EmailMessage:
-    mail = EmailMessage()
-    mail["From"] = _sender(services.mail_sender.sender, content.get("body"))
-    mail["To"] = content["to"]
-    subject = to_line(content["subject"])
-    mail["Subject"] = subject
+    mail, subject, body = EmailMessage(), to_line(content["subject"]), content.get("body")
+    sender = services.mail_sender.sender
+    name, address = parseaddr(sender)
+    if name or body is None or has_address(body["company"]):  # which could pass for another sender
+        mail["From"] = sender
+    else:
+        company = " ".join(_SPECIAL.sub(" ", to_line(body["company"])).split())
+        mail["From"] = Address(company[:_SENDER_NAME_LENGTH].strip(), addr_spec=address)
+    mail["To"], mail["Subject"] = content["to"], subject
     mail["Date"] = formatdate(usegmt=True)
     mail["Message-ID"] = f"<{identifier}@{urlsplit(services.base_url).hostname}>"
     mail["Auto-Submitted"] = "auto-generated"
     mail.set_content(content["text"])
-    if (body := content.get("body")) is not None:
+    if body is not None:
         if (unsubscribe := body.get("decline") or body.get("unsubscribe")) is not None:
             mail["List-Unsubscribe"] = _PlainHeader("List-Unsubscribe", f"<{unsubscribe}>")
             mail["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
         mail.add_alternative(_template().render(body=body, subject=subject), subtype="html")
     return mail
-
-
-def _sender(sender: str, body: MailBody | None) -> str | Address:
-    """Return the sender of a mail: the configured one, under the company's name if it has no name of its own.
-
-    A company's name that looks like an address is not used: it could pass for another sender.
-    """
-    name, address = parseaddr(sender)
-    if name or body is None or has_address(body["company"]):
-        return sender
-    company = " ".join(_SPECIAL.sub(" ", to_line(body["company"])).split())
-    return Address(company[:_SENDER_NAME_LENGTH].strip(), addr_spec=address)

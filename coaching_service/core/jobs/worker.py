@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from contextlib import AbstractAsyncContextManager, suppress
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Literal, TypedDict, cast, get_args
+from typing import Literal, TypedDict, cast, get_args
 
 import structlog
 from opentelemetry.trace import Span, SpanKind
@@ -118,7 +118,14 @@ class _Worker:
                     async with asyncio.timeout(POLL_SECONDS):
                         await self._services.job_available.wait()
         finally:
-            await self._cancel_all()
+            tasks = [task for running in self._running.values() for task in running]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            with suppress(Exception):  # the database may be gone: others take the jobs after a lease
+                held = queue.stored_jobs.across_companies(self._services)
+                own = {"holder": _holder(), "kind": {"$in": [*self._steps]}}
+                await held.update_many(own, [{"$unset": "holder"}])
 
     async def _start_next(self) -> bool:
         """Start the next job of a kind that has a free place; returns False if there is none."""
@@ -128,32 +135,20 @@ class _Worker:
             return False
         running = self._running[job["kind"]]
 
+        async def run() -> None:
+            try:
+                await _run_step(self._services, self._steps[job["kind"]], job)
+            except Exception as error:  # noqa: BLE001 - the job is claimed again after its lease
+                _log_failure(error)
+
         def release_place(task: asyncio.Task[None]) -> None:
             running.discard(task)
             self._services.job_available.set()
 
-        task = asyncio.create_task(self._run(job))
+        task = asyncio.create_task(run())
         running.add(task)
         task.add_done_callback(release_place)
         return True
-
-    async def _run(self, job: queue.StoredJob) -> None:
-        try:
-            await _run_step(self._services, self._steps[job["kind"]], job)
-        except Exception as error:  # noqa: BLE001 - the job is claimed again after its lease
-            _log_failure(error)
-
-    async def _cancel_all(self) -> None:
-        tasks = [task for running in self._running.values() for task in running]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        with suppress(Exception):  # the database may be gone: others take the jobs after a lease
-            held, own = (
-                queue.stored_jobs.across_companies(self._services),
-                {"holder": _holder(), "kind": {"$in": [*self._steps]}},
-            )
-            await held.update_many(own, [{"$unset": "holder"}])
 
 
 def _log_failure(error: Exception) -> None:
@@ -205,15 +200,14 @@ async def _claim(
     is_free = {
         "$or": [{"holder": {"$in": [None, _holder()]}}, {"$expr": {"$lt": ["$runAfter", queue.from_now(-LEASE)]}}]
     }
-    claimed: Any = await queue.stored_jobs.across_companies(services).find_one_and_update(
+    claimed = await queue.stored_jobs.across_companies(services).find_one_and_update(
         {**due, "kind": {"$in": list(kinds)}, **is_free, **({"$nor": others} if others else {})},
         [{"$set": {"runAfter": queue.from_now(LEASE), "lease": new_token(), "attempts": {"$add": ["$attempts", 1]}}}],
         sort=[("runAfter", 1)],
         hint="kind_runAfter",
         return_document=True,
     )
-    job: queue.StoredJob | None = claimed
-    return job
+    return cast("queue.StoredJob | None", claimed)
 
 
 def _holder() -> str:
@@ -335,27 +329,15 @@ async def for_each_alone(
                 continue
             [subject] = part
             alone_log.exception("work fails", kind=kind, company=str(company_id), subject=str(subject))
-            waits[subject] = await _store(services, kind, company_id, subject, before.get(subject))
-    if succeeded := [failure["_id"] for subject, failure in before.items() if subject in {*everything} - waits.keys()]:
+            attempts = before[subject]["attempts"] + 1 if subject in before else 1
+            waits[subject] = min(_FIRST_WAIT * 2.0 ** min(attempts - 1, 20), _LONGEST_WAIT)
+            own: Document = {"companyId": company_id, "_id": stable_id("failure", kind, str(subject))}
+            failure: Document = {"kind": kind, "subject": subject, "attempts": attempts}
+            failure["waitsUntil"] = now() + waits[subject]
+            await stored.update_one(own, {"$set": failure, "$setOnInsert": {"since": now()}}, upsert=True)
+    if succeeded := [each["_id"] for subject, each in before.items() if subject in {*everything} - waits.keys()]:
         await stored.delete_many({"companyId": company_id, "_id": {"$in": succeeded}})
     return waits
-
-
-async def _store(
-    services: Services,
-    kind: FailingKind,
-    company_id: ObjectId | None,
-    subject: ObjectId,
-    before: StoredFailure | None,
-) -> timedelta:
-    """Store that work has failed once more, and return how long to wait until it is tried again."""
-    attempts = before["attempts"] + 1 if before else 1
-    wait: timedelta = min(_FIRST_WAIT * 2.0 ** min(attempts - 1, 20), _LONGEST_WAIT)
-    own: Document = {"companyId": company_id, "_id": stable_id("failure", kind, str(subject))}
-    fields: Document = {"kind": kind, "subject": subject, "attempts": attempts, "waitsUntil": now() + wait}
-    change = {"$set": fields, "$setOnInsert": {"since": now()}}
-    await _failures.across_companies(services).update_one(own, change, upsert=True)
-    return wait
 
 
 async def forget(services: Services, company_id: ObjectId, subject: ObjectId) -> None:
@@ -366,17 +348,16 @@ async def forget(services: Services, company_id: ObjectId, subject: ObjectId) ->
 
 async def read_metrics(services: Services) -> None:
     """Read how much work fails, by kind; it is not a number while the database does not respond."""
-    unknown = dict.fromkeys(get_args(FailingKind), float("nan"))
-    counts = await reading_in_time(_count(services), unknown, "failing work")
+
+    async def count_each() -> dict[str, float]:
+        stages: list[Document] = [{"$sort": {"kind": 1}}, {"$group": {"_id": "$kind", "count": {"$sum": 1}}}]
+        cursor = _failures.across_companies(services).aggregate(stages, hint="kind_since")
+        return dict.fromkeys(kinds, 0.0) | {each["_id"]: each["count"] async for each in cursor}
+
+    kinds = get_args(FailingKind)
+    counts = await reading_in_time(count_each(), dict.fromkeys(kinds, float("nan")), "failing work")
     for kind, count in counts.items():
         services.metrics.work_failing.labels(kind).set(count)
-
-
-async def _count(services: Services) -> dict[str, float]:
-    stages: list[Document] = [{"$sort": {"kind": 1}}, {"$group": {"_id": "$kind", "count": {"$sum": 1}}}]
-    cursor = _failures.across_companies(services).aggregate(stages, hint="kind_since")
-    counts = dict.fromkeys(get_args(FailingKind), 0.0)
-    return counts | {each["_id"]: each["count"] async for each in cursor}
 
 
 async def _iterate(services: Services) -> AsyncIterator[str]:
@@ -475,18 +456,6 @@ async def find_mail_age(services: Services) -> float:
 # --- Checks ----------------------------------------------------------------------------------------------------------
 
 
-async def _iterate_matching(services: Services, where: Document) -> AsyncIterator[str]:
-    """Iterate over the jobs of all companies that match `where`: the identifier and the kind of each."""
-    cursor = queue.stored_jobs.across_companies(services).find(where, {"kind": 1}, batch_size=200)
-    async for job in cursor:
-        yield f"{job['_id']} {job['kind']}"
-
-
-async def _release_blocked(services: Services) -> None:
-    """Make the blocked jobs due now."""
-    await queue.stored_jobs.across_companies(services).update_many(_BLOCKED, [{"$set": {"runAfter": "$$NOW"}}])
-
-
 async def _iterate_unreadable_mail(services: Services) -> AsyncIterator[ObjectId]:
     """Iterate over the queued mail that no master key opens."""
     where, fields = {"kind": mail.SEND}, {"arguments.sealed": 1}
@@ -497,40 +466,45 @@ async def _iterate_unreadable_mail(services: Services) -> AsyncIterator[ObjectId
             yield job["_id"]
 
 
-def _check_jobs(
-    name: str, title: str, where: Document, problem: str, advice: str, repair: Repair | None = None
-) -> Check:
-    """Return the check that finds the jobs that match `where`."""
-    iterate = partial(_iterate_matching, where=where)
-    return check_of(name, title, iterate, problem, advice, repair, counts=True)
-
-
 def job_checks(kinds: Collection[str]) -> tuple[Check, ...]:
     """Return the checks of the jobs of a service that runs these kinds."""
+
+    def check(name: str, title: str, where: Document, problem: str, advice: str, repair: Repair | None = None) -> Check:
+        async def iterate(services: Services) -> AsyncIterator[str]:
+            cursor = queue.stored_jobs.across_companies(services).find(where, {"kind": 1}, batch_size=200)
+            async for job in cursor:
+                yield f"{job['_id']} {job['kind']}"
+
+        return check_of(name, title, iterate, problem, advice, repair, counts=True)
+
+    async def release_blocked(services: Services) -> None:
+        jobs = queue.stored_jobs.across_companies(services)
+        await jobs.update_many(_BLOCKED, [{"$set": {"runAfter": "$$NOW"}}])
+
     return (
-        _check_jobs(
+        check(
             "jobs-late",
             "Jobs run when they are due",
             _LATE,
             "Jobs that have been due for over ten minutes",
             "Start the service, which runs them. If it runs, it has too much to do: add processes, or wait",
         ),
-        _check_jobs(
+        check(
             "jobs-failing",
             "Jobs succeed",
             {"attempts": {"$gte": _FAILING_ATTEMPTS}},
             "Jobs that fail again and again",
             'The log says why: search for "job failed" with this identifier. They are repeated every ten minutes',
         ),
-        _check_jobs(
+        check(
             "jobs-blocked",
             "Claimed jobs run",
             _BLOCKED,
             "Claimed jobs that no process runs",
             "Run doctor --repair. The clock of the database was wrong when they were claimed",
-            _release_blocked,
+            release_blocked,
         ),
-        _check_jobs(
+        check(
             "jobs-unknown",
             "This version knows all jobs",
             {"kind": {"$nin": list(kinds)}},

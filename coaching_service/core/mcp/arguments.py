@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime
 from functools import cache
 from typing import Any, NotRequired, TypedDict
@@ -51,11 +52,7 @@ class ToolPage(Arguments):
     """`page` from 1, and `pageSize`, by default 20 and at most 100."""
 
     page = validation.Integer(minimum=1, load_default=1)
-    pageSize = validation.Integer(
-        minimum=1,
-        maximum=MAX_TOOL_PAGE,
-        load_default=DEFAULT_PAGE,
-    )
+    pageSize = validation.Integer(minimum=1, maximum=MAX_TOOL_PAGE, load_default=DEFAULT_PAGE)
 
 
 class Dates(Arguments):
@@ -122,26 +119,25 @@ def _normalize(value: Any, takes: Schema | fields.Field[Any] | None) -> Any:
     if isinstance(value, dict):
         schema = takes.schema if isinstance(takes, fields.Nested) else takes
         known = schema.fields if isinstance(schema, Schema) else {}
-        sent = {name: inner for name, inner in value.items() if not _is_absent(inner, known.get(name))}
-        return {name: _normalize(inner, known.get(name)) for name, inner in sent.items()}
+        sent = {}
+        for name, inner in value.items():
+            field, is_empty = known.get(name), isinstance(inner, str) and not inner.strip()
+            is_optional = field is not None and not field.required and not getattr(field, "allow_blank", False)
+            if inner is not None and not (is_empty and is_optional):
+                sent[name] = _normalize(inner, field)
+        return sent
     if isinstance(value, list):
         return [_normalize(inner, takes.inner if isinstance(takes, fields.List) else None) for inner in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _is_absent(value: Any, field: fields.Field[Any] | None) -> bool:
-    """Return whether a value is null, or an empty text for an optional argument that takes none."""
-    is_empty = isinstance(value, str) and not value.strip()
-    return value is None or (
-        is_empty and field is not None and not field.required and not getattr(field, "allow_blank", False)
-    )
-
-
 def _read_text(text: str, takes: Schema | fields.Field[Any] | None) -> Any:
     """Return what a text is as JSON if `takes` is no text and the text is such a value; otherwise the text."""
     if isinstance(takes, fields.List | fields.Nested):
-        opening = "[" if isinstance(takes, fields.List) else "{"
-        return _decode(text) if text.lstrip().startswith(opening) else text
+        if text.lstrip().startswith("[" if isinstance(takes, fields.List) else "{"):
+            with suppress(orjson.JSONDecodeError):
+                return orjson.loads(text)
+        return text
     if isinstance(takes, fields.Integer | fields.Float) and _NUMBER.fullmatch(text.strip()):
         return float(text) if "." in text else int(text)
     if isinstance(takes, fields.Boolean):
@@ -149,36 +145,24 @@ def _read_text(text: str, takes: Schema | fields.Field[Any] | None) -> Any:
     return text
 
 
-def _decode(text: str) -> Any:
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return text
-
-
 def _without_quotes(messages: Any, schema: Schema | None) -> Any:
     """Return the messages of a schema, with known field names in place of an unknown one, which the caller chose."""
     if not isinstance(messages, dict):
         return messages
-    known = {
-        name: _without_quotes(inner, _schema_of(schema, name))
-        for name, inner in messages.items()
-        if inner != [validation.UNKNOWN_FIELD]
-    }
+    known = {}
+    for name, inner in messages.items():
+        if inner == [validation.UNKNOWN_FIELD]:
+            continue
+        # Of an object field, or of the entries of a list; for an index in a list it is the schema itself.
+        field = schema.fields.get(name) if schema is not None and isinstance(name, str) else None
+        entry = field.inner if isinstance(field, fields.List) else field
+        nested = schema if field is None else entry.schema if isinstance(entry, fields.Nested) else None
+        known[name] = _without_quotes(inner, nested)
     if len(known) < len(messages) and schema is not None:
         listed = [name for name, field in schema.fields.items() if not field.metadata.get("unlisted")]
         hint = f"unknown field; the known ones are {', '.join(listed) or 'none'}"
         known["_schema"] = [*known.get("_schema", []), hint]
     return known
-
-
-def _schema_of(schema: Schema | None, name: Any) -> Schema | None:
-    """Return the schema of an object field, or of the entries of a list; for an index in a list, the schema itself."""
-    field = schema.fields.get(name) if schema is not None and isinstance(name, str) else None
-    if field is None:
-        return schema
-    inner = field.inner if isinstance(field, fields.List) else field
-    return inner.schema if isinstance(inner, fields.Nested) else None
 
 
 class InvalidArguments(Exception):
@@ -212,11 +196,11 @@ def input_schema(schema: Schema) -> dict[str, Any]:
 
 
 def _property(field: fields.Field[Any]) -> dict[str, Any]:
+    metadata = {key: field.metadata[key] for key in ("maxItems", "description") if key in field.metadata}
     if isinstance(field, fields.Nested):
-        return input_schema(field.schema) | _description(field)
+        return input_schema(field.schema) | metadata
     if isinstance(field, fields.List):
-        limits = {key: value for key, value in field.metadata.items() if key == "maxItems"}
-        return {"type": "array", "items": _property(field.inner), **limits, **_description(field)}
+        return {"type": "array", "items": _property(field.inner), **metadata}
     described: dict[str, Any] = _converter().field2property(field)
     # Left out to save tokens: an empty text or list is still refused, and the words of an enum have their lengths.
     for name in ("example", "minLength", *(["maxLength"] if "enum" in described else [])):
@@ -231,10 +215,6 @@ def _property(field: fields.Field[Any]) -> dict[str, Any]:
     if described.get("default", ...) is None:
         del described["default"]
     return described
-
-
-def _description(field: fields.Field[Any]) -> dict[str, Any]:
-    return {key: value for key, value in field.metadata.items() if key == "description"}
 
 
 # --- Lists as assistants read them: a title that says where the list continues, and a line for each entry -------------
@@ -295,17 +275,8 @@ class PartWithHint(PartOfLines):
 class ToolPart(Arguments):
     """`limit` (1 to 100, by default 20) entries of a list, after a cursor."""
 
-    limit = validation.Integer(
-        minimum=1,
-        maximum=_MAX_LIMIT,
-        load_default=_DEFAULT_LIMIT,
-    )
-    after = validation.Text(
-        max_length=_MAX_CURSOR,
-        load_default=None,
-        allow_none=True,
-        metadata={"description": "nextCursor of the part before."},
-    )
+    limit = validation.Integer(minimum=1, maximum=_MAX_LIMIT, load_default=_DEFAULT_LIMIT)
+    after = validation.Text(max_length=_MAX_CURSOR, **optional("nextCursor of the part before."))
 
 
 def list_answer(
@@ -321,7 +292,10 @@ def list_answer(
     `page` has numbered pages or a cursor. The data has the same lines, with the identifiers apart.
     """
     text = [f"{title}: {_describe_extent(page)}", *lines, *([hint] if hint else [])]
-    docs = [_list_line(line, _id) for line, _id in zip(lines, ids or [None] * len(lines), strict=True)]
+    docs: list[ListedLine] = [
+        {"line": line} if _id is None else {"_id": _id, "line": line.replace(f" [{_id}]", "", 1)}
+        for line, _id in zip(lines, ids or [None] * len(lines), strict=True)
+    ]
     return Answer("\n".join(text), {**describe_list(title, page, hint), "docs": docs})
 
 
@@ -330,10 +304,6 @@ def describe_list(title: str, page: Mapping[str, Any], hint: str = "") -> dict[s
     names = _BY_CURSOR if "hasMore" in page else _NUMBERED
     known = {name: page[name] for name in names if page.get(name) is not None}
     return {"summary": title, **known, **({"hint": hint} if hint else {})}
-
-
-def _list_line(line: str, _id: ObjectId | None) -> ListedLine:
-    return {"line": line} if _id is None else {"_id": _id, "line": line.replace(f" [{_id}]", "", 1)}
 
 
 def _describe_extent(page: Mapping[str, Any]) -> str:

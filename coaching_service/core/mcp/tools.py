@@ -42,10 +42,11 @@ def output_schema(model: Any, *, with_entries: bool = False) -> dict[str, Any]:
 
 
 def _describe_object(model: Any, *, with_entries: bool) -> dict[str, Any]:
-    properties = {
-        each.name: _describe(each.hint, with_entries=with_entries) for each in declarations_of(model).values()
+    declared = declarations_of(model).values()
+    return {
+        "type": "object",
+        "properties": {each.name: _describe(each.hint, with_entries=with_entries) for each in declared},
     }
-    return {"type": "object", "properties": properties}
 
 
 def _describe(hint: Any, *, with_entries: bool) -> dict[str, Any]:
@@ -139,9 +140,7 @@ class Tool:
     @cached_property
     def control(self) -> Schema | None:
         """The schema of the arguments that the server consumes; None for a tool that reads."""
-        if not self.writes:
-            return None
-        return WriteArguments()
+        return WriteArguments() if self.writes else None
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
@@ -199,19 +198,8 @@ class Tools:
         def declare(handler: ToolHandler) -> ToolHandler:
             if not handler.__doc__:
                 raise TypeError(f"{handler.__name__}: a tool needs a docstring, its description for assistants")
-            tool = Tool(
-                title,
-                handler,
-                access,
-                takes,
-                returns,
-                locks=locks,
-                confirms=frozenset(confirms),
-                prepare=prepare,
-                check=check,
-                **hints,
-            )
-            self.declared.append(tool)
+            options: dict[str, Any] = {"locks": locks, "prepare": prepare, "check": check, **hints}
+            self.declared.append(Tool(title, handler, access, takes, returns, confirms=frozenset(confirms), **options))
             return handler
 
         return declare

@@ -325,7 +325,7 @@ def _find_conflict(
     on_conflict: customer_models.OnConflict,
 ) -> FieldError | None:
     if holder is None:
-        required: FieldError = {"field": "name", "code": validation.REQUIRED.code, "message": str(validation.REQUIRED)}
+        required = validation.REQUIRED.at("name")
         return None if "name" in entry else required
     error: FieldError = {"field": "externalId", "code": "EXTERNAL_ID_TAKEN", "message": "is in use by another record"}
     if service.has_declined(ctx, holder):  # without revealing which client it is

@@ -12,7 +12,7 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from coaching_service.core.metrics import Metrics
-from coaching_service.supervisor.supervisor import GAUGES, add_up, totals_of
+from coaching_service.supervisor import GAUGES, add_up, totals_of
 from tests.support.drill import require_whole
 from tests.support.service_process import Service, command, environment, until
 

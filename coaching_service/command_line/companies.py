@@ -1,34 +1,162 @@
-"""Exporting a company to a file, and importing a file into one."""
+"""Companies: creating them and their keys, sample data, export and import."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Literal, TypedDict, Unpack, cast, get_args
+from typing import IO, Any, Literal, cast, get_args
 
 import click
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from marshmallow import ValidationError
+from rich import progress as bars
 
+from coaching_service import demo, seeding
+from coaching_service.command_line import running
 from coaching_service.command_line.options import data_option, settings_with
-from coaching_service.command_line.running import as_owner, console, on_database, with_services
+from coaching_service.command_line.running import as_owner, on_database, with_services
+from coaching_service.core.auth import new_master_key
+from coaching_service.core.database.backup.contents import new_identity
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import InvalidFields
 from coaching_service.core.text import write_rows
+from coaching_service.core.validation import Email, Text, Timezone
+from coaching_service.demo import EMAIL
 from coaching_service.integrations import commands
 from coaching_service.integrations.history_files.tables import Format
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
 from coaching_service.integrations.history_import import models as import_models
+from coaching_service.library.exercises import service as exercises
 from coaching_service.library.imported_names import read_answers
+from coaching_service.people import api_keys, team
 from coaching_service.people.account import LoadUnit
 from coaching_service.people.customers.models import OnConflict
+from coaching_service.people.identities.passwords import NewPassword, hash_password
 from coaching_service.people.jobs import StoredJob
+
+
+@click.command("create-company")
+@click.argument("company", callback=running.validate_with(Text()))
+@click.option("--name", required=True, callback=running.validate_with(Text()), help="The owner's name.")
+@click.option("--email", required=True, callback=running.validate_with(Email()), help="The owner's sign-in address.")
+@click.option("--password", help="12 characters or more; asked for without it. Other users of the machine can see it.")
+@click.option("--password-stdin", is_flag=True, help="Read the password from standard input, its first line.")
+@click.option(
+    "--timezone",
+    default="UTC",
+    show_default=True,
+    callback=running.validate_with(Timezone()),
+    help="IANA name, such as Europe/Madrid.",
+)
+@click.option("--load-unit", type=click.Choice(["kg", "lb"]), default="kg", show_default=True)
+@data_option
+@click.pass_context
+def create_company(
+    command: click.Context,
+    company: str,
+    name: str,
+    email: str,
+    password: str | None,
+    password_stdin: bool,
+    timezone: str,
+    load_unit: str,
+    data: Path | None,
+) -> None:
+    """Create COMPANY with its owner, and print an API key of the owner."""
+    new_password = _read_password(command, password, from_stdin=password_stdin)
+
+    async def work(services: Services) -> None:
+        ctx = Context(services)
+        password_hash = await hash_password(new_password)
+        owner = await team.create_company(
+            ctx, company, name, email, password_hash, timezone=timezone, load_unit=load_unit
+        )
+        key = await api_keys.create(ctx.acting_as(owner), "Command line")
+        click.echo(f"Company  {owner.company.id}\nKey      {key['key']}")
+
+    running.with_services(settings_with(data), work, creates=True)
+
+
+def _read_password(command: click.Context, given: str | None, *, from_stdin: bool) -> str:
+    """Return the password of the option `--password`, else of `--password-stdin`, else what is typed twice.
+
+    Raises UsageError for both options, and BadParameter if it is not accepted as a new password.
+    """
+    if given is not None and from_stdin:
+        raise click.UsageError("Use --password or --password-stdin, not both.", command)
+    if from_stdin:
+        given = sys.stdin.readline().rstrip("\r\n")
+    elif given is None:
+        given = click.prompt("Password", hide_input=True, confirmation_prompt=True)
+    try:
+        password: str = NewPassword().deserialize(given)
+    except ValidationError as error:
+        raise click.BadParameter(f"{error.messages[0]}.", command, param_hint="--password") from None
+    return password
+
+
+@click.command("create-key")
+@click.option("--email", required=True, help="Sign-in address of the coach the key belongs to.")
+@click.option("--name", default="Command line", show_default=True, help="Name of the key.")
+@click.option("--outreach", is_flag=True, help="Assistants with it may contact people and change many clients at once.")
+@running.on_database()
+async def create_key(services: Services, email: str, name: str, *, outreach: bool) -> None:
+    """Create an API key for a coach and print it."""
+    coach = await running.find_coach(services, email)
+    key = await api_keys.create(Context(services).acting_as(coach), name, {"outreach": outreach})
+    click.echo(key["key"])
+
+
+# --- Making keys: master keys, and keys for backups -------------------------------------------------------------------
+
+
+@click.command("new-secret-key")
+def new_secret_key() -> None:
+    """Print a new master key for SECRET_KEYS. Store it safely: data encrypted with it cannot be read without it."""
+    click.echo(new_master_key())
+
+
+@click.command("new-backup-key")
+def new_backup_key() -> None:
+    """Print a new private key for encrypted backups, and its public key, in the format of age.
+
+    The public key is for BACKUP_RECIPIENTS. Store the private key with the master key, in a password manager or on
+    paper, and not on the machine that makes the backups: without it no backup can be read.
+
+    \b
+      coaching-service new-backup-key > backup.key
+    """
+    private, public = new_identity()
+    click.echo(f"# public key: {public}\n{private}")
+
+
+# --- Sample data ------------------------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.option("--clients", type=click.IntRange(1), help="Number of clients to add, to try large companies.")
+@click.option(
+    "--email",
+    default=EMAIL,
+    show_default=True,
+    help="Sign-in address of a coach of the company that receives --clients.",
+)
+@running.on_database(creates=True)
+async def seed(services: Services, clients: int | None, email: str) -> None:
+    """Publish the shared exercise library and create the demo company. Running it again changes nothing."""
+    written = await exercises.publish_shared(services)
+    facts = await demo.ensure_demo(services, lambda subject: running.console.print(f"Creating {subject} ..."))
+    await commands.ensure_sample_proposal(services)
+    click.echo(f"{written} shared exercises written; the demo company is {facts['companyId']}")
+    if clients:
+        ctx = Context(services).acting_as(await running.find_coach(services, email))
+        with seeding.progress_bar(running.console, clients) as report_progress:
+            await seeding.seed_clients(services, ctx, clients, report_progress)
+        click.echo(f"{clients} clients added to the company of {email}")
+
+
+# --- Exporting a company to a file, and importing a file into one -----------------------------------------------------
+
 
 _OPTIONS = {
     "LOAD_UNIT": "--load-unit",
@@ -37,18 +165,6 @@ _OPTIONS = {
     "DATE_ORDER": "--date-order",
     "DECIMAL_SIGN": "--decimal-sign",
 }
-
-
-class _Answers(TypedDict):
-    format: import_models.ImportFormat | None
-    load_unit: LoadUnit | None
-    distance_unit: import_models.DistanceUnit | None
-    duration_unit: import_models.DurationUnit | None
-    date_order: DateOrder | None
-    decimal_sign: DecimalSign | None
-    exercises: tuple[str, ...]
-    clients: tuple[str, ...]
-    columns: tuple[str, ...]
 
 
 @click.command("export")
@@ -65,9 +181,9 @@ async def export_company(services: Services, email: str, file: Path) -> None:
 
 async def write_export(ctx: Context, file: Path) -> int:
     """Write the export of the company of `ctx` to a file, and show the progress; returns the number of bytes."""
-    with Progress(TextColumn("Exporting"), DownloadColumn(), TimeElapsedColumn(), console=console) as bar:
-        task = bar.add_task("")
-        return await commands.export_company(ctx, file, lambda done: bar.update(task, completed=done))
+    columns = (bars.DownloadColumn(), bars.TimeElapsedColumn())
+    with running.progress("Exporting", None, *columns, transient=False) as update:
+        return await commands.export_company(ctx, file, lambda done: update(completed=done))
 
 
 def _pairs(_: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -141,7 +257,7 @@ def import_file(
     report: IO[bytes] | None,
     file: IO[bytes],
     data: Path | None,
-    **options: Unpack[_Answers],
+    **options: Any,
 ) -> None:
     """Import FILE: an export of a company, a table of clients, or training history of another application.
 
@@ -155,9 +271,8 @@ def import_file(
         answers = _read_answers(options)
         if customer:
             answers["customerId"] = await commands.find_client(ctx, customer)
-        columns = (TextColumn("Importing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=console) as bar:
-            task = bar.add_task("", total=None)
+        columns = (bars.BarColumn(), bars.MofNCompleteColumn(), bars.TimeRemainingColumn())
+        with running.progress("Importing", None, *columns, transient=False) as update:
             job = await commands.import_file(
                 ctx,
                 file,
@@ -165,7 +280,7 @@ def import_file(
                 dry_run=dry_run,
                 on_conflict=on_conflict,
                 answers=answers,
-                on_progress=lambda done, total: bar.update(task, completed=done, total=total or None),
+                on_progress=lambda done, total: update(completed=done, total=total or None),
             )
         _show(job, report)
 
@@ -183,7 +298,7 @@ async def _as_owner_of_client(services: Services, email: str) -> Context:
     )
 
 
-def _read_answers(options: _Answers) -> import_models.ImportAnswers:
+def _read_answers(options: Mapping[str, Any]) -> import_models.ImportAnswers:
     """Return the options as answers about the file. Raises ClickException for one that is none."""
     try:
         names = read_answers(_by_name(options["exercises"]))
@@ -214,16 +329,15 @@ def _by_name(pairs: tuple[str, ...]) -> dict[str, str]:
 
 def _show(job: StoredJob, report: IO[bytes] | None) -> None:
     """Print the problems, the questions and names of a dry run, and what was imported. Raises ClickException."""
+    result = import_models.table_result(job["result"])
+    problems = import_models.list_problems(job["errors"], result)
     if report is not None:
-        rows = [
-            (each.get("line"), each["entry"], each["field"], each["code"], each["message"])
-            for each in import_models.list_problems(job["errors"], import_models.table_result(job["result"]))
-        ]
-        report.write(write_rows([("line", "entry", "field", "code", "message"), *rows]))
+        titles = ("line", "entry", "field", "code", "message")
+        report.write(write_rows([titles, *([each.get(title) for title in titles] for each in problems)]))
     else:
-        for error in import_models.list_problems(job["errors"], import_models.table_result(job["result"])):
+        for error in problems:
             click.echo(" ".join(filter(None, (f"{error['entry']}:", error["field"], error["message"]))), err=True)
-    if result := import_models.table_result(job["result"]):
+    if result:
         _show_table(result, is_failed=job["status"] == "failed")
     if job["status"] == "failed" or job["result"] is None:
         raise click.ClickException("The file cannot be imported")

@@ -1,4 +1,10 @@
-"""Keeps a number of workers running, replaces them one after another, and adds up their metrics."""
+"""Keeps a number of workers running, replaces them one after another, and adds up their metrics.
+
+Worker and supervisor are connected by a socket that the worker inherits, with a JSON object a line. The first line is
+for the worker and has its instructions. Then the worker sends `ready` once, and `metrics` when it is asked for them
+with `report`, and when it ends. With `total` it asks for the metrics of all workers, and gets `total`. `retire` lets it
+end. If the connection ends, the supervisor has ended.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +18,135 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Iterable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
-from math import inf, isinf, isnan
-from typing import Literal, NoReturn, Protocol
+from itertools import count
+from math import inf, isnan
+from pathlib import Path
+from typing import Any, Literal, NoReturn
 
 import structlog
 
-from coaching_service.supervisor import worker_connection
+from coaching_service import logs
+from coaching_service.core.background import running_in_background
+from coaching_service.core.errors import Unavailable
+
+MAX_MESSAGE_BYTES = 1 << 25  # metrics of a worker are less than 1 MB
+_RETIRE_SECONDS = 30.0
+_TOTAL_SECONDS = 5.0
+Message = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Instructions:
+    """What a worker needs to start.
+
+    `worker` is its number, from 1. `listening` and `metrics_listening` are the numbers of its inherited sockets. With
+    `prepares` it prepares the database; with `listens_at_once` it responds, with 503, before it is ready. `embedded`
+    is the address of the supervisor's database; the others replace settings of the environment.
+    """
+
+    worker: int
+    listening: int
+    metrics_listening: int | None
+    prepares: bool
+    listens_at_once: bool
+    with_demo: bool
+    embedded: str | None
+    host: str
+    port: int
+    data_dir: str
+
+
+def retire_seconds(shutdown_seconds: float) -> float:
+    """Return how long a worker that is replaced answers requests on its open connections, before it stops as usual."""
+    return max(_RETIRE_SECONDS, shutdown_seconds)
+
+
+def encode(message: Message) -> bytes:
+    """Return a message as it is sent."""
+    return json.dumps(message).encode() + b"\n"
+
+
+class SupervisorConnection:
+    """The connection of this worker with its supervisor."""
+
+    def __init__(self, descriptor: int) -> None:
+        """Receive the instructions on the socket with this number. Raises ConnectionError."""
+        self._socket = socket.socket(fileno=descriptor)
+        self._socket.set_inheritable(False)
+        self.instructions = Instructions(**json.loads(self._receive_line()))
+        self._writer: asyncio.StreamWriter | None = None
+        self._numbers = count(1)
+        self._asked: dict[int, asyncio.Future[str]] = {}
+
+    def _receive_line(self) -> bytes:
+        line = b""
+        while not line.endswith(b"\n"):
+            received = self._socket.recv(4096)
+            if not received:
+                raise ConnectionError("the supervisor has ended")
+            line += received
+        return line
+
+    @asynccontextmanager
+    async def following(
+        self, report: Callable[[], str], retire: Callable[[], None], lose: Callable[[], None]
+    ) -> AsyncIterator[None]:
+        """Follow the supervisor while the context is open.
+
+        `report` returns the metrics of this process, which are also sent at the end. `retire` is called when the
+        process has to end although the service goes on, `lose` when the supervisor has ended.
+        """
+        reader, self._writer = await asyncio.open_unix_connection(sock=self._socket, limit=MAX_MESSAGE_BYTES)
+
+        async def follow() -> None:
+            with suppress(ConnectionError):
+                async for line in reader:
+                    message = json.loads(line)
+                    if message["kind"] == "retire":
+                        retire()
+                    elif message["kind"] == "report":
+                        self._send({"kind": "metrics", "text": report()})
+                    elif (asked := self._asked.pop(message["number"], None)) is not None and not asked.done():
+                        asked.set_result(message["text"])
+            lose()
+
+        try:
+            async with running_in_background(follow):
+                yield
+        finally:
+            self._send({"kind": "metrics", "text": report()})
+            with suppress(ConnectionError):
+                await self._writer.drain()
+            self._writer.close()
+
+    def report_ready(self) -> None:
+        """Tell the supervisor that this worker responds to requests."""
+        self._send({"kind": "ready"})
+
+    async def add_others(self, text: str) -> str:
+        """Return the metrics `text` of this process with the metrics of all others. Raises Unavailable."""
+        number = next(self._numbers)
+        total: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._asked[number] = total
+        try:
+            self._send({"kind": "total", "number": number, "text": text})
+            async with asyncio.timeout(_TOTAL_SECONDS):
+                return await total
+        except TimeoutError:
+            raise Unavailable("The supervisor does not respond") from None
+        finally:
+            self._asked.pop(number, None)
+
+    def _send(self, message: Message) -> None:
+        if self._writer is not None and not self._writer.is_closing():
+            self._writer.write(encode(message))
+
+
+# --- The connection of a worker process with its supervisor -----------------------------------------------------------
+
 
 Rule = Literal["sum", "largest", "smallest", "own"]
 
@@ -85,7 +211,9 @@ def add_up(own: str, others: Iterable[str]) -> str:
         for name, family in _parse(text).items():
             total = families.setdefault(name, family)
             if total is not family:
-                _add(total, family)
+                combine = _COMBINE[GAUGES.get(name, "own") if family.kind == "gauge" else "sum"]
+                for series, value in family.series.items():
+                    total.series[series] = combine(total.series[series], value) if series in total.series else value
     return _format(families.values())
 
 
@@ -93,12 +221,6 @@ def totals_of(texts: Iterable[str]) -> str:
     """Return the sums of what only grows: what remains of workers that have ended."""
     families = _parse(add_up("", texts))
     return _format(family for family in families.values() if family.kind != "gauge")
-
-
-def _add(total: _Family, family: _Family) -> None:
-    combine = _COMBINE[GAUGES.get(family.name, "own") if family.kind == "gauge" else "sum"]
-    for series, value in family.series.items():
-        total.series[series] = combine(total.series[series], value) if series in total.series else value
 
 
 def _parse(text: str) -> dict[str, _Family]:
@@ -122,16 +244,10 @@ def _format(families: Iterable[_Family]) -> str:
     lines: list[str] = []
     for family in families:
         lines += family.lines
-        lines += (f"{series} {_format_value(value)}" for series, value in family.series.items())
+        for series, value in family.series.items():
+            text = {inf: "+Inf", -inf: "-Inf"}.get(value, repr(value))
+            lines.append(f"{series} {'NaN' if isnan(value) else text}")
     return "\n".join([*lines, ""])
-
-
-def _format_value(value: float) -> str:
-    if isnan(value):
-        return "NaN"
-    if isinf(value):
-        return "+Inf" if value == inf else "-Inf"
-    return repr(value)
 
 
 # --- What the supervisor is started with, and starting it -------------------------------------------------------------
@@ -184,16 +300,6 @@ def read_plan(text: str) -> Plan:
 _REPORT_SECONDS = 1.0
 
 
-class Owner(Protocol):
-    """Receives what workers do."""
-
-    def on_end(self, worker: Worker) -> None:
-        """Handle the end of the process."""
-
-    async def total(self, asking: Worker, text: str) -> str:
-        """Return the metrics of all workers; `text` has the metrics of the worker that asks."""
-
-
 class Worker:
     """A process that serves requests.
 
@@ -201,7 +307,7 @@ class Worker:
     when it serves requests or has ended.
     """
 
-    def __init__(self, instructions: worker_connection.Instructions, owner: Owner) -> None:
+    def __init__(self, instructions: Instructions, owner: Supervisor) -> None:
         """Start the process. Raises OSError."""
         self.number = instructions.worker
         self.metrics = ""
@@ -216,7 +322,7 @@ class Worker:
         own, its = socket.socketpair()
         sockets = [number for number in (instructions.listening, instructions.metrics_listening) if number is not None]
         with its:
-            own.sendall(worker_connection.encode(asdict(instructions)))
+            own.sendall(encode(asdict(instructions)))
             command = [sys.executable, "-m", "coaching_service", "serve", "--worker-socket", str(its.fileno())]
             self._process = subprocess.Popen(  # noqa: S603 - our own program
                 command,
@@ -226,7 +332,13 @@ class Worker:
             )
         self._following = asyncio.create_task(self._follow(own))
         loop = asyncio.get_running_loop()
-        threading.Thread(target=self._wait, args=(loop, self._report_end), daemon=True).start()
+
+        def wait() -> None:
+            self._process.wait()
+            with suppress(RuntimeError):  # the supervisor has ended meanwhile
+                loop.call_soon_threadsafe(self._report_end)
+
+        threading.Thread(target=wait, daemon=True).start()
 
     @property
     def pid(self) -> int:
@@ -281,11 +393,6 @@ class Worker:
                 await self._has_reported.wait()
         return self.metrics
 
-    def _wait(self, loop: asyncio.AbstractEventLoop, then: Callable[[], None]) -> None:
-        self._process.wait()
-        with suppress(RuntimeError):  # the supervisor has ended meanwhile
-            loop.call_soon_threadsafe(then)
-
     def _report_end(self) -> None:
         async def report() -> None:
             await asyncio.wait((self._following,), timeout=_REPORT_SECONDS)  # for its last metrics
@@ -298,13 +405,13 @@ class Worker:
 
     async def _follow(self, own: socket.socket) -> None:
         """Read what the process sends, until it closes the connection."""
-        reader, self._writer = await asyncio.open_unix_connection(sock=own, limit=worker_connection.MAX_MESSAGE_BYTES)
+        reader, self._writer = await asyncio.open_unix_connection(sock=own, limit=MAX_MESSAGE_BYTES)
         with suppress(ConnectionError):
             async for line in reader:
                 self._receive(json.loads(line))
         self._writer.close()
 
-    def _receive(self, message: worker_connection.Message) -> None:
+    def _receive(self, message: Message) -> None:
         if message["kind"] == "ready":
             self.ready_at = time.monotonic()
             self.has_decided.set()
@@ -313,16 +420,18 @@ class Worker:
             self._has_reported.set()
         else:
             self.metrics = message["text"]
-            task = asyncio.create_task(self._answer(message["number"], message["text"]))
+
+            async def answer() -> None:
+                text = await self._owner.total(self, message["text"])
+                self._send({"kind": "total", "number": message["number"], "text": text})
+
+            task = asyncio.create_task(answer())
             self._totals.add(task)
             task.add_done_callback(self._totals.discard)
 
-    async def _answer(self, number: int, text: str) -> None:
-        self._send({"kind": "total", "number": number, "text": await self._owner.total(self, text)})
-
-    def _send(self, message: worker_connection.Message) -> None:
+    def _send(self, message: Message) -> None:
         if self._writer is not None and not self._writer.is_closing():
-            self._writer.write(worker_connection.encode(message))
+            self._writer.write(encode(message))
 
 
 _FORCED_END_SECONDS = 2.5  # after SHUTDOWN_SECONDS; a worker ends by itself after 2
@@ -417,7 +526,7 @@ class Supervisor:
 
     def _start(self, number: int, *, prepares: bool = False, listens_at_once: bool = False) -> Worker:
         plan = self._plan
-        instructions = worker_connection.Instructions(
+        instructions = Instructions(
             number,
             plan.listening,
             plan.metrics_listening,
@@ -473,9 +582,7 @@ class Supervisor:
             if old is not None and not old.has_ended.is_set():
                 old.retire()
                 shutdown = self._plan.shutdown_seconds
-                if not await old.ends_within(
-                    worker_connection.retire_seconds(shutdown) + shutdown + _FORCED_END_SECONDS
-                ):
+                if not await old.ends_within(retire_seconds(shutdown) + shutdown + _FORCED_END_SECONDS):
                     old.stop(signal.SIGKILL)
                     await old.has_ended.wait()
             return True
@@ -498,3 +605,45 @@ class Supervisor:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+# --- The program of the supervisor, which `coaching-service serve` continues as: see `replace_process` ----------------
+
+
+def main() -> None:
+    """Run the plan in the first argument."""
+    plan = read_plan(sys.argv[1])
+    logs.configure(plan.log_format, plan.log_level)
+    code = _run_on_embedded(plan) if plan.is_embedded else asyncio.run(_run(plan, None))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+async def _run(plan: Plan, embedded: str | None, is_database_lost: Callable[[], bool] = bool) -> int:
+    # Closing the terminal sends SIGHUP, and then the service has to end.
+    reloads = sys.stdin is None or not sys.stdin.isatty()
+    return await Supervisor(plan, embedded, is_database_lost).run(reloads=reloads)
+
+
+def _run_on_embedded(plan: Plan) -> int:
+    # The driver is only imported here: with another database the supervisor does not need it.
+    from coaching_service.core.database.embedded import DatabaseUnavailable, running_mongod
+
+    is_lost = threading.Event()
+
+    def on_end(reason: str) -> None:
+        log.error("the embedded database has ended by itself", reason=reason)
+        is_lost.set()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    try:
+        with running_mongod(Path(plan.data_dir), on_end=on_end) as uri:
+            return asyncio.run(_run(plan, uri, is_lost.is_set))
+    except DatabaseUnavailable as error:
+        sys.stderr.write(f"Error: {error}\n")
+        return 1
+
+
+if __name__ == "__main__":
+    main()
