@@ -27,7 +27,7 @@ from coaching_service.people.availability import Absences, Availability, Availab
 from coaching_service.people.customers import service as customers
 from coaching_service.training import visibility
 from coaching_service.training.workouts.reports import blocks as workouts
-from coaching_service.training.workouts.reports.models import BlockTitle
+from coaching_service.training.workouts.reports.blocks import BlockTitle
 
 if TYPE_CHECKING:
     from icalendar import Event

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
@@ -167,7 +168,11 @@ async def resolve_names(
     means for sure. A name without one becomes an exercise. Nothing is stored. Raises NotFound for an answer with an
     unknown exercise, and InvalidFields for a file with more than 2,000 names.
     """
-    sets, spellings = _count(counts)
+    sets: Counter[str] = Counter()
+    spellings: dict[str, str] = {}  # the first of each normalized name
+    for name, count in counts.items():
+        sets[key_of(name)] += count
+        spellings.setdefault(key_of(name), " ".join(name.split())[:NAME_LENGTH])
     if len(sets) > MAX_NAMES:
         raise invalid_field("file", f"has more than {MAX_NAMES:,} names of exercises", code="TOO_MANY")
     sent = {key: answer for name, answer in (answers or {}).items() if (key := key_of(name)) in sets}
@@ -269,17 +274,6 @@ def _stock_key(name: str) -> str:
     """Return a name without accents and signs: applications change these in their exports."""
     letters = unicodedata.normalize("NFKD", normalize(name))
     return " ".join(re.sub(r"[^\w\s]|_", lambda sign: "" if unicodedata.combining(sign[0]) else " ", letters).split())
-
-
-def _count(counts: Mapping[str, int]) -> tuple[dict[str, int], dict[str, str]]:
-    """Return the numbers of sets by normalized name, and the first spelling of each."""
-    sets: dict[str, int] = {}
-    spellings: dict[str, str] = {}
-    for name, count in counts.items():
-        key = key_of(name)
-        sets[key] = sets.get(key, 0) + count
-        spellings.setdefault(key, " ".join(name.split())[:NAME_LENGTH])
-    return sets, spellings
 
 
 async def _find_remembered(ctx: Context, keys: Iterable[str]) -> dict[str, NameAnswer]:

@@ -31,7 +31,7 @@ from coaching_service.progress.compliance import percentage
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.workouts.reports import blocks as workouts
-from coaching_service.training.workouts.reports.models import PeriodTotals
+from coaching_service.training.workouts.reports.blocks import PeriodTotals
 
 # --- Reports as they are asked for and returned -----------------------------------------------------------------------
 

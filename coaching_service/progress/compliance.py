@@ -32,8 +32,7 @@ from coaching_service.progress.form_responses import OPEN_RANGE, OpenRange
 from coaching_service.progress.logs.service import ItemLogged
 from coaching_service.training.workouts.blocks.models import CompletedWorkChanged, ScheduleChanged
 from coaching_service.training.workouts.reports import blocks as queries
-from coaching_service.training.workouts.reports.blocks import Status, status_of_day
-from coaching_service.training.workouts.reports.models import ScheduledBlock
+from coaching_service.training.workouts.reports.blocks import ScheduledBlock, Status, status_of_day
 
 # --- Compliance as it is asked for and returned -----------------------------------------------------------------------
 

@@ -32,11 +32,10 @@ from coaching_service.training.set_text import write_done
 from coaching_service.training.workout_text.finding import resolve_exercises
 from coaching_service.training.workouts import sets as workout_sets
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
-from coaching_service.training.workouts.items import totals
+from coaching_service.training.workouts.items import service as totals
 from coaching_service.training.workouts.items.models import CUSTOMER_SET, WorkItem
 from coaching_service.training.workouts.reports import exercises as exercise_queries
-from coaching_service.training.workouts.reports import models as query_models
-from coaching_service.training.workouts.reports.models import LiftResult
+from coaching_service.training.workouts.reports.exercises import LiftResult
 from coaching_service.training.workouts.sets import CustomerSet
 
 # --- A client's history of an exercise, as it is asked for and returned -----------------------------------------------
@@ -180,7 +179,7 @@ async def list_sessions(
         ),
     )
 
-    def describe(block: query_models.ExerciseSession) -> ExerciseSession:
+    def describe(block: exercise_queries.ExerciseSession) -> ExerciseSession:
         done = summarize_sets(block["items"], exercise_id)
         return {
             "date": block["date"],
@@ -286,7 +285,7 @@ async def read_progress(
     if group_by == SESSION:
         return [_summarize(session["date"], [session], exercise_id, unit) for session in sessions]
 
-    def monday_of(session: query_models.ExerciseSession) -> str:
+    def monday_of(session: exercise_queries.ExerciseSession) -> str:
         day = date.fromisoformat(session["date"])
         return str(day - timedelta(days=day.weekday()))
 
@@ -316,7 +315,7 @@ async def list_results(
 
 
 def _summarize(
-    first_day: str, sessions: Sequence[query_models.ExerciseSession], exercise_id: ObjectId, load_unit: str
+    first_day: str, sessions: Sequence[exercise_queries.ExerciseSession], exercise_id: ObjectId, load_unit: str
 ) -> ProgressPoint:
     items = [item for session in sessions for item in session["items"]]
     of_exercise = totals.best_by_exercise({"date": first_day, "item": item} for item in items).get(exercise_id, {})

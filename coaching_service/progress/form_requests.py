@@ -30,7 +30,7 @@ from coaching_service.progress.conversation.messages import MAX_TEXT_LENGTH
 from coaching_service.progress.conversation.tools import write_message
 from coaching_service.progress.form_responses import ReceivedResponse
 from coaching_service.training.workouts.reports import blocks as queries
-from coaching_service.training.workouts.reports.models import PendingForm
+from coaching_service.training.workouts.reports.blocks import PendingForm
 
 _MOST_OVERDUE = 1_000
 _ORDER = ("date", "_id", "items._id")

@@ -25,9 +25,8 @@ from coaching_service.training.workouts.blocks.models import WORKOUT_BLOCK, Bloc
 from coaching_service.training.workouts.blocks.service import ClientCalendar
 from coaching_service.training.workouts.reports import blocks
 from coaching_service.training.workouts.reports import blocks as queries
-from coaching_service.training.workouts.reports.blocks import CalendarDay
+from coaching_service.training.workouts.reports.blocks import CalendarDay, DoneWorkout
 from coaching_service.training.workouts.reports.exercises import add_last_times
-from coaching_service.training.workouts.reports.models import DoneWorkout
 
 # --- The workouts that a client has done ------------------------------------------------------------------------------
 

@@ -36,7 +36,7 @@ from coaching_service.training.body_weights import BodyWeightsChanged
 from coaching_service.training.workouts import sets
 from coaching_service.training.workouts.blocks.models import CompletedWorkChanged
 from coaching_service.training.workouts.blocks.service import recompute_added_loads, recompute_logs
-from coaching_service.training.workouts.items.totals import best_by_exercise
+from coaching_service.training.workouts.items.service import best_by_exercise
 from coaching_service.training.workouts.reports import exercises as exercise_queries
 from coaching_service.training.workouts.reports.exercises import earlier_session_stage
 from coaching_service.training.workouts.sets import MAX_METERS, RECORD_UNITS, Best, RecordKey, estimate_one_rep_max

@@ -24,8 +24,12 @@ from coaching_service.people.notification_settings import Kind
 from coaching_service.people.notifications import DueNotification, Message, Notification, Subject
 from coaching_service.training import visibility
 from coaching_service.training.workouts.items.service import time_of_day
-from coaching_service.training.workouts.reports.blocks import find_agenda, find_unanswered_forms
-from coaching_service.training.workouts.reports.models import AgendaBlock, UnansweredForm
+from coaching_service.training.workouts.reports.blocks import (
+    AgendaBlock,
+    UnansweredForm,
+    find_agenda,
+    find_unanswered_forms,
+)
 
 CHECK_INS_AT = "09:00"
 _DAY = timedelta(days=1)

@@ -22,10 +22,10 @@ from coaching_service.core.validation import Choice, Date
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
-from coaching_service.training.workouts.items import totals as training_load
+from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.training.workouts.reports import exercises as exercise_queries
-from coaching_service.training.workouts.reports.models import Session
+from coaching_service.training.workouts.reports.blocks import Session
 
 # --- Muscle-group volume as it is returned ----------------------------------------------------------------------------
 
@@ -72,7 +72,7 @@ async def get_volume(ctx: Context, customer_id: ObjectId, start_date: str, end_d
             volume["reps"] += total["reps"] * share
             volume["volumeLoad"] += total["volumeLoad"] * share
     for volume in volumes.values():
-        volume["volumeLoad"] = training_load.round_total(volume["volumeLoad"])
+        volume["volumeLoad"] = items.round_total(volume["volumeLoad"])
     return {
         "startDate": start_date,
         "endDate": end_date,
@@ -193,7 +193,7 @@ async def read(
             period["sessionLoad"] = (period["sessionLoad"] or 0) + load
     last_days = [day - timedelta(days=1) for day in list(periods)[1:]] + [end]
     for period, last_day in zip(periods.values(), last_days, strict=True):
-        period["volumeLoad"] = training_load.round_total(period["volumeLoad"])
+        period["volumeLoad"] = items.round_total(period["volumeLoad"])
         period["acuteChronicRatio"], period["ratioOf"] = _compare_loads(sessions_of, last_day, first_session)
     return {"loadUnit": ctx.caller.company.load_unit, "groupBy": group_by, "periods": list(periods.values())}
 

@@ -180,27 +180,22 @@ async def get_own(ctx: Context, block_id: ObjectId) -> Block:
 async def list_days_to_move(ctx: Context, blocks: Sequence[Block]) -> dict[ObjectId, list[str]]:
     """Return the other days to which the caller, a client, may move each of their blocks; none for those that stay."""
     rights = await account.get(ctx)
-    movable = [block for block in blocks if _may_move(block, rights) and has_nothing_done(block)]
-    dates = {block["_id"]: _dates_near(str(block.get("plannedDate") or block["date"])) for block in movable}
+    dates: dict[ObjectId, list[str]] = {}
+    for block in blocks:
+        right: _Right = "clientsMayAdd" if block.get("createdBy") == "client" else "clientsMayMove"
+        if block.get("checkInId") is None and rights[right] and has_nothing_done(block):
+            middle = date.fromisoformat(str(block.get("plannedDate") or block["date"])).toordinal()
+            near = range(max(1, middle - DAYS_TO_MOVE), min(date.max.toordinal(), middle + DAYS_TO_MOVE) + 1)
+            dates[block["_id"]] = [str(date.fromordinal(number)) for number in near]
     if not dates:
         return {}
     known = [day for days in dates.values() for day in days]
     visible = await visibility.find_visibility(ctx, ctx.caller.id, min(known), max(known))
     return {
         block["_id"]: [day for day in dates[block["_id"]] if day != block["date"] and visible.allows(day=day)]
-        for block in movable
+        for block in blocks
+        if block["_id"] in dates
     }
-
-
-def _may_move(block: Block, rights: ClientRights) -> bool:
-    is_own = block.get("createdBy") == "client"
-    return block.get("checkInId") is None and rights["clientsMayAdd" if is_own else "clientsMayMove"]
-
-
-def _dates_near(day: str) -> list[str]:
-    middle = date.fromisoformat(day).toordinal()
-    numbers = range(max(1, middle - DAYS_TO_MOVE), min(date.max.toordinal(), middle + DAYS_TO_MOVE) + 1)
-    return [str(date.fromordinal(number)) for number in numbers]
 
 
 async def _begin(ctx: Context, block_id: ObjectId, version: int | None = None) -> tuple[ClientCalendar, StoredBlock]:

@@ -231,18 +231,11 @@ async def find_page(
     if "\0" in keywords:
         return [], 0
     condition = where | (keyword_filter(keywords) if keywords else {})
-    hint = _list_index(where, list_part, keywords)
+    # An index that serves few programs, if there is one.
+    selecting = (("externalId", _BY_EXTERNAL_ID), ("_id", BY_ID), (list_selection.UPDATED, _BY_UPDATE))
+    by_order = _BY_SUFFIX if keywords else _BY_NAME if list_part.sort == ORDER else _BY_UPDATE
+    hint = next((index for name, index in selecting if name in where), by_order)
     return await list_part.read(ctx, _programs, condition, hint=hint)
-
-
-def _list_index(where: Filter, list_part: list_selection.ListPart, keywords: str) -> str:
-    """Return the index that serves a list of programs: one that has few of them, if there is one."""
-    for field, index in (("externalId", _BY_EXTERNAL_ID), ("_id", BY_ID), (list_selection.UPDATED, _BY_UPDATE)):
-        if field in where:
-            return index
-    if keywords:
-        return _BY_SUFFIX
-    return _BY_NAME if list_part.sort == ORDER else _BY_UPDATE
 
 
 async def find_id_by_external_id(ctx: Context, external_id: str) -> ObjectId | None:
@@ -538,24 +531,17 @@ def date_blocks(blocks: Sequence[StoredBlock], start: str, weekdays: Collection[
     """
     if weekdays:
         blocks = [block for block in blocks if not block["isRest"]]
-        dates = _dates_on_weekdays(sorted({block["day"] or 1 for block in blocks}), start, weekdays)
+        dates, current = dict[int, str](), start
+        for day in sorted({block["day"] or 1 for block in blocks}):
+            if dates:
+                current = workouts.shift_date(current, 1, "startDate")
+            while date.fromisoformat(current).isoweekday() not in weekdays:
+                current = workouts.shift_date(current, 1, "startDate")
+            dates[day] = current
     else:
         days = {block["day"] or 1 for block in blocks}
         dates = {day: workouts.shift_date(start, day - 1, "startDate") for day in days}
     return {block["_id"]: dates[block["day"] or 1] for block in blocks}
-
-
-def _dates_on_weekdays(days: Sequence[int], start: str, weekdays: Collection[int]) -> dict[int, str]:
-    """Return the date of each day of a program: the next date of one of the weekdays, from `start` on."""
-    dates: dict[int, str] = {}
-    current = start
-    for day in days:
-        if dates:
-            current = workouts.shift_date(current, 1, "startDate")
-        while date.fromisoformat(current).isoweekday() not in weekdays:
-            current = workouts.shift_date(current, 1, "startDate")
-        dates[day] = current
-    return dates
 
 
 def _dated_block(block: StoredBlock, day: str) -> BlockPlan:

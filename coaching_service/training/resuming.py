@@ -218,12 +218,7 @@ async def set_availability(
     if start_date is None:
         find = partial(_find_beginning, ctx, customer_id, today, why)
         start_date = await ctx.resolve(f"beginning of {customer_id}", find)
-    new: NewAvailability = {
-        "kind": why,
-        "from": start_date,
-        "until": until,
-        "note": note,
-    }
+    new: NewAvailability = {"kind": why, "from": start_date, "until": until, "note": note}
     if until is not None and until < new["from"]:
         raise invalid_field("until", f"must not be before {new['from']}", code="BEFORE_START")
     before, period = await availability.put(ctx, customer_id, new)

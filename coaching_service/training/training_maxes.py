@@ -110,17 +110,6 @@ def key(customer_id: ObjectId, exercise_id: ObjectId, source: MaxSource) -> Filt
     return {"customerId": customer_id, "exerciseId": exercise_id, "source": source}
 
 
-async def list_all(ctx: Context, customer_id: ObjectId) -> list[TrainingMax]:
-    """Return the training maximums of a client, by exercise.
-
-    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
-    """
-    where = {"customerId": customer_id, "source": SET, "value": {"$ne": None}}
-    find_maxes = training_maxes.find(ctx, where, sort=("exerciseId",))
-    _, maxes = await gather_reads(ctx, customers.get_visible(ctx, customer_id), find_maxes)
-    return [_present(stored) for stored in maxes]
-
-
 @transactional
 async def set_by_coach(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, value: float | None) -> TrainingMax:
     """Set a client's training maximum of an exercise, in the company's unit of load; None removes it.
@@ -217,7 +206,10 @@ async def list_training_maxes(ctx: Context, customer_id: ObjectId) -> list[Train
 
     Planned sets with `loadPercent` refer to them; for other exercises they refer to the estimated 1RM.
     """
-    return await list_all(ctx, customer_id)
+    where = {"customerId": customer_id, "source": SET, "value": {"$ne": None}}
+    find_maxes = training_maxes.find(ctx, where, sort=("exerciseId",))
+    _, maxes = await gather_reads(ctx, customers.get_visible(ctx, customer_id), find_maxes)
+    return [_present(stored) for stored in maxes]
 
 
 @routes.put("/{exerciseId}", access=coach(CUSTOMERS.EDIT), errors=(NotFound,), example={"value": 140})

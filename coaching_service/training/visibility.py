@@ -96,22 +96,6 @@ async def find_days_hidden_from_caller(ctx: Context, customer_id: ObjectId) -> f
     return (await find_visibility(ctx, customer_id)).hidden_days
 
 
-@transactional
-async def set_days(ctx: Context, customer_id: ObjectId, first: str, last: str, *, visible: bool) -> list[DayVisibility]:
-    """Show or hide every day from `first` to `last`, and return them.
-
-    Raises NotFound, Forbidden, and InvalidFields for more than three years.
-    """
-    await customers.get_visible(ctx, customer_id)
-    days = _list_dates(first, last)
-    if visible or await find_hidden_days(ctx, customer_id, first, last) != set(days):
-        where = {"customerId": customer_id, "date": {"$gte": first, "$lte": last}}
-        await hidden_days.delete_many(ctx, where)
-        if not visible:
-            await hidden_days.insert_many(ctx, [{"customerId": customer_id, "date": day} for day in days])
-    return [{"date": day, "isVisible": visible} for day in days]
-
-
 def _list_dates(first: str, last: str) -> list[str]:
     start = date.fromisoformat(first)
     count = (date.fromisoformat(last) - start).days + 1
@@ -143,6 +127,15 @@ async def get_visibility(ctx: Context, customer_id: ObjectId, query: Period) -> 
     rolls_back=True,
     example={"startDate": "2026-03-02", "endDate": "2026-03-08", "isVisible": False},
 )
+@transactional
 async def set_visibility(ctx: Context, customer_id: ObjectId, body: VisibilityChange) -> list[DayVisibility]:
     """Show or hide days of a client's calendar."""
-    return await set_days(ctx, customer_id, body["startDate"], body["endDate"], visible=body["isVisible"])
+    await customers.get_visible(ctx, customer_id)
+    first, last, visible = body["startDate"], body["endDate"], body["isVisible"]
+    days = _list_dates(first, last)
+    if visible or await find_hidden_days(ctx, customer_id, first, last) != set(days):
+        where = {"customerId": customer_id, "date": {"$gte": first, "$lte": last}}
+        await hidden_days.delete_many(ctx, where)
+        if not visible:
+            await hidden_days.insert_many(ctx, [{"customerId": customer_id, "date": day} for day in days])
+    return [{"date": day, "isVisible": visible} for day in days]

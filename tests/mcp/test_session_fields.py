@@ -12,7 +12,7 @@ from coaching_service.progress.logs.tools import WorkoutLog
 from coaching_service.training.workouts.blocks import models
 from coaching_service.training.workouts.blocks.models import SESSION_FIELDS, WORKOUT_BLOCK, no_session
 from coaching_service.training.workouts.blocks.service import has_nothing_done
-from coaching_service.training.workouts.reports.models import DoneWorkout
+from coaching_service.training.workouts.reports.blocks import DoneWorkout
 from tests.support import fixed_clock
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, tool_change

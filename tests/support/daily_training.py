@@ -20,7 +20,7 @@ from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.models import BlockContent, CompletedWorkChanged, StoredBlock
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import ItemInput, ItemLog, WorkItem
-from coaching_service.training.workouts.items.totals import planned_exercise_ids
+from coaching_service.training.workouts.items.service import planned_exercise_ids
 
 FIRST, LAST = date(2025, 3, 10), date(2026, 3, 8)
 DAYS = (LAST - FIRST).days + 1

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce
 from itertools import accumulate, islice, pairwise, product
-from operator import and_, or_
+from operator import and_, itemgetter, or_
+from typing import cast
 
 from rapidfuzz.distance import OSA
 
@@ -30,6 +31,8 @@ _MAX_SIMILAR = 8
 _COMMON_PARTS, _OWN_PARTS = 8, 8
 _CACHED_TEXTS = 2048
 _Key = tuple[ObjectId, str, int, int, bool, bool]  # the values of a SearchEntry
+_FIELDS = ("_id", "search", "names", "aliases", "isOwn", "isCommon")
+_key_of: Callable[[SearchEntry], _Key] = itemgetter(*_FIELDS)
 
 
 @dataclass(frozen=True)
@@ -272,24 +275,8 @@ def index_of(entries: Sequence[SearchEntry]) -> SearchIndex:
     return SearchIndex(_common_part(common), _own_part(own))
 
 
-def _key_of(entry: SearchEntry) -> _Key:
-    return entry["_id"], entry["search"], entry["names"], entry["aliases"], entry["isOwn"], entry["isCommon"]
-
-
 def _make_part(keys: Iterable[_Key]) -> IndexPart:
-    return IndexPart(
-        [
-            {
-                "_id": exercise_id,
-                "search": text,
-                "names": names,
-                "aliases": aliases,
-                "isOwn": is_own,
-                "isCommon": is_common,
-            }
-            for exercise_id, text, names, aliases, is_own, is_common in keys
-        ]
-    )
+    return IndexPart([cast("SearchEntry", dict(zip(_FIELDS, key, strict=True))) for key in keys])
 
 
 # The whole shared library and what a filter leaves of it; what companies have of their own.
@@ -328,25 +315,19 @@ async def load_index(ctx: Context, condition: Filter, ownership: Ownership) -> S
 
     What is not cached of it is made on a thread: other requests continue meanwhile.
     """
-    entries = await _load_entries(ctx, condition, ownership)
-    return index_of(entries) if ctx.thread is not None else await asyncio.to_thread(index_of, entries)
-
-
-async def _load_entries(ctx: Context, condition: Filter, ownership: Ownership) -> list[SearchEntry]:
-    entries, own_aliases = await gather_reads(
+    stored, own_aliases = await gather_reads(
         ctx, store.find_search_entries(ctx, condition, ownership=ownership), store.find_own_aliases(ctx)
     )
-    complete = [_with_aliases(entry, own_aliases.get(entry["_id"])) for entry in entries]
-    return [{**entry, "search": without_apostrophes(entry["search"])} for entry in complete]
-
-
-def _with_aliases(entry: SearchEntry, added: Sequence[str] | None) -> SearchEntry:
-    """Return what is searched of an exercise with the aliases that the company has added."""
-    if not added:
-        return entry
-    lines, last = entry["search"].split("\n"), entry["names"] + entry["aliases"]
-    search_text = "\n".join([*lines[:last], *map(normalize, added), *lines[last:]])
-    return {**entry, "search": search_text, "aliases": entry["aliases"] + len(added), "isCommon": False}
+    entries: list[SearchEntry] = []
+    entry: SearchEntry
+    for entry in stored:
+        text = entry["search"]
+        if added := own_aliases.get(entry["_id"], []):
+            lines, last = text.split("\n"), entry["names"] + entry["aliases"]
+            text = "\n".join([*lines[:last], *map(normalize, added), *lines[last:]])
+        is_common, aliases = entry["isCommon"] and not added, entry["aliases"] + len(added)
+        entries.append({**entry, "search": without_apostrophes(text), "aliases": aliases, "isCommon": is_common})
+    return index_of(entries) if ctx.thread is not None else await asyncio.to_thread(index_of, entries)
 
 
 # --- Exercise search: which exercises match keywords, and in which order ----------------------------------------------
@@ -438,19 +419,18 @@ def search(index: SearchIndex, keywords: str, use_counts: Mapping[ObjectId, int]
     if not words:
         return SearchResult([], [], tolerant=False)
     ranking = _Ranking(index, use_counts, _COMMON.get(" ".join(words), frozenset()))
-    numbers = ranking.take_matches(_with_abbreviations(text, words))
+    expanded = tuple(expand(text.split()))
+    queries = [_Query(text, tuple(words))]  # as they were typed, and with their abbreviations written out
+    numbers = ranking.take_matches(
+        queries if expanded == queries[0].words else [*queries, _Query(" ".join(expanded), expanded)]
+    )
     with_typos = []
     if len(numbers) < ENOUGH_MATCHES:
-        with_typos = ranking.take_matches(_with_corrections(words, index.vocabulary))
+        choices = [[word, *index.vocabulary.with_one_typo(word)] for word in words]
+        alternatives = islice(product(*choices), 1, _MAX_ALTERNATIVES)  # the first one is as typed
+        with_typos = ranking.take_matches([_Query(" ".join(corrected), corrected) for corrected in alternatives])
     numbers += with_typos
     return SearchResult([index.entries[each]["_id"] for each in numbers], numbers, tolerant=bool(with_typos))
-
-
-def _with_abbreviations(text: str, words: Sequence[str]) -> list[_Query]:
-    """Return the keywords as they were typed, and with their abbreviations written out."""
-    expanded = tuple(expand(text.split()))
-    queries = [_Query(text, tuple(words))]
-    return queries if expanded == queries[0].words else [*queries, _Query(" ".join(expanded), expanded)]
 
 
 def expand(words: Iterable[str]) -> Iterator[str]:
@@ -458,13 +438,6 @@ def expand(words: Iterable[str]) -> Iterator[str]:
     for word in words:
         shorter = singular(word)
         yield from ABBREVIATIONS.get(word, ABBREVIATIONS.get(shorter, (shorter,)))
-
-
-def _with_corrections(words: Sequence[str], vocabulary: Vocabulary) -> list[_Query]:
-    """Return the keywords with words of the exercises that differ by shorter typing error in place of their own."""
-    choices = [[word, *vocabulary.with_one_typo(word)] for word in words]
-    alternatives = islice(product(*choices), 1, _MAX_ALTERNATIVES)  # the first shorter is as typed
-    return [_Query(" ".join(corrected), corrected) for corrected in alternatives]
 
 
 class _Ranking:

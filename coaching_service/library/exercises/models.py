@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, get_args
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, cast, get_args
 
 from marshmallow import Schema, fields
 
@@ -520,7 +520,9 @@ def merge(
     known = {each["_id"]: each for each in stored}
     merged: list[StoredMedia] = []
     for each in sent:
-        media_id = each.get("_id") or (_find_equal(known.values(), each) if keep_equal else None)
+        media_id = each.get("_id")
+        if media_id is None and keep_equal:
+            media_id = next((link["_id"] for link in known.values() if {**each, "_id": link["_id"]} == link), None)
         previous = known.pop(media_id, None) if media_id else None
         merged.append(previous if previous and "fileId" in previous else _to_link(each, previous))
     return [*merged, *(each for each in known.values() if "fileId" in each)]
@@ -535,7 +537,7 @@ def with_file(stored: Sequence[StoredMedia], file: StoredFile) -> tuple[list[Sto
         raise invalid_field("file", f"must not be more than {MAX_UPLOADS} for one exercise", code="TOO_MANY")
     entry: StoredMedia = {
         "_id": ObjectId(),
-        "type": _media_type(file.content_type),
+        "type": "video" if file.content_type in VIDEO_TYPES else "gif" if file.content_type == GIF else "image",
         "key": f"{file.id}{file_extension(file.content_type)}",
         "source": UPLOAD_SOURCE,
         "url": None,
@@ -558,26 +560,9 @@ def file_ids(media: Sequence[StoredMedia]) -> list[ObjectId]:
     return [file_id for pair in ids for file_id in pair if file_id]
 
 
-def _find_equal(stored: Iterable[StoredMedia], sent: NewExerciseMedia) -> ObjectId | None:
-    """Return the identifier of the link that is like the one sent."""
-    return next((each["_id"] for each in stored if {**sent, "_id": each["_id"]} == each), None)
-
-
 def _to_link(sent: NewExerciseMedia, previous: StoredMedia | None) -> StoredMedia:
-    return {
-        "_id": previous["_id"] if previous else ObjectId(),
-        "type": sent["type"],
-        "key": sent["key"],
-        "source": sent["source"],
-        "url": sent["url"],
-        "thumbnailUrl": sent["thumbnailUrl"],
-    }
-
-
-def _media_type(content_type: str) -> MediaType:
-    if content_type in VIDEO_TYPES:
-        return "video"
-    return "gif" if content_type == GIF else "image"
+    fields = {name: value for name, value in sent.items() if name != "_id"}
+    return cast("StoredMedia", {"_id": previous["_id"] if previous else ObjectId(), **fields})
 
 
 # --- The queries of exercises, and the schemas of their responses that are not only a TypedDict -----------------------
@@ -590,12 +575,6 @@ EXERCISE_QUERY = query_of(ExerciseQuery, OWN_EXERCISE_QUERY)
 OWN_EXERCISE = output_of(OwnExercise, name="OwnExercise", description="An exercise as a client sees it.")
 
 
-def _exercise_page() -> type[Schema]:
-    base = page_of(EXERCISE)
-    tolerant = fields.Boolean(
-        metadata={"description": "True if matches with one typing error are included.", "optional": True}
-    )
-    return type(base.__name__, (base,), {"tolerant": tolerant})
-
-
-EXERCISE_PAGE = _exercise_page()
+_PAGE = page_of(EXERCISE)
+_TOLERANT = {"description": "True if matches with one typing error are included.", "optional": True}
+EXERCISE_PAGE: type[Schema] = type(_PAGE.__name__, (_PAGE,), {"tolerant": fields.Boolean(metadata=_TOLERANT)})

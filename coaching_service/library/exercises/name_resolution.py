@@ -243,11 +243,11 @@ def resolve_name(
         return Resolution(None, [])
     if len(text) > MAX_NAME_LENGTH:
         joined = _search_index.Line.of(without_apostrophes(normalize(text)).replace("-", " ")).joined
-        exact = _compare_all(index, index.named(joined), name)
+        exact = [_compare(index, number, name) for number in index.named(joined)]
         return Resolution(_choose([each for each in exact if each.fit <= Fit.SAME]), [])
     found = _search_index.search(index, name.text, use_counts).numbers[:_MAX_FOUND]
     numbers = dict.fromkeys([*found, *islice(_find_with_words(index, name), _MAX_COMPARED), *known])
-    compared = [each for each in _compare_all(index, numbers, name) if each.fit < Fit.OTHER]
+    compared = [each for number in numbers if (each := _compare(index, number, name)).fit < Fit.OTHER]
     known_ids = {index.entries[number]["_id"] for number in known}
     planned = [each for each in compared if each.exercise_id in known_ids]
     match, candidates = _decide(compared, planned, is_one_word=len(name.spellings[-1].typed) == 1, loosely=loosely)
@@ -352,10 +352,6 @@ def _find_similar(index: _search_index.SearchIndex, name: _Name) -> list[Candida
         return (_OTHER_PART if written.parts - parts else 0) - bonus - candidate.score, candidate.name
 
     return sorted(similar, key=rank)
-
-
-def _compare_all(index: _search_index.SearchIndex, numbers: Iterable[int], name: _Name) -> list[Candidate]:
-    return [_compare(index, number, name) for number in numbers]
 
 
 def _compare(index: _search_index.SearchIndex, number: int, name: _Name) -> Candidate:

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache, partial
 from importlib import resources
-from importlib.resources.abc import Traversable
 from typing import Any, Final, cast
 
 from coaching_service.core import errors, external_identity, list_selection
@@ -219,7 +218,8 @@ def _name_muscles(sent: Sequence[models.MuscleRole]) -> list[models.TrainedMuscl
 def present(ctx: Context, stored: models.StoredExercise, override: models.Override | None = None) -> models.Exercise:
     """Return an exercise as it is read; the media that the company adds come before the shared ones."""
     media = [_present_media(ctx, each) for each in [*(override["media"] if override else []), *stored["media"]]]
-    image, thumbnail = _pictures(media)
+    image = next((each["url"] for each in media if each["type"] == "image"), None)
+    thumbnail = next((each["thumbnailUrl"] for each in media if each["thumbnailUrl"]), None)
     exercise: models.Exercise = {
         **take(Returned, stored),
         **take(models.ExerciseTexts, stored),
@@ -232,7 +232,7 @@ def present(ctx: Context, stored: models.StoredExercise, override: models.Overri
         **external_identity.present_identity(stored),
         "media": media,
         "image": image,
-        "thumbnail": thumbnail,
+        "thumbnail": thumbnail or image,
         "libraryId": stored["libraryId"],
         "companyId": stored["companyId"],
     }
@@ -267,13 +267,6 @@ def _present_media(ctx: Context, stored: models.StoredMedia) -> models.ExerciseM
     }
 
 
-def _pictures(media: Sequence[models.ExerciseMedia]) -> tuple[str | None, str | None]:
-    """Return the links of the picture and of the thumbnail that represent an exercise."""
-    image = next((each["url"] for each in media if each["type"] == "image"), None)
-    thumbnail = next((each["thumbnailUrl"] for each in media if each["thumbnailUrl"]), None)
-    return image, thumbnail or image
-
-
 # --- Lists of exercises: by name, by last change, or by how well they match a search; and suggestions while typing ----
 
 
@@ -304,7 +297,11 @@ async def list_exercises(
     if external_id is not None:
         condition["externalId"] = external_id
     filters = {"keywords": keywords.strip(), "ownership": ownership, **condition, **selection.for_cursor()}
-    condition |= await _selection_filter(ctx, selection)
+    condition |= selection.filter()
+    if selection.updated_since is not None:  # a change of the company's override counts too
+        overridden = await store.find_override_updates(ctx, selection.updated_since)
+        changed = {list_selection.UPDATED: condition.pop(list_selection.UPDATED)}
+        condition["$or"] = [changed, {"_id": {"$in": list(overridden)}}]
     if selection.by_update:
         list_part = list_selection.ListPart(
             ctx, "exercises", filters, list_selection.BY_UPDATE, page=page, size=size, after=after
@@ -344,16 +341,6 @@ async def list_exercises(
     exercises = await present_all(ctx, await store.find_by_ids(ctx, ids))
     part = cast("models.ExercisePage", list_part.numbered(exercises, len(result.ids), cursor))
     return {**part, "tolerant": True} if result.tolerant else part
-
-
-async def _selection_filter(ctx: Context, selection: list_selection.ListSelection) -> Filter:
-    """Return the filter of a selection; an exercise has also changed when the company has changed its override."""
-    where = selection.filter()
-    if selection.updated_since is None:
-        return where
-    overridden = await store.find_override_updates(ctx, selection.updated_since)
-    changed = {list_selection.UPDATED: where.pop(list_selection.UPDATED)}
-    return {**where, "$or": [changed, {"_id": {"$in": list(overridden)}}]}
 
 
 async def present_all(ctx: Context, stored: Sequence[models.StoredExercise]) -> list[models.Exercise]:
@@ -462,9 +449,8 @@ async def read_with_override(ctx: Context, exercise_id: ObjectId) -> tuple[model
     stored = await _read(ctx, exercise_id)
     override = await store.find_override(ctx, exercise_id)
     exercise = present(ctx, stored, override)
-    if override is None or not _changes_anything(override):
-        return exercise, None
-    return exercise, override
+    changes = ("videoLink", "defaultInstructions", "aliases", "media")
+    return exercise, override if override is not None and any(map(override.get, changes)) else None
 
 
 @transactional
@@ -532,11 +518,6 @@ async def remove_media(ctx: Context, exercise_id: ObjectId, media_id: ObjectId) 
     await files.discard(ctx, file_ids)
 
 
-def _changes_anything(override: models.Override) -> bool:
-    texts = override["videoLink"], override["defaultInstructions"]
-    return any(texts) or bool(override["aliases"] or override["media"])
-
-
 async def _read(ctx: Context, exercise_id: ObjectId) -> models.StoredExercise:
     return errors.require_found(await store.find_one(ctx, exercise_id), "exercise")
 
@@ -592,14 +573,12 @@ def shared_entries() -> tuple[LibraryEntry, ...]:
     """Return the library as it is written."""
     folder = resources.files(__package__) / "shared_library"
     names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".json"))
-    return tuple(entry for name in names for entry in _read_entries(folder, name))
-
-
-def _read_entries(folder: Traversable, name: str) -> list[LibraryEntry]:
-    spanish: dict[str, models.TranslatedNames] = json.loads((folder / "translations" / "es" / name).read_text("utf-8"))
-    written: list[LibraryEntry] = json.loads((folder / name).read_text("utf-8"))
-    usual: Any = {"loadType": models.LOAD}
-    return [{**usual, **entry, "translations": {"es": spanish[entry["name"]]}} for entry in written]
+    listed: list[Any] = []
+    for name in names:
+        spanish = json.loads((folder / "translations" / "es" / name).read_text("utf-8"))
+        written, usual = json.loads((folder / name).read_text("utf-8")), {"loadType": models.LOAD}
+        listed += [{**usual, **entry, "translations": {"es": spanish[entry["name"]]}} for entry in written]
+    return tuple(listed)
 
 
 async def publish_shared(services: Services) -> int:

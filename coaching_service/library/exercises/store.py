@@ -151,22 +151,15 @@ async def find_names(
     ctx: Context, ids: Sequence[ObjectId], *, only_usable: bool = False
 ) -> list[exercise_models.ExerciseName]:
     """Return the names of exercises, deleted ones included unless `only_usable`."""
-    recent = await _find_recent(ctx, ids)
-    return [_to_name(each) for each in recent if not only_usable or each.get("deletedAt") is None]
-
-
-async def _find_recent(ctx: Context, ids: Sequence[ObjectId]) -> list[exercise_models.StoredExerciseName]:
-    """Read the names of exercises, of shared ones from the memory of this process if they were read recently."""
+    # Those of shared exercises are in the memory of this process if they were read recently.
     recent: dict[ObjectId, exercise_models.StoredExerciseName] = ctx.services.shared_exercise_names.select(ids)
-    others = [each for each in ids if each not in recent]
-    if not others:
-        return list(recent.values())
-    documents = await exercises.find(ctx, {"_id": {"$in": others}}, fields=_NAME_FIELDS, hint="_id_")
-    read = cast("list[exercise_models.StoredExerciseName]", documents)
-    for each in read:
-        if each["companyId"] is None:
-            ctx.services.shared_exercise_names.put(each["_id"], each)
-    return [*recent.values(), *read]
+    if others := [each for each in ids if each not in recent]:
+        documents = await exercises.find(ctx, {"_id": {"$in": others}}, fields=_NAME_FIELDS, hint="_id_")
+        for each in cast("list[exercise_models.StoredExerciseName]", documents):
+            recent[each["_id"]] = each
+            if each["companyId"] is None:
+                ctx.services.shared_exercise_names.put(each["_id"], each)
+    return [_to_name(each) for each in recent.values() if not only_usable or each.get("deletedAt") is None]
 
 
 def _to_name(exercise: exercise_models.StoredExerciseName) -> exercise_models.ExerciseName:

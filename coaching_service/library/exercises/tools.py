@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from coaching_service.core.auth import EXERCISES, coach
@@ -71,18 +71,14 @@ async def list_exercises(
     """Search the exercise library, shared and own, best matches first, or resolve up to 50 names at once. Workouts take
     names too: use it to choose, or when a name was refused."""
     if names is not None:
-        return await _resolve(ctx, names)
+        resolved = await name_resolution.resolve_names(ctx, names)
+        matches = [each["match"]["_id"] if each["match"] else None for each in resolved]
+        named, about = arguments.paged(resolved, 1, len(resolved)), [_describe_name(each) for each in resolved]
+        return arguments.list_answer("Names of exercises", named, about, ids=matches)
     exercises = await service.list_exercises(ctx, page=page, size=page_size, keywords=search, kind=type)
     lines, ids = [_describe(each) for each in exercises["docs"]], [each["_id"] for each in exercises["docs"]]
     hint = await _suggest(ctx, search) if search and not exercises["totalDocs"] else ""
     return arguments.list_answer("Exercises", exercises, lines, ids=ids, hint=hint)
-
-
-async def _resolve(ctx: Context, names: list[str]) -> Answer:
-    resolved = await name_resolution.resolve_names(ctx, names)
-    ids = [each["match"]["_id"] if each["match"] else None for each in resolved]
-    page = arguments.paged(resolved, 1, len(resolved))
-    return arguments.list_answer("Names of exercises", page, [_describe_name(each) for each in resolved], ids=ids)
 
 
 def _describe_name(about: ResolvedExerciseName) -> str:
@@ -177,7 +173,9 @@ async def create_exercise(
             "defaultInstructions": instructions,
             "videoLink": video_url,
             "tags": [],
-            "muscleGroups": _read_muscles(muscles or []),
+            "muscleGroups": [
+                {"_id": _MUSCLES_BY_NAME[normalize(name)], "role": "primary"} for name in dict.fromkeys(muscles or [])
+            ],
             "equipment": equipment,
             "loadType": exercise_models.LOAD,
             "media": [],
@@ -185,7 +183,3 @@ async def create_exercise(
     )
     with_video = f" with the video {typed(video_url)}" if video_url else ""
     return Written(f"Created the exercise {typed(exercise['name'])}{with_video}.", {"exerciseId": exercise["_id"]})
-
-
-def _read_muscles(names: Sequence[str]) -> list[exercise_models.MuscleRole]:
-    return [{"_id": _MUSCLES_BY_NAME[normalize(name)], "role": "primary"} for name in dict.fromkeys(names)]

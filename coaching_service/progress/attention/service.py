@@ -39,7 +39,7 @@ from coaching_service.progress.notes import service as notes
 from coaching_service.progress.reminders import ClientDay
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.workouts.reports import blocks as queries
-from coaching_service.training.workouts.reports.models import LatestSessions
+from coaching_service.training.workouts.reports.blocks import LatestSessions
 
 _WEIGHTS = ", ".join(f"`{name}` {weight}" for name, weight in WEIGHTS.items())
 

@@ -36,8 +36,7 @@ from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.blocks.models import SESSION_FIELDS, Block, BlockLog, SessionFields
 from coaching_service.training.workouts.blocks.service import ClientCalendar, regular_blocks
 from coaching_service.training.workouts.items.models import REASON_LENGTH, CircuitExercise, ItemLog, WorkItem
-from coaching_service.training.workouts.items.service import is_recorded
-from coaching_service.training.workouts.items.totals import planned_exercise_ids
+from coaching_service.training.workouts.items.service import is_recorded, planned_exercise_ids
 
 _PATH = "text"
 _EXAMPLE = "Back squat: 8, 8, 7 @60kg | comment"

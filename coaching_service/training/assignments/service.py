@@ -35,7 +35,7 @@ from coaching_service.training.workouts.blocks.batches import Batch
 from coaching_service.training.workouts.blocks.models import BlockPlan, ScheduleShifted
 from coaching_service.training.workouts.blocks.service import ClientCalendar, has_nothing_done
 from coaching_service.training.workouts.reports import blocks as queries
-from coaching_service.training.workouts.reports.models import AssignedBlocks
+from coaching_service.training.workouts.reports.blocks import AssignedBlocks
 
 # --- Assignments of programs as they are stored and returned ----------------------------------------------------------
 
@@ -307,8 +307,16 @@ async def add_to_calendar(
             "programBlockIds": cast("list[ObjectId]", taken_over),
             "groupName": group,
         }
-        assignment_id = await _store_assignment(ctx, content, len(created_dates))
-    if assignment_id is not None:
+        assignment_id = ObjectId()
+        await _assignments.insert(ctx, {"_id": assignment_id, **content})
+        await derived_figures.mark_due(ctx, [customer_id])
+        await activity.record_event(
+            *(ctx, "program_assigned", customer_id, assignment_id),
+            programId=content["programId"],
+            programName=content["programName"],
+            startDate=content["startDate"],
+            blocks=len(created_dates),
+        )
         plans: list[BlockPlan] = [{**block, "assignmentId": assignment_id} for block in batch.created]
         await block_batches.write(ctx, owner, Batch(created=plans, removed=batch.removed), days)
     else:
@@ -321,20 +329,6 @@ async def add_to_calendar(
         "dryRun": dry_run,
         "changeId": None if dry_run else ctx.change_id,
     }
-
-
-async def _store_assignment(ctx: Context, content: AssignmentContent, block_count: int) -> ObjectId:
-    assignment_id, customer_id = ObjectId(), content["customerId"]
-    await _assignments.insert(ctx, {"_id": assignment_id, **content})
-    await derived_figures.mark_due(ctx, [customer_id])
-    await activity.record_event(
-        *(ctx, "program_assigned", customer_id, assignment_id),
-        programId=content["programId"],
-        programName=content["programName"],
-        startDate=content["startDate"],
-        blocks=block_count,
-    )
-    return assignment_id
 
 
 async def list_programs(ctx: Context, customer_id: ObjectId) -> list[ClientProgram]:

@@ -19,7 +19,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Identifier, ListOf
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import Customer, NamedCustomer
+from coaching_service.people.customers.models import NamedCustomer
 from coaching_service.training import programs
 from coaching_service.training.assignments import service
 from coaching_service.training.assignments.service import Shift, StoredAssignment, find_week
@@ -381,21 +381,22 @@ async def list_running(ctx: Context, program_id: ObjectId) -> list[RunningAssign
 
     Clients whom the caller does not see, and archived ones, are left out.
     """
-    return [_present(each) for each in await _list_running(ctx, program_id)]
-
-
-def _present(running: _Running) -> RunningAssignment:
-    start = running.assignment["startDate"]
-    week, weeks = find_week(start, running.end, running.today)
-    return {
-        "assignmentId": running.assignment["_id"],
-        "customer": running.customer,
-        "startDate": start,
-        "endDate": running.end,
-        "status": "upcoming" if week == 0 else "current",
-        "week": week,
-        "weeks": weeks,
-    }
+    listed: list[RunningAssignment] = []
+    for each in await _list_running(ctx, program_id):
+        start = each.assignment["startDate"]
+        week, weeks = find_week(start, each.end, each.today)
+        listed.append(
+            {
+                "assignmentId": each.assignment["_id"],
+                "customer": each.customer,
+                "startDate": start,
+                "endDate": each.end,
+                "status": "upcoming" if week == 0 else "current",
+                "week": week,
+                "weeks": weeks,
+            }
+        )
+    return listed
 
 
 async def select_clients(
@@ -438,19 +439,15 @@ async def _list_running(ctx: Context, program_id: ObjectId) -> list[_Running]:
     clients = await bulk.load_active(ctx, list({assignment["customerId"] for assignment in not_ended}))
     seen = [assignment for assignment in not_ended if assignment["customerId"] in clients]
     last_dates = await queries.find_last_assigned(ctx, program_id, [assignment["_id"] for assignment in seen])
-    running = [
-        _running(ctx, assignment, clients[assignment["customerId"]], last_dates.get(assignment["_id"]))
-        for assignment in seen
-    ]
+    running: list[_Running] = []
+    for assignment in seen:
+        client = clients[assignment["customerId"]]
+        end = max(assignment["startDate"], last_dates.get(assignment["_id"]) or assignment["endDate"])
+        customer: NamedCustomer = {"_id": client["_id"], "name": customers.full_name(client)}
+        running.append(_Running(assignment, customer, str(ctx.caller.today(client["timezone"])), end))
     order = list(clients)
     current = [each for each in running if each.end >= each.today]
     return sorted(current, key=lambda each: (order.index(each.customer["_id"]), each.assignment["startDate"]))
-
-
-def _running(ctx: Context, assignment: StoredAssignment, client: Customer, last: str | None) -> _Running:
-    customer: NamedCustomer = {"_id": client["_id"], "name": customers.full_name(client)}
-    end = max(assignment["startDate"], last or assignment["endDate"])
-    return _Running(assignment, customer, str(ctx.caller.today(client["timezone"])), end)
 
 
 async def _read_copies(

@@ -57,8 +57,7 @@ from coaching_service.training.workout_text.tools import identify_workouts
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.service import ClientCalendar
-from coaching_service.training.workouts.items.service import is_recorded
-from coaching_service.training.workouts.items.totals import planned_exercise_ids
+from coaching_service.training.workouts.items.service import is_recorded, planned_exercise_ids
 
 # --- Assigning programs -----------------------------------------------------------------------------------------------
 
@@ -121,7 +120,10 @@ async def assign_program(
     assignments = [
         await service.add_to_calendar(ctx, dated, client["_id"], on_conflict=on_conflict) for client in clients
     ]
-    _require_room(clients, assignments)
+    pairs = zip(clients, assignments, strict=True)
+    if full := [typed(client["name"]) for client, each in pairs if each["conflicts"] and not each["blocks"]]:
+        message = f"leaves nothing to add for {', '.join(full)}: every day of the program has workouts"
+        raise invalid_field("onConflict", f"{message}; add or replace, or another startDate, assigns it", code="EMPTY")
     dates = sorted({start_date, *(date for assignment in assignments for date in assignment["dates"])})
     planned = sorted({date for assignment in assignments for date in assignment["dates"]})
     today = await customers.resolve_today(ctx, clients[0]["_id"])
@@ -133,7 +135,9 @@ async def assign_program(
         line += f"{typed(clients[0]['name'])}: {count} workout{'' if count == 1 else 's'}, {days}{conflicts}."
     else:
         each = "; ".join(map(_describe_assignment, clients, assignments))
-        line += f"{len(clients)} clients, workouts {days}: {each}.{_describe_outcome(assignments, on_conflict)}"
+        line += f"{len(clients)} clients, workouts {days}: {each}."
+        if any(assignment["conflicts"] for assignment in assignments):
+            line += f" On days that had workouts: {OUTCOMES[on_conflict]}."
     span = days_between(planned[0], planned[-1]) + 1 if planned else 0
     if weekdays and span != dated.days:
         line += f" On these weekdays the {dated.days} days of the program take {span}."
@@ -157,29 +161,11 @@ async def assign_program(
     )
 
 
-def _require_room(clients: Sequence[NamedCustomer], assignments: Sequence[ProgramAssignmentResult]) -> None:
-    """Raise InvalidFields, naming the clients, if all days of the program are taken and left as they are."""
-    full = [
-        typed(client["name"])
-        for client, assignment in zip(clients, assignments, strict=True)
-        if assignment["conflicts"] and not assignment["blocks"]
-    ]
-    if full:
-        message = f"leaves nothing to add for {', '.join(full)}: every day of the program has workouts"
-        raise invalid_field("onConflict", f"{message}; add or replace, or another startDate, assigns it", code="EMPTY")
-
-
 def _describe_assignment(client: NamedCustomer, assignment: ProgramAssignmentResult) -> str:
     """Return the number of workouts that a client gets, and on how many days there were others."""
     taken = len({conflict["date"] for conflict in assignment["conflicts"]})
     conflicts = f" ({taken} {'day' if taken == 1 else 'days'} had workouts)" if taken else ""
     return f"{typed(client['name'])} {assignment['blocks']}{conflicts}"
-
-
-def _describe_outcome(assignments: Sequence[ProgramAssignmentResult], on_conflict: OnConflict) -> str:
-    if not any(assignment["conflicts"] for assignment in assignments):
-        return ""
-    return f" On days that had workouts: {OUTCOMES[on_conflict]}."
 
 
 # --- Many days of the calendars of clients ----------------------------------------------------------------------------

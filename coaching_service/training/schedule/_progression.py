@@ -116,7 +116,11 @@ def replace_loads(
     if load == "keep":
         return [*sets]
     if load == "clear":
-        return [cast("workout_sets.PlannedSet", {**each, **_without_loads(each)}) for each in sets]
+        loads = ("load", "loadPercent")
+        return [
+            cast("workout_sets.PlannedSet", {name: None if name in loads else value for name, value in each.items()})
+            for each in sets
+        ]
     percent = cast("dict[str, float]", load)["percent"]
     change = SetChange.of({"load": {"percent": percent - 100}, "loadUnit": unit}, stored)
     changed = [change.change_set(each) for each in sets]
@@ -125,10 +129,6 @@ def replace_loads(
             exact = Decimal(str(of_maximum)) * Decimal(str(percent)) / 100
             each["loadPercent"] = min(int(exact.quantize(Decimal(1), ROUND_HALF_UP)), workout_sets.MAX_PERCENT)
     return changed
-
-
-def _without_loads(planned: workout_sets.PlannedSet) -> dict[str, None]:
-    return {name: None for name in ("load", "loadPercent") if planned.get(name) is not None}
 
 
 def change_set_count(
@@ -143,7 +143,11 @@ def change_set_count(
     if not working:
         return [*sets]
     count = len(working)
-    wanted = count + change["add"] if "add" in change else _add_percent(count, change["percent"])
+    if "add" in change:
+        wanted = count + change["add"]
+    else:
+        exact = Decimal(count) * (100 + Decimal(str(change["percent"]))) / 100
+        wanted = int(exact.to_integral_value(ROUND_HALF_UP))
     wanted = min(max(wanted, 1), workout_sets.MAX_SETS - (len(sets) - count))
     if wanted == count:
         return [*sets]
@@ -153,11 +157,6 @@ def change_set_count(
         after = working[-1] + 1
         changed[after:after] = [sets[working[-1]]] * (wanted - count)
     return [cast("workout_sets.PlannedSet", {**planned, "index": index}) for index, planned in enumerate(changed, 1)]
-
-
-def _add_percent(count: int, percent: float) -> int:
-    exact = Decimal(count) * (100 + Decimal(str(percent))) / 100
-    return int(exact.to_integral_value(ROUND_HALF_UP))
 
 
 def progress_items(items: list[ItemInput | WorkItem], change: SetChange) -> list[ItemInput | WorkItem]:
@@ -182,7 +181,12 @@ class RepChange(NamedTuple):
 async def list_changes(ctx: Context, pairs: Iterable[tuple[Item, Item]]) -> schedule_models.ProgressionChanges:
     """Return how loads and numbers of sets have changed, by exercise; `pairs` are items before and after."""
     compared = list(_compare_exercises(pairs))
-    loads = Counter(change for each in compared for change in _find_load_changes(*each))
+    loads = Counter(  # added and removed sets have none
+        (exercise_id, before, after)
+        for exercise_id, old_sets, new_sets in compared
+        for old, new in _compare_sets(old_sets, new_sets)
+        if (before := old.get("load")) is not None and (after := new.get("load")) is not None and before != after
+    )
     counts = Counter((each, len(old), len(new)) for each, old, new in compared if len(old) != len(new))
     names = await exercises.get_names(ctx, {exercise_id for exercise_id, _, _ in (*loads, *counts)})
     load_changes: list[schedule_models.LoadChange] = [
@@ -220,16 +224,6 @@ def list_rep_changes(pairs: Iterable[tuple[Item, Item]]) -> list[RepChange]:
         for old, new in _compare_sets(old_sets, new_sets)
     ]
     return list(dict.fromkeys(change for change in changes if change.before != change.after))
-
-
-def _find_load_changes(
-    exercise_id: ObjectId, old_sets: Sequence[workout_sets.PlannedSet], new_sets: Sequence[workout_sets.PlannedSet]
-) -> Iterator[tuple[ObjectId, float, float]]:
-    """Yield exercise, old and new load of each set whose load is different; added and removed sets have none."""
-    for old, new in _compare_sets(old_sets, new_sets):
-        before, after = old.get("load"), new.get("load")
-        if before is not None and after is not None and before != after:
-            yield exercise_id, before, after
 
 
 def _describe_reps(planned: workout_sets.PlannedSet) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from marshmallow import ValidationError, fields, validates_schema
 
@@ -143,14 +143,6 @@ class _Day(block_models.PlannedBlock):
     text: str
 
 
-class _Replaced(NamedTuple):
-    """How many workouts of a program are new, which were removed, and how names were read, in words."""
-
-    written: int
-    removed: Sequence[block_models.DayBlock]
-    remarks: str
-
-
 @tools.tool(
     "Save a program",
     access=coach(CUSTOMERS.VIEW, PROGRAMS.CREATE, PROGRAMS.EDIT),
@@ -198,39 +190,30 @@ async def save_program(
             change["description"] = description
         before = await programs.get(ctx, program_id)
         await programs.update(ctx, program_id, change, only_differences=True)
-    replaced = await _replace_days(ctx, ProgramPlan(program_id), days or [])
+    written, removed, remarks = await _replace_days(ctx, ProgramPlan(program_id), days or [])
     program = await programs.get(ctx, program_id)
-    facts = [
-        *_describe_description(before, program),
-        *([_describe_written(replaced)] if days or before is None else []),
-        f"{program['numberOfDaysWithWorkouts']} days with workouts",
-    ]
-    line = f"{_name(before, program)}: {', '.join(facts)}.{replaced.remarks}"
+    facts = []
+    if before is not None and before["description"] != program["description"]:
+        descriptions = before["description"], program["description"]
+        old, new = (typed_line(each, _LONGEST) if each else "none" for each in descriptions)
+        facts.append(f"description {old} → {new}")
+    if days or before is None:
+        words = "1 workout" if written == 1 else f"{written} workouts"
+        named = join_some([f"{typed(block['name'])} on day {block['day']}" for block in removed], _NAMED)
+        facts.append(f"{words} written in place of {named}" if named else f"{words} written")
+    facts.append(f"{program['numberOfDaysWithWorkouts']} days with workouts")
+    verb = "Created" if before is None else "Changed"
+    was = "" if before is None or before["name"] == program["name"] else f"{typed(before['name'])} → "
+    line = f"{verb} the program {was}{typed(program['name'])}: {', '.join(facts)}.{remarks}"
     if ctx.change_id is None:
         line = f"Nothing changed: the program {typed(program['name'])} is so already."
-    return Written(line, {"programId": program_id}, find_reasons(program_days=bool(replaced.removed)))
+    return Written(line, {"programId": program_id}, find_reasons(program_days=bool(removed)))
 
 
-def _name(before: programs.Program | None, program: programs.Program) -> str:
-    """Return what is done with a program, with its name, and the one that it had before."""
-    if before is None:
-        return f"Created the program {typed(program['name'])}"
-    was = "" if before["name"] == program["name"] else f"{typed(before['name'])} → "
-    return f"Changed the program {was}{typed(program['name'])}"
-
-
-def _describe_description(before: programs.Program | None, program: programs.Program) -> list[str]:
-    """Return the description of a program before and after, if it has changed."""
-    if before is None or before["description"] == program["description"]:
-        return []
-    old, new = (
-        typed_line(each["description"], _LONGEST) if each["description"] else "none" for each in (before, program)
-    )
-    return [f"description {old} → {new}"]
-
-
-async def _replace_days(ctx: Context, owner: ProgramPlan, days: Sequence[_Day]) -> _Replaced:
-    """Replace the workouts of some days."""
+async def _replace_days(
+    ctx: Context, owner: ProgramPlan, days: Sequence[_Day]
+) -> tuple[int, list[block_models.DayBlock], str]:
+    """Return how many workouts of some days are new, which they replace, and how names were read, in words."""
     read = await read_texts(ctx, [(f"days.{index}.text", day["text"]) for index, day in enumerate(days)])
     items = {f"days.{index}.items": each for index, each in enumerate(read.items)}
     plans: list[block_models.BlockPlan] = [
@@ -241,13 +224,7 @@ async def _replace_days(ctx: Context, owner: ProgramPlan, days: Sequence[_Day]) 
     removed = [block["_id"] for block in existing]
     if plans:
         await batches.write(ctx, owner, Batch(created=plans, removed=removed), existing)
-    return _Replaced(len(plans), existing, read.remarks)
-
-
-def _describe_written(replaced: _Replaced) -> str:
-    words = "1 workout" if replaced.written == 1 else f"{replaced.written} workouts"
-    named = join_some([f"{typed(block['name'])} on day {block['day']}" for block in replaced.removed], _NAMED)
-    return f"{words} written in place of {named}" if named else f"{words} written"
+    return len(plans), existing, read.remarks
 
 
 # --- Reading the text of a program: a heading for each workout, `Day 1: Push`, with its items in the lines below ------

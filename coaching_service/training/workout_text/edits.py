@@ -79,7 +79,8 @@ async def apply_edits(
         if edit["action"] == "add":
             await _add(ctx, owner, block, edit, path, outcome)
             continue
-        item = _require_item(block, edit, path)
+        if (item := writing.find_item(block["items"], str(edit["itemId"]))) is None:
+            raise NotFound("workout item", f"{path}.itemId: Workout item not found")
         if edit["action"] == "change":
             changed = await _change(ctx, owner, block, item, str(edit["text"]), f"{path}.text")
             before, after = (show_loads(each, ctx, unit) for each in (item, changed))
@@ -87,8 +88,9 @@ async def apply_edits(
                 outcome.sentences.append(f"{writing.name_with_sets(after, unit)} is so already")
                 continue
             outcome.changes_done_work |= is_recorded(item)
-            labels = _label(block, before), _label(await service.get(ctx, owner, block_id), after)
-            outcome.sentences.append(f"changed {_describe_change(before, after, unit)}{_describe_superset(*labels)}")
+            was, becomes = _label(block, before), _label(await service.get(ctx, owner, block_id), after)
+            superset = "" if was == becomes else f", superset {was or 'none'} → {becomes or 'none'}"
+            outcome.sentences.append(f"changed {_describe_change(before, after, unit)}{superset}")
         elif edit["action"] == "move":
             index = 1000 if edit["index"] is None else edit["index"]
             target = edit["toWorkoutId"] or block_id
@@ -137,10 +139,6 @@ def _label(block: Block, item: WorkItem) -> str | None:
     return writing.superset_letters(block["items"])[superset] if superset else None
 
 
-def _describe_superset(before: str | None, after: str | None) -> str:
-    return "" if before == after else f", superset {before or 'none'} → {after or 'none'}"
-
-
 def parse_texts(edits: Mapping[int, ItemEditArguments], load_unit: str) -> list[lines.ParsedWorkout]:
     """Return what the texts of edits, by their positions, describe."""
     return [
@@ -169,13 +167,6 @@ async def _describe_move(
     block = await service.get(ctx, owner, target)
     day = name_days([str(block["date"])], await customers.resolve_today(ctx, owner.customer_id))
     return f"moved {typed(writing.name_of(item))} to {typed(block['name'])} on {day}"
-
-
-def _require_item(block: Block, edit: ItemEditArguments, path: str) -> WorkItem:
-    item = writing.find_item(block["items"], str(edit["itemId"]))
-    if item is None:
-        raise NotFound("workout item", f"{path}.itemId: Workout item not found")
-    return item
 
 
 async def _add(
@@ -208,7 +199,11 @@ async def _move(
 
 async def _change(ctx: Context, owner: ClientCalendar, block: Block, item: WorkItem, text: str, path: str) -> WorkItem:
     if item["type"] == "EXERCISE" and lines.is_sets(text):
-        change = store_loads(_read_sets_change(text, ctx.caller.load_unit, path), ctx)
+        sets, note = lines.split_note(text)
+        change: ItemChange = {"exerciseSets": lines.read_planned(sets, ctx.caller.load_unit, path)}
+        if note is not None:
+            change["exerciseInstructions"] = note or None
+        store_loads(change, ctx)
     else:
         parsed = lines.parse_items(text, ctx.caller.load_unit, path)
         await resolve_workouts(ctx, [parsed], owner.customer_id)
@@ -219,12 +214,6 @@ async def _change(ctx: Context, owner: ClientCalendar, block: Block, item: WorkI
         change = _planned_change(block, item, parsed.items[0])
     parsed_change = ParsedChange(change)
     return await block_items.update_item(ctx, owner, block["_id"], item["_id"], parsed_change, only_differences=True)
-
-
-def _read_sets_change(text: str, load_unit: str, path: str) -> ItemChange:
-    sets, note = lines.split_note(text)
-    change: ItemChange = {"exerciseSets": lines.read_planned(sets, load_unit, path)}
-    return change if note is None else {**change, "exerciseInstructions": note or None}
 
 
 def _planned_change(block: Block, item: WorkItem, parsed: lines.ParsedItem) -> ItemChange:

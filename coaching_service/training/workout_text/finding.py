@@ -34,8 +34,8 @@ from coaching_service.training.workout_text.tool_schemas import ToolExerciseArgu
 from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.load_conversion import show_loads, store_loads
 from coaching_service.training.workouts.blocks.service import ClientCalendar
-from coaching_service.training.workouts.items.models import ItemInput, WorkItem
-from coaching_service.training.workouts.items.totals import planned_exercise_ids
+from coaching_service.training.workouts.items.models import ItemInput
+from coaching_service.training.workouts.items.service import planned_exercise_ids
 from coaching_service.training.workouts.reports.exercises import find_exercise_ids
 from coaching_service.training.workouts.sets import PlannedSet, SetOptions
 
@@ -203,8 +203,10 @@ async def _resolve_exercises(
     known = None if customer_id is None else exercises_of(customer_id)
     resolved = {about["name"]: about for about in await name_resolution.resolve_names(ctx, names, known)}
     for mention in mentions:
-        if mention.whole is not None and _is_name_with_letter(resolved[mention.whole], resolved[mention.name]):
-            mention.name = mention.whole
+        whole = None if mention.whole is None else resolved[mention.whole]
+        # An exercise has exactly the whole name, which without its letter means another one or none.
+        if whole and name_resolution.is_exact(whole) and whole["match"] != resolved[mention.name]["match"]:
+            mention.name = whole["name"]
     resolved = {mention.name: resolved[mention.name] for mention in mentions}
     unknown = [name for name, about in resolved.items() if about["match"] is None]
     deleted_by_name = await name_resolution.find_deleted_names(ctx, unknown) if _may_list(ctx, "exercise") else {}
@@ -222,11 +224,6 @@ async def _resolve_exercises(
     problems.raise_any()
     matched = {name: about["match"]["name"] for name, about in resolved.items() if about["match"] is not None}
     return describe_readings(matched.keys(), matched.values())
-
-
-def _is_name_with_letter(whole: ResolvedExerciseName, rest: ResolvedExerciseName) -> bool:
-    """Return whether an exercise has exactly the whole name, which without its letter means another one or none."""
-    return name_resolution.is_exact(whole) and whole["match"] != rest["match"]
 
 
 def _remove_letters_of_names(
@@ -382,8 +379,11 @@ async def find_workouts(
     lines: list[str] = []
     for block in show_loads(found[:page_size], ctx, unit):
         client = names[cast("ObjectId", block["customerId"])]
-        items = [each for each in block["items"] if exercise_ids is None or _has(each, exercise_ids)]
-        said = [_describe_item(each, unit) for each in items[:_MAX_ITEMS]]
+        items = block["items"]
+        if exercise_ids is not None:
+            items = [each for each in items if not set(planned_exercise_ids(each)).isdisjoint(exercise_ids)]
+        written = [[*writing.write_item(each, unit), *writing.write_log(each, unit)] for each in items[:_MAX_ITEMS]]
+        said = [" ".join(line.strip() for line in each) for each in written]
         said += [f"{len(items) - _MAX_ITEMS} more"] if len(items) > _MAX_ITEMS else []
         about = f"{typed(client['name'])} [{client['_id']}] {typed(block['name'])} [workout {block['_id']}]"
         lines.append(f"{block['date']} {about}: {'; '.join(said)}")
@@ -416,15 +416,6 @@ async def _find_exercises(ctx: Context, exercise: str | None, muscle: str | None
     return await listing.list_training(ctx, muscle_id)
 
 
-def _has(item: WorkItem, exercise_ids: Collection[ObjectId]) -> bool:
-    return any(each in exercise_ids for each in planned_exercise_ids(item))
-
-
-def _describe_item(item: WorkItem, load_unit: str) -> str:
-    lines: Sequence[str] = [*writing.write_item(item, load_unit), *writing.write_log(item, load_unit)]
-    return " ".join(line.strip() for line in lines)
-
-
 # --- Items from the arrays that tools also accept ---------------------------------------------------------------------
 
 
@@ -437,7 +428,11 @@ async def to_exercise_items(
     sets: dict[str, list[PlannedSet]] = {}
     for path, each in exercises.items():
         try:
-            sets[path] = _read_sets(each["sets"], ctx.caller.load_unit, f"{path}.sets")
+            sets[path] = (
+                workout_text_lines.read_planned(each["sets"], ctx.caller.load_unit, f"{path}.sets")
+                if isinstance(each["sets"], str)
+                else _planned_sets(each["sets"])
+            )
         except InvalidFields as error:
             errors += error.errors
     named = {path: str(each["name"]) for path, each in exercises.items() if each["exerciseId"] is None}
@@ -448,22 +443,17 @@ async def to_exercise_items(
     if errors:
         raise InvalidFields(errors)
     ids = dict(zip(named, resolved, strict=True))
-    read = [_to_item(each, each["exerciseId"] or ids[path], sets[path]) for path, each in exercises.items()]
+    read: list[ItemInput] = [
+        {
+            "type": "EXERCISE",
+            "exerciseId": each["exerciseId"] or ids[path],
+            "exerciseSets": sets[path],
+            "exerciseInstructions": each["instructions"],
+            "supersetId": each["superset"],
+        }
+        for path, each in exercises.items()
+    ]
     return store_loads(read, ctx)
-
-
-def _to_item(exercise: ToolExerciseArguments, exercise_id: ObjectId, sets: list[PlannedSet]) -> ItemInput:
-    return {
-        "type": "EXERCISE",
-        "exerciseId": exercise_id,
-        "exerciseSets": sets,
-        "exerciseInstructions": exercise["instructions"],
-        "supersetId": exercise["superset"],
-    }
-
-
-def _read_sets(sets: str | list[ToolSetArguments], load_unit: str, path: str) -> list[PlannedSet]:
-    return workout_text_lines.read_planned(sets, load_unit, path) if isinstance(sets, str) else _planned_sets(sets)
 
 
 def _planned_sets(sets: Iterable[ToolSetArguments]) -> list[PlannedSet]:
@@ -476,11 +466,14 @@ def _planned_set(index: int, sent: ToolSetArguments) -> PlannedSet:
     has_load = sent["load"] is not None or sent["loadPercent"] is not None
     if has_load:
         planned["load"], planned["loadPercent"] = sent["load"], sent["loadPercent"]
+    amounts: dict[str, float | None] = {
+        "minPlannedReps": sent["reps"],
+        "maxPlannedReps": sent["repsMax"] or sent["reps"],
+    }
+    set_type = "reps"
     if sent["meters"] is not None:
-        planned["type"] = "distance_load" if has_load else "distance"
-        return {**planned, "plannedMeters": sent["meters"]}
-    if sent["seconds"] is not None:
-        planned["type"] = "time_load" if has_load else "time"
-        return {**planned, "minPlannedSeconds": sent["seconds"], "maxPlannedSeconds": sent["seconds"]}
-    planned["type"] = "reps_load" if has_load else "reps"
-    return {**planned, "minPlannedReps": sent["reps"], "maxPlannedReps": sent["repsMax"] or sent["reps"]}
+        set_type, amounts = "distance", {"plannedMeters": sent["meters"]}
+    elif sent["seconds"] is not None:
+        set_type, amounts = "time", {"minPlannedSeconds": sent["seconds"], "maxPlannedSeconds": sent["seconds"]}
+    set_type += "_load" if has_load else ""
+    return cast("PlannedSet", {**planned, "type": set_type, **amounts})

@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 
 from marshmallow import ValidationError
 
-from coaching_service.core.errors import FieldError, InvalidFields
+from coaching_service.core.errors import InvalidFields
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.text import split_lines
 from coaching_service.core.validation import NAME_LENGTH, TEXT_LENGTH, Text
@@ -41,7 +41,13 @@ class TextError(InvalidFields):
     """Lines of texts cannot be read, or name nothing."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__([_field_error(each) for each in problems])
+        places = ["" if each.line is None else f"line {each.line}: " for each in problems]
+        super().__init__(
+            [
+                {"field": each.path, "code": each.code, "message": place + each.message}
+                for place, each in zip(places, problems, strict=True)
+            ]
+        )
         self.problems = list(problems)
 
 
@@ -357,11 +363,6 @@ class _Parser:
 
 def _without_id(line: str) -> str:
     return ITEM_ID.sub("", line, count=1) if ITEM_ID.match(line) else line
-
-
-def _field_error(problem: Problem) -> FieldError:
-    place = "" if problem.line is None else f"line {problem.line}: "
-    return {"field": problem.path, "code": problem.code, "message": place + problem.message}
 
 
 def group_supersets(items: Sequence[ParsedItem]) -> None:

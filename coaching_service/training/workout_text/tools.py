@@ -24,7 +24,7 @@ from coaching_service.people.account import convert_entered_load, convert_stored
 from coaching_service.people.availability import AvailabilityText, write_period
 from coaching_service.people.customers import service as customers
 from coaching_service.training import training_maxes
-from coaching_service.training.training_maxes import ReferenceLoads, load_of
+from coaching_service.training.training_maxes import load_of
 from coaching_service.training.workout_text import tool_schemas, writing
 from coaching_service.training.workout_text.edits import apply_edits, check_names
 from coaching_service.training.workout_text.finding import (
@@ -109,14 +109,12 @@ def _describe_workout(block: block_models.Block, load_unit: str, detail: writing
         "lines": writing.write_block(block, load_unit, detail) or None,
     }
     if detail == "full":
+        omitted = ("createdAt", "updatedAt", "exerciseId", "version")
         described["items"] = [
-            _compact(item, ("createdAt", "updatedAt", "exerciseId", "version")) for item in block["items"]
+            {name: _without_unset(value) for name, value in item.items() if name not in omitted and value is not None}
+            for item in block["items"]
         ]
     return {name: value for name, value in described.items() if value is not None}
-
-
-def _compact(fields: Mapping[str, Any], omitted: tuple[str, ...]) -> dict[str, Any]:
-    return {name: _without_unset(value) for name, value in fields.items() if name not in omitted and value is not None}
 
 
 def _without_unset(value: Any) -> Any:
@@ -156,7 +154,13 @@ async def create_workout(
     read_as = ""
     there = await read_taken_days(ctx, owner, {day["date"] for day in days} if days else {date or ""})
     if days is not None:
-        blocks, read_as = await _read_days(ctx, customer_id, days)
+        texts = [(f"days.{index}.text", day["text"]) for index, day in enumerate(days)]
+        read = await read_texts(ctx, texts, customer_id=customer_id)
+        plans = [block_models.plan_of(day, items) for day, items in zip(days, read.items, strict=True)]
+        blocks = [
+            cast("block_models.NewBlock", {**plan, "date": day["date"]}) for plan, day in zip(plans, days, strict=True)
+        ]
+        read_as = read.remarks
         created = (await block_batches.create_blocks(ctx, owner, blocks))["created"]
     else:
         items = await to_exercise_items(ctx, customer_id, exercises or [])
@@ -197,19 +201,6 @@ def describe_taken_days(blocks: Sequence[block_models.DayBlock], today: str) -> 
     some = blocks[:_NAMED_BLOCKS]
     named = ", ".join(f"{results.typed(block['name'])} on {name_days([str(block['date'])], today)}" for block in some)
     return f"; there {'was' if len(blocks) == 1 else 'were'} already {named}{more}"
-
-
-async def _read_days(
-    ctx: Context, customer_id: ObjectId, days: Sequence[tool_schemas.WorkoutDayArguments]
-) -> tuple[list[block_models.NewBlock], str]:
-    """Return the blocks that texts describe, and how names were read. Raises InvalidFields, naming the line."""
-    texts = [(f"days.{index}.text", day["text"]) for index, day in enumerate(days)]
-    read = await read_texts(ctx, texts, customer_id=customer_id)
-    blocks: list[block_models.NewBlock] = [
-        cast("block_models.NewBlock", {**block_models.plan_of(day, items), "date": day["date"]})
-        for day, items in zip(days, read.items, strict=True)
-    ]
-    return blocks, read.remarks
 
 
 def identify_workouts(blocks: Sequence[block_models.Block]) -> results.Identifiers:
@@ -357,18 +348,13 @@ async def set_training_max(ctx: Context, customer_id: ObjectId, exercise: str, v
     raised = [] if base is None else [RaisedLoad(customer_id, exercise_id, base.load_of(100), stored, unit="maximum")]
     about = f"the training maximum of {typed(name)} of {typed(customer['name'])}"
     shown = format_figure(value, f" {unit}")
-    line = f"Set {about}: {_describe_reference(before, stored_unit, unit)} → {shown}."
+    was = None if before is None else load_of(before)
+    old = "none" if was is None else format_figure(convert_stored_load(was, stored_unit, unit), f" {unit}")
+    estimated = " (estimated)" if before is not None and was is not None and before["trainingMax"] is None else ""
+    line = f"Set {about}: {old}{estimated} → {shown}."
     return Written(
         f"{f'Nothing changed: {about} is {shown} already.' if is_set else line}{describe_readings([exercise], [name])}",
         {"customerId": customer_id, "exerciseId": exercise_id},
         raised=raised,
         details={"value": value},
     )
-
-
-def _describe_reference(loads: ReferenceLoads | None, unit: str, target: str) -> str:
-    """Return the load to which percentages have referred, in the unit `target`."""
-    if loads is None or (load := load_of(loads)) is None:
-        return "none"
-    shown = format_figure(convert_stored_load(load, unit, target), f" {target}")
-    return f"{shown} (estimated)" if loads["trainingMax"] is None else shown

@@ -285,7 +285,13 @@ def _write_more(item: item_models.WorkItem, load_unit: str) -> list[str]:
     """Return the lines that only `full` has: loads of percentages, answers, general instructions, and times."""
     lines = []
     if item["type"] == "EXERCISE":
-        lines += _write_loads(item, load_unit)
+        texts = []  # the loads of percentages
+        for planned in item["exerciseSets"]:
+            if (percent := planned.get("loadPercent")) is not None:
+                load = planned.get("load")
+                known = "unknown" if load is None else f"{write_number(load)}{load_unit}"
+                texts.append(f"{write_number(percent)}% is {known}")
+        lines += [f"  today {', '.join(dict.fromkeys(texts))}"] if texts else []
         if item["exercise"]["defaultInstructions"]:
             lines.append(f"  instructions: {quote(item['exercise']['defaultInstructions'])}")
     if item["type"] == "FORM":
@@ -293,18 +299,6 @@ def _write_more(item: item_models.WorkItem, load_unit: str) -> list[str]:
     if item["completedAt"] is not None:
         lines.append(f"  completed at {item['completedAt'].isoformat(timespec='minutes')}Z")
     return lines
-
-
-def _write_loads(item: item_models.ExerciseItem, load_unit: str) -> list[str]:
-    loads = [planned for planned in item["exerciseSets"] if planned.get("loadPercent") is not None]
-    if not loads:
-        return []
-    texts = []
-    for planned in loads:
-        load = planned.get("load")
-        known = "unknown" if load is None else f"{write_number(load)}{load_unit}"
-        texts.append(f"{write_number(cast('float', planned['loadPercent']))}% is {known}")
-    return [f"  today {', '.join(dict.fromkeys(texts))}"]
 
 
 def _write_answers(item: item_models.FormItem) -> list[str]:

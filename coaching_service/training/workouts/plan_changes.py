@@ -26,8 +26,8 @@ from coaching_service.training.workouts.items.service import (
     PercentBase,
     is_recorded,
     load_percent_bases,
+    planned_sets,
 )
-from coaching_service.training.workouts.items.totals import planned_sets
 
 Workout = Mapping[str, Any]
 # An item, None for those of one version only; an exercise; a unit; and whether the sets are warm-up sets.

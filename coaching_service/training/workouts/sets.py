@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict, get_args
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict, cast, get_args
 
 from marshmallow import Schema, ValidationError, fields, validates_schema
 
@@ -355,9 +355,17 @@ def plan_of_done(sets: Iterable[CustomerSet]) -> list[PlannedSet]:
 
 
 def _planned(index: int, done: CustomerSet) -> PlannedSet:
-    planned: PlannedSet = {
+    amounts: dict[str, float | None] = {"minPlannedReps": done["reps"], "maxPlannedReps": done["reps"]}
+    set_type, loads = "reps", dict[str, float | None]()
+    if done["reps"] is None and done["meters"] is not None:
+        set_type, amounts = "distance", {"plannedMeters": done["meters"]}
+    elif done["reps"] is None and done["seconds"] is not None:
+        set_type, amounts = "time", {"minPlannedSeconds": done["seconds"], "maxPlannedSeconds": done["seconds"]}
+    if done["load"] is not None:
+        set_type, loads = f"{set_type}_load", {"load": done["load"], "loadPercent": None}
+    planned = {
         "index": index,
-        "type": "reps",
+        "type": set_type,
         "rest": None,
         "rpe": done["rpe"],
         "rir": done["rir"],
@@ -365,19 +373,7 @@ def _planned(index: int, done: CustomerSet) -> PlannedSet:
         "isWarmup": done["isWarmup"],
         "setKind": done["setKind"],
     }
-    loaded: PlannedSet = {**planned, "load": done["load"], "loadPercent": None}
-    has_load = done["load"] is not None
-    if done["reps"] is not None or done["seconds"] is None is done["meters"]:
-        reps: PlannedSet = {**(loaded if has_load else planned), "type": "reps_load" if has_load else "reps"}
-        return {**reps, "minPlannedReps": done["reps"], "maxPlannedReps": done["reps"]}
-    if done["meters"] is not None:
-        distance: PlannedSet = {
-            **(loaded if has_load else planned),
-            "type": "distance_load" if has_load else "distance",
-        }
-        return {**distance, "plannedMeters": done["meters"]}
-    timed: PlannedSet = {**(loaded if has_load else planned), "type": "time_load" if has_load else "time"}
-    return {**timed, "minPlannedSeconds": done["seconds"], "maxPlannedSeconds": done["seconds"]}
+    return cast("PlannedSet", {**planned, **loads, **amounts})
 
 
 def unit_of(record_type: activity_models.RecordType) -> str | None:

@@ -21,8 +21,7 @@ from coaching_service.core.list_selection import UPDATED
 from coaching_service.training.workouts.blocks.models import BlockContent, BlockFields, DayBlock, StoredBlock
 from coaching_service.training.workouts.items.descriptions import COMPUTED_ITEM_FIELDS, ITEM_REFERENCES, complete_block
 from coaching_service.training.workouts.items.models import WORKOUT_TYPES, WorkItem
-from coaching_service.training.workouts.items.service import RECORDED_FIELDS, list_contacts
-from coaching_service.training.workouts.items.totals import summarize_block
+from coaching_service.training.workouts.items.service import RECORDED_FIELDS, list_contacts, summarize_block
 
 
 class TooManyWorkouts(BadRequest):

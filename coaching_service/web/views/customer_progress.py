@@ -26,7 +26,7 @@ from coaching_service.progress.metrics.service import MetricHistoryEntry, Metric
 from coaching_service.progress.personal_records import PersonalRecord
 from coaching_service.training import training_maxes
 from coaching_service.training.workouts.reports import blocks
-from coaching_service.training.workouts.reports.models import LiftResult
+from coaching_service.training.workouts.reports.exercises import LiftResult
 from coaching_service.training.workouts.sets import MAX_LOAD, RecordKey, unit_of
 from coaching_service.web import charts, formatting
 from coaching_service.web import pages as web_pages
@@ -166,7 +166,7 @@ async def records_page(ctx: Context, customer_id: ObjectId, query: _RecordsQuery
         ctx,
         load_header(ctx, customer_id),
         personal_records.list_records(ctx, customer_id),
-        training_maxes.list_all(ctx, customer_id),
+        training_maxes.list_training_maxes(ctx, customer_id),
     )
     names = {record["exerciseId"]: record["exerciseName"] for record in records}
     others = {each["exerciseId"] for each in maxes} | ({query["exerciseId"]} if query["exerciseId"] else set())

@@ -36,7 +36,7 @@ from coaching_service.training.schedule.models import ProgramDays, ProgramRange
 from coaching_service.training.set_text import write_planned
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.items.descriptions import describe_items
-from coaching_service.training.workouts.items.totals import planned_exercise_ids
+from coaching_service.training.workouts.items.service import planned_exercise_ids
 from coaching_service.web import pages as web_pages
 from coaching_service.web.formatting import document_options, name_options, quantity
 from coaching_service.web.views import customer_calendar

@@ -22,7 +22,7 @@ from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items import descriptions
 from coaching_service.training.workouts.items import models as item_models
 from coaching_service.training.workouts.items import service as items
-from coaching_service.training.workouts.reports.models import LiftResult
+from coaching_service.training.workouts.reports.exercises import LiftResult
 from coaching_service.training.workouts.sets import CustomerSet, PlannedSet, RecordKey, unit_of
 from coaching_service.web import formatting
 

@@ -51,8 +51,7 @@ from coaching_service.training.workouts.blocks.models import StoredBlock
 from coaching_service.training.workouts.blocks.service import ClientCalendar, is_completed
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import ItemInput, ItemLog, WorkItem
-from coaching_service.training.workouts.items.service import create_items, match_items, resolve_items
-from coaching_service.training.workouts.items.totals import summarize_block
+from coaching_service.training.workouts.items.service import create_items, match_items, resolve_items, summarize_block
 from coaching_service.training.workouts.sets import CustomerSet
 from coaching_service.training.workouts.store import blocks
 
@@ -205,8 +204,11 @@ async def apply(
     blocks = [*changed, *created]
     presented = await service.present_blocks(ctx, blocks, [orders[block["_id"]] for block in blocks])
     new = presented[len(changed) :]
+    if dry_run:  # neither the blocks nor their items have an identifier
+        for each in [*new, *(item for block in new for item in block["items"])]:
+            cast("dict[str, Any]", each)["_id"] = None
     return {
-        "created": [_without_identifiers(block) for block in new] if dry_run else new,
+        "created": new,
         "changed": presented[: len(changed)],
         "removed": list(batch.removed),
     }
@@ -282,13 +284,6 @@ async def shift(
     return await service.present_blocks(ctx, after, [orders[block["_id"]] for block in after])
 
 
-def _without_identifiers(block: block_models.Block) -> block_models.Block:
-    """Return a block that is not stored: neither it nor its items have an identifier."""
-    return cast(
-        "block_models.Block", {**block, "_id": None, "items": [{**item, "_id": None} for item in block["items"]]}
-    )
-
-
 # --- Changing a workout block together with its items -----------------------------------------------------------------
 
 
@@ -352,7 +347,11 @@ async def upsert_many(
     ids = [each["externalId"] for each in entries if not isinstance(each, InvalidEntry) and each["externalId"]]
     known = {block["externalId"]: block for block in await store.find_by_external_ids(ctx, ids)}
     first = repetitions("externalId")
-    room = await _read_room(ctx, owner, entries, known.values())
+    room: store.DayRoom | None = None
+    if owner.client_id is not None:
+        sent_dates = (entry.get("date") for entry in entries if not isinstance(entry, InvalidEntry))
+        dates = {str(each) for each in (*sent_dates, *(block["date"] for block in known.values())) if each is not None}
+        room = await store.DayRoom.read(ctx, owner.client_id, dates)
     new: list[tuple[Saved, block_models.BlockPlan]] = []
 
     async def save(entry: block_models.BlockUpsert) -> Saved:
@@ -382,20 +381,6 @@ async def upsert_many(
     for (record, _), block in zip(new, created, strict=True):
         record.id = block["_id"]
     return result_of(ctx, entries, saved)
-
-
-async def _read_room(
-    ctx: Context,
-    owner: service.ScheduleOwner,
-    entries: Sequence[block_models.BlockUpsert | InvalidEntry],
-    known: Iterable[block_models.StoredBlock],
-) -> store.DayRoom | None:
-    """Return what the days of a client that entries concern hold; None for a program."""
-    if owner.client_id is None:
-        return None
-    sent = (entry.get("date") for entry in entries if not isinstance(entry, InvalidEntry))
-    dates = {str(date) for date in (*sent, *(block["date"] for block in known)) if date is not None}
-    return await store.DayRoom.read(ctx, owner.client_id, dates)
 
 
 async def _find_changes(
@@ -590,17 +575,15 @@ async def _digest_plans(ctx: Context, source: CopiedDays) -> str:
         [
             *(str(block.get("date")), block.get("day") or 0, block["position"], str(block["_id"])),
             *(block.get(name) for name in names_of(block_models.PlannedBlock)),
-            [_list_planned(item) for item in block["items"]],
+            [
+                [each["type"], *(each.get(name) for name in items.PLANNED_FIELDS[each["type"]])]
+                for each in map(items.with_planned_sets, block["items"])
+            ],
         ]
         for block in found
     ]
     planned.sort(key=lambda each: each[:4])
     return _digest(planned)
-
-
-def _list_planned(item: Any) -> list[object]:
-    planned: Any = items.with_planned_sets(item)
-    return [item["type"], *(planned.get(name) for name in items.PLANNED_FIELDS[item["type"]])]
 
 
 def _digest(values: Iterable[object]) -> str:

@@ -122,7 +122,11 @@ async def move_item(
     if source is None or target is None:
         raise errors.LegacyFailure("WITEM_MOVE_INCOMPLETE", "A move needs a source and a target")
     block = await owner.get_block(ctx, source["wblockId"])
-    item = await _find_in_source(ctx, owner, block, source["witemId"])
+    item = next((each for each in block["items"] if each["_id"] == source["witemId"]), None)
+    if item is None and await owner.has_item(ctx, source["witemId"]):
+        raise errors.Conflict("The item is no longer in the source block; read the calendar again", code="ITEM_MOVED")
+    if item is None:
+        raise errors.NotFound("workout item")
     target_block = block if target["wblockId"] == block["_id"] else await owner.get_block(ctx, target["wblockId"])
     if version not in (None, target_block["version"]):
         raise version_conflict()
@@ -143,17 +147,6 @@ async def move_item(
     if target_block["date"] != block["date"]:
         await publish_rescheduled_items(ctx, target_block, [item])
     return await present_block(ctx, owner, target_block)
-
-
-async def _find_in_source(
-    ctx: Context, owner: ScheduleOwner, block: StoredBlock, item_id: ObjectId
-) -> item_models.WorkItem:
-    for item in block["items"]:
-        if item["_id"] == item_id:
-            return item
-    if await owner.has_item(ctx, item_id):
-        raise errors.Conflict("The item is no longer in the source block; read the calendar again", code="ITEM_MOVED")
-    raise errors.NotFound("workout item")
 
 
 async def log_items(

@@ -13,7 +13,7 @@ from coaching_service.people import account
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.service import summarize_copy
 from coaching_service.training.workouts.items.models import WorkItem
-from coaching_service.training.workouts.items.totals import derive_fields
+from coaching_service.training.workouts.items.service import derive_fields
 from coaching_service.training.workouts.sets import MAX_LOAD
 
 T = TypeVar("T")
@@ -70,15 +70,15 @@ def _show(value: Any, convert: account.Convert) -> Any:
         return [_show(each, convert) for each in value]
     if not isinstance(value, dict):
         return value
-    return {name: _show_field(name, each, convert) for name, each in value.items()}
-
-
-def _show_field(name: str, value: Any, convert: account.Convert) -> Any:
-    if name in _LOADS and isinstance(value, int | float):
-        return convert(value)
-    if name == "estimatedOneRepMax" and value is not None:
-        return {**value, "value": convert(value["value"])}
-    return _show(value, convert)
+    shown: dict[str, Any] = {}
+    for name, each in value.items():
+        if name in _LOADS and isinstance(each, int | float):
+            shown[name] = convert(each)
+        elif name == "estimatedOneRepMax" and each is not None:
+            shown[name] = {**each, "value": convert(each["value"])}
+        else:
+            shown[name] = _show(each, convert)
+    return shown
 
 
 def store_loads(value: T, ctx: Context) -> T:

@@ -40,9 +40,11 @@ from coaching_service.training.workouts.items.service import (
     is_recorded,
     load_exercises,
     load_references,
+    round_total,
+    volume_load,
     with_body_weight,
+    working_sets,
 )
-from coaching_service.training.workouts.items.totals import round_total, volume_load, working_sets
 from coaching_service.training.workouts.store import BY_DATE, blocks
 
 # --- Computing again what is stored of logs, after a change of what the figures mean ----------------------------------
@@ -100,16 +102,11 @@ async def _recompute(ctx: Context, customer_id: ObjectId, ids: Sequence[ObjectId
     for block in stored:
         weight = weights.get(str(block["date"]))
         fields = store.item_fields([with_body_weight(item, weight) for item in derived[block["_id"]]])
-        if not _is_stored(block, fields["items"], fields["done"]):
+        if (block["items"], cast("dict[str, Any]", block).get("done")) != (fields["items"], fields["done"]):
             where = {"customerId": customer_id, "_id": block["_id"], "version": block["version"]}
             if not await blocks.set_derived(ctx, where, {"$set": dict(fields)}):
                 changed.append(block["_id"])
     return changed
-
-
-def _is_stored(block: block_models.StoredBlock, items: object, done: object) -> bool:
-    stored: dict[str, object] = {**block}
-    return (stored["items"], stored.get("done")) == (items, done)
 
 
 # --- Owners of a schedule: the same operations serve the calendar of a client (by date) and a program (by day) --------
@@ -391,15 +388,12 @@ def renew_items(copied: Sequence[WorkItem], source: Sequence[WorkItem]) -> list[
             renewed += copied[first:last]
         elif tag != "delete":
             pairs = zip_longest(copied[first:last], source[start:end])
-            renewed += [_renew_item(old, new) for old, new in pairs if new is not None]
+            for old, new in pairs:
+                if new is not None:
+                    renewed.append(create_item(new))
+                    if old is not None and old["type"] == new["type"]:
+                        renewed[-1] |= {"_id": old["_id"], "createdAt": old["createdAt"]}
     return renewed
-
-
-def _renew_item(old: WorkItem | None, source: WorkItem) -> WorkItem:
-    new = create_item(source)
-    if old is None or old["type"] != source["type"]:
-        return new
-    return cast("WorkItem", {**new, "_id": old["_id"], "createdAt": old["createdAt"]})
 
 
 def _plan_of_item(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -521,17 +515,17 @@ async def find_of_clients(
     elif is_done is not None:
         where["items.isCompleted"] = True if is_done else {"$ne": True}
     texts = ("name", "items.exerciseInstructions", "items.taskFields.title", "items.circuitName")
-    where |= {"$and": [{"$or": [{text: _containing(word)} for text in texts]} for word in words]} if words else {}
+    where |= (
+        {"$and": [{"$or": [{text: {"$regex": re.escape(word), "$options": "i"}} for text in texts]} for word in words]}
+        if words
+        else {}
+    )
     stored = await store.blocks.find(ctx, where, sort=("date", "_id"), limit=skip + limit, hint=store.BY_DATE)
     presented: dict[ObjectId, block_models.Block] = {}
     for customer_id in {block["customerId"] for block in stored[skip:]}:
         of_client = [block for block in stored[skip:] if block["customerId"] == customer_id]
         presented |= {each["_id"]: each for each in await present_blocks(ctx, of_client, [0] * len(of_client))}
     return [presented[block["_id"]] for block in stored[skip:]]
-
-
-def _containing(word: str) -> Filter:
-    return {"$regex": re.escape(word), "$options": "i"}
 
 
 async def get(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> block_models.Block:
@@ -608,7 +602,10 @@ async def update(
     if fields:
         block = await store_change(ctx, owner, block_id, fields, version)
     else:
-        block = await present_block(ctx, owner, await _read_version(ctx, owner, block_id, version))
+        stored = await owner.get_block(ctx, block_id)
+        if version not in (None, stored["version"]):
+            raise version_conflict()
+        block = await present_block(ctx, owner, stored)
     return await _reorder(ctx, owner, block_id, change["order"]) if "order" in change else block
 
 
@@ -647,15 +644,6 @@ async def _reorder(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, order
         if each["position"] != previous:
             await store.update(ctx, owner.block_filter, each["_id"], {"position": previous}, None)
     return await get(ctx, owner, block_id)
-
-
-async def _read_version(
-    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, version: int | None
-) -> block_models.StoredBlock | None:
-    block = await owner.find_block(ctx, block_id)
-    if block is not None and version not in (None, block["version"]):
-        raise version_conflict()
-    return block
 
 
 async def publish_rescheduled_items(ctx: Context, block: block_models.StoredBlock, moved: Sequence[WorkItem]) -> None:

@@ -17,8 +17,7 @@ from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Integer, Number, field_errors
 from coaching_service.training.workouts.items import models as item_models
-from coaching_service.training.workouts.items.service import MAX_ITEMS
-from coaching_service.training.workouts.items.totals import DERIVED_FIELDS, derive_fields, summarize_block
+from coaching_service.training.workouts.items.service import DERIVED_FIELDS, MAX_ITEMS, derive_fields, summarize_block
 from coaching_service.training.workouts.sets import PerformedSet, PlannedSet, PlannedSets
 
 EFFORT_FIELDS: tuple[tuple[str, Literal["rpe", "rir"]], ...] = (("RPE", "rpe"), ("RIR", "rir"))
@@ -285,7 +284,10 @@ def _complete_item(item: dict[str, Any], path: str, is_imported: bool) -> item_m
             raise invalid_field(path, "must have exercises and 1 to 1000 rounds")
     elif item["type"] == "REMINDER":
         item["reminderFields"] = take(item_models.PlannedReminder, item["reminderFields"])
-        _validate(_SCHEDULED_TIME, item["reminderFields"]["scheduledTime"], f"{path}.reminderFields.scheduledTime")
+        try:
+            _SCHEDULED_TIME.deserialize(item["reminderFields"]["scheduledTime"])
+        except ValidationError as error:
+            raise invalid_field(f"{path}.reminderFields.scheduledTime", str(error.messages[0])) from None
     elif item["type"] == "METRICS":
         item["metricsFields"] = take(item_models.PlannedMetrics, item["metricsFields"])
     for number, done in enumerate(item.get("customerSets", ())):
@@ -320,10 +322,3 @@ def _load_sets(text: bytes) -> tuple[dict[str, Any], ...]:
         {name: value for name, value in each.items() if name not in _ADDED_LATER or name in names[each["index"]]}
         for each in loaded
     )
-
-
-def _validate(check: item_models.ScheduledTime, value: str, path: str) -> None:
-    try:
-        check.deserialize(value)
-    except ValidationError as error:
-        raise invalid_field(path, str(error.messages[0])) from None

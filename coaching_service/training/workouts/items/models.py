@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
@@ -34,17 +35,13 @@ class ScheduledTime(validation.Text):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
         text = super()._deserialize(value, attr, data)
-        if not _TIME.fullmatch(text) and not _is_date_time(text):
-            raise ValidationError("must be a time HH:MM, or a date-time in ISO 8601")
-        return text
-
-
-def _is_date_time(text: str) -> bool:
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return _DATE_TIME.fullmatch(text) is not None  # Python takes any character between date and time
+        if _TIME.fullmatch(text):
+            return text
+        with suppress(ValueError):
+            datetime.fromisoformat(text)
+            if _DATE_TIME.fullmatch(text):  # Python takes any character between date and time
+                return text
+        raise ValidationError("must be a time HH:MM, or a date-time in ISO 8601")
 
 
 class NewWorkoutForm(validation.Input):

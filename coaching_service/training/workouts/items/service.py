@@ -1,12 +1,13 @@
-"""Workout items: the fields of each type, and how an item is created, changed, logged and presented."""
+"""Workout items: the fields of each type, how an item is created, changed, logged and presented, and its totals."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from itertools import zip_longest
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 
 from coaching_service.core import auth
 from coaching_service.core.database.context import Context, gather_reads
@@ -25,14 +26,200 @@ from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
 from coaching_service.training import body_weights, set_media, training_maxes
 from coaching_service.training.training_maxes import ReferenceLoads, load_of
+from coaching_service.training.workouts import sets
 from coaching_service.training.workouts.items import models as item_models
-from coaching_service.training.workouts.items.totals import (
-    DERIVED_FIELDS,
-    derive_fields,
-    planned_exercise_ids,
-    planned_sets,
-)
+from coaching_service.training.workouts.items.models import CircuitExercise, DatedItem, ItemChange, WorkItem
 from coaching_service.training.workouts.sets import PlannedSet, plan_of_done, present_set, with_kind
+
+# --- Training load: totals of completed sets, and the best of them, stored so that reports need not read every set ----
+
+
+DERIVED_FIELDS = ("exerciseIds", "doneExerciseIds", "tally", "isPendingForm")
+TOTALS = ("sets", "reps", "volumeLoad")
+
+
+class DerivedFields(TypedDict):
+    """The fields of a stored item that are derived from its plan and log."""
+
+    exerciseIds: list[ObjectId]
+    doneExerciseIds: list[ObjectId]
+    tally: sets.ItemTally
+    isPendingForm: bool
+
+
+def derive_fields(item: WorkItem) -> DerivedFields:
+    """Return the derived fields of an item.
+
+    `exerciseIds` are the exercises it plans, or that were done or chosen in their place. `doneExerciseIds` are those
+    with a working set: a completed set that is not warm-up. `tally` has the totals of its working sets.
+    `isPendingForm`: it is a form that is not answered.
+    """
+    planned = planned_exercise_ids(item)
+    totals = _zero_totals()
+    by_exercise: dict[ObjectId, sets.ExerciseTotals] = {}
+    for exercise_id, done in working_sets(item):
+        exercise_totals = by_exercise.setdefault(exercise_id, {"exerciseId": exercise_id, **_zero_totals()})
+        for sums in (totals, exercise_totals):
+            sums["sets"] += 1
+            sums["reps"] += done["reps"] or 0
+            sums["volumeLoad"] += 0 if is_assisted(item, exercise_id) else volume_load(done)
+    done_ids = list(by_exercise)
+    swap = item.get("swappedFor")
+    chosen = [swap["exerciseId"]] if swap else []
+    return {
+        "exerciseIds": list(dict.fromkeys([*planned, *chosen, *done_ids])),
+        "doneExerciseIds": done_ids,
+        "tally": {**totals, "exercises": list(by_exercise.values())},
+        "isPendingForm": item["type"] == "FORM" and not item["isCompleted"],
+    }
+
+
+def planned_exercise_ids(item: WorkItem | ItemChange) -> list[ObjectId]:
+    """Return the exercises that an item plans, a circuit's included, without duplicates."""
+    exercise_id = item.get("exerciseId")
+    ids = [exercise_id] if isinstance(exercise_id, ObjectId) else []
+    return list(dict.fromkeys([*ids, *(entry["exerciseId"] for entry in _circuit_exercises(item))]))
+
+
+def logged_sets(items: Iterable[WorkItem], exercise_id: ObjectId) -> list[sets.CustomerSet]:
+    """Return the sets of an exercise that were logged with items, in order, warm-up and incomplete ones included."""
+    return [
+        logged
+        for item in items
+        for logged in _customer_sets(item)
+        if (logged["exerciseId"] or item.get("exerciseId")) == exercise_id
+    ]
+
+
+def working_sets(item: WorkItem) -> Iterator[tuple[ObjectId, sets.CustomerSet]]:
+    """Yield the completed sets of an item that are not warm-up, each with its exercise.
+
+    A set is warm-up if it was logged as such, or if the planned set is; this also holds for a set of the exercise that
+    was done in place of the planned one.
+    """
+    warm_ups = {(exercise_id, planned["index"]) for exercise_id, planned in planned_sets(item) if planned["isWarmup"]}
+    for done in _customer_sets(item):
+        exercise_id = done["exerciseId"] or _own_exercise_id(item)
+        planned_id = item["exerciseId"] if item["type"] == "EXERCISE" else exercise_id
+        if done["isCompleted"] and not done.get("isWarmup") and (planned_id, done["index"]) not in warm_ups:
+            yield exercise_id, done
+
+
+def is_assisted(item: WorkItem, exercise_id: ObjectId) -> bool:
+    """Return whether the loads that were logged of an exercise of an item are assistance: less is better."""
+    return exercise_id in item.get("assistedExerciseIds", ())
+
+
+def load_meaning(item: WorkItem, exercise_id: ObjectId) -> sets.LoadMeaning:
+    """Return what the loads that were logged of an exercise of an item mean."""
+    is_added = exercise_id in item.get("addedExerciseIds", ())
+    return sets.LoadMeaning(is_assisted(item, exercise_id), is_added, item.get("bodyWeight") if is_added else None)
+
+
+def volume_load(done: sets.CustomerSet) -> float:
+    """Return reps x load of a set; 0 if either is missing."""
+    return (done["reps"] or 0) * (done["load"] or 0)
+
+
+def volume_of(item: WorkItem, exercise_id: ObjectId) -> float:
+    """Return the volume load of an exercise in an item; 0 where its loads are assistance."""
+    if is_assisted(item, exercise_id):
+        return 0
+    return sum(volume_load(done) for trained_id, done in working_sets(item) if trained_id == exercise_id)
+
+
+def round_total(total: float) -> float:
+    """Round a sum of products to 6 decimals, which removes the noise of binary fractions."""
+    return round(total, 6)
+
+
+def summarize_block(items: Sequence[WorkItem]) -> sets.BlockTotals | None:
+    """Return the totals of a block's items, with the best sets of each exercise. None if the block is not a session.
+
+    A session has at least one working set, or a completed item of a type without sets.
+    """
+    trained = (
+        bool(each["doneExerciseIds"]) if each["type"] in ("EXERCISE", "CIRCUIT") else each["isCompleted"]
+        for each in items
+    )
+    if not any(trained):
+        return None
+    block_totals = _zero_totals()
+    by_exercise: dict[ObjectId, sets.BlockExerciseTotals] = {}
+    for item in items:
+        _add_totals(block_totals, item["tally"])
+        for exercise in item["tally"]["exercises"]:
+            exercise_id = exercise["exerciseId"]
+            totals = by_exercise.setdefault(exercise_id, {"exerciseId": exercise_id, **_zero_totals(), "bests": []})
+            _add_totals(totals, exercise)
+    for exercise_id, bests in best_by_exercise({"date": "", "item": item} for item in items).items():
+        stored = by_exercise[exercise_id]["bests"]
+        for key, best in bests.items():
+            stored.append({"kind": key.type, "value": best["value"], "reps": best["reps"], "witemId": best["witemId"]})
+            if key.meters is not None:
+                stored[-1]["meters"] = key.meters
+    summary: sets.BlockTotals = {**block_totals, "exercises": list(by_exercise.values())}
+    return summary
+
+
+def best_by_exercise(items: Iterable[DatedItem]) -> dict[ObjectId, dict[sets.RecordKey, sets.Best]]:
+    """Return the best working set for each exercise and record."""
+    bests: dict[ObjectId, dict[sets.RecordKey, sets.Best]] = {}
+    for dated in items:
+        for exercise_id, done in working_sets(dated["item"]):
+            of_exercise = bests.setdefault(exercise_id, {})
+            values = sets.record_values(done, load_meaning(dated["item"], exercise_id))
+            for key, value in values.items():
+                best: sets.Best = {
+                    "value": value,
+                    "reps": done["reps"],
+                    "date": dated["date"],
+                    "witemId": dated["item"]["_id"],
+                }
+                previous = of_exercise.get(key, best)
+                of_exercise[key] = min(previous, best, key=partial(sets.rank_best, key.type))
+    return bests
+
+
+def _zero_totals() -> sets.Totals:
+    return {"sets": 0, "reps": 0, "volumeLoad": 0}
+
+
+def _add_totals(totals: sets.Totals, more: sets.Totals) -> None:
+    totals["sets"] += more["sets"]
+    totals["reps"] += more["reps"]
+    totals["volumeLoad"] += more["volumeLoad"]
+
+
+def _customer_sets(item: WorkItem) -> list[sets.CustomerSet]:
+    if item["type"] == "EXERCISE" or item["type"] == "CIRCUIT":
+        return [sets.with_kind(done) for done in item["customerSets"]]
+    return []
+
+
+def _own_exercise_id(item: WorkItem) -> ObjectId:
+    if item["type"] != "EXERCISE":
+        raise ValueError("a logged set of a circuit must have an exercise")
+    return item["exerciseId"]
+
+
+def planned_sets(item: WorkItem) -> Iterator[tuple[ObjectId, sets.PlannedSet]]:
+    """Yield the planned sets of an item, of a circuit in one round, each with its exercise."""
+    if item["type"] == "EXERCISE":
+        for planned in item["exerciseSets"]:
+            yield item["exerciseId"], planned
+    for entry in _circuit_exercises(item):
+        for planned in entry["sets"]:
+            yield entry["exerciseId"], planned
+
+
+def _circuit_exercises(item: WorkItem | ItemChange) -> list[CircuitExercise]:
+    # mypy knows `get` of a union of TypedDicts only as an object.
+    return cast("list[CircuitExercise]", item.get("circuitExercises") or [])
+
+
+# --- Items ------------------------------------------------------------------------------------------------------------
+
 
 _FIRST_YEAR, _LAST_YEAR = 1, 9999  # of a `datetime`: elsewhere it may be in a year that does not exist
 MAX_ITEMS = 100
@@ -249,16 +436,6 @@ async def fix_load_unit(
         await customers.lock_and_mark_figures(ctx, client_id)
 
 
-def percent_exercise_ids(items: Iterable[item_models.WorkItem]) -> set[ObjectId]:
-    """Return the exercises with a set that is planned as a percentage of the client's training maximum."""
-    return {
-        exercise_id
-        for item in items
-        for exercise_id, planned in planned_sets(item)
-        if planned.get("loadPercent") is not None
-    }
-
-
 def is_recorded(item: Mapping[str, Any]) -> bool:
     """Return whether anything of an item was logged, even if it is not completed."""
     return any(item.get(name) for name in RECORDED_FIELDS)
@@ -441,12 +618,18 @@ async def load_references(
     `customer_id` is the client whose items they are; None for items of a program or template. `known`: their exercises,
     if they have been read. `dates`: those of their blocks.
     """
+    percents = {
+        exercise_id
+        for item in items
+        for exercise_id, planned in planned_sets(item)
+        if planned.get("loadPercent") is not None
+    }
     names, sets, maxes, timezone, media_counts = await gather_reads(
         ctx,
         load_exercises(ctx, items if known is None else []),
         metric_sets.get_by_id(ctx, metric_set_ids(items)),
-        load_training_maxes(ctx, items, customer_id),
-        load_timezone(ctx, items, customer_id),
+        _load_training_maxes(ctx, customer_id, percents),
+        _load_timezone(ctx, items, customer_id),
         set_media.count_by_item(ctx, customer_id, [item["_id"] for item in items]),
     )
     names = names if known is None else known
@@ -468,14 +651,11 @@ async def load_exercises(ctx: Context, items: Iterable[item_models.WorkItem]) ->
     return await exercises.get_names(ctx, {exercise_id for item in items for exercise_id in item["exerciseIds"]})
 
 
-async def load_training_maxes(
-    ctx: Context, items: Sequence[item_models.WorkItem], customer_id: ObjectId | None
+async def _load_training_maxes(
+    ctx: Context, customer_id: ObjectId | None, ids: set[ObjectId]
 ) -> dict[ObjectId, ReferenceLoads]:
-    """Return the training maximums and estimates that the percentages of items refer to; none without a client."""
-    ids = percent_exercise_ids(items)
-    if customer_id is None or not ids:
-        return {}
-    return await training_maxes.load_reference_loads(ctx, customer_id, ids)
+    """Return the training maximums and estimates of exercises; none without a client."""
+    return await training_maxes.load_reference_loads(ctx, customer_id, ids) if customer_id is not None and ids else {}
 
 
 async def load_percent_bases(
@@ -494,7 +674,7 @@ async def load_percent_bases(
     return bases
 
 
-async def load_timezone(
+async def _load_timezone(
     ctx: Context, items: Iterable[item_models.WorkItem], customer_id: ObjectId | None
 ) -> str | None:
     """Return the time zone of the client, if the time of a reminder depends on it."""
@@ -553,10 +733,14 @@ async def _resolve(
         [each for path, item in entries.items() for each in references(path, item) if each[1] not in known]
         for references in (_exercise_references, _metric_set_references, _form_references)
     )
-    await _require_exercises(ctx, exercise_references)
+    usable = await exercises.get_usable_names(ctx, {exercise_id for _, exercise_id in exercise_references})
+    for path, exercise_id in exercise_references:
+        if exercise_id not in usable:
+            raise _named(NotFound("exercise"), path)
     await _read_each(ctx, set_references, metric_sets.get)
     library_forms = await _read_each(ctx, form_references, forms.get)
-    return [_with_form(item, library_forms) for item in entries.values()]
+    forms_of = [(item, item.get("form")) for item in entries.values()]
+    return [item if form is None else {**item, "form": copy_form(form, library_forms)} for item, form in forms_of]
 
 
 def _exercise_references(path: str, item: item_models.ItemInput) -> Iterator[Reference]:
@@ -577,13 +761,6 @@ def _form_references(path: str, item: item_models.ItemInput) -> Iterator[Referen
         yield f"{path}.form.formId", form_id
 
 
-async def _require_exercises(ctx: Context, references: Sequence[Reference]) -> None:
-    known = await exercises.get_usable_names(ctx, {exercise_id for _, exercise_id in references})
-    for path, exercise_id in references:
-        if exercise_id not in known:
-            raise _named(NotFound("exercise"), path)
-
-
 async def _read_each(
     ctx: Context, references: Sequence[Reference], read: Callable[[Context, ObjectId], Awaitable[T]]
 ) -> dict[ObjectId, T]:
@@ -599,8 +776,3 @@ async def _read_each(
 
 def _named(error: NotFound, path: str) -> NotFound:
     return NotFound(error.details["resource"], f"{path}: {error.message}", field=path)
-
-
-def _with_form(item: item_models.ItemInput, library_forms: Mapping[ObjectId, Form]) -> item_models.ItemInput:
-    form = item.get("form")
-    return item if form is None else {**item, "form": copy_form(form, library_forms)}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from datetime import date
-from typing import Any, Literal, TypedDict
+from datetime import date, datetime
+from typing import Any, Literal, NotRequired, TypedDict
 
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.documents import Filter
@@ -15,6 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people import availability
 from coaching_service.people.availability import Absences, AvailabilityKind
 from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.models import Customer
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.models import (
     SESSION_FIELDS,
@@ -23,11 +24,182 @@ from coaching_service.training.workouts.blocks.models import (
     SessionFields,
     StoredBlock,
 )
-from coaching_service.training.workouts.items.models import WORKOUT_TYPES
-from coaching_service.training.workouts.items.totals import TOTALS
-from coaching_service.training.workouts.reports import models as report_models
+from coaching_service.training.workouts.items.models import WORKOUT_TYPES, ItemForm
+from coaching_service.training.workouts.items.service import TOTALS
+from coaching_service.training.workouts.sets import Totals
 from coaching_service.training.workouts.store import BY_DATE, BY_PROGRAM, blocks
-from coaching_service.training.workouts.store import blocks as workout_blocks
+
+# --- Results of the queries -------------------------------------------------------------------------------------------
+
+
+class PendingItem(TypedDict):
+    """A scheduled form that is not answered: the fields of its item."""
+
+    _id: ObjectId
+    form: ItemForm
+
+
+class UnansweredForm(TypedDict):
+    """A form that a client has not answered; `_id` is its workout block."""
+
+    _id: ObjectId
+    customerId: ObjectId
+    date: str
+    formName: str
+
+
+class PendingForm(TypedDict):
+    """A scheduled form that is not answered, in the block `_id`, with the active client as `client`."""
+
+    _id: ObjectId
+    customerId: ObjectId
+    date: str
+    items: PendingItem
+    client: Customer
+
+
+class OwnPendingItem(PendingItem):
+    """A scheduled form of one client that is not answered, with its block and date."""
+
+    wblockId: ObjectId
+    date: str
+
+
+class PeriodTotals(TypedDict):
+    """What clients did in a period (`2026-03`, or `2026-10` for a week), apart from days on which they do not train.
+
+    `active`: the clients with a session; `planned`: workouts, on all days.
+    """
+
+    _id: str
+    active: int
+    planned: int
+    sessions: int
+    workoutDays: int
+    completedDays: int
+
+
+class BlockReference(TypedDict):
+    """A workout block by name and date."""
+
+    _id: ObjectId
+    name: str
+    date: str
+
+
+class ItemReference(TypedDict):
+    """An item `_id` with its workout; `exerciseId` of an exercise, and `title` of other types, without either null."""
+
+    _id: ObjectId
+    wblockId: ObjectId
+    name: str
+    date: str
+    exerciseId: ObjectId | None
+    title: str | None
+
+
+class PendingForms(TypedDict):
+    """The number of forms without an answer in a block of a client on a date."""
+
+    customerId: ObjectId
+    date: str
+    count: int
+
+
+class BlockProgress(TypedDict):
+    """What became of a block: the number of its items, and of those completed.
+
+    `isWorkout`: it is neither rest nor of a recurring check-in, has an item of WORKOUT_TYPES, and is completed if its
+    client added it. `isImported`: it was done before, and never planned. `hasWork`: it has a completed set that is not
+    warm-up, or a completed item of a type without sets.
+    """
+
+    date: str
+    plannedDate: NotRequired[str | None]
+    name: str
+    createdBy: NotRequired[Literal["client"] | None]
+    isRest: bool
+    isWorkout: bool
+    isImported: NotRequired[bool]
+    totalItems: int
+    completedItems: int
+    hasWork: bool
+
+
+class BlockOutline(BlockProgress):
+    """A block of a client without its items."""
+
+    _id: ObjectId
+
+
+class ScheduledBlock(BlockOutline):
+    """A scheduled block of a client with what became of it."""
+
+    customerId: ObjectId
+
+
+class LatestSessions(TypedDict):
+    """The latest session of a client up to today, and what was done of later ones: one each, or none."""
+
+    lastSession: list[dict[Literal["date"], str]]
+    doneAhead: list[dict[Literal["loggedAt"], datetime | None]]
+
+
+class AgendaReminder(TypedDict):
+    """A reminder of a block; `scheduledTime` as it was sent."""
+
+    _id: ObjectId
+    scheduledTime: str
+    isCompleted: bool
+
+
+class AgendaBlock(BlockOutline):
+    """A block of a client with its reminders; `isOpenCheckIn`: it is a check-in, or has a form, that is not done."""
+
+    customerId: ObjectId
+    createdAt: datetime
+    isOpenCheckIn: bool
+    reminders: list[AgendaReminder]
+
+
+class DoneWorkout(SessionFields):
+    """A workout with anything done; `sets` are the completed ones that are not warm-up."""
+
+    _id: ObjectId
+    date: str
+    name: str
+    totalItems: int
+    completedItems: int
+    sets: int
+
+
+class BlockTitle(TypedDict):
+    """The title of a scheduled block, and its latest change."""
+
+    _id: ObjectId
+    date: str
+    name: str
+    updatedAt: datetime
+    version: int
+
+
+class Session(Totals):
+    """A training session: a block with a working set, or with a completed item of a type without sets."""
+
+    date: str
+    sessionRpe: float | None
+    durationMinutes: float | None
+
+
+class AssignedBlocks(TypedDict):
+    """The blocks of one assignment of a program (`_id`): their number, how many are completed, and their dates."""
+
+    _id: ObjectId
+    blocks: int
+    completedBlocks: int
+    firstDate: str
+    lastDate: str
+
 
 # --- What the queries over workout blocks share -----------------------------------------------------------------------
 
@@ -61,6 +233,8 @@ PROGRESS: Stage = {
 
 _BY_ITEM = blocks.index_name("customerId", "items._id")
 _IN_ORDER: Stage = {"$sort": {"customerId": 1, "date": 1, "position": 1, "_id": 1}}
+_PENDING: Stage = {"$filter": {"input": "$items", "cond": {"$eq": ["$$this.isPendingForm", True]}}}
+_LAST: tuple[Stage, ...] = ({"$sort": {"date": -1}}, {"$limit": 1}, {"$project": {"_id": 0, "date": 1}})
 _BY_PENDING_FORM = blocks.index_name("date", "_id", "customerId")
 
 
@@ -77,7 +251,7 @@ async def find_trained_ids(ctx: Context, block_ids: Collection[ObjectId]) -> set
 
 async def count_assigned_blocks(
     ctx: Context, customer_id: ObjectId, program_ids: Sequence[ObjectId]
-) -> list[report_models.AssignedBlocks]:
+) -> list[AssignedBlocks]:
     """Return the blocks of each assignment of programs to a client; an assignment without blocks is left out."""
     has_items = {"$gt": [{"$size": "$items"}, 0]}
     is_completed = {"$and": [has_items, {"$allElementsTrue": ["$items.isCompleted"]}]}
@@ -113,7 +287,7 @@ async def find_last_assigned(
     return {each["_id"]: each["last"] for each in await blocks.aggregate(ctx, where, group, hint=BY_PROGRAM)}
 
 
-async def find_sessions(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[report_models.Session]:
+async def find_sessions(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[Session]:
     """Return a client's sessions from the date `first` to `last`, by date.
 
     A session has at least one working set, or a completed item of a type without sets.
@@ -153,7 +327,7 @@ async def find_done_dates_around(
 
 async def find_done_workouts(
     ctx: Context, customer_id: ObjectId, first: str, last: str, *, without: Collection[str] = ()
-) -> list[report_models.DoneWorkout]:
+) -> list[DoneWorkout]:
     """Return the workouts of a client with anything done, from the date `first` to `last`, newest first.
 
     Those on the dates in `without` are left out, and check-ins.
@@ -210,12 +384,12 @@ def last_session_stages(ctx: Context, today_of: Mapping[ObjectId, date]) -> list
     variables = {"today": "$today"}
     return [
         {"$set": {"today": {"$switch": {"branches": dates, "default": None}}}},
-        _last_date_stage(ctx, {"$expr": {"$lte": ["$date", "$$today"]}} | store.IS_SESSION, "lastSession", variables),
+        _lookup(ctx, {"$expr": {"$lte": ["$date", "$$today"]}} | store.IS_SESSION, "lastSession", variables, _LAST),
         _lookup(ctx, store.IS_SESSION, "doneAhead", variables, ahead),
     ]
 
 
-def find_last_trained(sessions: report_models.LatestSessions, timezone: str) -> str | None:
+def find_last_trained(sessions: LatestSessions, timezone: str) -> str | None:
     """Return on which date of the client, in `timezone`, a session was last done, or None.
 
     It is the date of the session, or when it was logged if that was before.
@@ -232,16 +406,10 @@ def last_assigned_block_stage(ctx: Context) -> Stage:
     `date`, or empty.
     """
     of_assignments = {"$expr": {"$in": ["$assignmentId", "$$assignments"]}}
-    return _last_date_stage(ctx, of_assignments, "lastBlock", {"assignments": "$assignments"})
+    return _lookup(ctx, of_assignments, "lastBlock", {"assignments": "$assignments"}, _LAST)
 
 
-def _last_date_stage(ctx: Context, condition: Filter, name: str, variables: dict[str, str]) -> Stage:
-    """Return the stage that adds the last date of the blocks of a client that meet a condition on `variables`."""
-    last: list[Stage] = [{"$sort": {"date": -1}}, {"$limit": 1}, {"$project": {"_id": 0, "date": 1}}]
-    return _lookup(ctx, condition, name, variables, last)
-
-
-def _lookup(ctx: Context, condition: Filter, name: str, variables: dict[str, str], stages: list[Stage]) -> Stage:
+def _lookup(ctx: Context, condition: Filter, name: str, variables: dict[str, str], stages: Sequence[Stage]) -> Stage:
     """Return the stage that adds what `stages` make of the blocks of a client that meet a condition on `variables`."""
     pipeline = [{"$match": blocks.read_filter(ctx, {"date": {"$gt": ""}} | condition)}, *stages]
     return {
@@ -258,20 +426,19 @@ def _lookup(ctx: Context, condition: Filter, name: str, variables: dict[str, str
 
 async def count_pending_forms(
     ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str
-) -> list[report_models.PendingForms]:
+) -> list[PendingForms]:
     """Return how many forms without an answer clients have on each date from `first` to `last`, by date."""
-    pending = {"$filter": {"input": "$items", "cond": {"$eq": ["$$this.isPendingForm", True]}}}
     condition = store.of_clients(customer_ids, first, last) | {"items.isPendingForm": True}
     stages: list[Stage] = [
         {"$sort": {"customerId": 1, "date": 1}},
-        {"$project": {"_id": 0, "customerId": 1, "date": 1, "count": {"$size": pending}}},
+        {"$project": {"_id": 0, "customerId": 1, "date": 1, "count": {"$size": _PENDING}}},
     ]
     return await blocks.aggregate(ctx, condition, *stages, hint=BY_DATE)
 
 
 async def find_scheduled_blocks(
     ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str
-) -> list[report_models.ScheduledBlock]:
+) -> list[ScheduledBlock]:
     """Return the blocks of clients from the date `first` to `last`, by client and date, in order.
 
     Blocks of recurring check-ins are left out.
@@ -289,7 +456,7 @@ async def sum_periods(
     period: Literal["week", "month"],
     today: str,
     absences: Mapping[ObjectId, Absences],
-) -> list[report_models.PeriodTotals]:
+) -> list[PeriodTotals]:
     """Return what clients, whose today is the same, did from the date `first` to `last`, by week or month.
 
     Days count as in compliance: up to yesterday, and today once it is completed.
@@ -347,9 +514,7 @@ async def sum_periods(
     )
 
 
-async def find_agenda(
-    ctx: Context, customer_ids: Collection[ObjectId], first: str, last: str
-) -> list[report_models.AgendaBlock]:
+async def find_agenda(ctx: Context, customer_ids: Collection[ObjectId], first: str, last: str) -> list[AgendaBlock]:
     """Return the blocks of clients from the date `first` to `last`, in the order of each calendar.
 
     Access is not checked. The number of queries does not depend on the number of clients.
@@ -376,7 +541,7 @@ async def find_agenda(
     return await blocks.aggregate(ctx, where, _IN_ORDER, {"$project": fields}, hint=BY_DATE)
 
 
-async def find_titles(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[report_models.BlockTitle]:
+async def find_titles(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[BlockTitle]:
     """Return the titles of a client's blocks from the date `first` to `last`, in order."""
     return await blocks.aggregate(
         ctx,
@@ -395,7 +560,7 @@ async def find_pending_forms(
     customer_ids: Sequence[ObjectId] | None,
     limit: int,
     newest_first: bool = False,
-) -> list[report_models.PendingForm]:
+) -> list[PendingForm]:
     """Return at most `limit` scheduled forms without an answer that meet a cursor's `condition`, by date.
 
     On dates that satisfy `dates`, of the active ones of the clients `customer_ids` (None: all).
@@ -406,10 +571,9 @@ async def find_pending_forms(
         "date": {"$gt": "", **dates} | condition.get("date", {}),
         "customerId": {"$ne": None} if customer_ids is None else {"$in": list(customer_ids)},
     }
-    pending = {"$filter": {"input": "$items", "cond": {"$eq": ["$$this.isPendingForm", True]}}}
     stages: list[Stage] = [
         {"$sort": {"date": order, "_id": order}},
-        {"$project": {"date": 1, "customerId": 1, "items": {"$sortArray": {"input": pending, "sortBy": {"_id": 1}}}}},
+        {"$project": {"date": 1, "customerId": 1, "items": {"$sortArray": {"input": _PENDING, "sortBy": {"_id": 1}}}}},
         {"$unwind": "$items"},
         {"$match": condition},
         customers.active_customer_stage(ctx),
@@ -422,7 +586,7 @@ async def find_pending_forms(
 
 async def find_unanswered_forms(
     ctx: Context, customer_ids: Sequence[ObjectId], before: str, form_id: ObjectId | None
-) -> list[report_models.UnansweredForm]:
+) -> list[UnansweredForm]:
     """Return the scheduled forms without an answer of clients before a date, by date; with `form_id` only of that form.
 
     Access is not checked.
@@ -444,7 +608,7 @@ async def find_unanswered_forms(
 
 async def find_next_workout(
     ctx: Context, customer_id: ObjectId, after: str, *, without: Collection[str] = ()
-) -> report_models.BlockReference | None:
+) -> BlockReference | None:
     """Return the first workout of a client after a date.
 
     Those on the dates in `without` are left out. None without one.
@@ -457,7 +621,7 @@ async def find_next_workout(
 
 async def find_own_pending_forms(
     ctx: Context, customer_id: ObjectId, first: str, last: str, *, without: Collection[str] = ()
-) -> list[report_models.OwnPendingItem]:
+) -> list[OwnPendingItem]:
     """Return the forms without an answer of a client from the date `first` to `last`, by date.
 
     Those on the dates in `without` are left out.
@@ -488,7 +652,7 @@ async def find_completed_dates(
 
 async def find_items(
     ctx: Context, customer_ids: Collection[ObjectId], item_ids: Collection[ObjectId]
-) -> dict[ObjectId, report_models.ItemReference]:
+) -> dict[ObjectId, ItemReference]:
     """Return some items of clients with the workouts they are in; items that were removed are left out."""
     ids = list(item_ids)
     condition = {"customerId": {"$in": list(customer_ids)}, "items._id": {"$in": ids}}
@@ -507,7 +671,7 @@ async def find_items(
             }
         },
     ]
-    listed: list[report_models.ItemReference] = await blocks.aggregate(ctx, condition, *stages, hint=_BY_ITEM)
+    listed: list[ItemReference] = await blocks.aggregate(ctx, condition, *stages, hint=_BY_ITEM)
     return {each["_id"]: each for each in listed}
 
 
@@ -524,7 +688,7 @@ def iterate_logged_blocks(ctx: Context) -> AsyncIterator[StoredBlock]:
 Status = Literal["planned", "done", "part", "missed", "rest", "away"]
 
 
-class CalendarBlock(report_models.BlockOutline):
+class CalendarBlock(BlockOutline):
     """A block with what became of it; a block without items is planned. `away`: the client does not train that day."""
 
     status: Status
@@ -544,12 +708,12 @@ class CalendarDay(TypedDict):
 
 async def find_outlines(
     ctx: Context, customer_id: ObjectId, first: str, last: str, *, without: Collection[str] = ()
-) -> list[report_models.BlockOutline]:
+) -> list[BlockOutline]:
     """Return the blocks of a client from the date `first` to `last`, in order, without their items.
 
     Those on the dates in `without` are left out.
     """
-    return await workout_blocks.aggregate(
+    return await blocks.aggregate(
         ctx,
         store.between(customer_id, first, last, without),
         {"$sort": {"date": 1, "position": 1, "_id": 1}},
@@ -570,7 +734,7 @@ async def list_days(
         find_outlines(ctx, customer_id, str(first), str(last), without=without),
         availability.get_absences(ctx, [customer_id], str(first), str(last)),
     )
-    listed: list[report_models.BlockOutline] = outlines
+    listed: list[BlockOutline] = outlines
     absences = absences_of[customer_id]
     blocks: dict[str, list[CalendarBlock]] = {}
     for outline in listed:
@@ -588,7 +752,7 @@ async def list_days(
     ]
 
 
-def status_of_block(block: report_models.BlockProgress, today: date, *, is_away: bool = False) -> Status:
+def status_of_block(block: BlockProgress, today: date, *, is_away: bool = False) -> Status:
     """Return what became of a block; `today` is the client's. What the client added is never missed.
 
     `is_away`: the client does not train on its day.
@@ -599,9 +763,7 @@ def status_of_block(block: report_models.BlockProgress, today: date, *, is_away:
     return "planned" if status == "missed" and block.get("createdBy") is not None else status
 
 
-def status_of_day(
-    blocks: Sequence[report_models.BlockProgress], today: date, *, is_away: bool = False
-) -> Status | None:
+def status_of_day(blocks: Sequence[BlockProgress], today: date, *, is_away: bool = False) -> Status | None:
     """Return what became of the workouts among the blocks of a day; `today` is the client's.
 
     Days have this status everywhere: calendars, the last seven days of a client, charts, and, as it is completed or
@@ -618,7 +780,7 @@ def status_of_day(
     return "rest" if any(block["isRest"] for block in blocks) else None
 
 
-def _status_of(blocks: Sequence[report_models.BlockProgress], today: date, *, is_away: bool) -> Status:
+def _status_of(blocks: Sequence[BlockProgress], today: date, *, is_away: bool) -> Status:
     total = sum(block["totalItems"] for block in blocks)
     completed = sum(block["completedItems"] for block in blocks)
     if total and completed == total:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from typing import Any, TypedDict
 
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.documents import Filter
@@ -12,12 +12,49 @@ from coaching_service.core.list_selection import ListPart, ListSelection
 from coaching_service.people.activity.models import LOWER_IS_BETTER
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.models import Block
-from coaching_service.training.workouts.items.models import DatedItem, ExerciseItem, LastTime, WorkItem
-from coaching_service.training.workouts.items.totals import TOTALS, logged_sets
-from coaching_service.training.workouts.reports import models as report_models
+from coaching_service.training.workouts.items.models import DatedItem, LastTime, WorkItem
+from coaching_service.training.workouts.items.service import TOTALS, logged_sets
 from coaching_service.training.workouts.reports.blocks import Stage
-from coaching_service.training.workouts.sets import Best, PlannedSet, RecordKey
+from coaching_service.training.workouts.sets import Best, BlockExerciseTotals, PlannedSet, RecordKey, Totals
 from coaching_service.training.workouts.store import BY_DATE, blocks
+
+# --- Results of the queries -------------------------------------------------------------------------------------------
+
+
+class ExerciseSession(TypedDict):
+    """A block with the items that contain a certain exercise."""
+
+    _id: ObjectId
+    date: str
+    items: list[WorkItem]
+
+
+class LastSession(TypedDict):
+    """The latest session of the exercise `_id` before a date: its block with only the items that contain it."""
+
+    _id: ObjectId
+    session: ExerciseSession
+
+
+class DoneExercise(TypedDict):
+    """An exercise (`_id`) that a client did: in how many sessions, and the date of the latest."""
+
+    _id: ObjectId
+    lastDate: str
+    sessions: int
+
+
+class LiftResult(BlockExerciseTotals):
+    """What a client did for an exercise in a block on a date, with its best sets."""
+
+    date: str
+
+
+class ExerciseSum(Totals):
+    """The totals of an exercise (`_id`) over a period."""
+
+    _id: ObjectId
+
 
 SESSION_ORDER = ("-date", "-_id")
 
@@ -40,7 +77,7 @@ async def find_exercise_sessions(
     *,
     include_planned: bool,
     without: Collection[str] = (),
-) -> tuple[list[report_models.ExerciseSession], int]:
+) -> tuple[list[ExerciseSession], int]:
     """Return a client's blocks in which an exercise was done for one part of their list, and the total number.
 
     Only sessions of the selection. With `include_planned` also if it is only planned. Each has only the items
@@ -63,7 +100,7 @@ async def find_exercise_sessions(
 
 async def find_exercise_sessions_between(
     ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, first: str, last: str
-) -> list[report_models.ExerciseSession]:
+) -> list[ExerciseSession]:
     """Return a client's blocks from the date `first` to `last` in which an exercise was done, by date.
 
     Each has only the items with the exercise, and of these only the fields that training load needs.
@@ -80,7 +117,7 @@ async def find_exercise_sessions_between(
 
 async def find_done_exercises(
     ctx: Context, customer_id: ObjectId, *, without: Collection[str] = ()
-) -> list[report_models.DoneExercise]:
+) -> list[DoneExercise]:
     """Return every exercise that a client did, the one done latest first.
 
     Blocks on the dates in `without` are left out.
@@ -117,7 +154,7 @@ async def find_lift_results(
     last: str,
     *,
     without: Collection[str] = (),
-) -> list[report_models.LiftResult]:
+) -> list[LiftResult]:
     """Return what a client did for some exercises in each block from the date `first` to `last`, by date.
 
     Blocks on the dates in `without` are left out.
@@ -140,7 +177,7 @@ async def find_last_sessions(
     before: str,
     *,
     without: Collection[str] = (),
-) -> dict[ObjectId, report_models.ExerciseSession]:
+) -> dict[ObjectId, ExerciseSession]:
     """Return the latest session before the date `before` of each exercise planned in some of a client's blocks.
 
     The keys are the exercises; those without such a session are left out. A session has only the items with its
@@ -169,7 +206,7 @@ async def find_last_sessions(
         {"$unwind": "$session"},
     ]
     condition = {"customerId": customer_id, "_id": {"$in": list(block_ids)}}
-    sessions: list[report_models.LastSession] = await blocks.aggregate(ctx, condition, *stages, hint="_id_")
+    sessions: list[LastSession] = await blocks.aggregate(ctx, condition, *stages, hint="_id_")
     return {each["_id"]: each["session"] for each in sessions}
 
 
@@ -276,9 +313,7 @@ async def find_items(ctx: Context, customer_id: ObjectId, item_ids: Sequence[Obj
     return await blocks.aggregate(ctx, condition, *stages, hint=_BY_ITEM)
 
 
-async def sum_by_exercise(
-    ctx: Context, customer_id: ObjectId, first: str, last: str
-) -> list[report_models.ExerciseSum]:
+async def sum_by_exercise(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[ExerciseSum]:
     """Return the totals of each exercise that a client did from the date `first` to `last`."""
     stages: list[Stage] = [
         {"$project": {"_id": 0, "done": "$done.exercises"}},
@@ -328,24 +363,18 @@ async def add_last_times(
     ids_by_date = {date: [block["_id"] for block in blocks if block["date"] == date] for date in dates}
     reads = (find_last_sessions(ctx, customer_id, ids, date, without=without) for date, ids in ids_by_date.items())
     sessions = await gather_reads(ctx, *reads)
-    sessions_by_date: dict[str | None, dict[ObjectId, report_models.ExerciseSession]] = dict(
-        zip(dates, sessions, strict=True)
-    )
-    return [_with_last_times(block, sessions_by_date.get(block["date"], {})) for block in blocks]
-
-
-def _with_last_times(block: Block, sessions: Mapping[ObjectId, report_models.ExerciseSession]) -> Block:
-    items: list[WorkItem] = [
-        _with_last_time(item, sessions) if item["type"] == "EXERCISE" else item for item in block["items"]
-    ]
-    return {**block, "items": items}
-
-
-def _with_last_time(item: ExerciseItem, sessions: Mapping[ObjectId, report_models.ExerciseSession]) -> ExerciseItem:
-    exercise_id = item["exerciseId"]
-    session = sessions.get(exercise_id)
-    last_time: LastTime | None = None
-    if session is not None:
-        sets = logged_sets(session["items"], exercise_id)
-        last_time = {"date": session["date"], "wblockId": session["_id"], "sets": sets}
-    return {**item, "lastTime": last_time}
+    sessions_by_date: dict[str | None, dict[ObjectId, ExerciseSession]] = dict(zip(dates, sessions, strict=True))
+    listed: list[Block] = []
+    for block in blocks:
+        of_date, items = sessions_by_date.get(block["date"], {}), list[WorkItem]()
+        for item in block["items"]:
+            if item["type"] == "EXERCISE":
+                last_time: LastTime | None = None
+                if (session := of_date.get(item["exerciseId"])) is not None:
+                    done = logged_sets(session["items"], item["exerciseId"])
+                    last_time = {"date": session["date"], "wblockId": session["_id"], "sets": done}
+                items.append({**item, "lastTime": last_time})
+            else:
+                items.append(item)
+        listed.append({**block, "items": items})
+    return listed
