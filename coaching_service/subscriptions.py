@@ -12,6 +12,7 @@ from coaching_service.integrations.history_import import undoing as history_undo
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.library.exercises.models import LoadTypeChanged
 from coaching_service.lifecycle import erasure
+from coaching_service.oauth import clients as oauth_clients
 from coaching_service.people import api_keys, assistants, audit_log, availability, customer_access, push, team
 from coaching_service.people.account import CompanyDeleted, CompanyResumed, FigureSettingsChanged, LoadUnitChanged
 from coaching_service.people.assistants import ApplicationAllowed
@@ -66,7 +67,7 @@ def assemble() -> EventBus:
         proposals.forget_responses,
         background_jobs.forget_clients,
     )
-    events.subscribe(CompanyDeleted, erasure.record_company)
+    events.subscribe(CompanyDeleted, erasure.record_company, oauth_clients.end_access_of_applications)
     events.subscribe(
         CoachRemoved,
         sessions.end_sessions_of_coach,

@@ -423,7 +423,10 @@ async def delete_application(ctx: Context, application_id: ObjectId) -> None:
 
 
 async def end_access_of_applications(ctx: Context, _: CompanyDeleted) -> None:
-    """End the access of the applications that a company registered, which is being deleted."""
+    """End the access of the applications that a company registered, which is being deleted.
+
+    It ends before the deletion is committed, outside of its transaction: what ends too early can be allowed again.
+    """
     for client in await list_registered(ctx):
         await _end_access(ctx.services, client["clientId"])
 

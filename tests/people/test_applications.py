@@ -12,6 +12,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service.core.auth import CUSTOMERS, REST_SCOPES
+from coaching_service.oauth import clients as oauth_clients
 from coaching_service.people import team
 from tests.conftest import PASSWORD, NewCompany
 from tests.support.application_program import allowed_program
@@ -194,6 +195,32 @@ async def test_owner_registers_an_application_with_a_secret(
     [entry] = await stranger.ctx.db["audit"].find(ended).to_list()
     assert (entry["target"]["name"], entry["actor"]["type"]) == ("Planner", "system"), "its owner sees that it ended"
     await other.close()
+
+
+async def test_a_deleted_company_ends_the_access_of_its_applications(
+    public_server: TestServer, http: McpHttpClient, new_company: NewCompany
+) -> None:
+    author, stranger = await new_company(), await new_company()
+    form = {"name": "Planner", "redirectUris": [CALLBACK], "scopes": ["customers:read", "webhooks:manage"]}
+    registered, secret = await oauth_clients.register_application(author.ctx, form)
+    known = {"client_id": registered["clientId"], "client_secret": secret, "redirect_uris": [CALLBACK]}
+    application = OAuthApplication(http, known)
+    browsers = [await signed_in(public_server, each) for each in (author, stranger)]
+    tokens = [await allow(each, application, "customers:read") for each in browsers]
+    theirs = stranger.with_bearer(tokens[1]["access_token"])
+    (await theirs.get("/me")).ok()
+
+    deleting = await author.interactive()
+    (await deleting.send("DELETE", "/coach/account", json={"password": PASSWORD})).ok(204)
+
+    (await theirs.get("/me")).refused(401)
+    session = await stranger.interactive()
+    assert (await session.get("/coach/applications")).ok() == []
+    ended = {"companyId": stranger.ctx.company_id, "action": "application.revoked"}
+    [entry] = await stranger.ctx.db["audit"].find(ended).to_list()
+    assert entry["actor"]["type"] == "system"
+    for each in browsers:
+        await each.close()
 
 
 async def test_program_of_the_task_page_reads_clients_and_events(
