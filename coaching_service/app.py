@@ -37,7 +37,7 @@ from coaching_service.oauth.endpoints import Endpoints
 from coaching_service.people import api_keys, assistants, audit_log, notifications
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.sessions import service as sessions
-from coaching_service.people.webhooks import dispatcher as webhooks
+from coaching_service.people.webhooks import dispatcher
 from coaching_service.progress import check_ins
 from coaching_service.settings import Settings
 from coaching_service.web import static_files
@@ -51,7 +51,7 @@ _BULK_PATIENCE = 8  # times as long as others: each of those in the queue runs f
 _DOWNLOAD_CONCURRENCY = 4
 READINGS = (
     *core_readings(features.STEPS),
-    webhooks.read_metrics,
+    dispatcher.read_metrics,
     read_backup_metrics,
     erasure.read_metrics,
     derived_figures.read_metrics,
@@ -179,7 +179,7 @@ def _background(services: Services, availability: Availability) -> Callable[[web
             storing(services, exercises.store_counts, 1, start=availability.ready),
             storing(services, audit_log.store_pending, 5, start=availability.ready),
             signalling(services),
-            webhooks.delivering(services, start=availability.ready),
+            dispatcher.delivering(services, start=availability.ready),
             notifications.sending(services, features.NOTIFICATIONS, features.queue_push, start=availability.ready),
             worker.working(
                 services, features.STEPS, features.STANDING_JOBS, features.JOB_PLACES, start=availability.ready

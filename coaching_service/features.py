@@ -24,9 +24,8 @@ from coaching_service.integrations import (
 )
 from coaching_service.integrations.company_import import routes as company_import
 from coaching_service.integrations.company_import import service as company_import_service
-from coaching_service.integrations.history_import import importing as history_following
+from coaching_service.integrations.history_import import importing, undoing
 from coaching_service.integrations.history_import import tools as history_import
-from coaching_service.integrations.history_import import undoing as history_undoing
 from coaching_service.integrations.proposals import routes as proposals
 from coaching_service.integrations.proposals import service as proposals_service
 from coaching_service.integrations.proposals import tools as proposals_tools
@@ -49,15 +48,14 @@ from coaching_service.people import (
     team,
 )
 from coaching_service.people.activity import service as activity
-from coaching_service.people.changes import events as samples
-from coaching_service.people.changes import service as undo
+from coaching_service.people.changes import events as change_events
+from coaching_service.people.changes import service as changes
 from coaching_service.people.changes import tools as changes_tools
-from coaching_service.people.customers import batch, counters, retention
-from coaching_service.people.customers import derived_figures as customers_subscribers
+from coaching_service.people.customers import batch, counters, derived_figures, retention
 from coaching_service.people.customers import routes as customers
 from coaching_service.people.customers import tools as customers_tools
 from coaching_service.people.notifications import PushQueue, Sources
-from coaching_service.people.sessions import credentials as sessions_passwords
+from coaching_service.people.sessions import credentials
 from coaching_service.people.sessions import routes as sessions
 from coaching_service.people.webhooks import routes as webhooks
 from coaching_service.progress import (
@@ -72,10 +70,10 @@ from coaching_service.progress import (
     own_today,
     personal_records,
     progress_photos,
+    reminders,
     workload,
 )
-from coaching_service.progress import reminders as reminder_messages
-from coaching_service.progress.attention import renewal as attention_renewal
+from coaching_service.progress.attention import renewal
 from coaching_service.progress.attention import tools as attention
 from coaching_service.progress.conversation import routes as conversation
 from coaching_service.progress.conversation import service as conversation_service
@@ -101,7 +99,7 @@ from coaching_service.training.schedule import routes as schedule
 from coaching_service.training.workout_text import finding as finding_tools
 from coaching_service.training.workout_text import tools as workouts_tools
 from coaching_service.training.workouts import shared_routes as workout_routes
-from coaching_service.training.workouts.blocks import batches as workouts_checks
+from coaching_service.training.workouts.blocks import batches
 
 ROUTES: tuple[Routes, ...] = (
     sessions.routes,
@@ -229,7 +227,7 @@ TOOLS: tuple[Tools, ...] = (
 VIEW_TOOLS: tuple[Tools, ...] = (proposals_tools.view_tools,)
 
 # What is sent to webhooks, by type of event: for the API document.
-WEBHOOKS = samples.describe_webhooks
+WEBHOOKS = change_events.describe_webhooks
 
 TAGS = (
     ("Sessions", "Sign up, sign in, renew and end a session; forgotten passwords."),
@@ -284,10 +282,10 @@ TAGS = (
 
 _STEPS: Steps = {
     mail.SEND: account.holding(mail.send),
-    sessions_passwords.RESET_REQUESTED: sessions_passwords.send_password_reset,
+    credentials.RESET_REQUESTED: credentials.send_password_reset,
     erasure.ERASE_CUSTOMER: erasure.erase_customer,
-    customers_subscribers.UNASSIGN: customers_subscribers.repeat_unassignment,
-    customers_subscribers.COUNT_GROUPS: customers_subscribers.count_groups,
+    derived_figures.UNASSIGN: derived_figures.repeat_unassignment,
+    derived_figures.COUNT_GROUPS: derived_figures.count_groups,
     retention.FIND: retention.queue_due,
     retention.ERASE: retention.run_step,
     account.ERASE: erasure.erase_company,
@@ -295,10 +293,10 @@ _STEPS: Steps = {
     conversation_service.EARLIER_JOB: conversation_service.make_earlier_job_due,
     conversation_service.DELIVER: conversation_service.deliver_waiting,
     conversation_service.DISCARD_ATTACHMENT: conversation_service.discard_unsent_attachment,
-    attention_renewal.FIND_DUE: attention_renewal.queue_due,
-    attention_renewal.RENEW_CHANGED: partial(attention_renewal.renew_next, lane="changes"),
-    attention_renewal.RENEW_DAILY: partial(attention_renewal.renew_next, lane="daily"),
-    attention_renewal.MARK_ALL_DUE: attention_renewal.mark_all_due,
+    renewal.FIND_DUE: renewal.queue_due,
+    renewal.RENEW_CHANGED: partial(renewal.renew_next, lane="changes"),
+    renewal.RENEW_DAILY: partial(renewal.renew_next, lane="daily"),
+    renewal.MARK_ALL_DUE: renewal.mark_all_due,
     personal_records.RENEW: personal_records.renew_batch,
     search.INDEX: search.index_batch,
     check_ins.SCHEDULE: check_ins.schedule_batch,
@@ -306,11 +304,11 @@ _STEPS: Steps = {
     background_jobs.DISCARD: company_import_service.discard_checked_step,
     change_undo.REMOVE_OLD_PATCHES: change_undo.remove_old_patches,
     company_import_service.IMPORT: company_import_service.run_step,
-    background_jobs.FOLLOW: history_following.run_step,
-    history_undoing.UNDO: history_undoing.run_step,
+    background_jobs.FOLLOW: importing.run_step,
+    undoing.UNDO: undoing.run_step,
     load_unit.CONVERT: load_unit.run_step,
     customer_bulk_jobs.STEP: customer_bulk_jobs.run_step,
-    undo.STEP: undo.run_step,
+    changes.STEP: changes.run_step,
     push.SEND: push.send,
     proposals_service.EXPIRE: proposals_service.expire_step,
     proposals_service.CLOSE_STALE: proposals_service.close_stale_step,
@@ -318,16 +316,16 @@ _STEPS: Steps = {
 # Jobs of suspended companies pause, but for erasure: who has deleted data must not wait for it.
 ERASURES = (erasure.ERASE_CUSTOMER, account.ERASE)
 # Figures of suspended companies are postponed by the jobs that renew them.
-_UNPAUSED = (*ERASURES, *attention_renewal.KINDS.values())
+_UNPAUSED = (*ERASURES, *renewal.KINDS.values())
 STEPS = account.pausing(_STEPS, unpaused=_UNPAUSED, while_converting=(load_unit.CONVERT, mail.SEND))
 # What writes the notifications of each kind when they are due.
 NOTIFICATIONS: Sources = {
     "messages": form_checks.write_message,
     "proposals": proposals_service.write_message,
-    "reminders": reminder_messages.write_reminder,
-    "workouts": reminder_messages.write_workout,
-    "checkIns": reminder_messages.write_check_ins,
-    "digest": attention_renewal.write_digest,
+    "reminders": reminders.write_reminder,
+    "workouts": reminders.write_workout,
+    "checkIns": reminders.write_check_ins,
+    "digest": renewal.write_digest,
 }
 # What queues notifications on devices.
 queue_push: PushQueue = push.enqueue
@@ -335,11 +333,11 @@ queue_push: PushQueue = push.enqueue
 JOB_PLACES = {
     mail.SEND: mail.CONNECTIONS,
     push.SEND: push.CONNECTIONS,
-    attention_renewal.RENEW_CHANGED: 2,
+    renewal.RENEW_CHANGED: 2,
 }
 # Jobs that are repeated indefinitely, of which the queue always has one, and the metric of how far they are behind.
 STANDING_JOBS = {
-    attention_renewal.FIND_DUE: "figures_oldest_due_seconds",
+    renewal.FIND_DUE: "figures_oldest_due_seconds",
     check_ins.SCHEDULE: "check_ins_oldest_due_seconds",
     consistency.COLLECT: "jobs_oldest_pending_seconds",
     change_undo.REMOVE_OLD_PATCHES: "jobs_oldest_pending_seconds",
@@ -354,7 +352,7 @@ CHECKS: tuple[Check, ...] = (
     *consistency.FILE_CHECKS,
     *database_files.CHECKS,
     *counters.CHECKS,
-    *workouts_checks.CHECKS,
+    *batches.CHECKS,
     *nutrition_plans.CHECKS,
     *conversation_service.CHECKS,
     *numbering.CHECKS,

@@ -8,7 +8,7 @@ from coaching_service.core.changes.undo import DocumentsRestored, RestorationPla
 from coaching_service.core.events import EventBus
 from coaching_service.core.idempotency import ResponseReplayed
 from coaching_service.integrations import background_jobs, load_unit
-from coaching_service.integrations.history_import import undoing as history_undoing
+from coaching_service.integrations.history_import import undoing
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.library.exercises.models import LoadTypeChanged
 from coaching_service.lifecycle import erasure
@@ -18,11 +18,10 @@ from coaching_service.people.account import CompanyDeleted, CompanyResumed, Figu
 from coaching_service.people.assistants import ApplicationAllowed
 from coaching_service.people.availability import AvailabilityChanged
 from coaching_service.people.changes.service import ImportUndoRequested
-from coaching_service.people.customers import derived_figures as customers
-from coaching_service.people.customers import retention
+from coaching_service.people.customers import derived_figures, retention
 from coaching_service.people.customers.models import CustomersCreated, CustomersDeleted, GroupsChanged
 from coaching_service.people.identities.models import EmailConfirmed, IdentityDisplaced
-from coaching_service.people.sessions import credentials as own_second_factor
+from coaching_service.people.sessions import credentials
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.models import SessionsEnded
 from coaching_service.people.team import CoachNotificationsChanged, CoachRemoved, SignInEmailChanged
@@ -50,7 +49,7 @@ from coaching_service.training.workouts.blocks.models import (
 def assemble() -> EventBus:
     """Return an event bus with every subscriber; subscribers of one event are called in the order given here."""
     events = EventBus()
-    events.subscribe(ResponseReplayed, customers.require_customer_in_scope)
+    events.subscribe(ResponseReplayed, derived_figures.require_customer_in_scope)
     events.subscribe(
         CustomersCreated,
         customer_access.invite_new_customers,
@@ -71,15 +70,15 @@ def assemble() -> EventBus:
     events.subscribe(
         CoachRemoved,
         sessions.end_sessions_of_coach,
-        own_second_factor.remove_of_removed_coach,
-        own_second_factor.unlink_account_of_coach,
+        credentials.remove_of_removed_coach,
+        credentials.unlink_account_of_coach,
         api_keys.delete_keys_of_coach,
         assistants.revoke_grants_of_coach,
-        customers.unassign_customers_of_coach,
+        derived_figures.unassign_customers_of_coach,
     )
     events.subscribe(ApplicationAllowed, webhooks.join_company)
     events.subscribe(CoachNotificationsChanged, renewal.make_next_digest_due)
-    events.subscribe(SignInEmailChanged, sessions.end_sessions_of_coach, own_second_factor.unlink_account_of_coach)
+    events.subscribe(SignInEmailChanged, sessions.end_sessions_of_coach, credentials.unlink_account_of_coach)
     events.subscribe(IdentityDisplaced, sessions.end_displaced_sessions)
     events.subscribe(SessionsEnded, push.end_with_sessions)
     events.subscribe(EmailConfirmed, team.release_mail_of_confirmed_owner)
@@ -90,7 +89,7 @@ def assemble() -> EventBus:
     events.subscribe(AvailabilityChanged, check_ins.reschedule_check_ins)
     events.subscribe(BodyWeightsChanged, personal_records.renew_added_loads)
     events.subscribe(LoadTypeChanged, personal_records.queue_renewal)
-    events.subscribe(LoadUnitChanged, load_unit.require_no_loads, customers.set_load_unit_of_all)
+    events.subscribe(LoadUnitChanged, load_unit.require_no_loads, derived_figures.set_load_unit_of_all)
     events.subscribe(FigureSettingsChanged, renewal.queue_renewal_of_all)
     events.subscribe(
         CompanyResumed,
@@ -111,13 +110,13 @@ def assemble() -> EventBus:
         DocumentsRestored,
         update_restored_workouts,
         metrics.copy_restored_body_weights,
-        customers.count_restored_customers,
+        derived_figures.count_restored_customers,
         attention.mark_restored_due,
         check_ins.unschedule_removed_check_ins,
         availability.publish_restored_periods,
         conversation.withdraw_undone_messages,
     )
-    events.subscribe(ImportUndoRequested, history_undoing.begin_requested)
+    events.subscribe(ImportUndoRequested, undoing.begin_requested)
     events.subscribe(ItemLogged, compliance.mark_figures_due)
     events.subscribe(MessageCreated, conversation.make_due)
     events.subscribe(MessagesRead, conversation.withdraw_notifications)

@@ -29,7 +29,8 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.people import api_keys, availability, team
 from coaching_service.people.activity import service as activity
 from coaching_service.people.availability import NewAvailability
-from coaching_service.people.customers import batch, service
+from coaching_service.people.customers import batch
+from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerDetails
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
@@ -317,7 +318,7 @@ async def _add_customer(
     document["customerRoleData"]["firstLoginDate"] = _at(today - timedelta(weeks=client.weeks))
     document["lastActivityDate"] = _at(today - timedelta(days=1 + 9 * (client.character == "fading")))
     await batch.add_many(ctx, [document])
-    await service.set_profile_photo(ctx, customer_id, await assets.attach(ctx, f"profile/{client.name}"))
+    await customers.set_profile_photo(ctx, customer_id, await assets.attach(ctx, f"profile/{client.name}"))
 
 
 async def _record_measurements(ctx: Context, customer_id: ObjectId, client: samples.Client, today: date) -> None:

@@ -26,7 +26,7 @@ from coaching_service.people import availability
 from coaching_service.people.availability import Absences, Availability, AvailabilityKind
 from coaching_service.people.customers import service as customers
 from coaching_service.training import visibility
-from coaching_service.training.workouts.reports import blocks as workouts
+from coaching_service.training.workouts.reports import blocks as block_reports
 from coaching_service.training.workouts.reports.blocks import BlockTitle
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ async def get(ctx: Context, token: str) -> Download:
     first, last = str(today - timedelta(days=DAYS_BACK)), str(today + timedelta(days=DAYS_AHEAD))
     blocks, visible, periods_of = await gather_reads(
         ctx,
-        workouts.find_titles(ctx, ctx.caller.id, first, last),
+        block_reports.find_titles(ctx, ctx.caller.id, first, last),
         visibility.find_visibility(ctx, ctx.caller.id, first, last),
         availability.get_periods(ctx, [ctx.caller.id], first, last),
     )

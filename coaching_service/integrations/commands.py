@@ -22,8 +22,7 @@ from coaching_service.integrations.company_import import service as company_impo
 from coaching_service.integrations.history_import.models import ImportAnswers
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.integrations.proposals import tool_calls
-from coaching_service.people import account as companies
-from coaching_service.people import api_keys, jobs, team
+from coaching_service.people import account, api_keys, jobs, team
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import OnConflict
 from coaching_service.people.identities import service as identities
@@ -102,7 +101,7 @@ async def find_client(ctx: Context, email: str) -> ObjectId:
 async def list_owners_of_client(services: Services, email: str) -> list[Context]:
     """Return contexts of the owners of all companies that have a client with an address."""
     owners: list[Context] = []
-    async for batch in companies.iterate(services, batch=_BATCH):
+    async for batch in account.iterate(services, batch=_BATCH):
         for company in batch:
             with suppress(NotFound, CompanySuspended):
                 ctx = Context(services, operation=company_import.OPERATION)

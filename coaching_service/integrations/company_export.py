@@ -39,7 +39,7 @@ from coaching_service.people.changes import service as changes
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts.blocks.models import StoredBlock, WorkoutSettings
 from coaching_service.training.workouts.items.models import WorkItem
-from coaching_service.training.workouts.reports import blocks as queries
+from coaching_service.training.workouts.reports import blocks as block_reports
 from coaching_service.training.workouts.sets import CustomerSet
 
 # --- The format of a company's export, which is described in docs/export-format.md. Exports and imports share it ------
@@ -151,7 +151,7 @@ async def iterate_workout_rows(ctx: Context) -> AsyncGenerator[bytes, None]:
         [[column.format(weight=weight) for column in (*_COLUMNS, *map(snake_case, _SETTINGS))]]
     )
     batch: list[StoredBlock] = []
-    async for block in queries.iterate_logged_blocks(ctx):
+    async for block in block_reports.iterate_logged_blocks(ctx):
         batch.append(block)
         if len(batch) == _BATCH:
             yield await _rows_of(ctx, batch)

@@ -19,7 +19,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV, XLSX
 from coaching_service.core.query import FormBoolean, FormObject
 from coaching_service.core.validation import NAME_LENGTH, Text
-from coaching_service.integrations.history_files import programs as history_file_programs
+from coaching_service.integrations.history_files import programs as sheet_programs
 from coaching_service.integrations.history_files.tables import Problem, Question, UnreadableTable
 from coaching_service.library import imported_names
 from coaching_service.people.account import LoadUnit, convert_entered_load
@@ -88,7 +88,7 @@ class ReadProgram:
     """A program as a file describes it, with loads in `unit`, and what the names of its exercises mean."""
 
     name: str
-    sheet: history_file_programs.ProgramSheet
+    sheet: sheet_programs.ProgramSheet
     names: imported_names.ResolvedNames
     unit: str
 
@@ -98,7 +98,7 @@ async def read_sheet(
     file: IO[bytes] | None,
     file_name: str,
     options: ProgramImportOptions,
-    corrections: history_file_programs.Corrections | None = None,
+    corrections: sheet_programs.Corrections | None = None,
 ) -> ReadProgram:
     """Return the program of a CSV or XLSX file, in which `corrections` are cells with another text, by line.
 
@@ -108,7 +108,7 @@ async def read_sheet(
         raise invalid_field("file", "is required", code="REQUIRED")
     unit = options["loadUnit"] or ctx.caller.company.load_unit
     try:
-        sheet = await asyncio.to_thread(history_file_programs.read_program, file, unit, corrections)
+        sheet = await asyncio.to_thread(sheet_programs.read_program, file, unit, corrections)
     except UnreadableTable as error:
         message = error.message if error.line is None else f"{error.message} (line {error.line})"
         raise invalid_field("file", message, code="INVALID_FILE") from None
@@ -123,7 +123,7 @@ async def create_program(
     file: IO[bytes] | None,
     file_name: str,
     options: ProgramImportOptions,
-    corrections: history_file_programs.Corrections | None = None,
+    corrections: sheet_programs.Corrections | None = None,
 ) -> ImportedProgram:
     """Create the program of a CSV or XLSX file, and the exercises whose names mean none; answers are remembered.
 
@@ -148,7 +148,7 @@ async def _create(ctx: Context, read: ReadProgram) -> ImportedProgram:
 
 
 def _plan(
-    day: history_file_programs.PlannedDay, exercises: Mapping[str, ObjectId | None], unit: str, stored_unit: str
+    day: sheet_programs.PlannedDay, exercises: Mapping[str, ObjectId | None], unit: str, stored_unit: str
 ) -> BlockPlan:
     def stored(planned: PlannedSet) -> PlannedSet:
         load = planned.get("load")

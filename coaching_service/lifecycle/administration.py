@@ -34,7 +34,7 @@ from coaching_service.people.customers import counters
 from coaching_service.people.customers import service as customers
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.service import Identity
-from coaching_service.people.sessions import credentials as passwords
+from coaching_service.people.sessions import credentials
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import Coach
 
@@ -475,7 +475,7 @@ async def send_reset(operator: Operator, email: str) -> ObjectId:
     Raises NotFound, CompanySuspended; Conflict for an archived client, who may not sign in.
     """
     identity = await _require(operator, email)
-    if not await passwords.send_reset_mail(operator.services, identity):
+    if not await credentials.send_reset_mail(operator.services, identity):
         raise Conflict("This client is archived and cannot sign in")
     await operator.record("person.resetSent", identity.subject_id)
     return identity.subject_id
@@ -499,7 +499,7 @@ async def reset_second_factor(operator: Operator, email: str) -> ObjectId:
     identity = await _require(operator, email)
     if (user := await sessions.get_principal(operator.services, identity)) is None:
         raise Conflict("This client is archived and cannot sign in")
-    await passwords.reset_second_factor(Context(operator.services).acting_as(user), user, operator.name)
+    await credentials.reset_second_factor(Context(operator.services).acting_as(user), user, operator.name)
     return identity.subject_id
 
 

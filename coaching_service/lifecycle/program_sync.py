@@ -14,7 +14,7 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import DryRun
-from coaching_service.lifecycle.customer_bulk import service as bulk
+from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.lifecycle.customer_bulk.service import BulkFailure, Operation, Run, Selection
 from coaching_service.training.assignments import sync
 from coaching_service.training.assignments.sync import AssignmentSync, ProgramSyncRequest, SyncChoice, SyncResult
@@ -59,7 +59,7 @@ async def run(
         return _present(counts, [], None if dry_run else ctx.change_id, dry_run=dry_run)
     operation = Operation(bring_up_to_date, batch_size=1, preview=bring_up_to_date)
     selected: Selection = {"ids": list(by_client), "dryRun": dry_run}
-    result = await bulk.run_operation(ctx, selected, operation, Run(claim))
+    result = await customer_bulk.run_operation(ctx, selected, operation, Run(claim))
     return _present(counts, result["failed"], next(iter(ctx.change_ids), None), dry_run=dry_run)
 
 

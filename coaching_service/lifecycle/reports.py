@@ -30,7 +30,7 @@ from coaching_service.progress import form_responses
 from coaching_service.progress.compliance import percentage
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.training.assignments import service as assignments
-from coaching_service.training.workouts.reports import blocks as workouts
+from coaching_service.training.workouts.reports import blocks as block_reports
 from coaching_service.training.workouts.reports.blocks import PeriodTotals
 
 # --- Reports as they are asked for and returned -----------------------------------------------------------------------
@@ -309,7 +309,7 @@ async def _sum_by_trainer(
         present = [client for client in ids if not absences[client]]
         absent = [client for client in ids if absences[client]]
         for batch in (*_batches(present, _CLIENTS), *_batches(absent, _ABSENT_CLIENTS)):
-            found: list[PeriodTotals] = await workouts.sum_periods(
+            found: list[PeriodTotals] = await block_reports.sum_periods(
                 ctx,
                 batch,
                 str(span.first),

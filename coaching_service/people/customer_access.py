@@ -18,13 +18,13 @@ from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.mail import MailBody, NewMail, subject_with
 from coaching_service.core.validation import Email, Text
 from coaching_service.people import second_factor, team
-from coaching_service.people.customers import models as schemas
+from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer, CustomerProfile, CustomersCreated
 from coaching_service.people.identities import models
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import NewPassword, hash_password
-from coaching_service.people.sessions import credentials as passwords
+from coaching_service.people.sessions import credentials
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.models import AccessToken, Confirmation, SignedIn
 
@@ -232,7 +232,7 @@ async def _set_password(ctx: Context, customer_id: ObjectId, password_hash: str)
         await identities.create(ctx, customer_id, "customer", customer["email"], password_hash)
     if had_password:
         client = replace(ctx.caller, id=customer_id, role="CUSTOMER", name=customer["name"])
-        await passwords.report_password_change(ctx, client, f"by {ctx.caller.name}")
+        await credentials.report_password_change(ctx, client, f"by {ctx.caller.name}")
     await sessions.end_sessions(ctx, customer_id)
     await audit.record(ctx, "client.password_set", customer_id, customer_id=customer_id)
     return customer
@@ -245,7 +245,7 @@ async def reset_second_factor(ctx: Context, customer_id: ObjectId) -> None:
     """
     customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "name"))
     client = replace(ctx.caller, id=customer_id, role="CUSTOMER", name=customer["name"])
-    await passwords.reset_second_factor(ctx, client)
+    await credentials.reset_second_factor(ctx, client)
 
 
 # --- Declining the invitations of a company, by the link in one of them -----------------------------------------------
@@ -339,7 +339,7 @@ async def impersonate_customer(ctx: Context, customer_id: ObjectId) -> AccessTok
     request_class="unlimited",
     access=session_only(CUSTOMERS.EDIT),
     locks="customer",
-    returns=schemas.CUSTOMER,
+    returns=customer_models.CUSTOMER,
     errors=(Conflict,),
     example={"password": "correct horse battery staple"},
 )

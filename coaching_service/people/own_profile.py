@@ -25,7 +25,7 @@ from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers import service as customers
 from coaching_service.people.identities import service as identities
 from coaching_service.people.notification_settings import SETTINGS_INPUT, NotificationSettings
-from coaching_service.people.sessions import credentials as passwords
+from coaching_service.people.sessions import credentials
 from coaching_service.people.sessions.models import NewPassword, PasswordChange, PasswordSet
 
 # --- A client's own profile as it is sent and returned; `profilePhotoUrl` is a signed link ----------------------------
@@ -106,7 +106,7 @@ async def change_password(ctx: Context, current: str, new: str) -> NewPassword:
     """
     if ctx.caller.impersonated_by is not None:
         raise Forbidden("An impersonation session cannot change the password", code="IMPERSONATED")
-    return await passwords.change_password(ctx, current, new)
+    return await credentials.change_password(ctx, current, new)
 
 
 @transactional

@@ -39,7 +39,7 @@ from coaching_service.people.customers.models import Customer
 from coaching_service.progress.reminders import CHECK_INS_AT
 from coaching_service.training.workout_text.edits import check_names
 from coaching_service.training.workout_text.finding import resolve_document
-from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks.batches import Batch
 from coaching_service.training.workouts.blocks.models import BlockPlan
 from coaching_service.training.workouts.blocks.service import ClientCalendar, has_nothing_done
@@ -307,7 +307,7 @@ async def update(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, cha
     today, plan = ctx.caller.today(customer["timezone"]), _plan_anew(ctx, customer, new)
     await _remove_upcoming(ctx, customer_id, check_in_id, today)
     calendar = ClientCalendar(customer_id)
-    answered = await block_batches.read_check_in_days(ctx, calendar, check_in_id, {"$gte": str(today)})
+    answered = await batches.read_check_in_days(ctx, calendar, check_in_id, {"$gte": str(today)})
     taken = {block["date"] for block in answered}
     dates = [day for day in plan.dates if day not in taken]
     absent = await _schedule_dates(ctx, customer_id, check_in_id, name, item, dates)
@@ -386,14 +386,14 @@ async def reschedule_check_ins(ctx: Context, event: AvailabilityChanged) -> None
     absent = {each["_id"]: set(each.get("absentDates", ())) for each in of_client}
     if after is not None:
         days = {"$gte": after["from"]} | ({} if after["until"] is None else {"$lte": after["until"]})
-        blocks = await block_batches.read_check_in_days(ctx, calendar, None, days)
+        blocks = await batches.read_check_in_days(ctx, calendar, None, days)
         if event.is_undo:
             taken = {(block["checkInId"], block["date"]) for block in blocks}
             for each in of_client:
                 absent[each["_id"]] |= {day for day in _dates_of(each, after, today) if (each["_id"], day) not in taken}
         else:
             removed = [block for block in blocks if has_nothing_done(block)]
-            await block_batches.write(ctx, calendar, Batch(removed=[block["_id"] for block in removed]), [])
+            await batches.write(ctx, calendar, Batch(removed=[block["_id"] for block in removed]), [])
             for block in removed:
                 if (check_in_id := block["checkInId"]) in absent:
                     absent[check_in_id].add(str(block["date"]))
@@ -423,7 +423,7 @@ async def _add_missing_blocks(ctx: Context, customer_id: ObjectId, check_in: Sto
     item = await _find_item(ctx, check_in) if dates else None
     if item is not None:
         days = {"$in": dates}
-        blocks = await block_batches.read_check_in_days(ctx, ClientCalendar(customer_id), check_in["_id"], days)
+        blocks = await batches.read_check_in_days(ctx, ClientCalendar(customer_id), check_in["_id"], days)
         taken = {block["date"] for block in blocks}
         await _add_blocks(ctx, customer_id, check_in["_id"], *item, [day for day in dates if day not in taken])
 
@@ -464,8 +464,8 @@ async def _add_blocks(
     plans: list[BlockPlan] = [
         {"name": name, "isRest": False, "items": [item], "date": day, "checkInId": check_in_id} for day in dates
     ]
-    days = await block_batches.read_days(ctx, calendar, {"$in": dates})
-    await block_batches.write(ctx, calendar, Batch(created=plans), days)
+    days = await batches.read_days(ctx, calendar, {"$in": dates})
+    await batches.write(ctx, calendar, Batch(created=plans), days)
 
 
 async def _schedule_dates(
@@ -485,9 +485,9 @@ async def _schedule_dates(
 async def _remove_upcoming(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, today: date) -> None:
     """Remove the blocks of a check-in from `today` on that have nothing done."""
     calendar = ClientCalendar(customer_id)
-    upcoming = await block_batches.read_check_in_days(ctx, calendar, check_in_id, {"$gte": str(today)})
+    upcoming = await batches.read_check_in_days(ctx, calendar, check_in_id, {"$gte": str(today)})
     removed = [block["_id"] for block in upcoming if has_nothing_done(block)]
-    await block_batches.write(ctx, calendar, Batch(removed=removed), [])
+    await batches.write(ctx, calendar, Batch(removed=removed), [])
 
 
 # --- On which dates a check-in takes place ---------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from coaching_service.people.customers.derived_figures import RateDays, RateOrde
 from coaching_service.progress.form_responses import OPEN_RANGE, OpenRange
 from coaching_service.progress.logs.service import ItemLogged
 from coaching_service.training.workouts.blocks.models import CompletedWorkChanged, ScheduleChanged
-from coaching_service.training.workouts.reports import blocks as queries
+from coaching_service.training.workouts.reports import blocks as block_reports
 from coaching_service.training.workouts.reports.blocks import ScheduledBlock, Status, status_of_day
 
 # --- Compliance as it is asked for and returned -----------------------------------------------------------------------
@@ -236,11 +236,13 @@ async def read(ctx: Context, customer_id: ObjectId, start_date: str | None, end_
 
 async def compute_figures(ctx: Context, customer_id: ObjectId, today: date, timezone: str) -> ClientFigures:
     """Return a client's compliance rates for the 7, 30 and 90 days up to `today`, and the last trained date."""
-    stages = queries.last_session_stages(ctx, {customer_id: today})
+    stages = block_reports.last_session_stages(ctx, {customer_id: today})
     days_of, states = await gather_reads(
         ctx, get_days(ctx, {customer_id: today}), derived_figures.read_states(ctx, [customer_id], *stages)
     )
-    last_trained = queries.find_last_trained(states[0], timezone) if states else None  # it may be erased meanwhile
+    last_trained = (
+        block_reports.find_last_trained(states[0], timezone) if states else None
+    )  # it may be erased meanwhile
     return {**compute_rates(days_of[customer_id], today), "lastTrainedDate": last_trained}
 
 
@@ -286,7 +288,7 @@ async def load_days(
     """Return, by client, the scheduled blocks from `first` to `last`, in order, and on which days they do not train."""
     listed, absences = await gather_reads(
         ctx,
-        queries.find_scheduled_blocks(ctx, customer_ids, first, last),
+        block_reports.find_scheduled_blocks(ctx, customer_ids, first, last),
         availability.get_absences(ctx, customer_ids, first, last),
     )
     blocks: dict[ObjectId, list[ScheduledBlock]] = {client: [] for client in customer_ids}

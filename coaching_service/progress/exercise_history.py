@@ -34,7 +34,7 @@ from coaching_service.training.workouts import sets as workout_sets
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.items import service as totals
 from coaching_service.training.workouts.items.models import CUSTOMER_SET, WorkItem
-from coaching_service.training.workouts.reports import exercises as exercise_queries
+from coaching_service.training.workouts.reports import exercises as exercise_reports
 from coaching_service.training.workouts.reports.exercises import LiftResult
 from coaching_service.training.workouts.sets import CustomerSet
 
@@ -167,19 +167,19 @@ async def list_sessions(
         **selection.for_cursor(),
     }
     list_part = list_selection.ListPart(
-        ctx, "exercise-history", filters, exercise_queries.SESSION_ORDER, page=page, size=size, after=after
+        ctx, "exercise-history", filters, exercise_reports.SESSION_ORDER, page=page, size=size, after=after
     )
     hidden = await visibility.find_days_hidden_from_caller(ctx, customer_id)
     _, _, (stored, total) = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
         exercises.require_known(ctx, exercise_id),
-        exercise_queries.find_exercise_sessions(
+        exercise_reports.find_exercise_sessions(
             ctx, customer_id, exercise_id, list_part, selection, include_planned=include_incomplete, without=hidden
         ),
     )
 
-    def describe(block: exercise_queries.ExerciseSession) -> ExerciseSession:
+    def describe(block: exercise_reports.ExerciseSession) -> ExerciseSession:
         done = summarize_sets(block["items"], exercise_id)
         return {
             "date": block["date"],
@@ -218,7 +218,7 @@ async def list_done(
         customers.get_visible(ctx, customer_id),
         visibility.find_days_hidden_from_caller(ctx, customer_id),
     )
-    done = await exercise_queries.find_done_exercises(ctx, customer_id, without=hidden)
+    done = await exercise_reports.find_done_exercises(ctx, customer_id, without=hidden)
     by_id = {each["_id"]: each for each in done if selection.ids is None or each["_id"] in selection.ids}
     ids, cursor = list_part.take_ranked(list(by_id))
     names = await exercises.get_names(ctx, ids)
@@ -278,14 +278,14 @@ async def read_progress(
         customers.get_visible(ctx, customer_id),
         exercises.require_known(ctx, exercise_id),
         visibility.find_visibility(ctx, customer_id),
-        exercise_queries.find_exercise_sessions_between(ctx, customer_id, exercise_id, start_date, end_date),
+        exercise_reports.find_exercise_sessions_between(ctx, customer_id, exercise_id, start_date, end_date),
     )
     sessions = [session for session in done if visible.allows(day=session["date"])]
     unit = ctx.caller.company.load_unit
     if group_by == SESSION:
         return [_summarize(session["date"], [session], exercise_id, unit) for session in sessions]
 
-    def monday_of(session: exercise_queries.ExerciseSession) -> str:
+    def monday_of(session: exercise_reports.ExerciseSession) -> str:
         day = date.fromisoformat(session["date"])
         return str(day - timedelta(days=day.weekday()))
 
@@ -307,7 +307,7 @@ async def list_results(
         visibility.find_days_hidden_from_caller(ctx, customer_id),
     )
     results: dict[ObjectId, list[LiftResult]] = {exercise_id: [] for exercise_id in exercise_ids}
-    for result in await exercise_queries.find_lift_results(
+    for result in await exercise_reports.find_lift_results(
         ctx, customer_id, exercise_ids, start_date, end_date, without=hidden
     ):
         results[result["exerciseId"]].append(result)
@@ -315,7 +315,7 @@ async def list_results(
 
 
 def _summarize(
-    first_day: str, sessions: Sequence[exercise_queries.ExerciseSession], exercise_id: ObjectId, load_unit: str
+    first_day: str, sessions: Sequence[exercise_reports.ExerciseSession], exercise_id: ObjectId, load_unit: str
 ) -> ProgressPoint:
     items = [item for session in sessions for item in session["items"]]
     of_exercise = totals.best_by_exercise({"date": first_day, "item": item} for item in items).get(exercise_id, {})

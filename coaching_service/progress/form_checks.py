@@ -44,7 +44,7 @@ from coaching_service.training.set_media import CONTENT_TYPES, StoredComment, St
 from coaching_service.training.workouts.blocks.service import ClientCalendar, block_not_found
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import ExerciseItem, WorkItem
-from coaching_service.training.workouts.reports import blocks as workouts
+from coaching_service.training.workouts.reports import blocks as block_reports
 
 MAX_MARKS = 20
 
@@ -276,7 +276,7 @@ async def delete(
     if (stored["customerId"], stored["witemId"]) != (customer_id, item_id):
         raise NotFound("media")
     is_client = not ctx.caller.is_coach
-    if stored["wblockId"] != block_id or (is_client and await workouts.find_items(ctx, [customer_id], [item_id])):
+    if stored["wblockId"] != block_id or (is_client and await block_reports.find_items(ctx, [customer_id], [item_id])):
         await _get_item(ctx, customer_id, block_id, item_id)
     if is_client:
         _require_author(ctx, stored["author"]["_id"])
@@ -337,7 +337,7 @@ async def _get(ctx: Context, media_id: ObjectId) -> StoredMedia:
         raise NotFound("media")
     await customers.get_visible(ctx, stored["customerId"])
     if not ctx.caller.is_coach:
-        found = await workouts.find_items(ctx, [stored["customerId"]], [stored["witemId"]])
+        found = await block_reports.find_items(ctx, [stored["customerId"]], [stored["witemId"]])
         item = require_found(found.get(stored["witemId"]), "media")
         if not await visibility.is_shown(ctx, stored["customerId"], item["date"]):
             raise NotFound("media")
@@ -367,7 +367,7 @@ async def _present_received(ctx: Context, stored: Sequence[StoredMedia]) -> list
     references, found = await gather_reads(
         ctx,
         customers.find_references(ctx, ids),
-        workouts.find_items(ctx, ids, {each["witemId"] for each in stored}),
+        block_reports.find_items(ctx, ids, {each["witemId"] for each in stored}),
     )
     known = [(each, found.get(each["witemId"])) for each in stored if each["customerId"] in references]
     shown = [each["exerciseId"] or (item["exerciseId"] if item else None) for each, item in known]
@@ -542,7 +542,7 @@ async def write_message(
         return await conversation.write_message(ctx, notification)
     side: Side = "client" if notification["recipient"]["type"] == "client" else "company"
     unseen = await set_media.find_unseen(ctx, customer_id, side)
-    found = await workouts.find_items(ctx, [customer_id], {each["witemId"] for each in unseen})
+    found = await block_reports.find_items(ctx, [customer_id], {each["witemId"] for each in unseen})
     if side == "client":
         days = [each["date"] for each in found.values()]
         hidden = await visibility.find_hidden_days(ctx, customer_id, min(days, default=""), max(days, default=""))

@@ -29,7 +29,7 @@ from coaching_service.progress import own_today
 from coaching_service.progress.conversation.messages import MAX_TEXT_LENGTH
 from coaching_service.progress.conversation.tools import write_message
 from coaching_service.progress.form_responses import ReceivedResponse
-from coaching_service.training.workouts.reports import blocks as queries
+from coaching_service.training.workouts.reports import blocks as block_reports
 from coaching_service.training.workouts.reports.blocks import PendingForm
 
 _MOST_OVERDUE = 1_000
@@ -70,7 +70,7 @@ async def list_pending(
     """
     filters = {"overdue": overdue, "customerId": customer_id}
     list_part = ListPart(ctx, "form-requests", filters, _ORDER, size=limit, after=after)
-    stored = await queries.find_pending_forms(
+    stored = await block_reports.find_pending_forms(
         ctx,
         list_part.condition(),
         dates=_possible_dates(overdue),
@@ -94,7 +94,7 @@ async def _find_overdue(
     ctx: Context, dates: Filter, customer_ids: Sequence[ObjectId] | None, limit: int
 ) -> list[FormRequest]:
     """Return which of the latest pending forms on these dates are overdue, newest first; at most `limit` are read."""
-    stored = await queries.find_pending_forms(
+    stored = await block_reports.find_pending_forms(
         ctx, {}, dates=dates, customer_ids=customer_ids, limit=limit, newest_first=True
     )
     absences = await _load_absences(ctx, stored)

@@ -28,7 +28,7 @@ from coaching_service.people.customers.models import DatedCount, NamedCustomer
 from coaching_service.training import visibility
 from coaching_service.training.workouts.blocks.models import RecordedItemsRescheduled
 from coaching_service.training.workouts.items.models import FormAnswer, ItemForm
-from coaching_service.training.workouts.reports import blocks as client_queries
+from coaching_service.training.workouts.reports import blocks as block_reports
 
 # --- Clients' responses to forms as they are asked for, stored and returned -------------------------------------------
 
@@ -264,7 +264,7 @@ async def locate_own(ctx: Context, response_ids: Sequence[ObjectId]) -> dict[Obj
     where: Filter = {"customerId": ctx.caller.id, "_id": {"$in": list(response_ids)}}
     listed = await responses.find(ctx, where, fields=("witemId",), hint="_id_")
     items = {response["_id"]: response["witemId"] for response in listed}
-    found = await client_queries.find_items(ctx, [ctx.caller.id], items.values())
+    found = await block_reports.find_items(ctx, [ctx.caller.id], items.values())
     return {each: (found[item_id]["wblockId"], item_id) for each, item_id in items.items() if item_id in found}
 
 

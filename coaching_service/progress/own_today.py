@@ -24,7 +24,7 @@ from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import WORKOUT_BLOCK, Block, WorkoutBlockQuery
 from coaching_service.training.workouts.blocks.service import ClientCalendar
 from coaching_service.training.workouts.reports import blocks
-from coaching_service.training.workouts.reports import blocks as queries
+from coaching_service.training.workouts.reports import blocks as block_reports
 from coaching_service.training.workouts.reports.blocks import CalendarDay, DoneWorkout
 from coaching_service.training.workouts.reports.exercises import add_last_times
 
@@ -196,8 +196,8 @@ async def _read_day(ctx: Context, today: date, hidden: Collection[str], *, inclu
     blocks, next_workout, pending, unread, streak, period, absences_of = await gather_reads(
         ctx,
         _list_blocks(ctx, str(today), hidden, include_last_times=include_last_times),
-        queries.find_next_workout(ctx, client_id, str(today), without=hidden),
-        queries.find_own_pending_forms(ctx, client_id, first, str(today), without=hidden),
+        block_reports.find_next_workout(ctx, client_id, str(today), without=hidden),
+        block_reports.find_own_pending_forms(ctx, client_id, first, str(today), without=hidden),
         conversation.count_own_unread(ctx),
         _count_streak_weeks(ctx, today, hidden),
         availability.find_present_or_next(ctx, client_id, today),
@@ -243,7 +243,7 @@ async def _count_streak_weeks(ctx: Context, today: date, hidden: Collection[str]
         first = this_week - length * _WEEK
         dates, absences_of = await gather_reads(
             ctx,
-            queries.find_completed_dates(ctx, ctx.caller.id, str(first), str(last), without=hidden),
+            block_reports.find_completed_dates(ctx, ctx.caller.id, str(first), str(last), without=hidden),
             availability.get_absences(ctx, [ctx.caller.id], str(first), str(last)),
         )
         absences: Absences = absences_of[ctx.caller.id]

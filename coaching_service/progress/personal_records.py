@@ -33,11 +33,11 @@ from coaching_service.people.customers import service as customers
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.training import body_weights, training_maxes, visibility
 from coaching_service.training.body_weights import BodyWeightsChanged
-from coaching_service.training.workouts import sets
+from coaching_service.training.workouts import sets as workout_sets
 from coaching_service.training.workouts.blocks.models import CompletedWorkChanged
 from coaching_service.training.workouts.blocks.service import recompute_added_loads, recompute_logs
 from coaching_service.training.workouts.items.service import best_by_exercise
-from coaching_service.training.workouts.reports import exercises as exercise_queries
+from coaching_service.training.workouts.reports import exercises as exercise_reports
 from coaching_service.training.workouts.reports.exercises import earlier_session_stage
 from coaching_service.training.workouts.sets import MAX_METERS, RECORD_UNITS, Best, RecordKey, estimate_one_rep_max
 
@@ -397,25 +397,29 @@ async def update_records(ctx: Context, event: CompletedWorkChanged) -> None:
     exercise_ids = {exercise_id for item in event.items for exercise_id in item["doneExerciseIds"]}
     stored_by_exercise = await find_logged(ctx, customer_id, list(exercise_ids))
     if event.block is None:
-        changed = await exercise_queries.find_items(ctx, customer_id, list(item_ids))  # without removed ones
+        changed = await exercise_reports.find_items(ctx, customer_id, list(item_ids))  # without removed ones
     else:
         date = str(event.block["date"])
         changed = [{"date": date, "item": item} for item in event.block["items"] if item["_id"] in item_ids]
     new_by_exercise = best_by_exercise(changed)
-    bests_by_exercise: dict[ObjectId, dict[sets.RecordKey, sets.Best]] = {}
+    bests_by_exercise: dict[ObjectId, dict[workout_sets.RecordKey, workout_sets.Best]] = {}
     for exercise_id in exercise_ids:
         stored, new = stored_by_exercise.get(exercise_id, {}), new_by_exercise.get(exercise_id, {})
         # The item that holds a record changed for the worse: another item may be the best now.
         if any(
             record["witemId"] in item_ids
-            and (key not in new or sets.rank_best(key.type, new[key]) > sets.rank_best(key.type, record))
+            and (
+                key not in new or workout_sets.rank_best(key.type, new[key]) > workout_sets.rank_best(key.type, record)
+            )
             for key, record in stored.items()
         ):
-            bests = await exercise_queries.find_best_sets(ctx, customer_id, exercise_id)
+            bests = await exercise_reports.find_best_sets(ctx, customer_id, exercise_id)
         else:
             bests = {**stored}
             for key, best in new.items():
-                if key not in bests or sets.rank_best(key.type, best) <= sets.rank_best(key.type, bests[key]):
+                if key not in bests or workout_sets.rank_best(key.type, best) <= workout_sets.rank_best(
+                    key.type, bests[key]
+                ):
                     bests[key] = best
         bests_by_exercise[exercise_id] = bests
     await _replace_logged(ctx, customer_id, stored_by_exercise, bests_by_exercise)
@@ -432,24 +436,24 @@ async def rebuild_records(ctx: Context, customer_id: ObjectId) -> None:
     """Derive the records of a client again from all logs, after a change of what is a record; no event is new."""
     await customers.lock_and_mark_figures(ctx, customer_id)
     stored = await find_logged(ctx, customer_id)
-    bests = await exercise_queries.find_all_best_sets(ctx, customer_id)
+    bests = await exercise_reports.find_all_best_sets(ctx, customer_id)
     await _replace_logged(ctx, customer_id, stored, bests, reports=False)
     await _update_estimates(ctx, customer_id, sorted(stored.keys() | bests.keys()))
 
 
 def _value_of(
-    of_exercise: Mapping[sets.RecordKey, sets.Best] | Mapping[sets.RecordKey, LoggedRecord],
+    of_exercise: Mapping[workout_sets.RecordKey, workout_sets.Best] | Mapping[workout_sets.RecordKey, LoggedRecord],
 ) -> float | None:
     """Return the estimated one-repetition maximum among records of an exercise."""
-    record = of_exercise.get(sets.RecordKey(ESTIMATED_ONE_REP_MAX))
+    record = of_exercise.get(workout_sets.RecordKey(ESTIMATED_ONE_REP_MAX))
     return record["value"] if record else None
 
 
 async def _replace_logged(
     ctx: Context,
     customer_id: ObjectId,
-    stored: Mapping[ObjectId, Mapping[sets.RecordKey, LoggedRecord]],
-    bests: Mapping[ObjectId, Mapping[sets.RecordKey, sets.Best]],
+    stored: Mapping[ObjectId, Mapping[workout_sets.RecordKey, LoggedRecord]],
+    bests: Mapping[ObjectId, Mapping[workout_sets.RecordKey, workout_sets.Best]],
     *,
     reports: bool = True,
 ) -> None:
@@ -514,7 +518,7 @@ async def _store_better(
         if each.previous is None:
             is_event = each.key.type != FASTEST
         else:
-            is_event = sets.is_better(each.key.type, each.best["value"], each.previous["value"])
+            is_event = workout_sets.is_better(each.key.type, each.best["value"], each.previous["value"])
         report = activity.record_event if reports and is_event else activity.correct_event
         data = _feed_data(record, is_first=record["_id"] in first_results)
         await report(ctx, _EVENT, customer_id, record["_id"], **data)
@@ -555,7 +559,7 @@ def _feed_data(record: PersonalRecord, *, is_first: bool = False) -> RecordEvent
 
 async def _unit_of(ctx: Context, record_type: RecordType) -> str:
     """Return the unit of a type of record; the company's load unit is locked once a record has it."""
-    if (unit := sets.unit_of(record_type)) is not None:
+    if (unit := workout_sets.unit_of(record_type)) is not None:
         return unit
     await account.lock_load_unit(ctx)
     return ctx.caller.company.load_unit
@@ -591,9 +595,9 @@ async def convert_client(
     values = {record["_id"]: min(conversion.convert(record["value"]), MAX_VALUE) for record in loads}
     logged = [record for record in loads if record["source"] == "log"]
     for exercise_id in {record["exerciseId"] for record in logged}:
-        bests = await exercise_queries.find_best_sets(ctx, customer_id, exercise_id)
+        bests = await exercise_reports.find_best_sets(ctx, customer_id, exercise_id)
         for record in logged:
-            if record["exerciseId"] == exercise_id and (best := bests.get(sets.RecordKey(record["type"]))):
+            if record["exerciseId"] == exercise_id and (best := bests.get(workout_sets.RecordKey(record["type"]))):
                 values[record["_id"]] = best["value"]
     fields = {"unit": conversion.load_unit, "updatedAt": now()}
     writes = [

@@ -23,8 +23,8 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.items import service as items
-from coaching_service.training.workouts.reports import blocks as queries
-from coaching_service.training.workouts.reports import exercises as exercise_queries
+from coaching_service.training.workouts.reports import blocks as block_reports
+from coaching_service.training.workouts.reports import exercises as exercise_reports
 from coaching_service.training.workouts.reports.blocks import Session
 
 # --- Muscle-group volume as it is returned ----------------------------------------------------------------------------
@@ -58,7 +58,7 @@ async def get_volume(ctx: Context, customer_id: ObjectId, start_date: str, end_d
     _, totals = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
-        exercise_queries.sum_by_exercise(ctx, customer_id, start_date, end_date),
+        exercise_reports.sum_by_exercise(ctx, customer_id, start_date, end_date),
     )
     muscles_of = await exercises.get_trained_muscles(ctx, [total["_id"] for total in totals])
     volumes: dict[ObjectId, MuscleVolume] = {}
@@ -161,8 +161,8 @@ async def read(
     _, sessions, first_date = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
-        queries.find_sessions(ctx, customer_id, str(chronic_start), end_date),
-        queries.find_session_date(ctx, customer_id, "date"),
+        block_reports.find_sessions(ctx, customer_id, str(chronic_start), end_date),
+        block_reports.find_session_date(ctx, customer_id, "date"),
     )
     sessions_of = defaultdict[int, list[Session]](list)
     first_session = date.fromisoformat(first_date) if first_date else None

@@ -17,7 +17,7 @@ from coaching_service.core.validation import CalendarDate, ListOf, Version, patc
 from coaching_service.people import account
 from coaching_service.people.account import ClientRights
 from coaching_service.people.activity import service as activity
-from coaching_service.people.customers import service as activity_dates
+from coaching_service.people.customers import service as customers
 from coaching_service.training import visibility
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import items as block_items
@@ -112,7 +112,7 @@ async def create(ctx: Context, workout: NewOwnWorkout) -> Block:
     Raises Forbidden if clients may not, InvalidFields if the day is hidden, and NotFound for an exercise, naming it.
     """
     calendar = ClientCalendar(ctx.caller.id)
-    await activity_dates.lock_active(ctx, calendar.customer_id)
+    await customers.lock_active(ctx, calendar.customer_id)
     await _require_right(ctx, "clientsMayAdd")
     await _require_visible(ctx, workout["date"])
     [items] = await resolve_items(ctx, {"items": workout["items"]})
@@ -201,7 +201,7 @@ async def list_days_to_move(ctx: Context, blocks: Sequence[Block]) -> dict[Objec
 async def _begin(ctx: Context, block_id: ObjectId, version: int | None = None) -> tuple[ClientCalendar, StoredBlock]:
     """Lock the caller, a client, and return their calendar with a block of it. Raises NotFound for a hidden day."""
     calendar = ClientCalendar(ctx.caller.id)
-    await activity_dates.lock_active(ctx, calendar.customer_id)
+    await customers.lock_active(ctx, calendar.customer_id)
     block = await calendar.find_block(ctx, block_id)
     if block is None or not await _is_visible(ctx, str(block["date"])):
         raise block_not_found()

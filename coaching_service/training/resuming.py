@@ -35,7 +35,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.training.schedule import service as schedule
 from coaching_service.training.schedule.models import ClearedSchedule
 from coaching_service.training.schedule.service import MAX_BLOCKS, add_days, days_between, join_some
-from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks.service import ClientCalendar, has_nothing_done, regular_blocks
 
 # --- Returns from absences as they are sent, and their results --------------------------------------------------------
@@ -108,7 +108,7 @@ async def resume(
     blocks = await schedule.get_regular_blocks(ctx, calendar, absence["from"], _LAST_DATE, field) if mode else []
     moved = [block for block in blocks if has_nothing_done(block)]
     days = count_days(absence["from"], back, mode)
-    changed = await block_batches.shift(ctx, calendar, moved, absence["from"], days, field, dry_run=dry_run)
+    changed = await batches.shift(ctx, calendar, moved, absence["from"], days, field, dry_run=dry_run)
     return {
         "dryRun": dry_run,
         "changeId": None if dry_run else ctx.change_id,
@@ -293,7 +293,7 @@ async def _name_planned(ctx: Context, period: Availability, today: str) -> str:
     if not is_absence(period):
         return ""
     days = {"$gte": period["from"]} | ({"$lte": period["until"]} if period["until"] else {})
-    blocks = await block_batches.read_days(ctx, ClientCalendar(period["customerId"]), days, MAX_BLOCKS)
+    blocks = await batches.read_days(ctx, ClientCalendar(period["customerId"]), days, MAX_BLOCKS)
     planned = [block for block in regular_blocks(blocks) if has_nothing_done(block)]
     if not planned:
         return " Nothing is planned in it."

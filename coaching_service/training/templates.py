@@ -24,7 +24,7 @@ from coaching_service.core.validation import CalendarDate, ListOf, StringList, T
 from coaching_service.people.account import Conversion, LoadCount
 from coaching_service.training.schedule.models import OnConflict, on_conflict
 from coaching_service.training.schedule.service import find_conflicts, resolve_conflicts
-from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.load_conversion import convert_items
@@ -287,12 +287,12 @@ async def apply(
     if (template := await find_one(ctx, template_id)) is None:
         raise NotFound("workout template")
     plan: block_models.BlockPlan = {**block_models.plan_of(template, template["items"]), "date": date}
-    days = await block_batches.read_days(ctx, calendar, {"$eq": date})
+    days = await batches.read_days(ctx, calendar, {"$eq": date})
     batch = resolve_conflicts(calendar, [plan], days, on_conflict)
     if not batch.created:
         there = ", ".join(conflict["name"] for conflict in find_conflicts(calendar, [plan], days, on_conflict))
         raise Conflict(f"Nothing was added: this day has workouts ({there})", code="DAY_HAS_WORKOUTS")
-    return (await block_batches.apply(ctx, calendar, batch, days))["created"][0]
+    return (await batches.apply(ctx, calendar, batch, days))["created"][0]
 
 
 async def apply_named(
@@ -316,7 +316,7 @@ async def apply_named(
         if value not in (None, "")
     }
     plan = cast("block_models.BlockPlan", {**block_models.plan_of(named[0], named[0]["items"]), **given})
-    return await block_batches.add_to_day(ctx, owner, plan, day)
+    return await batches.add_to_day(ctx, owner, plan, day)
 
 
 async def _present_one(ctx: Context, template: WorkoutTemplate | None) -> WorkoutTemplate:

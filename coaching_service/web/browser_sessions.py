@@ -23,7 +23,7 @@ from coaching_service.core.validation import Text
 from coaching_service.people.identities import models
 from coaching_service.people.notifications import COMPANY
 from coaching_service.people.second_factor import CHALLENGE_LIFETIME, Assertion, ChallengeAnswer
-from coaching_service.people.sessions import service as web_sessions
+from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.models import Credentials
 from coaching_service.web.forms import SUBMISSION_FIELD, FormData, load_form
 from coaching_service.web.pages import Redirect
@@ -94,9 +94,7 @@ class BrowserSession:
         principal, is_suspended = None, False
         is_automatic = LIVE_HEADER in request.headers or SAVES_PAGE in request.headers
         try:
-            principal = (
-                await web_sessions.find_web_principal(services, token, extends=not is_automatic) if token else None
-            )
+            principal = await sessions.find_web_principal(services, token, extends=not is_automatic) if token else None
         except CompanySuspended:
             is_suspended = True
         visitor_id = request.cookies.get(cookie_name(services, "visitor"))
@@ -119,9 +117,9 @@ class BrowserSession:
         """Return a session without cookies, for errors that occur before they are read."""
         return cls(services, None, None, new_token(), is_new_visitor=False)
 
-    async def signed_in(self, session: web_sessions.StartedSession) -> BrowserSession:
+    async def signed_in(self, session: sessions.StartedSession) -> BrowserSession:
         """Return the same browser's session after signing in."""
-        principal = await web_sessions.find_web_principal(self.services, session.token)
+        principal = await sessions.find_web_principal(self.services, session.token)
         return replace(self, token=session.token, principal=principal)
 
     @property
@@ -164,7 +162,7 @@ class BrowserSession:
         self,
         response: web.StreamResponse,
         *,
-        session: web_sessions.StartedSession | None = None,
+        session: sessions.StartedSession | None = None,
         ends_session: bool = False,
         device_token: str = "",
     ) -> None:
@@ -187,7 +185,7 @@ class BrowserSession:
                 response.headers["Clear-Site-Data"] = '"storage"'
                 self._delete_cookie(response, COMPANY)
         elif self.token and self.principal is not None and not self.principal.is_coach:
-            lifetime = int(web_sessions.CUSTOMER_LIFETIME.total_seconds())
+            lifetime = int(sessions.CUSTOMER_LIFETIME.total_seconds())
             self._set_cookie(response, "session", self.token, lifetime)
             if self.principal.company.name != self.known_company:
                 replace(self, known_company=self.principal.company.name).remember_company(response)
@@ -386,14 +384,14 @@ def read_answer(schema: Schema, text: str) -> Any:
         raise BadRequest("The passkey was not accepted. Try again.") from None
 
 
-async def answer_challenge(ctx: Context, form: CodeForm, device: str) -> web_sessions.StartedSession:
+async def answer_challenge(ctx: Context, form: CodeForm, device: str) -> sessions.StartedSession:
     """Start a session of the user whom a challenge asks. Raises what web_sessions.answer_challenge raises."""
     answer: ChallengeAnswer = {"challenge": form["challenge"]}
     if assertion := form["assertion"]:
         answer["assertion"] = read_answer(ASSERTION, assertion)
     elif code := form["code"]:
         answer["code" if _APPLICATION_CODE.fullmatch(code) else "recoveryCode"] = code
-    return await web_sessions.answer_challenge_web(ctx, answer, device)
+    return await sessions.answer_challenge_web(ctx, answer, device)
 
 
 def original_values(data: FormData) -> FormData:
@@ -409,9 +407,7 @@ def credential_values(data: FormData) -> FormData:
     return MultiDict([(name, value) for name, value in data.items() if name.startswith(_PREFIX)])
 
 
-async def sign_in(
-    ctx: Context, data: FormData, device: str, device_tokens: Iterable[str]
-) -> web_sessions.StartedSession:
+async def sign_in(ctx: Context, data: FormData, device: str, device_tokens: Iterable[str]) -> sessions.StartedSession:
     """Start a session as web_sessions.sign_in does, or with the code that it has asked for.
 
     Raises ValidationError, and what web_sessions.sign_in_web raises.
@@ -419,4 +415,4 @@ async def sign_in(
     if f"{_PREFIX}challenge" in data:
         return await answer_challenge(ctx, load_form(CODE_SCHEMA, data)[FORM_NAME], device)
     credentials = load_form(SCHEMA, data)[FORM_NAME]
-    return await web_sessions.sign_in_web(ctx, credentials["email"], credentials["password"], device, device_tokens)
+    return await sessions.sign_in_web(ctx, credentials["email"], credentials["password"], device, device_tokens)

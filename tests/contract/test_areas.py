@@ -17,7 +17,7 @@ from coaching_service.core.http.routes import routes_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.people import api_keys, team
-from coaching_service.people.sessions import service as web_sessions
+from coaching_service.people.sessions import service as sessions
 from coaching_service.web import views
 from tests.conftest import NewCompany
 from tests.contract.test_declared import fill_path
@@ -143,7 +143,7 @@ async def make_reader(studio: Studio, coach_id: ObjectId) -> Reader:
     ctx = studio.coach.ctx.acting_as(principal)
     key = (await api_keys.create(ctx, "Reader"))["key"]
     browser = Visitor(studio.server)
-    browser.keep(coach_session=(await web_sessions.start_for_coach(ctx, coach_id)).token)
+    browser.keep(coach_session=(await sessions.start_for_coach(ctx, coach_id)).token)
     return Reader(studio.coach.with_key(key), browser, McpHttpClient(studio.server, {"X-API-Key": key}))
 
 

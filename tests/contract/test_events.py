@@ -11,7 +11,7 @@ from coaching_service import features
 from coaching_service.core.errors import ServiceError
 from coaching_service.core.http.request_parsing import validate_body
 from coaching_service.core.http.routes import Route, routes_of
-from coaching_service.people.sessions import credentials as passwords
+from coaching_service.people.sessions import credentials
 from tests.conftest import PASSWORD
 from tests.contract.test_declared import call, client_for, fill_path, identifiers_for, put_identifiers
 from tests.contract.test_policy import assert_same, in_order
@@ -93,7 +93,7 @@ async def test_every_operation_writes_the_events_and_audited_actions_of_the_poli
     performed += [f"POST /auth/passkeys {entry['action']}" for entry in await audit.find_new()]
     (await session.delete("/auth/second-factor")).ok(204)
     performed += [f"DELETE /auth/second-factor {entry['action']}" for entry in await audit.find_new()]
-    await passwords.change_password(session.ctx, PASSWORD, "another long password")
+    await credentials.change_password(session.ctx, PASSWORD, "another long password")
     performed += [f"FORM /app/settings/my-account {entry['action']}" for entry in await audit.find_new()]
     assert_same("audit.txt", performed)
 

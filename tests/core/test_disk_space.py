@@ -20,7 +20,7 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.core.temporary_files import DiskSpace
-from coaching_service.people.sessions import service as web_sessions
+from coaching_service.people.sessions import service as sessions
 from coaching_service.settings import Settings
 from coaching_service.web import views
 from tests.conftest import PASSWORD
@@ -47,7 +47,7 @@ async def serve(stack: AsyncExitStack, settings: Settings, services: Services, c
     own, visitor = CoachClient(server, coach.key, coach.ctx), Visitor(server)
     stack.push_async_callback(own.close)
     stack.push_async_callback(visitor.close)
-    visitor.keep(coach_session=(await web_sessions.start_for_coach(coach.ctx, coach.ctx.caller.id)).token)
+    visitor.keep(coach_session=(await sessions.start_for_coach(coach.ctx, coach.ctx.caller.id)).token)
     return Disk(own, await stack.enter_async_context(McpHttpClient(server, {"X-API-Key": str(coach.key)})), visitor)
 
 
@@ -148,7 +148,6 @@ FILL_AND_EMPTY = """
 import sys
 from pathlib import Path
 from urllib.parse import urlencode
-from coaching_service.core.temporary_files import DiskSpace
 from coaching_service.core.errors import StorageFull
 
 folder = Path(sys.argv[1])

@@ -23,7 +23,7 @@ from coaching_service.core.metrics import MailOutcome
 from coaching_service.people import customer_access
 from coaching_service.people.customers import batch
 from coaching_service.people.customers import service as customers
-from coaching_service.people.sessions import credentials as passwords
+from coaching_service.people.sessions import credentials
 from coaching_service.people.sessions import service as sessions
 from coaching_service.settings import Settings
 from tests.people.test_sessions import mailed_token
@@ -144,8 +144,8 @@ async def test_tokens_are_never_stored_in_clear(
     """Neither queued mail nor the oplog contains a token of first access, confirmation or password reset."""
     created = await create(mailing, coach, send_invitation=True)
     await sessions.sign_up(Context(mailing), "Company", "Olga", "olga@tokens.test", "correct horse battery")
-    await passwords.request_password_reset(Context(mailing), "olga@tokens.test")
-    await worker.run_due(mailing, {passwords.RESET_REQUESTED: features.STEPS[passwords.RESET_REQUESTED]})
+    await credentials.request_password_reset(Context(mailing), "olga@tokens.test")
+    await worker.run_due(mailing, {credentials.RESET_REQUESTED: features.STEPS[credentials.RESET_REQUESTED]})
     stored = repr(await queued(mailing))
     with MongoClient[Any](str(settings.mongodb_uri)) as client:
         stored += repr(

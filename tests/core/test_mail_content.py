@@ -19,7 +19,7 @@ from coaching_service.people import team
 from coaching_service.people.customers import batch
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
-from coaching_service.people.sessions import credentials as passwords
+from coaching_service.people.sessions import credentials
 from tests.conftest import PASSWORD
 from tests.support.mail_servers import Mailbox
 from tests.support.mails import check_headers, part_of, read_mail
@@ -59,8 +59,8 @@ async def sent_by(mailing: Services, mailbox: tuple[Mailbox, int]) -> list[Messa
 
 
 async def forget_password(mailing: Services, address: str) -> None:
-    await passwords.request_password_reset(Context(mailing), address)
-    await worker.run_due(mailing, {passwords.RESET_REQUESTED: features.STEPS[passwords.RESET_REQUESTED]})
+    await credentials.request_password_reset(Context(mailing), address)
+    await worker.run_due(mailing, {credentials.RESET_REQUESTED: features.STEPS[credentials.RESET_REQUESTED]})
 
 
 @pytest.mark.parametrize("kind", NAMES)

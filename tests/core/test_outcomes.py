@@ -16,7 +16,7 @@ from coaching_service.core.database import context
 from coaching_service.core.database.connection import Deadlines, connect, database
 from coaching_service.core.database.context import Services
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.sessions import service as web_sessions
+from coaching_service.people.sessions import service as sessions
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.core.test_uploads import form, picture
@@ -172,7 +172,7 @@ async def test_tool_that_changed_nothing_says_so(coach: CoachClient, losing: Los
 
 
 async def test_page_says_that_it_may_have_been_saved(coach: CoachClient, losing: Losing) -> None:
-    losing.visitor.keep(coach_session=(await web_sessions.start_for_coach(coach.ctx, coach.ctx.caller.id)).token)
+    losing.visitor.keep(coach_session=(await sessions.start_for_coach(coach.ctx, coach.ctx.caller.id)).token)
     page = await losing.visitor.get("/app/customers/new")
     losing.lose(COMMIT, done=True)
     saved = await losing.visitor.submit(page, "/app/customers/new", name="Ana")

@@ -11,7 +11,8 @@ import pytest
 from coaching_service import subscriptions
 from coaching_service.core.database.context import Context, in_transaction
 from coaching_service.core.events import DomainEvent, EventBus
-from coaching_service.people.customers import batch, service
+from coaching_service.people.customers import batch
+from coaching_service.people.customers import service as customers
 from tests.support.client import CoachClient
 from tests.support.syntax import parse
 
@@ -45,7 +46,7 @@ async def test_service_without_subscriptions_refuses_to_publish(coach: CoachClie
     bare = replace(coach.ctx, services=replace(coach.ctx.services, events=EventBus()))
     with pytest.raises(RuntimeError, match=r"CustomersCreated has no subscriber: .*subscriptions\.assemble"):
         await batch.create_customer(bare, {"name": "Ana"})
-    assert (await service.list_customers(coach.ctx, archived=False, page=1, size=10))["totalDocs"] == 0
+    assert (await customers.list_customers(coach.ctx, archived=False, page=1, size=10))["totalDocs"] == 0
 
 
 def test_every_declared_event_has_a_subscriber() -> None:

@@ -17,7 +17,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.people import api_keys, team
 from coaching_service.people.customers import bulk
-from coaching_service.people.sessions import service as web_sessions
+from coaching_service.people.sessions import service as sessions
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, tool_error
 from tests.support.pdf_files import make_pdf
@@ -41,7 +41,7 @@ async def hire(coach: CoachClient) -> tuple[ObjectId, str]:
 async def browser_of(coach: CoachClient, server: TestServer, employee: ObjectId) -> Visitor:
     """The browser of an employee, signed in."""
     visitor = Visitor(server)
-    visitor.keep(coach_session=(await web_sessions.start_for_coach(coach.ctx, employee)).token)
+    visitor.keep(coach_session=(await sessions.start_for_coach(coach.ctx, employee)).token)
     return visitor
 
 

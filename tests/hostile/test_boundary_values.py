@@ -41,10 +41,10 @@ from coaching_service.integrations import load_unit
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.library.exercises import service as exercises
-from coaching_service.lifecycle.customer_bulk import service as bulk_jobs
-from coaching_service.people.changes import service
+from coaching_service.lifecycle.customer_bulk import service as customer_bulk
+from coaching_service.people.changes import service as changes
 from coaching_service.people.customers import derived_figures
-from coaching_service.people.sessions import service as web_sessions
+from coaching_service.people.sessions import service as sessions
 from coaching_service.settings import Settings
 from tests.contract.test_declared import request_options
 from tests.hostile.boundary_values import EARLY, LATE, TODAY, Attempt, attempts, flatten
@@ -65,7 +65,7 @@ from tests.support.visitor import Visitor
 from tests.support.webhooks import Receiver, receiving
 from tests.web.test_pages import filled
 
-JOBS = {kind: STEPS[kind] for kind in (load_unit.CONVERT, bulk_jobs.STEP, service.STEP, company_import.IMPORT)}
+JOBS = {kind: STEPS[kind] for kind in (load_unit.CONVERT, customer_bulk.STEP, changes.STEP, company_import.IMPORT)}
 ODD = "\u05e0\u05d5\u05e2\u05d4\u2028\U0001f469\u200d\U0001f469 \uff1d1" * 12
 
 
@@ -144,8 +144,8 @@ async def visit(server: BaseTestServer, caller: Caller, own: World) -> Visitors:
     """The browsers of the coach and of a client."""
     ctx = caller.key.ctx
     coach, client = Visitor(server), Visitor(server)
-    coach.keep(coach_session=(await web_sessions.start_for_coach(ctx, ctx.caller.id)).token)
-    client.keep(coach_session=(await web_sessions.start_for_customer(ctx, ObjectId(own["customerId"]), "Phone")).token)
+    coach.keep(coach_session=(await sessions.start_for_coach(ctx, ctx.caller.id)).token)
+    client.keep(coach_session=(await sessions.start_for_customer(ctx, ObjectId(own["customerId"]), "Phone")).token)
     csrf = (await coach.get("/app/customers")).form("/app/sign-out").fields[0][1]
     own_csrf = (await client.get("/train")).html.partition('data-csrf="')[2].partition('"')[0]
     return {"coach": (coach, csrf), "customer": (client, own_csrf)}

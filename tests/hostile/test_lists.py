@@ -10,7 +10,7 @@ from aiohttp.test_utils import TestServer
 from coaching_service.core.auth import ALL_PERMISSIONS
 from coaching_service.core.ids import ObjectId
 from coaching_service.people import team
-from coaching_service.people.sessions import service as web_sessions
+from coaching_service.people.sessions import service as sessions
 from tests.contract.test_declared import request_options
 from tests.hostile.cases import (
     ROUTES,
@@ -182,7 +182,7 @@ async def test_a_client_outside_the_scope_is_refused_by_pages(stranger: Caller, 
         ctx, "Eli", f"eli-{ObjectId()}@example.com", sorted(ALL_PERMISSIONS), "assigned", "no hash"
     )
     visitor = Visitor(server)
-    visitor.keep(coach_session=(await web_sessions.start_for_coach(ctx, hired["_id"])).token)
+    visitor.keep(coach_session=(await sessions.start_for_coach(ctx, hired["_id"])).token)
     csrf = (await visitor.get("/app/customers")).form("/app/sign-out").fields[0][1]
     differences = []
     for case in pages_with_identifiers():

@@ -8,7 +8,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.sessions import service as web_sessions
+from coaching_service.people.sessions import service as sessions
 from coaching_service.web.pages import Page
 from tests.hostile.cases import FormCase, form_cases, pages_with_identifiers
 from tests.hostile.conftest import Caller, Victim
@@ -27,9 +27,9 @@ async def visitors(server: TestServer, stranger: Caller) -> AsyncIterator[dict[s
     """The owner and a client of the other company, signed in, with the token of their forms, by audience."""
     ctx = stranger.key.ctx
     coach, client = Visitor(server), Visitor(server)
-    coach.keep(coach_session=(await web_sessions.start_for_coach(ctx, ctx.caller.id)).token)
+    coach.keep(coach_session=(await sessions.start_for_coach(ctx, ctx.caller.id)).token)
     customer_id = ObjectId(stranger.own["customerId"])
-    client.keep(coach_session=(await web_sessions.start_for_customer(ctx, customer_id, "Test browser")).token)
+    client.keep(coach_session=(await sessions.start_for_customer(ctx, customer_id, "Test browser")).token)
     csrf = (await coach.get("/app/customers")).form("/app/sign-out").fields[0][1]
     own_csrf = (await client.get("/train")).html.partition('data-csrf="')[2].partition('"')[0]
     yield {"coach": (coach, csrf), "customer": (client, own_csrf)}
@@ -82,7 +82,7 @@ async def test_an_identifier_of_another_user_in_the_path_of_a_page_is_unknown(
     """Keys, assistants, proposals and devices of a colleague, and all that is of another client of the company."""
     own, differences = Visitor(server), list[object]()
     coach_id = ObjectId((await colleague.key.get("/me")).ok()["_id"])
-    own.keep(coach_session=(await web_sessions.start_for_coach(stranger.key.ctx, coach_id)).token)
+    own.keep(coach_session=(await sessions.start_for_coach(stranger.key.ctx, coach_id)).token)
     csrf = (await own.get("/app/customers")).form("/app/sign-out").fields[0][1]
     users = {"coach": (own, csrf), "customer": visitors["customer"]}
     for case in pages_with_identifiers():

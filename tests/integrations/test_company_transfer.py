@@ -19,10 +19,11 @@ from coaching_service.core.database.documents import registry
 from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.company_export import portable_collections
-from coaching_service.integrations.company_import import _archive_reader, service
+from coaching_service.integrations.company_import import _archive_reader
+from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.history_import.importing import Outcome, Progress
 from coaching_service.integrations.history_import.models import ImportWork
-from coaching_service.people import jobs as jobs_service
+from coaching_service.people import jobs
 from coaching_service.people.account import AccountDetails
 from coaching_service.people.customers import batch
 from coaching_service.people.jobs import Superseded
@@ -253,10 +254,12 @@ async def test_a_dry_run_reports_what_collides_in_the_file_and_in_the_company(
     entries = with_records(entries, "customers", ana, bo, same_external_id, same_id, invalid, valid)
     entries = with_records(entries, "notes", first, second, of_left_out, {**again, "customerId": bo["_id"]}, second)
     if steps != "one step":
-        monkeypatch.setattr(service, "_STEP_SECONDS", 0)
+        monkeypatch.setattr(company_import, "_STEP_SECONDS", 0)
         monkeypatch.setattr("coaching_service.integrations.company_import._archive_import.BATCH", 1)
     if steps == "other processes":
-        monkeypatch.setattr(service._Open, "keep", service._Open.close)  # another process goes on without the file
+        monkeypatch.setattr(
+            company_import._Open, "keep", company_import._Open.close
+        )  # another process goes on without the file
 
     preview = await import_file(target, make_zip(entries), dry_run=True)
     imported = await import_file(target, make_zip(entries))
@@ -370,8 +373,8 @@ async def test_only_one_of_two_processes_continues_a_job(coach: CoachClient) -> 
         "imported": {},
         "failed": 0,
     }
-    stored = await jobs_service.create(coach.ctx, {"kind": "import", "work": work})
-    first, second = [Progress(coach.ctx, await jobs_service.get_complete(coach.ctx, stored["_id"])) for _ in range(2)]
+    stored = await jobs.create(coach.ctx, {"kind": "import", "work": work})
+    first, second = [Progress(coach.ctx, await jobs.get_complete(coach.ctx, stored["_id"])) for _ in range(2)]
 
     async def write(tx: Context) -> None:
         await batch.create_customer(tx, {"name": "Ana"})

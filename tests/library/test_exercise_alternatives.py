@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.library.exercises import service
+from coaching_service.library.exercises import service as exercises
 from tests.support.client import CoachClient
 from tests.support.training import block_with, exercise_of
 
 
 async def names_of(coach: CoachClient, exercise: dict[str, Any], count: int = 12) -> list[str]:
-    return [each["name"] for each in await service.list_alternatives(coach.ctx, ObjectId(exercise["_id"]), count)]
+    return [each["name"] for each in await exercises.list_alternatives(coach.ctx, ObjectId(exercise["_id"]), count)]
 
 
 async def shared(coach: CoachClient, keywords: str) -> dict[str, Any]:
@@ -23,7 +23,7 @@ async def shared(coach: CoachClient, keywords: str) -> dict[str, Any]:
 async def test_pattern_and_muscle_come_before_either_alone(coach: CoachClient) -> None:
     squat = await shared(coach, "barbell back squat")
     muscles = {each["_id"] for each in squat["muscleGroups"] if each["role"] == "primary"}
-    listed = await service.list_alternatives(coach.ctx, ObjectId(squat["_id"]), 500)
+    listed = await exercises.list_alternatives(coach.ctx, ObjectId(squat["_id"]), 500)
     ranks = [
         2 * (each.get("movementPattern") == squat["movementPattern"])
         + bool({str(m["_id"]) for m in each["muscleGroups"] if m["role"] == "primary"} & muscles)

@@ -17,7 +17,7 @@ from coaching_service.core.jobs import mail, queue, worker
 from coaching_service.core.jobs.mail import MailRejected
 from coaching_service.lifecycle import administration
 from coaching_service.lifecycle.administration import Operator
-from coaching_service.people.customers import service as first_access
+from coaching_service.people.customers import service as customers
 from coaching_service.people.identities import service as identities
 from tests.support.assistants import authorize_assistant
 from tests.support.client import CoachClient
@@ -53,7 +53,7 @@ async def test_people_of_all_companies_are_identified_by_their_sign_in_address(
     ana = await other_company.create_customer("Ana", email=email, sendInvitation=False)
     with pytest.raises(NotFound):
         await administration.find(operator, email)
-    token = await first_access.create_first_access_token(other_company.ctx, ObjectId(ana["_id"]))
+    token = await customers.create_first_access_token(other_company.ctx, ObjectId(ana["_id"]))
     await identities.create(other_company.ctx, ObjectId(ana["_id"]), "customer", email, token)
 
     client = await administration.find(operator, email.upper())

@@ -15,7 +15,7 @@ from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job
 from coaching_service.lifecycle.customer_bulk import routes as customer_bulk_routes
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
-from coaching_service.people import jobs as bulk_jobs
+from coaching_service.people import jobs
 from coaching_service.people.changes import service
 from coaching_service.people.customers import bulk
 from tests.support.client import CoachClient, Reply
@@ -30,7 +30,7 @@ ASYNC = {"Prefer": "respond-async"}
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """More than 4 clients are many, and a step processes two at a time."""
-    monkeypatch.setattr(bulk_jobs, "MAX_AT_ONCE", 4)
+    monkeypatch.setattr(jobs, "MAX_AT_ONCE", 4)
 
 
 async def create_clients(coach: CoachClient, count: int) -> list[str]:
@@ -152,7 +152,7 @@ async def begin(coach: CoachClient, ids: list[str]) -> str:
 
 async def run(coach: CoachClient, job_id: str) -> None:
     """Run a step of a job, two clients at a time."""
-    step = bulk_jobs.step_of(customer_bulk._process, 2)
+    step = jobs.step_of(customer_bulk._process, 2)
     await step(coach.ctx.services, Job(ObjectId(), {"jobId": ObjectId(job_id)}, 1, coach.ctx.company_id))
 
 
@@ -172,15 +172,15 @@ async def test_interrupted_job_continues(coach: CoachClient, monkeypatch: pytest
     """A process that ends between a batch and its progress, or a busy service, changes no client twice."""
     ids = await create_clients(coach, 5)
     job_id = await begin(coach, ids)
-    advance = bulk_jobs._advance
+    advance = jobs._advance
 
     async def end(*_: Any) -> None:
         raise Interrupted
 
-    monkeypatch.setattr(bulk_jobs, "_advance", end)
+    monkeypatch.setattr(jobs, "_advance", end)
     with pytest.raises(Interrupted):
         await run(coach, job_id)
-    monkeypatch.setattr(bulk_jobs, "_advance", advance)
+    monkeypatch.setattr(jobs, "_advance", advance)
     assert await count_archived(coach) == 2
 
     set_archived, calls = bulk.set_archived, []

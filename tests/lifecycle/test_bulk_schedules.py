@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coaching_service.people import jobs as bulk_jobs
+from coaching_service.people import jobs
 from tests.support.client import MONDAY, UNKNOWN, CoachClient, Reply
 from tests.support.jobs import finished
 from tests.support.schedules import LAST_DAY
@@ -286,7 +286,7 @@ async def test_client_who_cannot_be_changed_fails_alone(coach: CoachClient, clie
 async def test_a_job_returns_the_same_and_is_undone_at_once(
     coach: CoachClient, clients: Clients, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bulk_jobs, "MAX_AT_ONCE", 1)
+    monkeypatch.setattr(jobs, "MAX_AT_ONCE", 1)
     body = {"ids": clients.ids, **WEEK, **HEAVIER}
     dry = (await bulk(coach, "adjust", {**body, "dryRun": True})).ok()
     accepted = await bulk(coach, "adjust", body)

@@ -16,8 +16,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue, worker
 from coaching_service.lifecycle import administration
 from coaching_service.lifecycle.administration import Operator
-from coaching_service.people import account as suspension
-from coaching_service.people import assistants
+from coaching_service.people import account, assistants
 from coaching_service.people.customers import batch
 from coaching_service.people.sessions import service as web_sessions
 from tests.conftest import PASSWORD
@@ -157,7 +156,7 @@ async def test_jobs_pause_and_continue_at_once(coach: CoachClient, services: Ser
 
     kinds: queue.Steps = {f"{name} {ObjectId()}": each for name, each in (("mail", step), ("erase", erase))}
     mail_kind, erasure_kind = kinds
-    steps = suspension.pausing(kinds, unpaused=(erasure_kind,))
+    steps = account.pausing(kinds, unpaused=(erasure_kind,))
     await administration.suspend_company(operator, coach.ctx.company_id, "x")
     mail_id = await queue.enqueue(coach.ctx, mail_kind, {})
     erasure_id = await queue.enqueue(coach.ctx, erasure_kind, {})

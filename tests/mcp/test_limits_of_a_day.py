@@ -12,7 +12,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.sessions import service as web_sessions
+from coaching_service.people.sessions import service as sessions
 from tests.support.client import CoachClient, Reply
 from tests.support.fixed_clock import TODAY
 from tests.support.mcp_client import McpHttpClient, approve
@@ -336,13 +336,13 @@ async def new_scene(
 ) -> AsyncIterator[Callable[[str], Awaitable[Scene]]]:
     """Creates clients with a day that is nearly full."""
     browser, phones = Visitor(server), list[Visitor]()
-    browser.keep(coach_session=(await web_sessions.start_for_coach(coach.ctx, coach.ctx.caller.id)).token)
+    browser.keep(coach_session=(await sessions.start_for_coach(coach.ctx, coach.ctx.caller.id)).token)
     owner = await coach.interactive()
 
     async def make(what: str) -> Scene:
         client = await coach.create_customer("Ana")
         phones.append(Visitor(server))
-        token = (await web_sessions.start_for_customer(coach.ctx, ObjectId(client["_id"]), "Phone")).token
+        token = (await sessions.start_for_customer(coach.ctx, ObjectId(client["_id"]), "Phone")).token
         phones[-1].keep(coach_session=token)
         scene = Scene(owner, mcp, browser, phones[-1], client, what, await coach.as_client(client))
         if what == "workouts":

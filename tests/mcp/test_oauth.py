@@ -18,7 +18,7 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull,
 from coaching_service.core.database.documents import now
 from coaching_service.people import assistants
 from coaching_service.people.identities import service as identities
-from coaching_service.people.sessions import credentials as passwords
+from coaching_service.people.sessions import credentials
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient
 from tests.support.oauth_flow import OAuthApplication, approve, decide, redirect_query, register
@@ -249,7 +249,7 @@ async def test_password_change_revokes_all_assistants(
 ) -> None:
     token = (await approve(browser, application))["access_token"]
     reset = await identities.create_reset_token(coach.ctx, coach.ctx.caller.id, "coach")
-    await passwords.reset_password(coach.ctx, reset, "another long password")
+    await credentials.reset_password(coach.ctx, reset, "another long password")
     assert not await opens(unauthenticated, token)
 
 

@@ -19,12 +19,12 @@ from coaching_service.core.text import snake_case
 from coaching_service.core.validation import Choice, Identifier, ListOf, Text
 from coaching_service.training import templates
 from coaching_service.training.assignments import service as assignments
-from coaching_service.training.schedule import service as schedule_service
+from coaching_service.training.schedule import service as schedule
 from coaching_service.training.schedule.models import CopyRequest
 from coaching_service.training.workout_text.finding import read_texts
 from coaching_service.training.workout_text.tool_schemas import WorkoutDay
 from coaching_service.training.workout_text.writing import label_supersets, write_header, write_item
-from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import BlockSettings, PlannedBlock, StoredBlock
 from coaching_service.training.workouts.blocks.service import ClientCalendar
@@ -162,16 +162,16 @@ def _set_schemas() -> Mapping[str, Any]:
 
 
 async def copy_block(source: Source) -> None:
-    await block_batches.copy(source.coach.ctx, source.owner, source.block["_id"], TARGET)
+    await batches.copy(source.coach.ctx, source.owner, source.block["_id"], TARGET)
 
 
 async def copy_week(source: Source) -> None:
-    await schedule_service.copy_days(source.coach.ctx, source.owner, CopyRequest(MONDAY, SUNDAY, TARGET))
+    await schedule.copy_days(source.coach.ctx, source.owner, CopyRequest(MONDAY, SUNDAY, TARGET))
 
 
 async def assign_program_from_calendar(source: Source) -> None:
     ctx, customer_id = source.coach.ctx, ObjectId(source.customer["_id"])
-    program = await schedule_service.create_program(ctx, customer_id, MONDAY, SUNDAY, "Legs")
+    program = await schedule.create_program(ctx, customer_id, MONDAY, SUNDAY, "Legs")
     await assignments.assign(ctx, program["_id"], customer_id, TARGET)
 
 

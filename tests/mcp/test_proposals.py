@@ -15,7 +15,8 @@ from coaching_service.core.jobs.queue import Job
 from coaching_service.core.mcp.results import Written
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Input
-from coaching_service.integrations.proposals import service, tool_calls
+from coaching_service.integrations.proposals import service as proposals
+from coaching_service.integrations.proposals import tool_calls
 from coaching_service.training.workouts import store as workouts
 from tests.support.client import CoachClient
 from tests.support.mcp_client import (
@@ -177,10 +178,10 @@ async def test_proposal_expires_after_a_day(mcp: McpHttpClient, coach: CoachClie
     assert listed["_id"] == first["proposalId"]
     assert (await session.post(f"{path}/approve")).refused(409)["code"] == "PROPOSAL_CLOSED"
     arguments = {"companyId": coach.ctx.company_id, "proposalId": ObjectId(first["proposalId"])}
-    await service.expire_step(coach.ctx.services, Job(ObjectId(), arguments, 1))
+    await proposals.expire_step(coach.ctx.services, Job(ObjectId(), arguments, 1))
     stored = await coach.ctx.db["proposals"].find_one({"_id": ObjectId(first["proposalId"])})
     assert stored is not None and stored["status"] == "expired"
-    await service.expire_step(coach.ctx.services, Job(ObjectId(), arguments, 1))  # again: nothing
+    await proposals.expire_step(coach.ctx.services, Job(ObjectId(), arguments, 1))  # again: nothing
     again = tool_proposal(await mcp.call("create_customer", **invitation(coach)), "CONTACT")
     assert again["proposalId"] != first["proposalId"]
 
@@ -381,8 +382,8 @@ async def test_a_rejected_call_is_refused_in_other_words(
 async def test_an_assistant_has_fifty_proposals_at_most_which_are_rejected_together(
     mcp: McpHttpClient, coach: CoachClient, session: CoachClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert service.MAX_PENDING == 50
-    monkeypatch.setattr(service, "MAX_PENDING", 10)
+    assert proposals.MAX_PENDING == 50
+    monkeypatch.setattr(proposals, "MAX_PENDING", 10)
     ids = [await propose_invitation(mcp, coach, f"Client{number}") for number in range(10)]
     more = invitation(coach, "More")
     tool_error(await mcp.call("create_customer", **more), "50 proposals wait", "Ask the coach to decide")
@@ -398,7 +399,7 @@ async def test_an_assistant_has_fifty_proposals_at_most_which_are_rejected_toget
 
 async def until_looked_at(coach: CoachClient) -> None:
     """Wait until no job is left that closes what a change has made stale."""
-    jobs = {"companyId": coach.ctx.company_id, "kind": service.CLOSE_STALE}
+    jobs = {"companyId": coach.ctx.company_id, "kind": proposals.CLOSE_STALE}
 
     async def is_done() -> bool:
         return await coach.ctx.db["jobs"].count_documents(jobs) == 0
@@ -505,14 +506,14 @@ async def test_the_job_of_a_proposal_looks_once_and_then_when_it_expires(
     proposed = tool_proposal(await mcp.call("clear_schedule", **sent), "MANY_REMOVED")
     arguments = {"companyId": coach.ctx.company_id, "proposalId": ObjectId(proposed["proposalId"])}
     job = Job(ObjectId(), arguments, 1)
-    queued = await coach.ctx.db["jobs"].find_one({"kind": service.EXPIRE, "arguments": arguments})
+    queued = await coach.ctx.db["jobs"].find_one({"kind": proposals.EXPIRE, "arguments": arguments})
     assert queued is not None and queued["runAfter"] - queued["createdAt"] < timedelta(seconds=10)
 
-    again = await service.expire_step(coach.ctx.services, job)
+    again = await proposals.expire_step(coach.ctx.services, job)
     assert again is not None and timedelta(hours=23) < again.after <= timedelta(hours=24)
     missed = {"_id": ObjectId(blocks[0]["_id"])}
     await coach.ctx.db[workouts.blocks.name].update_one(missed, {"$inc": {"version": 1}})
-    assert await service.expire_step(coach.ctx.services, job) is None
+    assert await proposals.expire_step(coach.ctx.services, job) is None
     assert (await session.get(f"/coach/proposals/{proposed['proposalId']}")).ok()["status"] == "stale"
 
 

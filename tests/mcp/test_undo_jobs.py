@@ -10,8 +10,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service.core.jobs import queue
-from coaching_service.people import api_keys
-from coaching_service.people import jobs as bulk_jobs
+from coaching_service.people import api_keys, jobs
 from tests.support.client import CoachClient
 from tests.support.jobs import ended_job
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
@@ -25,7 +24,7 @@ COUNT = 6
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """More than 4 changes are many."""
-    monkeypatch.setattr(bulk_jobs, "MAX_AT_ONCE", 4)
+    monkeypatch.setattr(jobs, "MAX_AT_ONCE", 4)
 
 
 async def archive_many(coach: CoachClient) -> str:

@@ -201,7 +201,7 @@ async def test_a_deleted_company_ends_the_access_of_its_applications(
     public_server: TestServer, http: McpHttpClient, new_company: NewCompany
 ) -> None:
     author, stranger = await new_company(), await new_company()
-    form = {"name": "Planner", "redirectUris": [CALLBACK], "scopes": ["customers:read", "webhooks:manage"]}
+    form: oauth_clients.NewApplication = {"name": "Planner", "redirectUris": [CALLBACK], "scopes": ["customers:read"]}
     registered, secret = await oauth_clients.register_application(author.ctx, form)
     known = {"client_id": registered["clientId"], "client_secret": secret, "redirect_uris": [CALLBACK]}
     application = OAuthApplication(http, known)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from coaching_service.people.changes import service
+from coaching_service.people.changes import service as changes
 from coaching_service.people.team import CustomersScope
 from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient, Reply
 from tests.support.training import (
@@ -102,7 +102,7 @@ async def test_history_goes_on_behind_many_changes_that_the_caller_may_not_see(
     assert seen[0] == change_id(program if scope == "assigned" else note)
     assert not {change_id(each) for each in hidden} & set(seen)
     assert bool(await read_history(reader, customerId=ana["_id"])) is (scope == "all")
-    monkeypatch.setattr(service, "_MAX_READS", 1)
+    monkeypatch.setattr(changes, "_MAX_READS", 1)
     assert await read_history(reader) == seen
 
 

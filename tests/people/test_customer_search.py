@@ -21,7 +21,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import Page
 from coaching_service.core.text import normalize
 from coaching_service.people import team
-from coaching_service.people.customers import batch, service
+from coaching_service.people.customers import batch
+from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerDetails, CustomerProfile, NewCustomerDocument
 from coaching_service.seeding import seed_clients
 from tests.support.databases import profile_of
@@ -69,7 +70,7 @@ class Company:
         await db["system.profile"].drop()
         await db.command("profile", 2)
         try:
-            page = await service.list_customers(self.ctx, size=SIZE, **query)
+            page = await customers.list_customers(self.ctx, size=SIZE, **query)
         finally:
             await db.command("profile", 0)
         entries = await profile_of(db).find({"ns": f"{db.name}.customers"}).to_list(None)

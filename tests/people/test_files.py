@@ -18,7 +18,7 @@ from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
-from coaching_service.lifecycle import consistency as orphans
+from coaching_service.lifecycle import consistency
 from tests.core.test_uploads import PDF, form, picture
 from tests.support.client import CoachClient
 from tests.support.client_data import insert_in_every_collection, list_client_collections
@@ -220,8 +220,8 @@ async def test_only_orphans_are_removed(coach: CoachClient, ana: str, link: str)
     young = ObjectId()
     await db["fs.chunks"].insert_one({"files_id": young, "n": 0, "data": b"on its way"})
 
-    dry = await orphans.collect(ctx.services, remove=False)
-    report = await orphans.collect(ctx.services, remove=True)
+    dry = await consistency.collect(ctx.services, remove=False)
+    report = await consistency.collect(ctx.services, remove=True)
 
     assert (dry.orphans, dry.chunks_only, dry.bytes) == (1, 1, lost.size + len(b"half"))
     assert report == dry
@@ -229,7 +229,7 @@ async def test_only_orphans_are_removed(coach: CoachClient, ana: str, link: str)
     assert await db["fs.chunks"].count_documents({"files_id": {"$in": [lost.id, broken]}}) == 0
     assert await db["fs.chunks"].count_documents({"files_id": young}) == 1
     assert (await coach.get(link)).raw == LONG
-    assert (await orphans.collect(ctx.services, remove=True)).orphans == 0
+    assert (await consistency.collect(ctx.services, remove=True)).orphans == 0
     await db["fs.chunks"].delete_many({"files_id": young})
 
 

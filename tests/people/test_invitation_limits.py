@@ -13,8 +13,7 @@ from coaching_service.core.auth import Vault, new_master_key, parse_master_key
 from coaching_service.core.database.context import Context, in_transaction
 from coaching_service.core.errors import TooManyRequests
 from coaching_service.core.ids import ObjectId
-from coaching_service.people import customer_access
-from coaching_service.people import team as invitations
+from coaching_service.people import customer_access, team
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 
@@ -80,25 +79,25 @@ async def test_an_older_company_has_the_limit_of_the_operator(coach: CoachClient
     week_ago = ObjectId.from_datetime(datetime.now(UTC) - timedelta(days=8))
     company = replace(coach.ctx.caller.company, id=week_ago)
     ctx = replace(coach.ctx, services=services, principal=replace(coach.ctx.caller, company=company))
-    await invitations.reserve_invitations(ctx, [unique(coach) for _ in range(3)])
+    await team.reserve_invitations(ctx, [unique(coach) for _ in range(3)])
     with pytest.raises(Exception, match="3 invitations a day"):
-        await invitations.reserve_invitations(ctx, [unique(coach)])
+        await team.reserve_invitations(ctx, [unique(coach)])
 
 
 async def test_invitations_that_are_refused_do_not_count(coach: CoachClient) -> None:
     ctx = replace(coach.ctx, services=replace(coach.ctx.services, invitations_per_day=3))
-    await invitations.reserve_invitations(ctx, [unique(coach), unique(coach)])
+    await team.reserve_invitations(ctx, [unique(coach), unique(coach)])
     for _ in range(2):
         with pytest.raises(TooManyRequests):
-            await invitations.reserve_invitations(ctx, [unique(coach), unique(coach)])
-    assert await invitations.reserve_invitations(ctx, [unique(coach)]) == [timedelta(0)]
+            await team.reserve_invitations(ctx, [unique(coach), unique(coach)])
+    assert await team.reserve_invitations(ctx, [unique(coach)]) == [timedelta(0)]
 
 
 async def test_dry_runs_and_repeated_transactions_do_not_count(
     coach: CoachClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only the invitations that are sent do."""
-    monkeypatch.setattr(invitations, "FIRST_WEEK_PER_DAY", 3)
+    monkeypatch.setattr(team, "FIRST_WEEK_PER_DAY", 3)
     person = {"name": "Ana", "email": unique(coach), "sendInvitation": True}
     batch = {"customers": [person, {**person, "name": "Bo", "email": unique(coach)}]}
     for dry_run in (True, True, False):
@@ -110,7 +109,7 @@ async def test_dry_runs_and_repeated_transactions_do_not_count(
     async def collide_once(tx: Context) -> None:
         nonlocal calls
         calls += 1
-        await invitations.reserve_invitations(tx, [unique(coach)])
+        await team.reserve_invitations(tx, [unique(coach)])
         if calls == 1:
             raise OperationFailure("collided", details={"errorLabels": ["TransientTransactionError"]})
 
@@ -124,7 +123,7 @@ async def test_a_person_who_declined_receives_no_invitation_of_that_company(
 ) -> None:
     email = unique(coach)
     ana = await coach.create_customer("Ana", email=email)
-    token = invitations.decline_link(coach.ctx, email).partition("token=")[2]
+    token = team.decline_link(coach.ctx, email).partition("token=")[2]
     await customer_access.decline(anonymous_context(coach), token)
 
     refused = (await coach.post(f"/coach/customers/{ana['_id']}/invitation")).refused(409)
@@ -144,29 +143,25 @@ def anonymous_context(coach: CoachClient) -> Context:
 
 async def test_a_declined_address_is_known_after_a_rotation_of_keys(coach: CoachClient, settings: Settings) -> None:
     email = unique(coach)
-    await customer_access.decline(
-        anonymous_context(coach), invitations.decline_link(coach.ctx, email).partition("token=")[2]
-    )
-    assert await invitations.reserve_invitations(with_new_key(coach, settings), [email]) == [None]
+    await customer_access.decline(anonymous_context(coach), team.decline_link(coach.ctx, email).partition("token=")[2])
+    assert await team.reserve_invitations(with_new_key(coach, settings), [email]) == [None]
 
 
 async def test_invitations_before_a_rotation_of_keys_count_after_it(coach: CoachClient, settings: Settings) -> None:
     emails = [unique(coach) for _ in range(8)]
-    await invitations.reserve_invitations(coach.ctx, emails)
+    await team.reserve_invitations(coach.ctx, emails)
     rotated = with_new_key(coach, settings)
     for minutes in (10, 20, 30):
-        delays = await invitations.reserve_invitations(rotated, emails)
+        delays = await team.reserve_invitations(rotated, emails)
         assert [each and round(each / timedelta(minutes=1)) for each in delays] == [minutes] * len(emails)
 
 
 async def test_invitations_that_are_not_sent_do_not_count(coach: CoachClient) -> None:
     ctx = replace(coach.ctx, services=replace(coach.ctx.services, invitations_per_day=2))
     declined = unique(coach)
-    await customer_access.decline(
-        anonymous_context(coach), invitations.decline_link(ctx, declined).partition("token=")[2]
-    )
-    assert await invitations.reserve_invitations(ctx, [declined] * 3) == [None] * 3
-    assert await invitations.reserve_invitations(ctx, [declined, unique(coach), unique(coach)]) == [
+    await customer_access.decline(anonymous_context(coach), team.decline_link(ctx, declined).partition("token=")[2])
+    assert await team.reserve_invitations(ctx, [declined] * 3) == [None] * 3
+    assert await team.reserve_invitations(ctx, [declined, unique(coach), unique(coach)]) == [
         None,
         timedelta(0),
         timedelta(0),

@@ -10,7 +10,7 @@ import pytest
 
 from coaching_service.people.identities import models
 from coaching_service.people.identities import service as identities
-from coaching_service.people.sessions import credentials as passwords
+from coaching_service.people.sessions import credentials
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient, Reply
 
@@ -114,7 +114,7 @@ async def test_devices_of_an_earlier_password_share_a_counter(coach: CoachClient
     """A user of the earlier password may have collected many tokens: together they have six guesses."""
     tokens = [await new_device(anonymous, coach) for _ in range(3)]
     session = await coach.interactive()
-    changed = await passwords.change_password(session.ctx, PASSWORD, "another long password")
+    changed = await credentials.change_password(session.ctx, PASSWORD, "another long password")
     statuses = [(await sign_in(anonymous, address(coach), WRONG, tokens[n % 3])).status for n in range(6)]
     assert statuses == [401] * 5 + [429]
     (await sign_in(anonymous, address(coach), "another long password", tokens[0])).refused(429)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import time_machine
 
-from coaching_service.people import second_factor as passkeys
+from coaching_service.people import second_factor
 from tests.conftest import PASSWORD
 from tests.people.test_second_factor import (
     address,
@@ -261,7 +261,7 @@ async def test_passkeys_of_clients_end_with_their_access(coach: CoachClient, ano
 
 
 async def test_limits_and_addresses(coach: CoachClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passkeys, "MAX_PASSKEYS", 1)
+    monkeypatch.setattr(second_factor, "MAX_PASSKEYS", 1)
     session = await coach.interactive()
     public_key = (await session.post(f"{PASSKEYS}/options", {})).ok()["publicKey"]
     await register(session)
@@ -277,7 +277,7 @@ async def test_limits_and_addresses(coach: CoachClient, monkeypatch: pytest.Monk
         ("http://localhost:8080", "localhost"),
     ):
         services = replace(coach.ctx.services, base_url=base)
-        assert passkeys.relying_party(services) == host
+        assert second_factor.relying_party(services) == host
 
 
 async def test_no_passkeys_at_an_address_without_a_name(

@@ -11,7 +11,7 @@ from coaching_service.core.auth import REST_SCOPES
 from coaching_service.core.ids import ObjectId
 from coaching_service.people import api_keys, assistants, team
 from coaching_service.people.identities import service as identities
-from coaching_service.people.sessions import credentials as passwords
+from coaching_service.people.sessions import credentials
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.support.assistants import authorize_assistant
@@ -81,7 +81,7 @@ async def test_all_keys_are_deleted_but_not_those_of_colleagues(coach: CoachClie
     colleague = coach.with_key(await employee_key(coach, "customers.view"))
     session = await coach.interactive()
 
-    changed = await passwords.change_password(session.ctx, PASSWORD, SECOND, "all")
+    changed = await credentials.change_password(session.ctx, PASSWORD, SECOND, "all")
 
     assert changed["apiKeys"] == 0
     (await coach.get("/me")).refused(401)
@@ -93,7 +93,7 @@ async def test_mail_says_the_number(coach: CoachClient, settings: Settings, keys
     for number in range(1, keys):
         await api_keys.create(coach.ctx, f"Backend {number}")
     email = str(coach.ctx.caller.email)
-    await passwords.request_password_reset(coach.ctx, email)
+    await credentials.request_password_reset(coach.ctx, email)
 
     def mailed() -> list[str]:
         mails = read_mails(settings.data_dir / "mail")
@@ -114,7 +114,7 @@ async def test_each_change_is_mailed_with_the_keys_that_stay(
 ) -> None:
     email, session = str(coach.ctx.caller.email), await coach.interactive()
     backend = await api_keys.create(coach.ctx, "Backend")
-    await passwords.change_password(session.ctx, PASSWORD, SECOND)
+    await credentials.change_password(session.ctx, PASSWORD, SECOND)
     [mail] = await until(lambda: mailed_changes(settings, email), "the change is mailed")
     text = " ".join(part_of(mail, "plain").split())
     read_mail(mail, coach.ctx.services.base_url)

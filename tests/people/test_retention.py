@@ -27,7 +27,8 @@ from coaching_service.core.jobs.queue import Job
 from coaching_service.core.metrics import Metrics
 from coaching_service.lifecycle.administration import Operator
 from coaching_service.people import account
-from coaching_service.people.customers import batch, bulk, retention, service
+from coaching_service.people.customers import batch, bulk, retention
+from coaching_service.people.customers import service as customers
 from coaching_service.settings import Settings
 from coaching_service.web.views.history import describe_operation
 from tests.conftest import PASSWORD
@@ -119,9 +120,9 @@ async def test_erasure_is_announced_30_days_before(
         ana, bo, cy, dan = await archived(madrid, "Ana Example", "Bo", "Cy", "Dan")
         [eva] = await archived(tokyo, "Eva")
     with time_machine.travel("2031-02-20T12:00:00+00:00", tick=True):
-        await service.set_archived(madrid, cy, archived=False)
-        await service.set_archived(madrid, dan, archived=False)
-        await service.set_archived(madrid, dan, archived=True)
+        await customers.set_archived(madrid, cy, archived=False)
+        await customers.set_archived(madrid, dan, archived=False)
+        await customers.set_archived(madrid, dan, archived=True)
     received, everyone = mailbox[0], [ana, bo, cy, dan, eva]
 
     await work(retaining, "2031-03-01T22:55:00+00:00")
@@ -246,7 +247,7 @@ async def test_two_processes_at_the_same_moment(
 
     async def restore(customer_id: ObjectId) -> ObjectId | None:
         try:
-            return (await service.set_archived(ctx, customer_id, archived=False))["_id"]
+            return (await customers.set_archived(ctx, customer_id, archived=False))["_id"]
         except NotFound:
             return None
 

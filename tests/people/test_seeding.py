@@ -11,7 +11,7 @@ from rich.console import Console
 
 from coaching_service import seeding
 from coaching_service.core.text import normalize
-from coaching_service.people.customers import service
+from coaching_service.people.customers import service as customers
 from tests.support.client import CoachClient
 
 COUNT = 120
@@ -80,7 +80,7 @@ async def test_clients_are_assigned_to_given_trainers(coach: CoachClient, other_
     two = (coach.ctx.caller.id, other_company.ctx.caller.id)
     await seeding.seed_clients(coach.ctx.services, coach.ctx, COUNT, trainers=two)
     for trainer in two:
-        result = await service.list_customers(coach.ctx, archived=False, page=1, size=50, trainers=[trainer])
+        result = await customers.list_customers(coach.ctx, archived=False, page=1, size=50, trainers=[trainer])
         assert result["totalDocs"] > COUNT / 5
 
 

@@ -10,7 +10,7 @@ import pytest
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
 from coaching_service.people import api_keys
-from coaching_service.people.changes import service
+from coaching_service.people.changes import service as changes
 from tests.support.client import MONDAY, SUNDAY, CoachClient
 from tests.support.stored import stored_document
 from tests.support.training import (
@@ -157,10 +157,10 @@ async def test_an_assistant_undoes_only_what_was_changed_with_its_own_credential
     ]
     own = replace(coach.ctx, interface="assistant", operation="undo")
     with pytest.raises(Conflict) as refused:
-        await service.undo_change(own, ObjectId(foreign.headers["X-Change-Id"]))
+        await changes.undo_change(own, ObjectId(foreign.headers["X-Change-Id"]))
     assert refused.value.code == "NOT_UNDOABLE"
     same = own.acting_as(replace(own.caller, credential_id=credential))
-    assert (await service.undo_change(same, ObjectId(foreign.headers["X-Change-Id"])))["ok"] == 1
+    assert (await changes.undo_change(same, ObjectId(foreign.headers["X-Change-Id"])))["ok"] == 1
 
 
 async def test_a_conflict_names_every_document_that_has_changed_since(coach: CoachClient) -> None:

@@ -12,7 +12,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people import availability
 from coaching_service.progress import compliance
 from coaching_service.progress.own_today import count_successive_weeks
-from coaching_service.training.workouts.reports import blocks as calendar_days
+from coaching_service.training.workouts.reports import blocks as block_reports
 from tests.support.attention import FORM, days_ago, docs, entry_of, set_stored, start_of
 from tests.support.check_ins import LONG_AGO, as_if_added_a_week_ago, check_in, dates, day, run_job
 from tests.support.client import CoachClient
@@ -359,7 +359,7 @@ async def test_days_of_a_calendar_are_not_missed_in_an_absence(coach: CoachClien
             (await log(coach, block, block["items"][0])).ok()
     await absent(coach, ana, days_ago(coach, 2), None, "away")
     customer_id, first = ObjectId(ana["_id"]), today - timedelta(days=3)
-    listed = await calendar_days.list_days(coach.ctx, customer_id, first, today, today=today)
+    listed = await block_reports.list_days(coach.ctx, customer_id, first, today, today=today)
     shown = [(each["status"], each["absence"], [block["status"] for block in each["blocks"]]) for each in listed]
     assert shown == [
         ("missed", None, ["missed"]),

@@ -13,7 +13,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import store as library
 from coaching_service.people.activity import service as activity
 from coaching_service.people.activity.models import ImportedEvent
-from coaching_service.people.customers import service as activity_dates
+from coaching_service.people.customers import service as customers
 from coaching_service.progress import form_responses as responses
 from coaching_service.progress import personal_records
 from coaching_service.training.workouts import store
@@ -60,7 +60,7 @@ async def train(ctx: Context, customer_id: ObjectId) -> Year:
     calendar = await store.blocks.find(ctx, {"customerId": customer_id}, sort=("date", "position", "_id"))
     for start in range(0, DAYS, _BATCH):
         await _insert_derived(ctx, customer_id, calendar[start : start + _BATCH])
-    await activity_dates.set_last_workout_date(ctx, customer_id, str(LAST))
+    await customers.set_last_workout_date(ctx, customer_id, str(LAST))
     return Year(customer_id, exercises, calendar[-1]["_id"], calendar[-1]["items"][0]["_id"])
 
 

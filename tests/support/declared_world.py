@@ -11,7 +11,7 @@ from PIL import Image
 
 from coaching_service.core.jobs import worker
 from coaching_service.integrations.company_import import service as company_import
-from coaching_service.lifecycle.customer_bulk import service as bulk_jobs
+from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.oauth import clients
 from tests.support.assistants import authorize_assistant
 from tests.support.authenticator import register
@@ -152,7 +152,7 @@ async def make_world(coach: CoachClient) -> World:
     later = {"Prefer": "respond-async"}
     bulk = (await coach.post("/coach/customers/bulk/unarchive", {"ids": [customer["_id"]]}, headers=later)).ok(202)
     while (await coach.get(f"/coach/jobs/{bulk['jobId']}")).ok()["status"] in ("queued", "running"):
-        await worker.run_due(coach.ctx.services, {bulk_jobs.STEP: bulk_jobs.run_step})
+        await worker.run_due(coach.ctx.services, {customer_bulk.STEP: customer_bulk.run_step})
     proposed, rejected = [await _propose_workout(coach, customer, name) for name in ("Later", "Too far")]
     runners = {"programId": program["_id"], "startOn": "joinDay"}
     (await coach.put("/coach/customers/groups/Runners/program", runners)).ok()

@@ -16,7 +16,7 @@ from coaching_service.training import programs, templates
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.schedule import service as schedule
 from coaching_service.training.schedule.models import CopyRequest
-from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import (
@@ -66,7 +66,7 @@ async def recorder(coach: CoachClient) -> Recorder:
     ctx = replace(coach.ctx, services=replace(coach.ctx.services, events=bus))
     customer = await coach.create_customer()
     calendar = ClientCalendar(ObjectId(customer["_id"]))
-    block = await block_batches.create_block(
+    block = await batches.create_block(
         ctx, calendar, {"name": "Legs", "date": MONDAY, "isRest": False, "items": [TASK]}
     )
     events.clear()
@@ -78,7 +78,7 @@ def _empty(name: str, **day: Any) -> NewBlock:
 
 
 async def _create(recorder: Recorder) -> None:
-    await block_batches.create_block(recorder.ctx, recorder.calendar, _empty("Arms", date=MONDAY))
+    await batches.create_block(recorder.ctx, recorder.calendar, _empty("Arms", date=MONDAY))
 
 
 async def _change_date(recorder: Recorder) -> None:
@@ -94,7 +94,7 @@ async def _delete(recorder: Recorder) -> None:
 
 
 async def _copy(recorder: Recorder) -> None:
-    await block_batches.copy(recorder.ctx, recorder.calendar, recorder.block["_id"], TUESDAY)
+    await batches.copy(recorder.ctx, recorder.calendar, recorder.block["_id"], TUESDAY)
 
 
 async def _shift(recorder: Recorder) -> None:
@@ -117,7 +117,7 @@ async def _clear(recorder: Recorder) -> None:
 async def _end_program(recorder: Recorder) -> None:
     program = await programs.create(recorder.ctx, {"name": "Base", "description": None, "tags": []})
     plan = programs.ProgramPlan(program["_id"])
-    await block_batches.create_block(recorder.ctx, plan, _empty("Day 1", day=1))
+    await batches.create_block(recorder.ctx, plan, _empty("Day 1", day=1))
     customer_id = recorder.calendar.customer_id
     assigned = await assignments.assign(recorder.ctx, program["_id"], customer_id, LAST_DAY)
     recorder.events.clear()
@@ -135,7 +135,7 @@ async def _remove_item(recorder: Recorder) -> None:
 
 
 async def _move_item(recorder: Recorder) -> None:
-    target = await block_batches.create_block(recorder.ctx, recorder.calendar, _empty("Arms", date=TUESDAY))
+    target = await batches.create_block(recorder.ctx, recorder.calendar, _empty("Arms", date=TUESDAY))
     recorder.events.clear()
     await block_items.move_item(
         recorder.ctx,
@@ -148,7 +148,7 @@ async def _move_item(recorder: Recorder) -> None:
 async def _assign_program(recorder: Recorder) -> None:
     program = await programs.create(recorder.ctx, {"name": "Base", "description": None, "tags": []})
     plan = programs.ProgramPlan(program["_id"])
-    await block_batches.create_block(recorder.ctx, plan, _empty("Day 1", day=1))
+    await batches.create_block(recorder.ctx, plan, _empty("Day 1", day=1))
     assert recorder.events == [], "a program is not the schedule of a client"
     await assignments.assign(recorder.ctx, program["_id"], recorder.calendar.customer_id, MONDAY)
 

@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestServer
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.people import team
-from coaching_service.people.sessions import service as web_sessions
+from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import CustomersScope
 from coaching_service.training.workouts import plan_changes
 from tests.conftest import PASSWORD
@@ -54,7 +54,7 @@ async def visitor(new_visitor: NewVisitor) -> Visitor:
 @pytest.fixture
 async def owner_page(coach: CoachClient, visitor: Visitor) -> Visitor:
     """The company's owner, signed in."""
-    visitor.keep(coach_session=(await web_sessions.start_for_coach(coach.ctx, coach.ctx.caller.id)).token)
+    visitor.keep(coach_session=(await sessions.start_for_coach(coach.ctx, coach.ctx.caller.id)).token)
     return visitor
 
 
@@ -77,7 +77,7 @@ async def client_page(new_visitor: NewVisitor) -> ClientPage:
     """Opens a browser in which a client of a company is signed in."""
 
     async def sign_in(company: CoachClient, customer: Mapping[str, Any]) -> Visitor:
-        session = await web_sessions.start_for_customer(company.ctx, ObjectId(customer["_id"]), "Test browser")
+        session = await sessions.start_for_customer(company.ctx, ObjectId(customer["_id"]), "Test browser")
         visitor = new_visitor()
         visitor.keep(coach_session=session.token)
         return visitor

@@ -8,8 +8,7 @@ from functools import partial
 import pytest
 
 from coaching_service.core.jobs import queue
-from coaching_service.people import jobs as bulk_jobs
-from coaching_service.people import team
+from coaching_service.people import jobs, team
 from tests.support.client import CoachClient
 from tests.support.service_process import until
 from tests.support.training import block_with
@@ -179,7 +178,7 @@ async def test_many_clients_are_changed_and_restored_in_the_background(
     coach: CoachClient, owner_page: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The form leads to a page with the progress, once; from there, and from the history, the job is undone."""
-    monkeypatch.setattr(bulk_jobs, "MAX_AT_ONCE", 2)
+    monkeypatch.setattr(jobs, "MAX_AT_ONCE", 2)
     for name in ("Ana", "Björn", "Chidi"):
         await coach.create_customer(name)
     confirmation = await owner_page.get(BULK, params={"all": "true", "action": "message"})
@@ -232,7 +231,7 @@ async def test_who_may_no_longer_change_clients_only_reads_a_job(
     coach: CoachClient, colleague: Colleague, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The page offers what the coach may do, and refuses a form that was open before."""
-    monkeypatch.setattr(bulk_jobs, "MAX_AT_ONCE", 0)
+    monkeypatch.setattr(jobs, "MAX_AT_ONCE", 0)
     monkeypatch.setattr(queue, "enqueue", partial(queue.enqueue, after=timedelta(hours=1)))
     await coach.create_customer("Ana")
     eli = await colleague("customers.view", "customers.edit")

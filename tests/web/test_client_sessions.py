@@ -13,7 +13,7 @@ import pytest
 
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.sessions import service as web_sessions
+from coaching_service.people.sessions import service as sessions
 from tests.support.client import CoachClient
 from tests.support.visitor import HtmlPage, Visitor
 from tests.web.conftest import ClientPage, NewVisitor
@@ -129,17 +129,17 @@ async def test_sessions_are_listed_and_ended(coach: CoachClient, client_page: Cl
     await client_page(coach, customer)
     await client_page(coach, other)
     token = phone.cookies()["coach_session"]
-    principal = await web_sessions.find_web_principal(coach.ctx.services, token)
+    principal = await sessions.find_web_principal(coach.ctx.services, token)
     assert principal is not None
     ctx = coach.ctx.acting_as(principal)
 
-    listed = await web_sessions.list_own_sessions(ctx)
+    listed = await sessions.list_own_sessions(ctx)
     assert [(session["isCurrent"], session["device"]) for session in listed] == [
         (True, "Test browser"),
         (False, "Test browser"),
     ]
-    await web_sessions.end_own_session(ctx, listed[1]["_id"])
-    assert [session["isCurrent"] for session in await web_sessions.list_own_sessions(ctx)] == [True]
+    await sessions.end_own_session(ctx, listed[1]["_id"])
+    assert [session["isCurrent"] for session in await sessions.list_own_sessions(ctx)] == [True]
     assert await coach.ctx.db["sessions"].count_documents({"subjectId": ObjectId(other["_id"])}) == 1
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from coaching_service.people import jobs as bulk_jobs
+from coaching_service.people import jobs
 from tests.support.client import CoachClient
 from tests.support.service_process import until
 from tests.support.training import Json, exercise_of, log
@@ -189,7 +189,7 @@ async def test_changed_selection_is_rejected(coach: CoachClient, owner_page: Vis
 async def test_many_clients_are_changed_by_a_job(
     coach: CoachClient, owner_page: Visitor, gym: Gym, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bulk_jobs, "MAX_AT_ONCE", 1)
+    monkeypatch.setattr(jobs, "MAX_AT_ONCE", 1)
     shown = await preview(owner_page, await owner_page.get(PAGE, params={"all": "true"}), "clear")
     job = await owner_page.submit(shown, f"{PAGE}/clear")
 

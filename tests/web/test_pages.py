@@ -7,7 +7,7 @@ import secrets
 import pytest
 
 from coaching_service.people import team
-from coaching_service.people.sessions import service as web_sessions
+from coaching_service.people.sessions import service as sessions
 from coaching_service.web import formatting, views
 from coaching_service.web.pages import Page
 from tests.conftest import PASSWORD
@@ -40,7 +40,7 @@ def filled(page: Page, world: World) -> str:
 
 @pytest.fixture
 async def owner_of_all(company: CoachClient, visitor: Visitor) -> Visitor:
-    session = await web_sessions.start_for_coach(company.ctx, company.ctx.caller.id)
+    session = await sessions.start_for_coach(company.ctx, company.ctx.caller.id)
     visitor.keep(coach_session=session.token)
     return visitor
 

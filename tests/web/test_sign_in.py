@@ -14,7 +14,7 @@ from coaching_service.core import rate_limits
 from coaching_service.core.ids import ObjectId
 from coaching_service.people import team
 from coaching_service.people.identities import service as identities
-from coaching_service.people.sessions import service as web_sessions
+from coaching_service.people.sessions import service as sessions
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD, AsServed
 from tests.people.test_sessions import mailed_token
@@ -239,7 +239,7 @@ async def test_sign_out_invalidates_every_copy_of_the_cookie(coach: CoachClient,
 
     out.ok().says("You are signed out.")
     assert "coach_session" not in owner_page.cookies()
-    assert await web_sessions.find_web_principal(coach.ctx.services, token) is None
+    assert await sessions.find_web_principal(coach.ctx.services, token) is None
 
 
 async def test_invalid_first_access_link_has_no_form(

@@ -33,7 +33,7 @@ from coaching_service.library.imported_names import CREATE, NameAnswer
 from coaching_service.people import jobs, team
 from coaching_service.people.customers import service as customers
 from coaching_service.progress import personal_records
-from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks.models import BlockSource
 
 # --- Progress ---------------------------------------------------------------------------------------------------------
@@ -412,7 +412,7 @@ class HistoryImport:
         target = await self._target(plan, customer_id)
         dates = sorted({str(session.day) for session in sessions})
         stored = _planning.KnownSessions(
-            [] if customer_id is None else await block_batches.find_done_on(ctx, customer_id, dates)
+            [] if customer_id is None else await batches.find_done_on(ctx, customer_id, dates)
         )
         content = _planning.FileContent()
         new: list[Session] = []
@@ -444,11 +444,11 @@ class HistoryImport:
                 return
             if documents:
                 await customers.lock_and_mark_figures(tx, customer_id)
-                known = _planning.KnownSessions(await block_batches.find_done_on(tx, customer_id, dates))
+                known = _planning.KnownSessions(await batches.find_done_on(tx, customer_id, dates))
                 if any(known.has(each, target) for each in new):
                     raise _StoredMeanwhile
                 source: BlockSource = {"format": form, "importId": self._progress.job_id}
-                await block_batches.add_sessions(tx, customer_id, source, documents)
+                await batches.add_sessions(tx, customer_id, source, documents)
             if is_last and period is not None:
                 await derive_and_report(tx, self._progress.job_id, period)
 
@@ -597,7 +597,7 @@ async def import_rows(
         return ImportedRows(None, result, progress.problems)
     job: jobs.NewJob = {"kind": "import", "work": progress.work, "requestedBy": ctx.caller.id, "customerId": None}
     await jobs.record_ended(ctx, progress.job_id, job, result["rows"], result, progress.problems)
-    sessions = await block_batches.list_new(ctx, progress.job_id)
+    sessions = await batches.list_new(ctx, progress.job_id)
     return ImportedRows(progress.job_id, result, progress.problems, sessions)
 
 

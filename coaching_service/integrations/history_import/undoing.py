@@ -23,7 +23,7 @@ from coaching_service.integrations.history_import.importing import UNDO_OPERATIO
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people import jobs
 from coaching_service.people.changes.service import ImportUndoRequested
-from coaching_service.people.customers import bulk as customer_bulk
+from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.metrics import service as metrics
@@ -189,7 +189,7 @@ class _Undo:
         created = await history.list_clients_created_by_batch(tx, work["importId"])
         left = [each for each in created if work["last"] is None or each > work["last"]]
         existing = await customers.list_versions(tx, left[:_BATCH])
-        ids, staying = _divide(existing, await customer_bulk.find_used(tx, list(existing), work["importEndedAt"]))
+        ids, staying = _divide(existing, await bulk.find_used(tx, list(existing), work["importEndedAt"]))
         for customer_id in ids:
             await customers.erase(tx, customer_id)
         if len(left) > _BATCH:

@@ -31,7 +31,7 @@ from coaching_service.integrations import change_descriptions
 from coaching_service.integrations.proposals import models
 from coaching_service.people.account import convert_stored_load
 from coaching_service.people.customers import service as customers
-from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks.service import ClientCalendar, regular_blocks
 from coaching_service.training.workouts.plan_changes import (
     count_most,
@@ -193,7 +193,7 @@ async def _only_fills_empty_days(tx: Context, workouts: Sequence[change_descript
         added.setdefault(change.client_id, set()).add(after["date"])
     ids = {each.change.id for each in workouts}
     for client_id, dates in added.items():
-        there = await block_batches.read_days(tx, ClientCalendar(client_id), {"$in": sorted(dates)})
+        there = await batches.read_days(tx, ClientCalendar(client_id), {"$in": sorted(dates)})
         if any(block["_id"] not in ids for block in regular_blocks(there)):
             return False
     return bool(added)

@@ -27,7 +27,7 @@ from coaching_service.core.mcp.results import typed
 from coaching_service.people import account, jobs
 from coaching_service.people.changes import models as change_models
 from coaching_service.people.changes.events import RETENTION, wait_for_changes
-from coaching_service.people.customers import bulk as customer_bulk
+from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import RENEWAL
 from coaching_service.people.jobs import Outcome, StoredJob
@@ -487,13 +487,13 @@ async def delete_created_clients(ctx: Context, changes: Sequence[StoredChange], 
     if created_at < now() - _CREATION_PERIOD:
         raise errors.Conflict("A new client can be deleted within the hour; archive them instead", code="NOT_UNDOABLE")
     await customers.lock_all_visible(ctx, ids)
-    used = await customer_bulk.find_used(ctx, ids, created_at)
+    used = await bulk.find_used(ctx, ids, created_at)
     used |= {each for each, version in (await customers.list_versions(ctx, ids)).items() if version}
     if used:
-        names = await customer_bulk.list_names(ctx, list(used), _MAX_NAMED)
+        names = await bulk.list_names(ctx, list(used), _MAX_NAMED)
         message = f"Something was added or changed since: {', '.join(map(typed, names))}; archive them instead"
         raise errors.Conflict(message, code="NOT_UNDOABLE")
-    await customer_bulk.erase(ctx, list(ids))
+    await bulk.erase(ctx, list(ids))
 
 
 def find_import(change: StoredChange) -> ObjectId | None:

@@ -28,7 +28,6 @@ from coaching_service.people import account, availability
 from coaching_service.people.account import AttentionSettings
 from coaching_service.people.availability import Absences, Availability
 from coaching_service.people.customers import derived_figures
-from coaching_service.people.customers import models as attention_events
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import RENEWAL, WEIGHTS, ReasonType
@@ -38,7 +37,7 @@ from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.notes import service as notes
 from coaching_service.progress.reminders import ClientDay
 from coaching_service.training.assignments import service as assignments
-from coaching_service.training.workouts.reports import blocks as queries
+from coaching_service.training.workouts.reports import blocks as block_reports
 from coaching_service.training.workouts.reports.blocks import LatestSessions
 
 _WEIGHTS = ", ".join(f"`{name}` {weight}" for name, weight in WEIGHTS.items())
@@ -483,9 +482,9 @@ async def load_clients(
     earliest, latest = min(today_of.values()), max(today_of.values())
     stored, days, forms, records, program_ends, *counted, absences, dismissals = await gather_reads(
         ctx,
-        derived_figures.read_states(ctx, ids, *queries.last_session_stages(ctx, today_of)),
+        derived_figures.read_states(ctx, ids, *block_reports.last_session_stages(ctx, today_of)),
         compliance.get_days(ctx, today_of, settings["horizonDays"]),
-        queries.count_pending_forms(ctx, ids, str(earliest - timedelta(days=OVERDUE_DAYS)), str(latest)),
+        block_reports.count_pending_forms(ctx, ids, str(earliest - timedelta(days=OVERDUE_DAYS)), str(latest)),
         personal_records.count_by_date(ctx, ids, str(earliest - timedelta(days=RECORD_DAYS)), str(latest)),
         assignments.find_last_dates(ctx, ids),
         notes.count_health_notes(ctx, ids),
@@ -504,7 +503,7 @@ async def load_clients(
     for document in existing:
         client = document["_id"]
         timezone, today = timezones[client] or ctx.caller.company.timezone, today_of[client]
-        last_trained = queries.find_last_trained(document, timezone)
+        last_trained = block_reports.find_last_trained(document, timezone)
         clients[client] = ClientState(
             today=today,
             timezone=timezone,
@@ -587,7 +586,7 @@ async def dismiss(
     settings = (await account.get(ctx))["attention"]
     loaded = (await load_clients(ctx, {customer_id: customer["timezone"]}, settings))[customer_id]
     reasons = find_reasons(loaded, settings)
-    wanted = set(reason_types).difference(attention_events.list_hidden_reasons(ctx))
+    wanted = set(reason_types).difference(customer_models.list_hidden_reasons(ctx))
     dismissed: dict[customer_models.ReasonType, DismissalFields] = {
         each.reason["type"]: {"until": until, "since": each.newest} for each in reasons if each.reason["type"] in wanted
     }
@@ -646,7 +645,7 @@ async def _compute_and_store(
     changed = [
         client
         for client, each in loaded.items()
-        if attention_events.are_reasons_changed(each.stored["reasons"], attention[client]["reasons"])
+        if customer_models.are_reasons_changed(each.stored["reasons"], attention[client]["reasons"])
     ]
     await _plan_reminders(ctx, loaded)
     await _store(ctx, {client: loaded[client] for client in loaded.keys() - set(changed)}, attention, marks)
@@ -671,7 +670,7 @@ async def _store_and_report(
         loaded = {client: loaded[client] for client in unchanged}
     await _store(ctx, loaded, attention)
     for client, each in loaded.items():
-        attention_events.report_reasons(ctx, client, each.stored["reasons"], attention[client]["reasons"])
+        customer_models.report_reasons(ctx, client, each.stored["reasons"], attention[client]["reasons"])
 
 
 async def _plan_reminders(ctx: Context, loaded: Mapping[ObjectId, ClientState]) -> None:

@@ -33,7 +33,6 @@ from coaching_service.library.message_templates import MAX_TEXT_LENGTH
 from coaching_service.people import account, api_keys, jobs, notifications, team
 from coaching_service.people import files as stored_files
 from coaching_service.people.customers import bulk, derived_figures
-from coaching_service.people.customers import service as activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomersDeleted
 from coaching_service.progress.conversation import messages
@@ -632,7 +631,7 @@ async def delete(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> N
     if (unsent := await _find_waiting(ctx, customer_id, message_id)) is not None:
         if "notDelivered" not in unsent:  # then any coach may: its author may be gone
             _require_author(ctx, unsent["author"])
-        await activity_dates.record_activity(ctx, customer_id)
+        await customers.record_activity(ctx, customer_id)
         where = {"customerId": customer_id, "isWaiting": True, "_id": message_id}
         await messages.waiting_messages.delete(ctx, where)
         await _discard_files(ctx, unsent)
@@ -640,7 +639,7 @@ async def delete(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> N
         await _publish_recall(ctx, unsent["changeId"])
         return
     stored = await _read_own(ctx, customer_id, message_id)
-    await activity_dates.record_activity(ctx, customer_id)
+    await customers.record_activity(ctx, customer_id)
     await _remove_message(ctx, customer_id, stored)
 
 
@@ -658,7 +657,7 @@ async def mark_read(ctx: Context, customer_id: ObjectId, *, block_id: ObjectId |
     marked = 0 if ctx.caller.impersonated_by else await messages.delivered.set_derived(ctx, where, change)
     conversation = await messages.conversations.find_one(ctx, {"customerId": customer_id}) if marked else None
     if conversation is not None:
-        await activity_dates.record_activity(ctx, customer_id)
+        await customers.record_activity(ctx, customer_id)
         await _set_unread(ctx, customer_id, side, conversation["unread"][side] - marked if block_id else 0)
     return await get_conversation(ctx, customer_id)
 

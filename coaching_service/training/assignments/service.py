@@ -30,11 +30,11 @@ from coaching_service.training import programs
 from coaching_service.training.programs import DatedProgram
 from coaching_service.training.schedule.models import OnConflict, ScheduleConflict, on_conflict
 from coaching_service.training.schedule.service import find_conflicts, resolve_conflicts
-from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks.batches import Batch
 from coaching_service.training.workouts.blocks.models import BlockPlan, ScheduleShifted
 from coaching_service.training.workouts.blocks.service import ClientCalendar, has_nothing_done
-from coaching_service.training.workouts.reports import blocks as queries
+from coaching_service.training.workouts.reports import blocks as block_reports
 from coaching_service.training.workouts.reports.blocks import AssignedBlocks
 
 # --- Assignments of programs as they are stored and returned ----------------------------------------------------------
@@ -290,7 +290,7 @@ async def add_to_calendar(
         dated = replace(dated, blocks=[block for block in dated.blocks if str(block["date"]) >= first])
     dates = sorted({str(block["date"]) for block in dated.blocks})
     target = {"$in": dates} if on_conflict != "replace" else {"$gte": dated.start, "$lte": max([dated.start, *dates])}
-    days = await block_batches.read_days(ctx, owner, target)
+    days = await batches.read_days(ctx, owner, target)
     batch = resolve_conflicts(owner, dated.blocks, days, on_conflict)
     created_dates = [str(block["date"]) for block in batch.created]
     assignment_id = None
@@ -318,9 +318,9 @@ async def add_to_calendar(
             blocks=len(created_dates),
         )
         plans: list[BlockPlan] = [{**block, "assignmentId": assignment_id} for block in batch.created]
-        await block_batches.write(ctx, owner, Batch(created=plans, removed=batch.removed), days)
+        await batches.write(ctx, owner, Batch(created=plans, removed=batch.removed), days)
     else:
-        await block_batches.apply(ctx, owner, batch, days, dry_run=True)  # which refuses what is too much for a day
+        await batches.apply(ctx, owner, batch, days, dry_run=True)  # which refuses what is too much for a day
     return {
         "blocks": len(created_dates),
         "assignmentId": assignment_id,
@@ -339,7 +339,7 @@ async def list_programs(ctx: Context, customer_id: ObjectId) -> list[ClientProgr
 async def _list(ctx: Context, customer_id: ObjectId, today: str) -> list[ClientProgram]:
     assignments = await find_all(ctx, customer_id)
     program_ids = {assignment["programId"] for assignment in assignments}
-    counts = await queries.count_assigned_blocks(ctx, customer_id, list(program_ids)) if program_ids else []
+    counts = await block_reports.count_assigned_blocks(ctx, customer_id, list(program_ids)) if program_ids else []
     by_assignment = {count["_id"]: count for count in counts}
     return [_present(assignment, by_assignment.get(assignment["_id"]), today) for assignment in assignments]
 
@@ -392,9 +392,9 @@ async def _end(ctx: Context, assignment: StoredAssignment, today: str, *, remove
         return 0
     owner = ClientCalendar(customer_id)
     program_id = assignment["programId"]
-    upcoming = await block_batches.read_assigned_days(ctx, owner, program_id, assignment_id, {"$gte": today})
+    upcoming = await batches.read_assigned_days(ctx, owner, program_id, assignment_id, {"$gte": today})
     removed = [block["_id"] for block in upcoming if has_nothing_done(block)]
-    await block_batches.write(ctx, owner, Batch(removed=removed), [])
+    await batches.write(ctx, owner, Batch(removed=removed), [])
     return len(removed)
 
 
@@ -433,7 +433,7 @@ async def find_last_dates(ctx: Context, customer_ids: Sequence[ObjectId]) -> dic
     """
     where = {"customerId": {"$in": list(customer_ids)}, "endedDate": None}
     group = {"_id": "$customerId", "endDate": {"$max": "$endDate"}, "assignments": {"$push": "$_id"}}
-    stages = {"$group": group}, queries.last_assigned_block_stage(ctx)
+    stages = {"$group": group}, block_reports.last_assigned_block_stage(ctx)
     ends: list[AssignmentsEnd] = await _assignments.aggregate(ctx, where, *stages, hint=BY_CLIENT)
     return {end["_id"]: end["lastBlock"][0]["date"] if end["lastBlock"] else end["endDate"] for end in ends}
 
@@ -471,7 +471,7 @@ async def require_single_copies(ctx: Context, event: RestorationPlanned) -> None
     taken: list[NamedDocument] = [
         {"kind": "workout", "_id": found["_id"]}
         for program_id in {each["programId"] for each in copies}
-        for found in await queries.find_assigned(
+        for found in await block_reports.find_assigned(
             ctx, program_id, sorted({each["assignmentId"] for each in copies if each["programId"] == program_id})
         )
         if (found["assignmentId"], found.get("programBlockId")) in sources and found["_id"] not in removed

@@ -24,11 +24,11 @@ from coaching_service.training import programs
 from coaching_service.training.assignments import service
 from coaching_service.training.assignments.service import Shift, StoredAssignment, find_week
 from coaching_service.training.programs import ProgramName, ProgramPlan, date_blocks
-from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.batches import Batch
-from coaching_service.training.workouts.reports import blocks as queries
+from coaching_service.training.workouts.reports import blocks as block_reports
 
 # --- What a program as it is now would change on the calendars of the clients who are on it ---------------------------
 
@@ -438,7 +438,7 @@ async def _list_running(ctx: Context, program_id: ObjectId) -> list[_Running]:
     not_ended = await service._assignments.find(ctx, where, sort=("customerId", "_id"), hint=service.BY_PROGRAM)
     clients = await bulk.load_active(ctx, list({assignment["customerId"] for assignment in not_ended}))
     seen = [assignment for assignment in not_ended if assignment["customerId"] in clients]
-    last_dates = await queries.find_last_assigned(ctx, program_id, [assignment["_id"] for assignment in seen])
+    last_dates = await block_reports.find_last_assigned(ctx, program_id, [assignment["_id"] for assignment in seen])
     running: list[_Running] = []
     for assignment in seen:
         client = clients[assignment["customerId"]]
@@ -456,7 +456,7 @@ async def _read_copies(
     """Return the blocks of assignments of a program, by assignment."""
     by_assignment: defaultdict[ObjectId, list[block_models.StoredBlock]] = defaultdict(list)
     if assignments:
-        for copy in await queries.find_assigned(ctx, program_id, [each["_id"] for each in assignments]):
+        for copy in await block_reports.find_assigned(ctx, program_id, [each["_id"] for each in assignments]):
             by_assignment[cast("ObjectId", copy["assignmentId"])].append(copy)
     return by_assignment
 
@@ -493,7 +493,7 @@ async def sync_client(
             unchanged=len(compared) - len(chosen),
         )
         if chosen and not dry_run:
-            await block_batches.write(
+            await batches.write(
                 ctx, workouts.ClientCalendar(customer_id), batch, cast("list[block_models.DayBlock]", own)
             )
             await _store_result(ctx, program, assignment, own, chosen)

@@ -24,7 +24,7 @@ from coaching_service.training import programs
 from coaching_service.training.programs import LAST_DAY, Program, ProgramPlan
 from coaching_service.training.schedule import _progression
 from coaching_service.training.schedule import models as schedule_models
-from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service as blocks
 from coaching_service.training.workouts.blocks.batches import Batch
@@ -161,7 +161,7 @@ async def create_blocks(
 
     Raises NotFound and Forbidden for the owner, and NotFound for documents that items refer to, naming the entry.
     """
-    return _result(ctx, await block_batches.create_blocks(ctx, owner, blocks, dry_run=dry_run), dry_run=dry_run)
+    return _result(ctx, await batches.create_blocks(ctx, owner, blocks, dry_run=dry_run), dry_run=dry_run)
 
 
 @on_worker_thread
@@ -187,7 +187,7 @@ async def copy_days(
     last_target = last_day_of(request.target, length * request.repeat)
     days = await get_target_days(ctx, owner, request.target, last_target)
     batch = replace(resolve_conflicts(owner, plans, days, request.on_conflict), is_copy=True)
-    result = await block_batches.apply(ctx, owner, batch, days, dry_run=dry_run)
+    result = await batches.apply(ctx, owner, batch, days, dry_run=dry_run)
     created_days = {plan[owner.day_field] for plan in batch.created}
     pairs = [
         pair
@@ -334,7 +334,7 @@ async def replace_accessible(
             return cast("ItemChange", {"circuitExercises": entries})
         return {}
 
-    blocks = await block_batches.read_with_exercise(ctx, owner, exercise_id, first, last, MAX_BLOCKS + 1)
+    blocks = await batches.read_with_exercise(ctx, owner, exercise_id, first, last, MAX_BLOCKS + 1)
     blocks = regular_blocks(_require_few(blocks, "startDate"))
     changed, skipped = _change_items(owner, blocks, put_in)
     result = await _apply_changes(ctx, owner, changed, dry_run=dry_run)
@@ -381,8 +381,8 @@ async def _apply_changes(
     ctx: Context, owner: ScheduleOwner, changed: list[tuple[block_models.StoredBlock, list[WorkItem]]], *, dry_run: bool
 ) -> schedule_models.ChangedItems:
     dates = {block[owner.day_field] for block, _ in changed}
-    days = await block_batches.read_days(ctx, owner, {"$in": list(dates)}) if dates else []
-    result = await block_batches.apply(ctx, owner, Batch(changed=changed), days, dry_run=dry_run)
+    days = await batches.read_days(ctx, owner, {"$in": list(dates)}) if dates else []
+    result = await batches.apply(ctx, owner, Batch(changed=changed), days, dry_run=dry_run)
     count = sum(
         new is not item for block, new_items in changed for new, item in zip(new_items, block["items"], strict=True)
     )
@@ -408,7 +408,7 @@ async def clear(
     blocks = regular_blocks(days)
     removed = [block for block in blocks if has_nothing_done(block)]
     batch = Batch(removed=[block["_id"] for block in removed])
-    result = await block_batches.apply(ctx, owner, batch, days, dry_run=dry_run)
+    result = await batches.apply(ctx, owner, batch, days, dry_run=dry_run)
     cleared: schedule_models.ClearedSchedule = {
         **_result(ctx, result, dry_run=dry_run),
         "kept": len(blocks) - len(removed),
@@ -432,7 +432,7 @@ async def create_program(ctx: Context, customer_id: ObjectId, first: str, last: 
         {**block_models.plan_of(block, block["items"]), "day": days_between(first, str(block["date"])) + 1}
         for block in source
     ]
-    await block_batches.write(ctx, owner, Batch(created=plans, is_copy=True), [])
+    await batches.write(ctx, owner, Batch(created=plans, is_copy=True), [])
     return await programs.get(ctx, program["_id"])
 
 
@@ -446,7 +446,7 @@ async def get_regular_blocks(
 
     Raises InvalidFields, naming `field`, if there are more than 500; by default the field of the last day.
     """
-    blocks = await block_batches.read_between(ctx, owner, first, last, MAX_BLOCKS + 1)
+    blocks = await batches.read_between(ctx, owner, first, last, MAX_BLOCKS + 1)
     return _require_few(blocks, field or ("endDate" if owner.day_field == "date" else "endDay"))
 
 
@@ -458,7 +458,7 @@ async def get_target_days(
     Raises InvalidFields, naming `field`, if there are more than 500 without check-ins; by default the field of the
     target day.
     """
-    days = await block_batches.read_days(ctx, owner, {"$gte": first, "$lte": last}, _MAX_READ)
+    days = await batches.read_days(ctx, owner, {"$gte": first, "$lte": last}, _MAX_READ)
     counted = regular_blocks(days) if len(days) < _MAX_READ else days
     _require_few(counted, field or ("targetDate" if owner.day_field == "date" else "targetDay"))
     return days

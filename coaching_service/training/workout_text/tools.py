@@ -33,9 +33,8 @@ from coaching_service.training.workout_text.finding import (
     resolve_exercises,
     to_exercise_items,
 )
-from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import batches, service
 from coaching_service.training.workouts.blocks import models as block_models
-from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.blocks.service import ClientCalendar, has_nothing_done, regular_blocks
 from coaching_service.training.workouts.items.service import load_percent_bases
@@ -161,11 +160,11 @@ async def create_workout(
             cast("block_models.NewBlock", {**plan, "date": day["date"]}) for plan, day in zip(plans, days, strict=True)
         ]
         read_as = read.remarks
-        created = (await block_batches.create_blocks(ctx, owner, blocks))["created"]
+        created = (await batches.create_blocks(ctx, owner, blocks))["created"]
     else:
         items = await to_exercise_items(ctx, customer_id, exercises or [])
         block: block_models.NewBlock = {"name": name or "", "date": date or "", "isRest": False, "items": items}
-        created = [await block_batches.create_block(ctx, owner, block, items_field="exercises")]
+        created = [await batches.create_block(ctx, owner, block, items_field="exercises")]
         sent = [each["name"] or str(each["exerciseId"]) for each in exercises or []]
         read_as = describe_readings(sent, [writing.name_of(item) for item in created[0]["items"]])
     dates = {str(block["date"]) for block in created}
@@ -190,7 +189,7 @@ def _say(value: Any) -> str:
 async def read_taken_days(ctx: Context, owner: ClientCalendar, dates: Collection[str]) -> list[block_models.DayBlock]:
     """Return the workouts that days of a client have, without check-ins. Raises NotFound and Forbidden."""
     await owner.require_access(ctx)
-    return regular_blocks(await block_batches.read_days(ctx, owner, {"$in": sorted(dates)}))
+    return regular_blocks(await batches.read_days(ctx, owner, {"$in": sorted(dates)}))
 
 
 def describe_taken_days(blocks: Sequence[block_models.DayBlock], today: str) -> str:

@@ -18,10 +18,10 @@ from coaching_service.core.fields import take
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import DryRunField, complete_upsert, patch_of, upsert_of
-from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import models as block_models
-from coaching_service.training.workouts.blocks import service
+from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import WORKOUT_BLOCK
 from coaching_service.training.workouts.blocks.service import ClientCalendar, ScheduleOwner
 from coaching_service.training.workouts.items import models as item_models
@@ -140,7 +140,7 @@ class BlockRoutes:
         Every block from the first to the last day, both included, with its items, in order.
         """
         first, last = self.range_names
-        return await service.list_blocks(
+        return await workouts.list_blocks(
             ctx,
             owner,
             query[first],
@@ -157,14 +157,14 @@ async def create_block(ctx: Context, owner: ScheduleOwner, body: _SentBlock) -> 
     All or nothing; a message about an item names it (`items.2.exerciseId`). Forms are copied as they are now. With
     `dryRun` the response is 200 and the block as it would be created, without identifiers.
     """
-    return await block_batches.create_block(ctx, owner, take(block_models.NewBlock, body), dry_run=body["dryRun"])
+    return await batches.create_block(ctx, owner, take(block_models.NewBlock, body), dry_run=body["dryRun"])
 
 
 async def get_block(
     ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, query: block_models.WorkoutBlockQuery | None = None
 ) -> block_models.Block:
     """Read a workout block with its items."""
-    block = await service.get(ctx, owner, wblock_id)
+    block = await workouts.get(ctx, owner, wblock_id)
     if query and query.get("include") == "lastTime" and block["customerId"] is not None:
         [block] = await add_last_times(ctx, block["customerId"], [block])
     return block
@@ -177,12 +177,12 @@ async def update_block(
 
     On another day it goes after the blocks that are already there, or to the position `order`.
     """
-    return await service.update(ctx, owner, wblock_id, body)
+    return await workouts.update(ctx, owner, wblock_id, body)
 
 
 async def delete_block(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId) -> None:
     """Delete a workout block with its items."""
-    await service.delete(ctx, owner, wblock_id)
+    await workouts.delete(ctx, owner, wblock_id)
 
 
 async def copy_block(
@@ -192,7 +192,7 @@ async def copy_block(
 
     The plan is the same, with nothing done.
     """
-    return await block_batches.copy(ctx, owner, wblock_id, body[owner.day_field])
+    return await batches.copy(ctx, owner, wblock_id, body[owner.day_field])
 
 
 async def create_item(
@@ -269,7 +269,7 @@ async def shift_workout_blocks(
 
     Every block from that date on with nothing done moves by that number of days, back if it is negative.
     """
-    return {"shifted": await service.shift(ctx, ClientCalendar(customer_id), body["from"], body["days"])}
+    return {"shifted": await workouts.shift(ctx, ClientCalendar(customer_id), body["from"], body["days"])}
 
 
 @routes.get(
@@ -286,7 +286,7 @@ async def get_workout_block_by_external_id(
     """Read a client's workout block with an external identifier."""
     calendar = ClientCalendar(customer_id)
     await calendar.require_access(ctx)
-    block = await service.get_named(ctx, calendar, None, external_id)
+    block = await workouts.get_named(ctx, calendar, None, external_id)
     return await get_block(ctx, calendar, block["_id"], query)
 
 
@@ -309,6 +309,6 @@ async def upsert_workout_block(
     the items of the block, except for equal ones at the same position: 409 `WORKOUT_LOGGED` if something in it is done.
     """
     calendar = ClientCalendar(customer_id)
-    return await block_batches.upsert_external(
+    return await batches.upsert_external(
         ctx, calendar, external_id, body, lambda: complete_upsert(block_models.SCHEDULED_WORKOUT_BLOCK(), body)
     )

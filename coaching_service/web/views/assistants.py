@@ -15,7 +15,7 @@ from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import Reason, without_inner_marks
 from coaching_service.core.validation import Choice, Identifier, ListOf, Text
-from coaching_service.integrations.proposals import service
+from coaching_service.integrations.proposals import service as proposals
 from coaching_service.integrations.proposals.models import Proposal, Rejection, Status
 from coaching_service.oauth import clients, endpoints
 from coaching_service.people import assistants, team
@@ -270,7 +270,7 @@ class _SeveralProposals(web_pages.ReturnTo):
 async def proposals_page(ctx: Context, query: _ProposalsQuery) -> dict[str, Any]:
     """What assistants have proposed to the coach, and to the owner all of the company, newest first."""
     status = query["status"]
-    page = await service.list_proposals(ctx, limit=_PAGE_SIZE, after=query["after"], status=status)
+    page = await proposals.list_proposals(ctx, limit=_PAGE_SIZE, after=query["after"], status=status)
     filter_url = web_pages.list_url(_PATH, {"status": status})
     names = await _load_coach_names(ctx)
     return {
@@ -286,7 +286,7 @@ async def proposals_page(ctx: Context, query: _ProposalsQuery) -> dict[str, Any]
 @_proposals.get("/{proposalId}", access=auth.session_only(), template="proposals/proposal.html")
 async def proposal_page(ctx: Context, proposal_id: ObjectId) -> dict[str, Any]:
     """A proposal: what it changes, before and after, and the decision."""
-    proposal, names = await gather_reads(ctx, service.get(ctx, proposal_id), _load_coach_names(ctx))
+    proposal, names = await gather_reads(ctx, proposals.get(ctx, proposal_id), _load_coach_names(ctx))
     return {"proposal": _describe(proposal, names)}
 
 
@@ -298,7 +298,7 @@ async def approve_proposal(ctx: Context, proposal_id: ObjectId, form: web_pages.
     """Approve a proposal: what it proposes is done."""
     path = f"{_PATH}/{proposal_id}"
     try:
-        await service.approve(ctx, proposal_id)
+        await proposals.approve(ctx, proposal_id)
     except errors.Forbidden:  # the proposal has failed, and its page says why
         return web_pages.Redirect(path)
     return web_pages.Redirect(local_path(form["next"], path), "Approved and done.")
@@ -311,7 +311,7 @@ class _Rejection(web_pages.ReturnTo, Rejection):
 @_decide("/{proposalId}/reject", form=_Rejection, on=proposal_page)
 async def reject_proposal(ctx: Context, proposal_id: ObjectId, form: _Rejection) -> web_pages.Redirect:
     """Reject a proposal: nothing is done."""
-    await service.reject(ctx, proposal_id, form["note"])
+    await proposals.reject(ctx, proposal_id, form["note"])
     return web_pages.Redirect(local_path(form["next"], f"{_PATH}/{proposal_id}"), "Rejected. Nothing was changed.")
 
 
@@ -321,7 +321,7 @@ async def approve_all_of_assistant(ctx: Context, form: _SeveralProposals) -> web
     done = 0
     for proposal_id in reversed(form["proposalId"]):
         with suppress(errors.Conflict, errors.Forbidden, errors.NotFound):  # it stays, or has failed
-            await service.approve(ctx, proposal_id)
+            await proposals.approve(ctx, proposal_id)
             done += 1
     notice = f"{quantity(done, 'proposal')} approved and done."
     if rest := len(form["proposalId"]) - done:
@@ -332,14 +332,14 @@ async def approve_all_of_assistant(ctx: Context, form: _SeveralProposals) -> web
 @_decide("/reject-all", form=_SeveralProposals, on=proposals_page)
 async def reject_all_of_assistant(ctx: Context, form: _SeveralProposals) -> web_pages.Redirect:
     """Reject what was shown of one assistant."""
-    done = await service.reject_many(ctx, form["proposalId"])
+    done = await proposals.reject_many(ctx, form["proposalId"])
     notice = f"{quantity(done, 'proposal')} rejected. Nothing was changed."
     return web_pages.Redirect(local_path(form["next"], _PATH), notice)
 
 
 async def list_waiting_by_assistant(ctx: Context) -> list[dict[str, Any]]:
     """Return what waits for the coach, the newest first, by assistant."""
-    waiting = (await service.list_proposals(ctx, limit=_MOST_WAITING, status="pending"))["docs"]
+    waiting = (await proposals.list_proposals(ctx, limit=_MOST_WAITING, status="pending"))["docs"]
     groups: dict[ObjectId, dict[str, Any]] = {}
     names = await _load_coach_names(ctx) if waiting else {}
     for proposal in waiting:

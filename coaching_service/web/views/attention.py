@@ -27,7 +27,7 @@ from coaching_service.progress.attention import service as attention
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.messages import MessageText
 from coaching_service.progress.notes import service as notes
-from coaching_service.training.workouts.reports import blocks
+from coaching_service.training.workouts.reports import blocks as block_reports
 from coaching_service.web import pages as web_pages
 from coaching_service.web.formatting import format_date, quantity
 from coaching_service.web.views.assistants import list_waiting_by_assistant
@@ -179,7 +179,7 @@ async def _load_preview(
         first = str(today - timedelta(days=attention.RECORD_DAYS - 1))
         return await personal_records.list_achieved(ctx, customer_id, first, str(today))
     start, end = today - timedelta(days=attention.MISSED_DAYS - 1), today - timedelta(days=1)
-    days = await blocks.list_days(ctx, customer_id, start, end, today=today)
+    days = await block_reports.list_days(ctx, customer_id, start, end, today=today)
     missed = [block for day in days if day["absence"] is None for block in day["blocks"] if block["isWorkout"]]
     return [block for block in missed if block["status"] != "done"]
 
@@ -391,7 +391,7 @@ async def _list_done_sessions(ctx: Context) -> list[dict[str, Any]]:
     """
     since = now() - timedelta(days=_DAYS)
     part = await activity.list_company_events(ctx, limit=_EVENTS, since=since, types=["workout_completed"])
-    trained = await blocks.find_trained_ids(ctx, {event["data"]["wblockId"] for event in part["docs"]})
+    trained = await block_reports.find_trained_ids(ctx, {event["data"]["wblockId"] for event in part["docs"]})
     sessions: dict[ObjectId, dict[str, Any]] = {}
     for event in part["docs"]:
         block_id, client = event["data"]["wblockId"], event["customer"]

@@ -23,8 +23,7 @@ from coaching_service.library import metric_sets
 from coaching_service.library.exercises import service as exercises
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.people import team
-from coaching_service.people.customers import bulk as customers_by_id
-from coaching_service.people.customers import models
+from coaching_service.people.customers import bulk, models
 from coaching_service.people.customers import service as listing
 from coaching_service.progress.conversation.messages import MessageField
 from coaching_service.training import programs
@@ -93,8 +92,8 @@ async def bulk_page(ctx: Context, query: ClientSelection) -> dict[str, Any] | we
         "action": action,
         "count": len(ids),
         "hidden_count": len(hidden),
-        "hidden_names": await customers_by_id.list_names(ctx, hidden, _MAX_HIDDEN_NAMES),
-        "names": await customers_by_id.list_names(ctx, visible, _MAX_NAMES),
+        "hidden_names": await bulk.list_names(ctx, hidden, _MAX_HIDDEN_NAMES),
+        "names": await bulk.list_names(ctx, visible, _MAX_NAMES),
         "selection_hash": selection_hash(ids),
         "return_url": list_url(query),
         "template_path": f"{pages.prefix}?{urlencode(without_template, doseq=True)}&templateId=",
@@ -137,7 +136,7 @@ async def preview_bulk_assignment(ctx: Context, query: ClientSelection, form: _A
     await customer_bulk.run_operation(ctx, {"ids": ids, "dryRun": True}, operation, customer_bulk.Run())
     by_client = operation.conflicts
     shown = list(by_client)[:_MAX_NAMES]
-    names = await customers_by_id.load_names(ctx, shown)
+    names = await bulk.load_names(ctx, shown)
     preview = {
         "checked": len(ids),
         "outcome": customer_calendar.OUTCOMES[form["onConflict"]],
@@ -270,7 +269,7 @@ async def many_schedules_page(ctx: Context, query: _Query) -> dict[str, Any] | w
     return {
         "query": query,
         "count": len(ids),
-        "names": await customers_by_id.list_names(ctx, ids, _MAX_NAMES),
+        "names": await bulk.list_names(ctx, ids, _MAX_NAMES),
         "program": await programs.require(ctx, program_id) if program_id else None,
         "exercise_name": options.get(exercise_id, "") if exercise_id else "",
         "exercises": name_options(options),
@@ -352,7 +351,7 @@ def _operation(
                 exercise_names = await exercises.get_names(ctx, swap)
                 notes = [" → ".join(exercise_names[each]["name"] for each in swap)]
                 notes.append(customer_calendar.describe_replaced_load(fields["load"], cast("Any", form)["load"]))
-            names, unit = await customers_by_id.load_names(ctx, ids), ctx.caller.company.load_unit
+            names, unit = await bulk.load_names(ctx, ids), ctx.caller.company.load_unit
             clients = [_describe(names.get(each, ""), effect, done, unit) for each, effect in result.effects.items()]
             empty = {"changed": "", "workouts": "", "progression": [], "skipped": []}
             clients += [

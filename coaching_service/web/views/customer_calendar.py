@@ -38,7 +38,7 @@ from coaching_service.training.workouts.blocks.models import (
     WorkoutBlockFields,
 )
 from coaching_service.training.workouts.items import descriptions
-from coaching_service.training.workouts.reports import blocks as calendar_days
+from coaching_service.training.workouts.reports import blocks as block_reports
 from coaching_service.training.workouts.sets import MAX_LOAD, MAX_REPS, MAX_SETS
 from coaching_service.web import pages as web_pages
 from coaching_service.web.formatting import format_date, name_options, quantity
@@ -82,7 +82,7 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: WeekQuery) -> di
     blocks, outline, template_names, periods_of, listed = await gather_reads(
         ctx,
         workouts.list_blocks(ctx, workouts.ClientCalendar(customer_id), str(days[0]), str(days[-1])),
-        calendar_days.list_days(ctx, customer_id, days[0], days[-1], today=today),
+        block_reports.list_days(ctx, customer_id, days[0], days[-1], today=today),
         cards.list_template_names(ctx),
         availability.get_periods(ctx, [customer_id], str(days[0]), str(days[-1])),
         assignments.list_programs(ctx, customer_id),
@@ -145,7 +145,7 @@ async def month_page(ctx: Context, customer_id: ObjectId, query: web_pages.Month
     end = last + timedelta(days=6 - last.weekday())
     days, periods_of = await gather_reads(
         ctx,
-        calendar_days.list_days(ctx, customer_id, start, end, today=today),
+        block_reports.list_days(ctx, customer_id, start, end, today=today),
         availability.get_periods(ctx, [customer_id], str(start), str(end)),
     )
     return {

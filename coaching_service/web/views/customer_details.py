@@ -27,13 +27,13 @@ from coaching_service.people.activity.models import ActivityEvent
 from coaching_service.people.customers import retention
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerChange, WrittenDetails
-from coaching_service.people.sessions import service as web_sessions
+from coaching_service.people.sessions import service as sessions
 from coaching_service.progress import customer_profile, nutrition_plans, progress_photos
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.service import MetricHistoryEntry
 from coaching_service.progress.notes import service as notes
 from coaching_service.training.workouts.items import descriptions
-from coaching_service.training.workouts.reports import blocks as queries
+from coaching_service.training.workouts.reports import blocks as block_reports
 from coaching_service.web import formatting
 from coaching_service.web.forms import ReceivedFiles
 from coaching_service.web.pages import PageQuery, Pages, Redirect
@@ -194,7 +194,7 @@ async def details_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
         customer_profile.get(ctx, customer_id),
         customers.list_groups(ctx),
         team.list_coaches(ctx),
-        web_sessions.find_last_use(ctx, customer_id),
+        sessions.find_last_use(ctx, customer_id),
         audit_log.list_access(ctx, customer_id),
     )
     times = [time for time in (customer["lastActivityDate"], last_use) if time is not None]
@@ -364,7 +364,7 @@ async def notes_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
         activity.list_attributed_events(ctx, customer_id, page=1, size=_RECENT_EVENTS),
     )
     block_ids = {event["data"]["wblockId"] for event in feed["docs"] if "wblockId" in event["data"]}
-    existing_ids = await queries.find_existing_ids(ctx, block_ids)
+    existing_ids = await block_reports.find_existing_ids(ctx, block_ids)
     return {
         "customer": customer,
         "notes": sorted(customer_notes, key=lambda note: not note["isPinned"]),

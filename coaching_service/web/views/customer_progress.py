@@ -25,7 +25,7 @@ from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.service import MetricHistoryEntry, MetricsSetReference, NewMetricEntry
 from coaching_service.progress.personal_records import PersonalRecord
 from coaching_service.training import training_maxes
-from coaching_service.training.workouts.reports import blocks
+from coaching_service.training.workouts.reports import blocks as block_reports
 from coaching_service.training.workouts.reports.exercises import LiftResult
 from coaching_service.training.workouts.sets import MAX_LOAD, RecordKey, unit_of
 from coaching_service.web import charts, formatting
@@ -278,7 +278,7 @@ async def progress_page(ctx: Context, customer_id: ObjectId, query: PeriodQuery)
         workload.read(ctx, customer_id, *period, "week"),
         workload.get_volume(ctx, customer_id, *period),
         compliance.read(ctx, customer_id, str(monday), str(sunday)),
-        blocks.list_days(ctx, customer_id, monday, sunday, today=today),
+        block_reports.list_days(ctx, customer_id, monday, sunday, today=today),
         _load_assigned_sets(ctx, customer_id, (str(first_day(today, weeks)), str(today))),
         exercise_history.list_done(ctx, customer_id, page=1, size=_MAX_LIFTS),
         progress_photos.list_photos(ctx, customer_id, page=1, size=_MAX_PHOTO_DATES),
@@ -379,7 +379,9 @@ def _summarize_muscles(muscles: workload.MuscleGroupVolume) -> dict[str, Any]:
     }
 
 
-def _summarize_compliance(result: Compliance, outline: Sequence[blocks.CalendarDay], today: str) -> dict[str, Any]:
+def _summarize_compliance(
+    result: Compliance, outline: Sequence[block_reports.CalendarDay], today: str
+) -> dict[str, Any]:
     daily = result["dailyCompliance"]
     # The keys of _DAY_LABELS are also the CSS classes of the days in the chart.
     statuses = [(day["date"], "ahead" if day["status"] == "planned" else day["status"] or "none") for day in outline]

@@ -20,7 +20,7 @@ from coaching_service.core.list_selection import Page
 from coaching_service.core.validation import CalendarDate, Choice, Text
 from coaching_service.lifecycle import search as feature
 from coaching_service.people import team
-from coaching_service.people.customers import batch, derived_figures, retention, service
+from coaching_service.people.customers import batch, derived_figures, retention
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers import service as customers
 from coaching_service.progress import check_ins, compliance
@@ -167,7 +167,7 @@ async def find_customers(ctx: Context, query: CustomerFilter) -> Page[customer_m
     if sort != "name" and not query["keywords"]:
         figure = cast("customer_models.SortFigure", sort.removeprefix("-"))
         return await derived_figures.list_customers_by(ctx, figure, descending=sort.startswith("-"), **shown)
-    return await service.list_customers(ctx, contains=query["keywords"], **shown)
+    return await customers.list_customers(ctx, contains=query["keywords"], **shown)
 
 
 def address_of(query: CustomerFilter) -> Callable[..., str]:
@@ -179,12 +179,12 @@ def address_of(query: CustomerFilter) -> Callable[..., str]:
 async def customers_page(ctx: Context, query: CustomerFilter) -> dict[str, Any]:
     """The clients in the coach's scope, by name."""
     page, groups, coaches = await gather_reads(
-        ctx, find_customers(ctx, query), service.list_groups(ctx), team.list_coaches(ctx)
+        ctx, find_customers(ctx, query), customers.list_groups(ctx), team.list_coaches(ctx)
     )
     is_filtered = bool(query["keywords"] or query["groups"] or query["assignedTo"])
     archived_count = 0
     if not (page["totalDocs"] or is_filtered or query["archived"]):
-        archived_count = (await service.list_customers(ctx, archived=True, page=1, size=1))["totalDocs"]
+        archived_count = (await customers.list_customers(ctx, archived=True, page=1, size=1))["totalDocs"]
     return {
         "page": page,
         "rows": await describe_rows(ctx, page["docs"]),
@@ -228,7 +228,7 @@ async def describe_rows(ctx: Context, listed: Sequence[customer_models.CustomerP
         ctx,
         compliance.get_recent_days(ctx, today_of, _DAYS),
         conversation.count_unread(ctx, ids),
-        service.find_portraits(ctx, ids),
+        customers.find_portraits(ctx, ids),
         describe_present(ctx, today_of),
     )
     unread_of = {each["_id"]: each["count"] for each in unread}
@@ -266,7 +266,7 @@ class _NewCustomer(customer_models.SentCustomer, _Beginning):
 @_customers.get("/new", access=coach(CUSTOMERS.CREATE), template="customers/new.html")
 async def new_customer_page(ctx: Context) -> dict[str, Any]:
     """The form for a new client."""
-    groups, coaches = await gather_reads(ctx, service.list_groups(ctx), team.list_coaches(ctx))
+    groups, coaches = await gather_reads(ctx, customers.list_groups(ctx), team.list_coaches(ctx))
     trainers = [("", "Unassigned"), *document_options(coaches)]
     if ctx.caller.customers_scope == "assigned":
         trainers = [(str(ctx.caller.id), ctx.caller.name)]
@@ -343,7 +343,7 @@ class _Rule(TypedDict):
 @_groups.get("", access=coach(CUSTOMERS.VIEW), template="customers/groups.html")
 async def groups_page(ctx: Context) -> dict[str, Any]:
     """The groups of clients, each with its program."""
-    in_use, ruled = await gather_reads(ctx, service.list_groups(ctx), group_programs.list_all(ctx))
+    in_use, ruled = await gather_reads(ctx, customers.list_groups(ctx), group_programs.list_all(ctx))
     counts = {group["name"]: group["count"] for group in in_use}
     rules = {rule["groupName"]: rule for rule in ruled}
     names = sorted({*counts, *rules}, key=str.casefold)

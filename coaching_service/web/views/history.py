@@ -25,11 +25,11 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import SearchedDate
 from coaching_service.integrations import background_jobs
 from coaching_service.integrations.change_descriptions import describe_documents
-from coaching_service.lifecycle.customer_bulk import service as customer_bulk_jobs
+from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.people import assistants, audit_log, jobs, own_profile, team
 from coaching_service.people.changes import service as changes
 from coaching_service.people.changes.models import PLACES, ChangeDetails, ChangeSummary, UndoResult
-from coaching_service.people.customers import bulk as customers_by_id
+from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Consent
 from coaching_service.people.sessions import service as sessions
@@ -227,7 +227,7 @@ def start_operation(
 
     async def begin(claim: Claim | None) -> str:
         try:
-            accepted = await customer_bulk_jobs.begin_and_wait(ctx, ids, arguments, claim)
+            accepted = await customer_bulk.begin_and_wait(ctx, ids, arguments, claim)
         except NotFound as gone:  # what was chosen in the form, not the page
             raise Conflict(gone.message, code=gone.code) from gone
         return web_pages.list_url(job_path(accepted), {"next": return_url})()
@@ -261,7 +261,7 @@ async def bulk_job_page(ctx: Context, bulk_job_id: ObjectId, query: web_pages.Re
         part = "" if changed == total else f"{changed:,} of "
         outcome = f"{part}{quantity(total, 'client')} {_DONE.get(work['operation'], 'changed')}"
     ids = [each["customerId"] for each in failed[:_SHOWN] if "customerId" in each]
-    names: Mapping[Any, str] = await customers_by_id.load_names(ctx, ids)
+    names: Mapping[Any, str] = await bulk.load_names(ctx, ids)
     return {
         "job": job,
         "title": _name(job),

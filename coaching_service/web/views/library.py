@@ -21,7 +21,7 @@ from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.library import forms, message_templates, metric_sets
 from coaching_service.library.exercises import models as exercise_models
 from coaching_service.library.exercises import service as exercises
-from coaching_service.lifecycle.customer_bulk import service
+from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.training import templates
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.web import pages as web_pages
@@ -120,7 +120,7 @@ async def exercise_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
     """One exercise."""
     exercise = await exercises.get(ctx, exercise_id)
     may_change = auth.CUSTOMERS.EDIT in ctx.caller.permissions
-    planned_for = await service.list_planned_for(ctx, exercise_id) if may_change else []
+    planned_for = await customer_bulk.list_planned_for(ctx, exercise_id) if may_change else []
     return {"exercise": exercise, "is_own": exercise["companyId"] is not None, "planned_count": len(planned_for)}
 
 

@@ -27,8 +27,8 @@ from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.library import message_templates
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
-from coaching_service.people.changes import service
-from coaching_service.people.customers import bulk as customers_by_id
+from coaching_service.people.changes import service as changes
+from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
 from coaching_service.progress import form_checks, form_requests, form_responses
 from coaching_service.progress.conversation import service as conversation
@@ -119,7 +119,7 @@ async def load_messages(ctx: Context, customer_id: ObjectId, path: str, query: P
 
     `path` is the path of its page.
     """
-    live_after, is_newest = await service.find_position(ctx), query["after"] is None
+    live_after, is_newest = await changes.find_position(ctx), query["after"] is None
     page = await conversation.list_messages(ctx, customer_id, limit=_PAGE_SIZE, after=query["after"])
     messages = page["docs"][::-1]
     new = [message["_id"] for message in messages if is_unread(message, to_client=not ctx.caller.is_coach)]
@@ -143,7 +143,7 @@ def is_unread(message: Message, *, to_client: bool = False) -> bool:
 )
 async def write_message(ctx: Context, customer_id: ObjectId, form: _CoachMessage, file: StoredFile | None) -> Redirect:
     """Send a message, with a file if one is chosen, at once or later; what the client wrote before counts as read."""
-    timezone = await customers_by_id.get_timezone(ctx, customer_id)
+    timezone = await bulk.get_timezone(ctx, customer_id)
     deliver_at = to_delivery_time(form["deliverAt"], timezone)
     await conversation.mark_read(ctx, customer_id)
     await send_message(ctx, customer_id, form, file, deliver_at)
@@ -199,7 +199,7 @@ class _InboxQuery(PartQuery):
 @_inbox.get("", access=coach(CUSTOMERS.VIEW), template="messages/inbox.html")
 async def inbox_page(ctx: Context, query: _InboxQuery) -> dict[str, Any]:
     """The conversations with unread messages, or all, and form checks; with the permission, forms of clients."""
-    unread, live_after = None if query["all"] else True, await service.find_position(ctx)
+    unread, live_after = None if query["all"] else True, await changes.find_position(ctx)
     page, checks = await gather_reads(
         ctx,
         conversation.list_conversations(ctx, unread=unread, limit=_CONVERSATIONS, after=query["after"]),
@@ -318,8 +318,8 @@ async def stream_own_conversation(ctx: Context, query: LiveQuery) -> web.StreamR
 async def _follow(ctx: Context, query: LiveQuery, is_shown: Callable[[ObjectId | None], bool]) -> web.StreamResponse:
     if query["after"] is None:
         async with ctx.turn():
-            return _answer(await service.find_position(ctx), has_news=False)
-    followed = await service.wait_for_event(ctx, query["after"], _SHOWN, is_shown, wait=_WAIT_SECONDS)
+            return _answer(await changes.find_position(ctx), has_news=False)
+    followed = await changes.wait_for_event(ctx, query["after"], _SHOWN, is_shown, wait=_WAIT_SECONDS)
     return _answer(followed.position, has_news=followed.has_event)
 
 

@@ -27,7 +27,7 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.library.imported_names import CREATE
 from coaching_service.lifecycle import program_sync
 from coaching_service.people.account import LoadUnit
-from coaching_service.people.customers import service as listing
+from coaching_service.people.customers import service as customers
 from coaching_service.training import programs
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.assignments import sync
@@ -106,7 +106,7 @@ async def program_page(ctx: Context, program_id: ObjectId, query: _ProgramQuery)
         ctx,
         programs.get(ctx, program_id),
         workouts.list_blocks(ctx, programs.ProgramPlan(program_id), 1, programs.LAST_DAY),
-        listing.list_customers(ctx, archived=False, page=1, size=_MAX_CLIENTS, contains=query["client"]),
+        customers.list_customers(ctx, archived=False, page=1, size=_MAX_CLIENTS, contains=query["client"]),
         cards.list_template_names(ctx),
         list_clients_on(ctx, program_id),
     )

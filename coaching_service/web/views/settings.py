@@ -23,17 +23,13 @@ from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import Date, Version, patch_of
 from coaching_service.integrations import load_unit
 from coaching_service.lifecycle import export as own_export
-from coaching_service.people import account, api_keys, jobs, own_profile, push, second_factor, team
-from coaching_service.people import notifications as unsubscribing
-from coaching_service.people import own_profile as own_user
-from coaching_service.people.customers import service
+from coaching_service.people import account, api_keys, jobs, notifications, own_profile, push, second_factor, team
+from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import OwnRecord
 from coaching_service.people.notification_settings import SETTINGS_INPUT, NotificationSettings, SomeSettings
 from coaching_service.people.push import NewPushSubscription
-from coaching_service.people.sessions import credentials as own_second_factor
-from coaching_service.people.sessions import credentials as passwords
+from coaching_service.people.sessions import credentials
 from coaching_service.people.sessions import service as sessions
-from coaching_service.people.sessions import service as web_sessions
 from coaching_service.people.sessions.models import PasswordChange
 from coaching_service.people.webhooks import service as webhooks
 from coaching_service.people.webhooks.models import DeliveryQuery, NewWebhook, WebhookFields
@@ -78,8 +74,8 @@ async def storage_page(ctx: Context) -> dict[str, Any]:
 @_settings.get("/delete-account", access=auth.owner_session(), template="settings/delete_account.html")
 async def delete_account_page(ctx: Context) -> dict[str, Any]:
     """Confirmation of deleting the company."""
-    active = await service.list_customers(ctx, archived=False, page=1, size=1)
-    archived = await service.list_customers(ctx, archived=True, page=1, size=1)
+    active = await customers.list_customers(ctx, archived=False, page=1, size=1)
+    archived = await customers.list_customers(ctx, archived=True, page=1, size=1)
     return {"client_count": active["totalDocs"] + archived["totalDocs"]}
 
 
@@ -105,7 +101,7 @@ async def my_account_page(ctx: Context) -> dict[str, Any]:
 async def change_password(ctx: Context, form: PasswordChange) -> Redirect:
     """Change the password, confirmed with the current one."""
     try:
-        new_password = await passwords.change_password(
+        new_password = await credentials.change_password(
             ctx, form["currentPassword"], form["password"], form["deleteApiKeys"]
         )
     except Forbidden:
@@ -204,13 +200,13 @@ _team.each.act(
 
 
 async def _count_clients(ctx: Context, employee_id: ObjectId) -> dict[str, int]:
-    assigned = await service.list_customers(ctx, archived=False, page=1, size=1, trainers=[employee_id])
+    assigned = await customers.list_customers(ctx, archived=False, page=1, size=1, trainers=[employee_id])
     return {"client_count": assigned["totalDocs"]}
 
 
 @_team.each.confirm(
     "/reset-second-factor",
-    own_second_factor.reset_of_employee,
+    credentials.reset_of_employee,
     "{employee[name]} can sign in with the password alone.",
     to=_team.prefix,
     access=auth.owner_session(),
@@ -443,7 +439,7 @@ def _declare(of: Pages, access: auth.Access, templates: str, kinds: tuple[_Kind,
         devices = await push.list_own_devices(ctx)
         return {
             "kinds": kinds,
-            "settings": (await own_user.get_user(ctx))["notifications"],
+            "settings": (await own_profile.get_user(ctx))["notifications"],
             "devices": [{**each, "name": describe_device(each["userAgent"])} for each in devices],
             "has_device": any(each["isCurrent"] for each in devices),
             "push_key": (await push.get_public_key(ctx.services))["key"],
@@ -452,7 +448,7 @@ def _declare(of: Pages, access: auth.Access, templates: str, kinds: tuple[_Kind,
     @of.post("", access=access, form=schema, on=notifications_page, idempotent=True)
     async def change_notifications(ctx: Context, form: SomeSettings) -> Redirect:
         """Change which notifications the caller gets."""
-        await own_user.update_user(ctx, {"notifications": cast("NotificationSettings", form)})
+        await own_profile.update_user(ctx, {"notifications": cast("NotificationSettings", form)})
         return Redirect(of.prefix, "Changes saved.")
 
     @of.post("/devices", access=access, form=NewPushSubscription, on=notifications_page, idempotent=True)
@@ -478,16 +474,16 @@ def _declare(of: Pages, access: auth.Access, templates: str, kinds: tuple[_Kind,
         return Redirect(of.prefix, text)
 
     @of.get("/off", access=auth.public(), template="sign_in/no_mails.html")
-    async def mails_off_page(ctx: Context, query: unsubscribing.MailsOffLink) -> dict[str, Any]:
+    async def mails_off_page(ctx: Context, query: notifications.MailsOffLink) -> dict[str, Any]:
         """The page to turn off one kind of mails without signing in."""
-        kind = unsubscribing.find_kind(ctx.services, query["token"])
+        kind = notifications.find_kind(ctx.services, query["token"])
         return {"token": query["token"], "label": next((each.label for each in kinds if each.name == kind), None)}
 
     of.act(
-        *("/off", "turn_mails_off", unsubscribing.turn_off, "You will receive no more of these mails."),
+        *("/off", "turn_mails_off", notifications.turn_off, "You will receive no more of these mails."),
         access=auth.public(),
         on=mails_off_page,
-        form=unsubscribing.MailsOffLink,
+        form=notifications.MailsOffLink,
         fields=("token",),
         one_click=True,
     )
@@ -629,11 +625,11 @@ _act_own(
 @_own.get("/devices", access=auth.customer(), template="train/settings/devices.html")
 async def own_devices_page(ctx: Context) -> dict[str, Any]:
     """The signed-in devices, this one first, with forms to sign out the others."""
-    own = await web_sessions.list_own_sessions(ctx)
+    own = await sessions.list_own_sessions(ctx)
     return {"sessions": [{**session, "device": describe_device(session["device"])} for session in own]}
 
 
 _end = partial(_act_own, on=own_devices_page, deletes=True)
-_end("/devices/{sessionId}/end", "end_own_session", web_sessions.end_own_session, "The device is signed out.")
+_end("/devices/{sessionId}/end", "end_own_session", sessions.end_own_session, "The device is signed out.")
 _all_out = "All other devices are signed out."
 _end("/devices/end-others", "end_other_sessions", sessions.end_other_sessions, _all_out, idempotent=True)

@@ -22,16 +22,10 @@ from coaching_service.core.http.responses import Download
 from coaching_service.core.open_id import OpenIdProvider, ProviderError, ProviderUnavailable
 from coaching_service.core.validation import Text, Timezone
 from coaching_service.people import customer_access, own_profile, second_factor
-from coaching_service.people import second_factor as challenges
-from coaching_service.people import second_factor as models
-from coaching_service.people import second_factor as passkeys
 from coaching_service.people.notifications import COMPANY
-from coaching_service.people.sessions import credentials as own_second_factor
-from coaching_service.people.sessions import credentials as passwords
-from coaching_service.people.sessions import credentials as provider_accounts
+from coaching_service.people.sessions import credentials
 from coaching_service.people.sessions import models as session_models
 from coaching_service.people.sessions import service as sessions
-from coaching_service.people.sessions import service as web_sessions
 from coaching_service.web import browser_sessions, static_files
 from coaching_service.web.pages import Pages, Redirect, Render
 from coaching_service.web.rendering import CLIENT_LAYOUT
@@ -73,7 +67,7 @@ async def sign_in_page(ctx: Context, query: _Next) -> dict[str, Any] | Redirect:
         "challenge": None,
         "methods": None,
         "provider": ctx.services.open_id.registration.name if ctx.services.open_id else None,
-        "has_passkeys": passkeys.relying_party(ctx.services) is not None,
+        "has_passkeys": second_factor.relying_party(ctx.services) is not None,
         "registration": ctx.services.registration,
         "is_for_client": is_for_client,
         **look,
@@ -118,12 +112,12 @@ async def answer_challenge(
     return await _land(ctx, query, session, request)
 
 
-async def _land(ctx: Context, query: _Next, session: web_sessions.StartedSession, request: web.Request) -> Redirect:
+async def _land(ctx: Context, query: _Next, session: sessions.StartedSession, request: web.Request) -> Redirect:
     """Return where a user goes after signing in, whose account at the provider is linked if it waits for that."""
     path = browser_sessions.landing_path(session.kind, query["next"])
     linkable = browser_sessions.provider_state_of(ctx.services, request)
     user = await sessions.find_web_principal(ctx.services, session.token) if linkable else None
-    if user is None or not await passwords.link_account(ctx.acting_as(user), linkable):
+    if user is None or not await credentials.link_account(ctx.acting_as(user), linkable):
         return Redirect(path, session=session, provider_state="" if linkable else None)
     name = ctx.services.open_id.registration.name if ctx.services.open_id else ""
     return Redirect(path, f"Connected. Next time {name} alone signs you in.", session=session, provider_state="")
@@ -191,7 +185,9 @@ async def request_password_reset(
     ctx: Context, form: session_models.ForgottenPassword, request: web.Request
 ) -> Redirect:
     """Send an e-mail with a link if the address has an account; the response is the same if it has none."""
-    await passwords.request_password_reset(ctx, form["email"], browser_sessions.device_tokens_of(ctx.services, request))
+    await credentials.request_password_reset(
+        ctx, form["email"], browser_sessions.device_tokens_of(ctx.services, request)
+    )
     return Redirect(
         "/app/sign-in", "If the address has an account, we sent an email with a link. It expires in an hour."
     )
@@ -203,7 +199,7 @@ def declare_password_reset(of: Pages, sign_in_path: str) -> None:
     @of.get("/reset-password", access=auth.public(), query=TokenQuery, template="sign_in/reset_password.html")
     async def reset_password_page(ctx: Context, query: TokenQuery) -> dict[str, Any]:
         """The page to choose a new password."""
-        user, api_keys = await passwords.find_user(ctx, query["token"])
+        user, api_keys = await credentials.find_user(ctx, query["token"])
         known = {"company_name": user.company.name} if user else {}
         return {"token": query["token"], "api_keys": api_keys, **known}
 
@@ -216,7 +212,7 @@ def declare_password_reset(of: Pages, sign_in_path: str) -> None:
     )
     async def reset_password(ctx: Context, form: session_models.PasswordReset) -> Redirect:
         """Set the password; every session of the account ends."""
-        new_password = await passwords.reset_password(ctx, form["token"], form["password"], form["deleteApiKeys"])
+        new_password = await credentials.reset_password(ctx, form["token"], form["password"], form["deleteApiKeys"])
         return Redirect(
             sign_in_path,
             f"Password changed. Sign in with your new password.{describe_api_keys(new_password)}",
@@ -361,32 +357,36 @@ async def start_provider_sign_in(ctx: Context, query: _Start) -> Redirect:
         url = await provider.authorization_url(state, nonce, verifier)
     except ProviderError as error:
         return _back(provider, error, query["next"])
-    return Redirect(url, provider_state=challenges.create_challenge(ctx.services, _ATTEMPT, detail=path, nonce=number))
+    return Redirect(
+        url, provider_state=second_factor.create_challenge(ctx.services, _ATTEMPT, detail=path, nonce=number)
+    )
 
 
 @_provider.get("/callback", access=auth.public(), template="", request_class="unlimited", with_request=True)
 async def finish_provider_sign_in(ctx: Context, query: _Answer, request: web.Request) -> Redirect:
     """Sign the user in whom the provider names, or ask for the password once to link the account."""
     provider, services = _require_provider(ctx.services), ctx.services
-    attempt = await challenges.find_challenge(services, _ATTEMPT, browser_sessions.provider_state_of(services, request))
+    attempt = await second_factor.find_challenge(
+        services, _ATTEMPT, browser_sessions.provider_state_of(services, request)
+    )
     is_own = attempt is not None and services.vault.verify_signature(f"OpenID state {attempt['nonce']}", query["state"])
-    if attempt is None or not is_own or not await challenges.use_challenge(ctx, attempt):
+    if attempt is None or not is_own or not await second_factor.use_challenge(ctx, attempt):
         return Redirect("/app/sign-in", _TOO_LATE, provider_state="")
     path = attempt["detail"]
     try:
         nonce, verifier = (_sign(services, use, attempt["nonce"]) for use in ("nonce", "verifier"))
         user = await provider.redeem(query["code"], nonce, verifier, query["iss"])
-        session = await provider_accounts.sign_in_by_provider(ctx, user, ctx.device)
+        session = await credentials.sign_in_by_provider(ctx, user, ctx.device)
     except ProviderError as error:
         return _back(provider, error, path)
     except (errors.SignInRejected, errors.Conflict):
         return Redirect(_sign_in_path(path), _UNKNOWN, provider_state="")
     if session is not None:
         return Redirect(browser_sessions.landing_path(session.kind, path), session=session, provider_state="")
-    if not await provider_accounts.can_be_linked(ctx, user):
+    if not await credentials.can_be_linked(ctx, user):
         return Redirect(_sign_in_path(path), _UNKNOWN, provider_state="")
     name = provider.registration.name
-    linkable = provider_accounts.sign_linkable(ctx, user)
+    linkable = credentials.sign_linkable(ctx, user)
     return Redirect(_sign_in_path(path), _CONNECT.format(name, name), provider_state=linkable)
 
 
@@ -417,11 +417,11 @@ def _back(provider: OpenIdProvider, error: ProviderError, next_path: str | None)
 
 
 _REPEATED = "Two-step sign-in is on. The recovery codes are shown once: set it up again for new ones."
-_CREDENTIAL = input_of(models.NewCredential, name="NewCredentialInput")()
+_CREDENTIAL = input_of(second_factor.NewCredential, name="NewCredentialInput")()
 
 
 class _PasskeyForm(TypedDict):
-    name: Annotated[str, Text(max_length=models.MAX_NAME)]
+    name: Annotated[str, Text(max_length=second_factor.MAX_NAME)]
     credential: Annotated[str, Text(max_length=browser_sessions.MAX_ANSWER)]
 
 
@@ -431,7 +431,7 @@ def _declare(prefix: str, access: auth.Access, template: str) -> None:
     @of.get("/security", access=access, template=template)
     async def security_page(ctx: Context) -> dict[str, Any]:
         """What the user signs in with, the secret that is being set up, and what can be changed."""
-        is_recent = await own_second_factor.is_recent_sign_in(ctx)
+        is_recent = await credentials.is_recent_sign_in(ctx)
         pending = await second_factor.find_pending(ctx) if is_recent else None
         code = segno.make(pending["otpauthUrl"], micro=False) if pending else None
         return {
@@ -443,29 +443,35 @@ def _declare(prefix: str, access: auth.Access, template: str) -> None:
             "qr_code": Markup(code.svg_inline(omitsize=True, light="#fff")) if code else None,  # noqa: S704 - has no text
             "recovery_codes": None,
             "provider": ctx.services.open_id.registration.name if ctx.services.open_id else None,
-            "provider_account": await provider_accounts.find_linked_account(ctx),
-            "passkeys": [passkeys.to_passkey(each) for each in await passkeys.list_passkeys(ctx, ctx.caller.id)],
-            "has_passkeys": passkeys.relying_party(ctx.services) is not None,
+            "provider_account": await credentials.find_linked_account(ctx),
+            "passkeys": [
+                second_factor.to_passkey(each) for each in await second_factor.list_passkeys(ctx, ctx.caller.id)
+            ],
+            "has_passkeys": second_factor.relying_party(ctx.services) is not None,
         }
 
     act = partial(of.act, access=access, on=security_page)
-    act("/security/begin", "begin_second_factor", own_second_factor.begin_authenticator, to=f"{path}#set-up")
+    act("/security/begin", "begin_second_factor", credentials.begin_authenticator, to=f"{path}#set-up")
 
-    @of.post("/security/confirm", access=access, form=models.CodeToConfirm, on=security_page, request_class="unlimited")
-    async def confirm_second_factor(ctx: Context, form: models.CodeToConfirm) -> Render | Redirect:
+    @of.post(
+        "/security/confirm",
+        access=access,
+        form=second_factor.CodeToConfirm,
+        on=security_page,
+        request_class="unlimited",
+    )
+    async def confirm_second_factor(ctx: Context, form: second_factor.CodeToConfirm) -> Render | Redirect:
         """Put the application into use, and show recovery codes once."""
-        codes = await own_second_factor.confirm_authenticator(ctx, form["code"])
+        codes = await credentials.confirm_authenticator(ctx, form["code"])
         return Render({"recovery_codes": codes["recoveryCodes"]}, _REPEATED)
 
     delete = partial(act, deletes=True)
-    delete(
-        "/security/remove", "remove_second_factor", own_second_factor.remove_second_factor, "Two-step sign-in is off."
-    )
+    delete("/security/remove", "remove_second_factor", credentials.remove_second_factor, "Two-step sign-in is off.")
 
     @of.post("/security/passkeys/begin", access=access, on=security_page, idempotent=True)
     async def begin_passkey(ctx: Context) -> Redirect:
         """Return to the script of the page what the browser needs to create a passkey."""
-        options = await own_second_factor.begin_passkey(ctx)
+        options = await credentials.begin_passkey(ctx)
         return Redirect(path, data=dict(options))
 
     @of.post("/security/passkeys", access=access, form=_PasskeyForm, on=security_page, request_class="unlimited")
@@ -473,15 +479,15 @@ def _declare(prefix: str, access: auth.Access, template: str) -> None:
         """Add a passkey that the browser has created."""
         try:
             credential = browser_sessions.read_answer(_CREDENTIAL, form["credential"])
-            await own_second_factor.add_passkey(ctx, form["name"], credential)
+            await credentials.add_passkey(ctx, form["name"], credential)
         except errors.InvalidFields:
             raise errors.BadRequest("The passkey was not accepted. Try again.") from None
         return Redirect(path, f"{form['name']} was added. You can sign in with it.")
 
     passkey_path = "/security/passkeys/{passkeyId}/remove"
-    delete(passkey_path, "remove_passkey", own_second_factor.remove_passkey, "The passkey was removed.")
+    delete(passkey_path, "remove_passkey", credentials.remove_passkey, "The passkey was removed.")
     unlinked = "Disconnected. You sign in with your password."
-    delete("/security/disconnect", "unlink_provider_account", provider_accounts.unlink_account, unlinked)
+    delete("/security/disconnect", "unlink_provider_account", credentials.unlink_account, unlinked)
 
 
 _declare("/app/settings", auth.with_password_only(auth.session_only()), "settings/security.html")

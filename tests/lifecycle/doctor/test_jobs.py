@@ -16,7 +16,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.lifecycle.erasure import ERASE_CUSTOMER
-from coaching_service.people import jobs as jobs_service
+from coaching_service.people import jobs
 from coaching_service.people.account import ERASE as ERASE_COMPANY
 from coaching_service.people.jobs import StoredJob
 from tests.support.doctor import (
@@ -81,7 +81,7 @@ async def test_import_that_no_job_continues_ends_so_that_another_can_begin(ctx: 
 
     [result] = await check(ctx.services, "imports", repairing=True)
     assert (result.findings, result.repaired) == ([], [finding])
-    ended = await jobs_service.get_complete(ctx, job["_id"])
+    ended = await jobs.get_complete(ctx, job["_id"])
     assert (ended["status"], len(ended["errors"])) == ("failed", 1)
     assert ended["work"].get("fileId", "missing") is None
     assert await ctx.db["fs.files"].count_documents({"contentType": CSV}) == 0

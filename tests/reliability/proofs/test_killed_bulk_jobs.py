@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from coaching_service import features
-from coaching_service.lifecycle.customer_bulk import service as customer_bulk_jobs
+from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.people.changes import service
 from tests.support.client import MONDAY, CoachClient
 from tests.support.database_proxy import Moment
@@ -35,7 +35,7 @@ async def count_blocks(coach: CoachClient, clients: list[Json]) -> list[int]:
 async def test_jobs_whose_processes_are_killed_change_each_client_once(
     application: OwnApplication, coach: CoachClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kinds = (customer_bulk_jobs.STEP, service.STEP)
+    kinds = (customer_bulk.STEP, service.STEP)
     for kind in kinds:
         monkeypatch.delitem(features.STEPS, kind)  # this process does not run the jobs
     clients = [await coach.create_customer(f"Client {number}") for number in range(COUNT)]

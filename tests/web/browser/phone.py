@@ -10,7 +10,7 @@ from playwright.async_api import BrowserContext, Locator, Page
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises.service import store_counts
-from coaching_service.people.sessions import service as web_sessions
+from coaching_service.people.sessions import service as sessions
 from tests.support.client import CoachClient
 from tests.web.browser.conftest import watch
 
@@ -25,7 +25,7 @@ PHONE: Json = {
 
 async def sign_client_in(context: BrowserContext, server: TestServer, coach: CoachClient, customer_id: str) -> None:
     """Start a session of a client in a browser."""
-    session = await web_sessions.start_for_customer(coach.ctx, ObjectId(customer_id), "Test phone")
+    session = await sessions.start_for_customer(coach.ctx, ObjectId(customer_id), "Test phone")
     url = str(server.make_url("/"))
     await context.add_cookies([{"name": "coach_session", "value": session.token, "url": url}])
 

@@ -10,7 +10,7 @@ from aiohttp.test_utils import TestServer
 from playwright.async_api import Browser, expect
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.sessions import service as web_sessions
+from coaching_service.people.sessions import service as sessions
 from tests.support.client import CoachClient
 from tests.support.done_workouts import BENCH
 from tests.support.real_exports import EXPORTS
@@ -49,7 +49,7 @@ async def test_a_client_sees_the_last_time_after_six_clicks(
     mara, observed = await with_bench_press_today(coach), Complaints()
     context = await chromium.new_context(base_url=str(public_server.make_url("/")), **PHONE)
     observed.watch(context, public_server)
-    session = await web_sessions.start_for_customer(coach.ctx, ObjectId(mara["_id"]), "Phone")
+    session = await sessions.start_for_customer(coach.ctx, ObjectId(mara["_id"]), "Phone")
     await context.add_cookies(
         [{"name": "coach_session", "value": session.token, "url": str(public_server.make_url("/"))}]
     )

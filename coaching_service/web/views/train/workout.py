@@ -19,7 +19,7 @@ from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import LoggedTime
 from coaching_service.core.validation import TEXT_LENGTH, Input, Text
-from coaching_service.library.exercises import service as listing
+from coaching_service.library.exercises import service as exercises
 from coaching_service.people import push
 from coaching_service.people.account import convert_entered_load, convert_stored_load
 from coaching_service.progress import form_checks
@@ -667,11 +667,11 @@ async def swap_page(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, query
     swap = item.get("swappedFor")
     taken = {item["exerciseId"]} | ({swap["exerciseId"]} if swap else set())
     if query["keywords"]:
-        results = await listing.list_exercises(ctx, page=1, size=_RESULTS, keywords=query["keywords"])
+        results = await exercises.list_exercises(ctx, page=1, size=_RESULTS, keywords=query["keywords"])
         offered = [{"_id": each["_id"], "name": each["name"]} for each in results["docs"] if each["_id"] not in taken]
     else:
         known = list(calendar.last_plans(await calendar.list_latest(ctx)))
-        similar = await listing.list_alternatives(ctx, item["exerciseId"], _SUGGESTIONS, known)
+        similar = await exercises.list_alternatives(ctx, item["exerciseId"], _SUGGESTIONS, known)
         offered = [{"_id": each["_id"], "name": each["name"]} for each in similar if each["_id"] not in taken]
     return {
         "block": block,

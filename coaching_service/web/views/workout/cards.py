@@ -19,7 +19,7 @@ from coaching_service.training import templates
 from coaching_service.training.schedule.program_tools import read_program_text
 from coaching_service.training.workout_text.finding import read_texts
 from coaching_service.training.workouts import sets as workout_sets
-from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks.models import Block, BlockInput, NewBlock, PlannedBlock
 from coaching_service.training.workouts.blocks.service import ScheduleOwner
@@ -347,7 +347,7 @@ async def create_with_text(ctx: Context, owner: ScheduleOwner, form: NewWorkout)
         return applied, remarks
     read = await read_texts(ctx, [(_FIELD, text)], customer_id=owner.block_filter.get("customerId"))
     block: NewBlock = {**new_block, "items": read.items[0]}
-    return await block_batches.create_block(ctx, owner, block), read.remarks
+    return await batches.create_block(ctx, owner, block), read.remarks
 
 
 async def add_text(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, text: str) -> tuple[int, str]:
@@ -368,7 +368,7 @@ async def create_from_program_text(ctx: Context, owner: ScheduleOwner, text: str
     """
     blocks, remarks = await read_program_text(ctx, text, _FIELD)
     if blocks:
-        await block_batches.create_blocks(ctx, owner, blocks)
+        await batches.create_blocks(ctx, owner, blocks)
     return len(blocks), remarks
 
 

@@ -26,14 +26,14 @@ from coaching_service.progress.logs.schemas import CircuitItemLog, ExerciseItemL
 from coaching_service.training import templates, training_maxes
 from coaching_service.training.programs import LAST_DAY
 from coaching_service.training.schedule.models import Day
-from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block, BlockChange, BlockLog, BlockName, WorkoutSettings
 from coaching_service.training.workouts.items import descriptions
 from coaching_service.training.workouts.items import models as item_models
 from coaching_service.training.workouts.items import service as items
-from coaching_service.training.workouts.reports import exercises as exercise_queries
+from coaching_service.training.workouts.reports import exercises as exercise_reports
 from coaching_service.training.workouts.sets import CustomerSet
 from coaching_service.web.formatting import document_options, format_number, quantity
 from coaching_service.web.pages import Redirect, Search
@@ -145,7 +145,7 @@ async def add_suggested_exercise(
     if not form["circuit"]:
         block = await workout.read(ctx)
         if block["customerId"] is not None and block["date"] is not None:  # none in programs
-            last = await exercise_queries.find_last_plan(ctx, block["customerId"], exercise["_id"], block["date"])
+            last = await exercise_reports.find_last_plan(ctx, block["customerId"], exercise["_id"], block["date"])
     sets = last or editing.plan_sets(exercise, _NOTHING_ENTERED, in_circuit=bool(form["circuit"]))
     added = await editing.add_exercise(ctx, workout, form, sets)
     place = f" to {added['circuitName']}" if added["type"] == "CIRCUIT" else ""
@@ -302,7 +302,7 @@ async def _load_lift_facts(ctx: Context, block: Block) -> dict[ObjectId, dict[st
         return {}
     [with_last_times], loads = await gather_reads(
         ctx,
-        exercise_queries.add_last_times(ctx, customer_id, [block]),
+        exercise_reports.add_last_times(ctx, customer_id, [block]),
         training_maxes.load_reference_loads(ctx, customer_id, items.exercise_ids(block["items"])),
     )
     unit, facts = ctx.caller.company.load_unit, {}
@@ -352,7 +352,7 @@ async def change_workout(ctx: Context, workout: editing.OpenedWorkout, form: Blo
 @day_pages.post(f"{editing.BLOCK}/copy", form_of=lambda of: of.place_form())
 async def copy_workout(ctx: Context, workout: editing.OpenedWorkout, form: Mapping[str, Day]) -> Redirect:
     """Copy a workout to another day, without its results."""
-    block = await block_batches.copy(ctx, workout.owner, workout.block_id, form[workout.owner.day_field])
+    block = await batches.copy(ctx, workout.owner, workout.block_id, form[workout.owner.day_field])
     return Redirect(workout.of.overview_path(workout.owner_id, block), f"{block['name']} copied.")
 
 
