@@ -81,7 +81,7 @@ _AUTHOR = output_of(
 
 
 class ActivityEvent(TypedDict):
-    """An entry as interfaces return one; feed_data.py declares the `data` of each type."""
+    """An entry as interfaces return one, with the `data` of its type."""
 
     _id: ObjectId
     type: ActivityType

@@ -194,7 +194,7 @@ _EVENT_ACTOR = output_of(EventActor, first=("type",))
 
 
 class Event(TypedDict):
-    """A typed event; event_data.py declares the `data` of each type."""
+    """A typed event, with the `data` of its type."""
 
     id: Annotated[str, Description("Identifies the event.")]
     seq: Annotated[int, Description("Its number within the company: later events have greater ones.")]
