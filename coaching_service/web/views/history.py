@@ -634,7 +634,9 @@ def _declare_sign_ins(settings: str, access: Access, template: str, password_pag
         return {"sign_ins": await list_sign_ins(ctx)}
 
     pages.act(
-        *(f"{settings}/sign-ins/not-me", "report_sign_in", sessions.end_other_sessions),
+        f"{settings}/sign-ins/not-me",
+        "report_sign_in",
+        sessions.end_other_sessions,
         "All other devices are signed out. Now choose another password.",
         access=access,
         on=sign_ins_page,

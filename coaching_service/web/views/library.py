@@ -134,7 +134,10 @@ _file = MultipartBody("file", MEDIA_TYPES, size_limit="attachment")
 _of_exercise("/media", "add_media", exercises.add_media, "File added.", form=_file)
 _of_exercise("/media/{mediaId}/delete", "delete_media", exercises.remove_media, "Deleted.", deletes=True)
 _exercises.each.act(
-    *("/delete", "delete_exercise", exercises.delete, "Exercise deleted."),
+    "/delete",
+    "delete_exercise",
+    exercises.delete,
+    "Exercise deleted.",
     access=auth.coach(auth.EXERCISES.DELETE),
     on=exercise_page,
     to=_exercises.prefix,
@@ -363,7 +366,10 @@ async def message_templates_page(ctx: Context) -> dict[str, Any]:
 
 
 _message_templates.act(
-    *("", "create_message_template", message_templates.create, "{name} created."),
+    "",
+    "create_message_template",
+    message_templates.create,
+    "{name} created.",
     access=auth.coach(auth.CUSTOMERS.EDIT),
     on=message_templates_page,
     form=message_templates.NewMessageTemplate,

@@ -359,7 +359,10 @@ async def own_message_file(ctx: Context, message_id: ObjectId, attachment_id: Ob
 
 
 _client.act(
-    *("/{messageId}/delete", "delete_own_message", own(conversation.delete), "Message deleted."),
+    "/{messageId}/delete",
+    "delete_own_message",
+    own(conversation.delete),
+    "Message deleted.",
     access=customer(),
     on=own_messages_page,
     deletes=True,
@@ -569,7 +572,10 @@ async def comment_on_media(
 
 
 _media.act(
-    *(f"{_MEDIA}/{{mediaId}}/delete", "delete_media", own(form_checks.delete), "Deleted."),
+    f"{_MEDIA}/{{mediaId}}/delete",
+    "delete_media",
+    own(form_checks.delete),
+    "Deleted.",
     access=customer(),
     on=workout_page,
     to="/train/workouts/{wblockId}#item-{witemId}",

@@ -58,7 +58,10 @@ async def company_page(ctx: Context) -> dict[str, Any]:
 
 
 _settings.act(
-    *("/company", "update_company", account.update, "Changes saved."),
+    "/company",
+    "update_company",
+    account.update,
+    "Changes saved.",
     access=auth.owner_session(),
     on=company_page,
     form=patch_of(input_of(account.AccountDetails), name="CompanyForm"),
@@ -191,7 +194,10 @@ _employee_page = _team.page(lambda _: _PERMISSION_GRID)
 
 
 _team.each.act(
-    *("", "update_employee", team.update, "Changes to {form[name]} saved."),
+    "",
+    "update_employee",
+    team.update,
+    "Changes to {form[name]} saved.",
     access=auth.owner_session(),
     on=_employee_page,
     to=_team.prefix,
@@ -480,7 +486,10 @@ def _declare(of: Pages, access: auth.Access, templates: str, kinds: tuple[_Kind,
         return {"token": query["token"], "label": next((each.label for each in kinds if each.name == kind), None)}
 
     of.act(
-        *("/off", "turn_mails_off", notifications.turn_off, "You will receive no more of these mails."),
+        "/off",
+        "turn_mails_off",
+        notifications.turn_off,
+        "You will receive no more of these mails.",
         access=auth.public(),
         on=mails_off_page,
         form=notifications.MailsOffLink,
@@ -530,12 +539,18 @@ async def own_profile_page(ctx: Context) -> dict[str, Any]:
 
 _act_own = partial(_own.act, access=auth.customer())
 _act_own(
-    *("/profile", "change_own_profile", own_profile.update, "Changes saved."),
+    "/profile",
+    "change_own_profile",
+    own_profile.update,
+    "Changes saved.",
     form=type(_DETAILS)(only=("phone", "birthday", "version")),
     on=own_profile_page,
 )
 _act_own(
-    *("/profile/photo", "set_own_photo", own_profile.set_profile_photo, "Photo saved."),
+    "/profile/photo",
+    "set_own_photo",
+    own_profile.set_profile_photo,
+    "Photo saved.",
     form=MultipartBody("profilePhotoFile", IMAGE_TYPES),
     on=own_profile_page,
 )
@@ -562,7 +577,10 @@ async def own_preferences_page(ctx: Context) -> dict[str, Any]:
 
 
 _act_own(
-    *("/preferences", "change_own_preferences", own_profile.update, "Changes saved."),
+    "/preferences",
+    "change_own_preferences",
+    own_profile.update,
+    "Changes saved.",
     form=type(_DETAILS)(only=("timezone", "language", "loadUnit", "version")),
     on=own_preferences_page,
 )
@@ -612,7 +630,9 @@ async def own_erasure_page(ctx: Context) -> dict[str, Any] | Redirect:
 
 
 _act_own(
-    *("/data/erasure", "request_own_erasure", own_profile.request_erasure),
+    "/data/erasure",
+    "request_own_erasure",
+    own_profile.request_erasure,
     "Your coach has been asked to delete your data.",
     to=f"{_own.prefix}/data",
     on=own_erasure_page,

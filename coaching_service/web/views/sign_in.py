@@ -147,7 +147,10 @@ async def confirm_email_page(_: Context, query: TokenQuery) -> dict[str, Any]:
 
 
 _coach.act(
-    *("/confirm-email", "confirm_email", sessions.confirm_email, "Your email address is confirmed."),
+    "/confirm-email",
+    "confirm_email",
+    sessions.confirm_email,
+    "Your email address is confirmed.",
     access=auth.public(),
     on=confirm_email_page,
     to="/app",
@@ -310,7 +313,10 @@ async def decline_page(ctx: Context, query: customer_access.DeclineLink) -> cust
 
 
 _client.act(
-    *("/no-invitations", "decline", customer_access.decline, "You will receive no more invitations from them."),
+    "/no-invitations",
+    "decline",
+    customer_access.decline,
+    "You will receive no more invitations from them.",
     access=auth.public(),
     on=decline_page,
     form=customer_access.DeclineLink,

@@ -263,7 +263,7 @@ async def change_own_availability_page(ctx: Context, availability_id: ObjectId) 
 
 
 _act = partial(_absences.act, access=customer(), on=change_own_availability_page, to=_absences.prefix)
-_act(*(_PERIOD, "change_own_absence", web_pages.own(availability.update), "Saved."), form=customer_layout.PERIOD_CHANGE)
+_act(_PERIOD, "change_own_absence", web_pages.own(availability.update), "Saved.", form=customer_layout.PERIOD_CHANGE)
 _act(f"{_PERIOD}/delete", "delete_own_absence", web_pages.own(availability.delete), "Deleted.", deletes=True)
 
 
@@ -585,7 +585,10 @@ async def change_workout_page(ctx: Context, own_workout_id: ObjectId, query: _Pi
 
 
 _train.act(
-    *(_OWN, "change_own_workout", own_schedule.update, "{name} saved."),
+    _OWN,
+    "change_own_workout",
+    own_schedule.update,
+    "{name} saved.",
     access=customer(),
     on=change_workout_page,
     to="/train/workouts/{ownWorkoutId}",
@@ -604,7 +607,10 @@ async def add_own_items(ctx: Context, own_workout_id: ObjectId, form: _ItemsForm
 
 
 _train.act(
-    *(f"{_OWN}/items/{{witemId}}/remove", "remove_own_item", own_schedule.delete_item, "Removed."),
+    f"{_OWN}/items/{{witemId}}/remove",
+    "remove_own_item",
+    own_schedule.delete_item,
+    "Removed.",
     access=customer(),
     on=change_workout_page,
     deletes=True,

@@ -400,7 +400,10 @@ async def measurement_page(ctx: Context, metrics_set_id: ObjectId, metric_id: Ob
 
 
 _measurements.act(
-    *("/{metricsSetId}/{metricId}/delete", "delete_own_value", web_pages.own(metrics.delete_value), "Value deleted."),
+    "/{metricsSetId}/{metricId}/delete",
+    "delete_own_value",
+    web_pages.own(metrics.delete_value),
+    "Value deleted.",
     access=customer(),
     on=measurement_page,
     form=view_results.ValueDate,
