@@ -170,12 +170,13 @@ async def write_new(services: Services, store: Store) -> int:
 
 async def read_metrics(services: Services) -> None:
     """Count the tombstones that are not stored yet; not a number while the database does not respond."""
-    pending = 0.0
-    if services.backup_store is not None:
+
+    async def count() -> float:
         collection = _tombstones.across_companies(services)
-        counted = collection.count_documents({"storedAt": None}, limit=_MOST_PENDING, hint="storedAt__id")
-        pending = await reading_in_time(counted, nan, "erasures")
-    services.metrics.erasures_pending.set(pending)
+        return await collection.count_documents({"storedAt": None}, limit=_MOST_PENDING, hint="storedAt__id")
+
+    has_store = services.backup_store is not None
+    services.metrics.erasures_pending.set(await reading_in_time(count(), nan, "erasures") if has_store else 0)
 
 
 async def write_missing(services: Services, store: Store) -> None:

@@ -29,7 +29,7 @@ from coaching_service.core.jobs.worker import for_each_alone
 from coaching_service.core.mcp import results
 from coaching_service.core.mcp.arguments import CustomerArgument, optional
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.metrics import read_backlog
+from coaching_service.core.metrics import Backlog, read_backlog
 from coaching_service.library import forms, metric_sets
 from coaching_service.people import availability, team
 from coaching_service.people.account import CompanyResumed
@@ -581,9 +581,13 @@ async def _schedule_of_company(
 
 async def read_metrics(services: Services) -> None:
     """Read the check-ins that are due; they are not a number while the database does not respond."""
-    collection, metrics = check_ins.across_companies(services), services.metrics
-    due = count_backlog(collection, {"dueAt": {"$lte": now()}}, "dueAt", _MAX_COUNT, hint="dueAt")
-    await read_backlog(due, metrics.check_ins_due, metrics.oldest_check_in_seconds, "check-ins")
+
+    async def count_due() -> Backlog:
+        collection = check_ins.across_companies(services)
+        return await count_backlog(collection, {"dueAt": {"$lte": now()}}, "dueAt", _MAX_COUNT, hint="dueAt")
+
+    metrics = services.metrics
+    await read_backlog(count_due(), metrics.check_ins_due, metrics.oldest_check_in_seconds, "check-ins")
 
 
 async def continue_postponed(ctx: Context, _: CompanyResumed) -> None:

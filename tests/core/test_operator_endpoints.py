@@ -6,20 +6,24 @@ import asyncio
 import re
 import socket
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 import time_machine
 from aiohttp.test_utils import TestServer, make_mocked_request
 
 from coaching_service import __version__, runtime
-from coaching_service.app import create_app
+from coaching_service.app import READINGS, create_app
+from coaching_service.core.database.backup.stores import FolderStore
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.declared import Index
 from coaching_service.core.database.documents import registry
 from coaching_service.core.database.indexes import hash_of
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.operator_endpoints import OperatorEndpoints
+from coaching_service.core.metrics import Reading
 from coaching_service.core.slots import RequestSlots
 from coaching_service.settings import Settings
 from tests.support.client import UNKNOWN, CoachClient, document
@@ -209,3 +213,12 @@ async def test_process_with_a_wrong_clock_is_not_ready(anonymous: CoachClient, s
         (await anonymous.get("/readyz")).refused(503, "The clock of this process is", direction, "time server")
     with time_machine.travel(datetime.now(UTC) + timedelta(seconds=seconds / 10), tick=True):
         (await anonymous.get("/readyz")).ok()
+
+
+@pytest.mark.parametrize("read", READINGS)
+async def test_no_metric_needs_a_database(services: Services, tmp_path: Path, read: Reading) -> None:
+    """The others are needed most while it is lost."""
+    lost = replace(services, backup_store=FolderStore(tmp_path))
+    lost.monitor.is_lost = True
+    assert not services.monitor.is_lost
+    await read(lost)

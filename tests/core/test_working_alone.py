@@ -22,7 +22,7 @@ from coaching_service.core.jobs.worker import for_each_alone
 from coaching_service.lifecycle import erasure
 from coaching_service.people import notifications as sending
 from coaching_service.people import team
-from coaching_service.progress import personal_records
+from coaching_service.progress import check_ins, personal_records
 from coaching_service.progress.attention import renewal
 from tests.support.check_ins import check_in
 from tests.support.client import CoachClient
@@ -135,11 +135,11 @@ async def test_check_ins_and_records_of_the_neighbour_of_a_client_who_is_damaged
         await coach.create_exercise(),
     )
     broken, healthy = await check_in(coach, ana), await check_in(coach, bo)
-    check_ins = coach.ctx.db["checkIns"]
-    await check_ins.update_many({"companyId": coach.ctx.company_id}, {"$set": {"dueAt": LONG_AGO}})
-    await check_ins.update_one({"_id": ObjectId(broken["_id"])}, {"$set": {"taskFields": None}})
+    stored = coach.ctx.db["checkIns"]
+    await stored.update_many({"companyId": coach.ctx.company_id}, {"$set": {"dueAt": LONG_AGO}})
+    await stored.update_one({"_id": ObjectId(broken["_id"])}, {"$set": {"taskFields": None}})
     await check_ins.schedule_batch(coach.ctx.services, JOB)
-    due = {each["_id"]: each["dueAt"] async for each in check_ins.find({"companyId": coach.ctx.company_id})}
+    due = {each["_id"]: each["dueAt"] async for each in stored.find({"companyId": coach.ctx.company_id})}
     assert now() < due[ObjectId(broken["_id"])] <= now() + timedelta(minutes=1)
     assert due[ObjectId(healthy["_id"])] is None or due[ObjectId(healthy["_id"])] > now() + timedelta(minutes=1)
     assert len(await failing(coach, "check-ins", broken["_id"], healthy["_id"])) == 1
