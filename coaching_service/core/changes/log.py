@@ -114,9 +114,10 @@ def _change(ctx: Context, change_id: ObjectId, group: _ClientChange) -> change_m
             "data": dict(event.feed.data),
             "hiddenBy": None,
         }
-        for event in reversed(group.events)
+        for event in group.events
         if event.feed is not None
     ]
+    feed.reverse()  # newest first, with the highest identifier
     is_deleted_client = any(each.collection == "customers" and each.action == "deleted" for each in documents)
     is_of_coach = principal is not None and principal.is_coach and recording.interface_of(ctx) != "system"
     undoable = is_of_coach and ctx.changes.can_be_undone and bool(documents)
