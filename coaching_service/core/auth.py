@@ -155,7 +155,10 @@ class Access:
 
     def __str__(self) -> str:
         words = ["owner" if self.owner_only else self.audience, *self.permissions, " or ".join(self.any_permission)]
-        words += ["session only" * self.session_only, "key of a sandbox" * self.sandbox_only]
+        if self.session_only:
+            words.append("session only")
+        if self.sandbox_only:
+            words.append("key of a sandbox")
         return ", ".join(filter(None, words))
 
 

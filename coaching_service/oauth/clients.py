@@ -437,6 +437,7 @@ async def _end_access(services: Services, client_id: str) -> None:
 
 
 # --- Client ID Metadata Documents: applications whose identifier is the https URL of a document that describes them ---
+# Source: draft-ietf-oauth-client-id-metadata-document-00, which revision 2025-11-25 of MCP adopts.
 
 
 _MAX_READS = 60  # from one network address in 15 minutes

@@ -336,6 +336,7 @@ async def use_challenge(ctx: Context, challenge: Challenge) -> bool:
 
 
 # --- Passkeys (WebAuthn): registered by a signed-in user, and used instead of a code, or of password and code ---------
+# The challenge of a browser is an encrypted text, as for a sign-in, so nothing is stored before it is answered.
 
 
 MAX_PASSKEYS = 20

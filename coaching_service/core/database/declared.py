@@ -235,6 +235,7 @@ class History:
 
 
 # --- How documents leave with the export of a company, and enter another company --------------------------------------
+# Each collection declares it with its `Documents`; a test fails until it does. See docs/export-format.md.
 
 
 # The order of import: a document refers only to documents of earlier stages.

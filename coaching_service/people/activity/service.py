@@ -1,4 +1,8 @@
-"""The activity feed of a client and of all: the entries that the change log has for it."""
+"""The activity feed of a client and of all: the entries that the change log has for it.
+
+The feed has names of its own for the types of the log's events. An entry may hold names and texts; the event that is
+recorded with it has only identifiers, dates and figures.
+"""
 
 from __future__ import annotations
 

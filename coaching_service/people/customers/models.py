@@ -499,6 +499,8 @@ class GroupsChanged(DomainEvent):
 
 
 # --- Events of the reasons why clients need attention -----------------------------------------------------------------
+# A reason is raised when it appears among the stored ones, and cleared when it leaves them: so what is stored with a
+# client is at the same time what the events have said, whenever the process is killed.
 
 
 # The operation of changes that have only these events: the renewal of figures, which no coach or client has called.

@@ -1,4 +1,9 @@
-"""Sign-in identities: the e-mail addresses and passwords of coaches and clients, unique across the service."""
+"""Sign-in identities: the e-mail addresses and passwords of coaches and clients, unique across the service.
+
+An e-mail address is confirmed by a token that was mailed to it, or by the operator. An unconfirmed one can be used to
+sign in, but is lost as soon as another user confirms it. Of two unconfirmed users the first signs in by the address: an
+employee who is invited meanwhile claims it, and receives it with the mailed token.
+"""
 
 from __future__ import annotations
 

@@ -388,6 +388,8 @@ async def report_sign_in_change(ctx: Context, user: Principal, subject: str, sen
 
 
 # --- Accounts at the OpenID provider by which coaches and clients sign in, once they are linked -----------------------
+# An account is linked to who signs in by its verified e-mail address, after that user has signed in once with the
+# password, and with the second factor if there is one. Then its subject at the issuer identifies it, not the address.
 
 
 _LINK = "provider account to link"

@@ -150,6 +150,8 @@ def _present_attachment(ctx: Context, file: messages.AttachedFile) -> messages.M
 
 
 # --- Messages that are delivered later, and until then can be recalled: an assistant's after a minute, others as asked
+# A waiting message is a document of its own, so that nothing that reads a conversation for the client, counts it or
+# reports it knows about the message before it is delivered.
 
 
 DELIVER = "deliver_message"

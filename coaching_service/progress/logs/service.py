@@ -52,6 +52,9 @@ from coaching_service.training.workouts.reports.exercises import add_last_times
 from coaching_service.training.workouts.sets import CustomerSet, is_better
 
 # --- A client's own words in a log: only the client changes them ------------------------------------------------------
+# Which texts of a log the client wrote is stored with it as `clientTexts`: `comment`, `pain`, and the text answers of
+# a form by the identifier of their question. A session in which a coach impersonates the client does not count as the
+# client.
 # Which texts of a log the client wrote is stored with it as `clientTexts`: `comment`, `pain`, and the text answers of a
 # form by the identifier of their question. A session in which a coach impersonates the client is not the client's.
 
