@@ -218,9 +218,6 @@ async def request_own_erasure(ctx: Context) -> ErasureRequest:
 # --- The authenticated user as it is sent and returned ----------------------------------------------------------------
 
 
-# --- The authenticated user as it is sent and returned ----------------------------------------------------------------
-
-
 class UserSettings(TypedDict):
     """What a coach or client chooses for themselves."""
 

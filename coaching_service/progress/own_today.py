@@ -84,9 +84,6 @@ async def get_done_month(ctx: Context, month: str | None) -> DoneMonth:
     }
 
 
-# --- What a client sees first: the workouts of today, and what is due -------------------------------------------------
-
-
 # --- A client's day as it is returned ---------------------------------------------------------------------------------
 
 

@@ -228,9 +228,6 @@ async def _read_jobs(services: Services, kinds: Collection[str]) -> None:
     services.metrics.oldest_mail_seconds.set(oldest)
 
 
-# --- The /docs page, and the guides of docs/ as pages below /docs/guides ----------------------------------------------
-
-
 # --- The guides of docs/ as HTML pages below /docs/guides -------------------------------------------------------------
 
 

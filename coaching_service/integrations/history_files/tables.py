@@ -114,9 +114,6 @@ class ImportQuestion(TypedDict):
 Question: TypeAlias = ImportQuestion
 
 
-# --- Tables, read one row after another -------------------------------------------------------------------------------
-
-
 # --- Limits of workbooks: an XLSX file is an archive of XML, which may inflate to anything ----------------------------
 
 
