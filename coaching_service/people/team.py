@@ -35,12 +35,9 @@ from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.models import EmailConfirmed
 from coaching_service.people.notification_settings import NotificationSettings, SomeSettings
 
-# --- How many invitations a company may send, to whom and when --------------------------------------------------------
+# --- Invitations: how many a company may send, to whom and when -------------------------------------------------------
 # A company sends at most 200 a day in its first week, and `INVITATIONS_PER_DAY` later. A person receives at most one
 # of a company in 10 minutes and five a week, and none after declining them.
-
-
-# --- Recipients of invitations as they are stored ---------------------------------------------------------------------
 
 
 class Recipient(Stored):

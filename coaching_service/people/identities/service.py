@@ -117,9 +117,6 @@ async def remove(ctx: Context, subject_id: ObjectId) -> None:
     await resets.delete_many(ctx, {"subjectId": subject_id})
 
 
-# --- Failed sign-ins --------------------------------------------------------------------------------------------------
-
-
 # --- Failed sign-ins: counted for a device that signed in before, else for the account and for the network address ----
 
 

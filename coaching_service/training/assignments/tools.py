@@ -168,9 +168,6 @@ def _describe_assignment(client: NamedCustomer, assignment: ProgramAssignmentRes
     return f"{typed(client['name'])} {assignment['blocks']}{conflicts}"
 
 
-# --- Many days of the calendars of clients ----------------------------------------------------------------------------
-
-
 # --- Arguments of the tools for many days of the calendars of clients -------------------------------------------------
 
 
