@@ -61,6 +61,18 @@ async def test_metrics_are_recorded_and_read(mcp: McpHttpClient, coach: CoachCli
     tool_error(await mcp.call("get_metric_history", **known | {"metricsSetId": UNKNOWN}), "list_metric_sets")
 
 
+async def test_values_at_the_ends_of_the_calendar(mcp: McpHttpClient, coach: CoachClient) -> None:
+    client, body = await coach.create_customer(), await training.metric_set(coach, "Steps", short="steps")
+    (await coach.post(training.client_path(client, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)
+    known = {"customerId": client["_id"], "metricsSetId": body["_id"], "metricId": body["metrics"][0]["_id"]}
+    for day in ("9999-12-31", "2041-03-05"):
+        tool_error(await mcp.call("record_metric", **known, date=day, value=900), "date must")
+    entries = training.client_path(client, "metrics-sets", body["_id"], "entries")
+    (await coach.post(entries, {"metricId": known["metricId"], "value": 900, "date": "1950-01-02"})).ok(201)
+    for day in ("1950-01-01", "1950-01-02", "1950-01-20", "1990-01-01"):
+        assert not (await mcp.call("record_metric", **known, date=day, value=901)).get("isError"), day
+
+
 async def test_values_have_all_their_digits(mcp: McpHttpClient, coach: CoachClient) -> None:
     client, body = await coach.create_customer(), await training.metric_set(coach, "Steps", short="steps")
     (await coach.post(training.client_path(client, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)

@@ -321,14 +321,14 @@ async def find_far_values(
     day, far = datetime.date.fromisoformat(date), dict[ObjectId, MetricHistoryEntry]()
     for metric_id, value in values.items():
         where: Filter = {"customerId": customer_id, "metricId": metric_id}
-        compared = await _find_latest(ctx, where, date)
-        compared += await _entries.find(
-            ctx, {**where, "date": {"$gt": date, "$lte": str(day + _RECENT)}}, sort=("date",), limit=1
-        )
-        for last in compared:
+        later = await _entries.find(ctx, {**where, "date": {"$gt": date}}, sort=("date",), limit=1)
+        for last in [*await _find_latest(ctx, where, date), *later]:
+            ago = day - datetime.date.fromisoformat(last["date"])
+            if ago < -_RECENT:
+                continue
             if last["value"] == 0 or value * last["value"] <= 0:
                 is_far = last["value"] != 0  # of a value of zero, nothing is known
-            elif last["date"] >= str(day - _RECENT):
+            elif ago <= _RECENT:
                 is_far = abs(value - last["value"]) > FAR_SHARE * abs(last["value"])
             else:
                 is_far = not 1 / FAR_FACTOR <= value / last["value"] <= FAR_FACTOR
