@@ -149,6 +149,7 @@ import sys
 from pathlib import Path
 from urllib.parse import urlencode
 from coaching_service.core.errors import StorageFull
+from coaching_service.core.temporary_files import DiskSpace
 
 folder = Path(sys.argv[1])
 space, large = DiskSpace(folder, 4_000_000), folder / "large"
