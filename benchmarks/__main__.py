@@ -31,7 +31,7 @@ from benchmarks.servers import (
     temporary_settings,
     wait_until_idle,
 )
-from coaching_service.core.database.embedded import DatabaseUnavailable
+from coaching_service.installation.embedded import DatabaseUnavailable
 
 REPORT = Path("test-output/bench.json")
 KINDS = {"list": ("GET customers, page of 50", 1.2), "item": ("POST witems", 0.8), "week": ("GET calendar week", 0.8)}

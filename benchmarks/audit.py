@@ -34,7 +34,7 @@ from coaching_service import __main__ as program
 from coaching_service import runtime
 from coaching_service.core import audit
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.embedded import DatabaseUnavailable
+from coaching_service.installation.embedded import DatabaseUnavailable
 from coaching_service.people import team
 from coaching_service.settings import Settings
 

@@ -22,8 +22,8 @@ from benchmarks.servers import Server, has_lost_database, running_service, tempo
 from coaching_service import runtime
 from coaching_service.core.database.connection import connect, database
 from coaching_service.core.database.context import Collection, Context
-from coaching_service.core.database.embedded import DatabaseUnavailable
 from coaching_service.core.ids import ObjectId
+from coaching_service.installation.embedded import DatabaseUnavailable
 from coaching_service.people import api_keys, team
 from coaching_service.people.customers import bulk
 from coaching_service.seeding import seed_clients

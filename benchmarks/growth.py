@@ -24,7 +24,7 @@ from benchmarks.growth_data import prepared_database
 from benchmarks.growth_world import GrownCompany, Stored
 from benchmarks.plots import plot
 from benchmarks.servers import Server, running_service, wait_until_idle
-from coaching_service.core.database.embedded import DatabaseUnavailable
+from coaching_service.installation.embedded import DatabaseUnavailable
 
 TARGET_RATIO, TARGET_MS = 5.0, 60.0
 _WARM_UP, _WALKED_PAGE = 3, 50

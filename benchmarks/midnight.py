@@ -25,8 +25,8 @@ from benchmarks.slots import cpu_seconds
 from coaching_service import features, runtime
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.embedded import DatabaseUnavailable
 from coaching_service.core.ids import ObjectId
+from coaching_service.installation.embedded import DatabaseUnavailable
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people import team
 from coaching_service.people.customers import batch

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.slots import cpu_seconds
 from coaching_service.core.auth import new_master_key
-from coaching_service.core.database.embedded import running_mongod
+from coaching_service.installation.embedded import running_mongod
 from coaching_service.settings import Settings
 
 DATABASE = "bench"

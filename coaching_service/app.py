@@ -12,7 +12,6 @@ from coaching_service import features
 from coaching_service import web as coach_application
 from coaching_service.core.auth import API_KEY_PREFIXES, APPLICATION_PREFIX, Principal
 from coaching_service.core.changes.numbering import sequencing, signalling
-from coaching_service.core.database.abandoned import aborting_abandoned_transactions
 from coaching_service.core.database.across_companies import storing
 from coaching_service.core.database.context import Services
 from coaching_service.core.errors import KeyMcpOnly, Unauthorized
@@ -29,6 +28,7 @@ from coaching_service.core.http.server import Availability, end_interruption
 from coaching_service.core.jobs import worker
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.core.slots import RequestSlots, overloaded
+from coaching_service.installation.abandoned import aborting_abandoned_transactions
 from coaching_service.library.exercises import service as exercises
 from coaching_service.lifecycle import erasure
 from coaching_service.lifecycle.administration import read_metrics as read_backup_metrics

@@ -22,11 +22,11 @@ from coaching_service.core.database import migrations
 from coaching_service.core.database.connection import UNAUTHORIZED, as_service_error, hosts_of, is_disk_full
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.embedded import kill_running
-from coaching_service.core.database.server_versions import read_version, remark_on
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.operator_endpoints import metrics_handler
 from coaching_service.core.http.server import Availability, ConnectionLimits, Runner, raise_descriptor_limit
+from coaching_service.installation.embedded import kill_running
+from coaching_service.installation.server_versions import read_version, remark_on
 from coaching_service.people import api_keys, push
 from coaching_service.settings import Settings, SettingsError, Sockets
 from coaching_service.supervisor import SupervisorConnection, retire_seconds

@@ -21,12 +21,12 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from coaching_service.core.auth import Vault, new_master_key, parse_master_key
-from coaching_service.core.database.backup.stores import BUCKET
 from coaching_service.core.database.connection import hosts_of
 from coaching_service.core.database.context import MailSender
 from coaching_service.core.jobs.mail import FolderMailSender, SmtpMailSender
 from coaching_service.core.media import UploadLimits
 from coaching_service.core.outbound import is_loopback, is_public_url
+from coaching_service.installation.backup.stores import BUCKET
 
 _MAX_DELAY_SECONDS = 604_800
 T = TypeVar("T", str, tuple[str, ...])

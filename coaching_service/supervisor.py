@@ -628,7 +628,7 @@ async def _run(plan: Plan, embedded: str | None, is_database_lost: Callable[[], 
 
 def _run_on_embedded(plan: Plan) -> int:
     # The driver is only imported here: with another database the supervisor does not need it.
-    from coaching_service.core.database.embedded import DatabaseUnavailable, running_mongod
+    from coaching_service.installation.embedded import DatabaseUnavailable, running_mongod
 
     is_lost = threading.Event()
 

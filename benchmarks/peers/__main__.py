@@ -21,7 +21,7 @@ from benchmarks.peers.report import SERVICE, Comparison
 from benchmarks.peers.requests import PRESENTED, Arm, Requests, compare, identifiers_of
 from benchmarks.peers.servers import prepared
 from benchmarks.servers import wait_until_idle
-from coaching_service.core.database.embedded import DatabaseUnavailable
+from coaching_service.installation.embedded import DatabaseUnavailable
 
 REPORT = Path("benchmarks/reports/peers.json")
 _ATTEMPTS = 3

@@ -23,13 +23,13 @@ from coaching_service.command_line.running import console, with_services
 from coaching_service.core.auth import Vault
 from coaching_service.core.changes.numbering import is_running
 from coaching_service.core.database import migrations
-from coaching_service.core.database.backup import contents, runs
-from coaching_service.core.database.backup.stores import BackupError, NewFolder, Store, is_own_folder, open_store
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.declared import BY_COMPANY, ShardKey, find_index
 from coaching_service.core.database.documents import Documents, registry
-from coaching_service.core.database.embedded import DatabaseUnavailable
 from coaching_service.core.ids import ObjectId
+from coaching_service.installation.backup import contents, runs
+from coaching_service.installation.backup.stores import BackupError, NewFolder, Store, is_own_folder, open_store
+from coaching_service.installation.embedded import DatabaseUnavailable
 from coaching_service.lifecycle import erasure
 from coaching_service.lifecycle.administration import Operator, record_backup, record_verification
 from coaching_service.lifecycle.erasure import Repetition, Tombstone, repeat_erasures

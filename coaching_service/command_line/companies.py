@@ -16,12 +16,12 @@ from coaching_service.command_line import running
 from coaching_service.command_line.options import data_option, settings_with
 from coaching_service.command_line.running import as_owner, on_database, with_services
 from coaching_service.core.auth import new_master_key
-from coaching_service.core.database.backup.contents import new_identity
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import InvalidFields
 from coaching_service.core.text import write_rows
 from coaching_service.core.validation import Email, Text, Timezone
 from coaching_service.demo import EMAIL
+from coaching_service.installation.backup.contents import new_identity
 from coaching_service.integrations import commands
 from coaching_service.integrations.history_files.tables import Format
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign

@@ -39,7 +39,7 @@ from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import Coach
 
 if TYPE_CHECKING:
-    from coaching_service.core.database.backup.contents import Manifest
+    from coaching_service.installation.backup.contents import Manifest
 
 # --- What the operator reads: the shape of `coaching-service admin ... --json` ----------------------------------------
 

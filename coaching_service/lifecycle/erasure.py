@@ -14,7 +14,6 @@ from typing import TypedDict
 from coaching_service.core import idempotency
 from coaching_service.core.database import files
 from coaching_service.core.database.across_companies import erase_batch
-from coaching_service.core.database.backup.stores import BackupError, Store
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.declared import Index, NotExported, Unsharded
 from coaching_service.core.database.documents import Documents, now, registry
@@ -24,6 +23,7 @@ from coaching_service.core.jobs import queue, worker
 from coaching_service.core.jobs.queue import Job, RunAgain, Steps
 from coaching_service.core.jobs.worker import for_each_alone
 from coaching_service.core.metrics import reading_in_time
+from coaching_service.installation.backup.stores import BackupError, Store
 from coaching_service.lifecycle.administration import Operator
 from coaching_service.people import account
 from coaching_service.people.account import CompanyDeleted

@@ -21,8 +21,8 @@ LATE = {
         "opentelemetry.exporter",
         "rich.progress",  # other commands
         "coaching_service.command_line.doctor",
-        "coaching_service.core.database.backup.contents",
-        "coaching_service.core.database.backup.runs",
+        "coaching_service.installation.backup.contents",
+        "coaching_service.installation.backup.runs",
         "obstore",  # the bucket of backups
         "pyrage",
     ),

@@ -9,10 +9,10 @@ import pytest
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure
 
-from coaching_service.core.database.abandoned import DISCONNECTED_SECONDS, IDLE_SECONDS, AbandonedTransactions
 from coaching_service.core.database.connection import APP_NAME, server_state
 from coaching_service.core.database.context import Services
 from coaching_service.core.ids import ObjectId
+from coaching_service.installation.abandoned import DISCONNECTED_SECONDS, IDLE_SECONDS, AbandonedTransactions
 from coaching_service.settings import Settings
 from tests.support.service_process import until
 

@@ -17,11 +17,11 @@ from aiohttp.test_utils import BaseTestServer, TestServer, unused_port
 
 from coaching_service import features, runtime
 from coaching_service.app import READINGS, create_app
-from coaching_service.core.database.backup.contents import new_identity
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail, queue, worker
 from coaching_service.core.metrics import Metrics
+from coaching_service.installation.backup.contents import new_identity
 from coaching_service.people.customers import batch
 from coaching_service.settings import Settings
 from tests.lifecycle.test_backup_verification import run_command

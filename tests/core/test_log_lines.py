@@ -19,7 +19,7 @@ from coaching_service.app import create_app
 from coaching_service.core.changes import numbering
 from coaching_service.core.database.connection import unreachable
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.server_versions import remark_on
+from coaching_service.installation.server_versions import remark_on
 from coaching_service.people.webhooks import dispatcher
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient

@@ -16,7 +16,6 @@ from aiohttp.test_utils import TestServer, make_mocked_request
 
 from coaching_service import __version__, runtime
 from coaching_service.app import READINGS, create_app
-from coaching_service.core.database.backup.stores import FolderStore
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.declared import Index
 from coaching_service.core.database.documents import registry
@@ -25,6 +24,7 @@ from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.operator_endpoints import OperatorEndpoints
 from coaching_service.core.metrics import Reading
 from coaching_service.core.slots import RequestSlots
+from coaching_service.installation.backup.stores import FolderStore
 from coaching_service.settings import Settings
 from tests.support.client import UNKNOWN, CoachClient, document
 from tests.support.counted_commands import counting_commands

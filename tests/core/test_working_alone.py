@@ -12,13 +12,13 @@ import pytest
 import time_machine
 
 from coaching_service import features
-from coaching_service.core.database.backup.stores import FolderStore
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.core.jobs.queue import Job
 from coaching_service.core.jobs.worker import for_each_alone
+from coaching_service.installation.backup.stores import FolderStore
 from coaching_service.lifecycle import erasure
 from coaching_service.people import notifications as sending
 from coaching_service.people import team

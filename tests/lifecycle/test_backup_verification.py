@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from bson import ObjectId
 
-from coaching_service.core.database.backup.contents import (
+from coaching_service.core.database.context import Services
+from coaching_service.installation.backup.contents import (
     Encryption,
     PartWriter,
     StoredBackups,
@@ -18,9 +19,8 @@ from coaching_service.core.database.backup.contents import (
     new_identity,
     part_names,
 )
-from coaching_service.core.database.backup.runs import create_stored_backup
-from coaching_service.core.database.backup.stores import BackupError, Store, open_store
-from coaching_service.core.database.context import Services
+from coaching_service.installation.backup.runs import create_stored_backup
+from coaching_service.installation.backup.stores import BackupError, Store, open_store
 from coaching_service.settings import Settings
 from tests.lifecycle.test_backup import ignore, write_old_backup
 from tests.support.commands import CommandResult, type_in

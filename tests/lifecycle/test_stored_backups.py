@@ -15,7 +15,8 @@ from bson import ObjectId
 
 from coaching_service.core.auth import Vault, new_master_key, parse_master_key
 from coaching_service.core.database import migrations
-from coaching_service.core.database.backup.contents import (
+from coaching_service.core.database.context import Services
+from coaching_service.installation.backup.contents import (
     Decryption,
     Encryption,
     Manifest,
@@ -29,9 +30,8 @@ from coaching_service.core.database.backup.contents import (
     prune,
     require_signature,
 )
-from coaching_service.core.database.backup.runs import backing_up, create_stored_backup, restore_backup
-from coaching_service.core.database.backup.stores import BackupError, FolderStore, Store, open_store
-from coaching_service.core.database.context import Services
+from coaching_service.installation.backup.runs import backing_up, create_stored_backup, restore_backup
+from coaching_service.installation.backup.stores import BackupError, FolderStore, Store, open_store
 from coaching_service.settings import Settings
 from tests.lifecycle.test_backup import content, ignore, source_database
 from tests.support.databases import INDEX_STATE, new_database, remove_documents

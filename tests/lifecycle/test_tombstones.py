@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from bson import ObjectId
 
-from coaching_service.core.database.backup.stores import BackupError, FolderStore, Store
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.installation.backup.stores import BackupError, FolderStore, Store
 from coaching_service.lifecycle import erasure
 from coaching_service.lifecycle.administration import Operator
 from coaching_service.lifecycle.erasure import Repetition, Tombstone, repeat_erasures

@@ -25,8 +25,8 @@ import time_machine
 from coaching_service import runtime
 from coaching_service.core.auth import new_master_key
 from coaching_service.core.database.context import Context, Services, in_transaction
-from coaching_service.core.database.embedded import running_mongod
 from coaching_service.core.ids import ObjectId
+from coaching_service.installation.embedded import running_mongod
 from coaching_service.people import availability, team
 from coaching_service.people.customers import batch
 from coaching_service.settings import Settings

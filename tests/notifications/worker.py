@@ -11,7 +11,7 @@ from pathlib import Path
 import time_machine
 
 from coaching_service import features, runtime
-from coaching_service.core.database.abandoned import aborting_abandoned_transactions
+from coaching_service.installation.abandoned import aborting_abandoned_transactions
 from coaching_service.people import notifications
 from coaching_service.settings import Settings
 from tests.support.figures import renew_all_figures

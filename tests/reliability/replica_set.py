@@ -15,7 +15,7 @@ from typing import Any
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
-from coaching_service.core.database.embedded import find_mongod
+from coaching_service.installation.embedded import find_mongod
 
 NAME = "faults"
 

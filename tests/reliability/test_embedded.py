@@ -22,7 +22,7 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import ServerSelectionTimeoutError
 
 from coaching_service.__main__ import main
-from coaching_service.core.database.embedded import DatabaseUnavailable, find_mongod, running_mongod
+from coaching_service.installation.embedded import DatabaseUnavailable, find_mongod, running_mongod
 from tests.support.service_process import mongods_of, until
 
 MakeProgram = Callable[..., Path]
@@ -252,7 +252,7 @@ async def test_mongod_ends_with_its_parent_and_can_be_restarted(tmp_path: Path) 
 @contextmanager
 def _parent_of_a_mongod(folder: Path) -> Iterator[subprocess.Popen[str]]:
     story = (
-        "import sys; from pathlib import Path; from coaching_service.core.database.embedded import running_mongod\n"
+        "import sys; from pathlib import Path; from coaching_service.installation.embedded import running_mongod\n"
         "with running_mongod(Path(sys.argv[1])) as uri:\n"
         "    print(uri, flush=True); sys.stdin.read()"
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from coaching_service.core.database.backup.stores import BackupError
+from coaching_service.installation.backup.stores import BackupError
 from tests.core.test_uploads import form, picture
 from tests.lifecycle.test_backup import back_up
 from tests.support.client import CoachClient

@@ -12,7 +12,7 @@ import pytest
 from pymongo import MongoClient
 
 from coaching_service.core.auth import new_master_key
-from coaching_service.core.database.embedded import find_mongod
+from coaching_service.installation.embedded import find_mongod
 from tests.support.service_process import refused
 
 

@@ -17,7 +17,7 @@ import pytest
 from pymongo import MongoClient
 
 from coaching_service import runtime
-from coaching_service.core.database import embedded
+from coaching_service.installation import embedded
 from coaching_service.settings import Settings, bind
 from tests.support.service_process import Service, mongods_of, refused, until
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from coaching_service.core.database.server_versions import RECOMMENDED, SERIES, remark_on
+from coaching_service.installation.server_versions import RECOMMENDED, SERIES, remark_on
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from coaching_service.core.database.server_versions import SERIES
+from coaching_service.installation.server_versions import SERIES
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))

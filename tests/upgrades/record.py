@@ -20,7 +20,7 @@ from pymongo import MongoClient
 from pymongo.database import Database
 
 from coaching_service.core.database.documents import registry
-from coaching_service.core.database.embedded import running_mongod
+from coaching_service.installation.embedded import running_mongod
 from tests.support.service_process import environment, until
 from tests.upgrades.reading import read_all
 from tests.upgrades.release import RELEASES, Collection, Document, Facts, record

@@ -22,7 +22,6 @@ from coaching_service.core.auth import Vault
 from coaching_service.core.background import PendingCounts, PendingEntries
 from coaching_service.core.budgets import metered
 from coaching_service.core.cached_reads import CACHE_SECONDS, CachedReads, CacheWait, RecentValues
-from coaching_service.core.database.backup.stores import Store
 from coaching_service.core.database.connection import DatabaseMonitor, is_late, is_unavailable, is_unsent, unreachable
 from coaching_service.core.database.recording import ChangeRecorder, Interface, interface_of
 from coaching_service.core.database.worker_thread import ThreadSession, WorkerThread
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from coaching_service.core.auth import KeyHolder, Principal
     from coaching_service.core.database.documents import Documents
     from coaching_service.core.mcp.tools import Tool
+    from coaching_service.installation.backup.stores import Store
 
 P = ParamSpec("P")
 T = TypeVar("T")

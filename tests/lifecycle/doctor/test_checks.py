@@ -15,7 +15,7 @@ from coaching_service.core.database.checks import Check, Finding, run_checks
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.indexes import find_unused
-from coaching_service.core.database.server_versions import remark_on
+from coaching_service.installation.server_versions import remark_on
 from tests.support.doctor import (
     CHECKS,
     Restored,

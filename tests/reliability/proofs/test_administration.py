@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from coaching_service.core.database.embedded import PORT_FILE
+from coaching_service.installation.embedded import PORT_FILE
 from tests.support.commands import CommandResult, type_in
 from tests.support.service_process import Service, environment
 

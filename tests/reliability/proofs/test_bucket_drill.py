@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from coaching_service.core.database.backup.contents import new_identity
-from coaching_service.core.database.backup.stores import open_store
+from coaching_service.installation.backup.contents import new_identity
+from coaching_service.installation.backup.stores import open_store
 from tests.reliability.proofs.test_restore_drill import files_of, run, sign_in
 from tests.support.drill import require_whole_service
 from tests.support.s3_server import running_s3_server

@@ -15,7 +15,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from coaching_service.core.database.backup.contents import new_identity
+from coaching_service.installation.backup.contents import new_identity
 from tests.reliability.proofs.test_restore_drill import files_of, run
 from tests.support.drill import require_whole_service
 from tests.support.pdf_files import make_pdf

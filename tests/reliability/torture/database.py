@@ -12,7 +12,7 @@ from typing import Any
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
-from coaching_service.core.database.embedded import find_mongod
+from coaching_service.installation.embedded import find_mongod
 from tests.reliability.replica_set import NAME, ReplicaSet, free_port, hello, initiate
 from tests.reliability.torture.relays import Network
 from tests.support.service_process import until

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 from bson import json_util
 
 from coaching_service.core.auth import Vault
-from coaching_service.core.database.backup.stores import FILE, BackupError, Store, missing_extra
+from coaching_service.installation.backup.stores import FILE, BackupError, Store, missing_extra
 
 if TYPE_CHECKING:
     from pyrage import x25519

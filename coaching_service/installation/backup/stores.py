@@ -63,7 +63,7 @@ def open_store(location: str) -> Store:
     if not location.startswith(BUCKET):
         return FolderStore(Path(location))
     try:
-        from coaching_service.core.database.backup.bucket import BucketStore
+        from coaching_service.installation.backup.bucket import BucketStore
     except ModuleNotFoundError:
         raise missing_extra() from None
     return BucketStore(location)

@@ -21,11 +21,11 @@ from coaching_service import __version__
 from coaching_service.core.auth import Vault, new_token
 from coaching_service.core.background import running_in_background
 from coaching_service.core.database import across_companies, migrations
-from coaching_service.core.database.backup import contents
-from coaching_service.core.database.backup.contents import Decryption, Manifest, PartWriter, StoredBackups
-from coaching_service.core.database.backup.stores import BackupError, Store
 from coaching_service.core.database.context import Services, reading_snapshot
 from coaching_service.core.database.documents import registry
+from coaching_service.installation.backup import contents
+from coaching_service.installation.backup.contents import Decryption, Manifest, PartWriter, StoredBackups
+from coaching_service.installation.backup.stores import BackupError, Store
 
 _LEASE = "backup"
 _RENEWAL_SECONDS = across_companies.LEASE.total_seconds() / 4

@@ -12,7 +12,7 @@ import obstore
 from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
 from obstore.store import S3Store
 
-from coaching_service.core.database.backup.stores import BUCKET, BackupError, StoredFile
+from coaching_service.installation.backup.stores import BUCKET, BackupError, StoredFile
 
 _SECONDS = 60
 _RETRIES = 4
