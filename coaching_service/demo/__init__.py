@@ -148,15 +148,6 @@ def photo_dates(client: samples.Client, today: date) -> list[tuple[date, dict[st
 EMAIL = "demo@example.com"
 
 
-async def fill(ctx: Context, password_hash: str, assets: Assets, report: Callable[[str], None]) -> Principal:
-    """Create the demo company with its content and return its owner; `report` is called with each step."""
-    owner = await team.create_company(
-        ctx, "Demo Coaching", "Dana Demo", EMAIL, password_hash, company_id=assets.company_id
-    )
-    await fill_company(ctx, owner, assets, report, password_hash)
-    return owner
-
-
 async def fill_company(
     ctx: Context, owner: Principal, assets: Assets, report: Callable[[str], None], password_hash: str | None = None
 ) -> None:
@@ -205,22 +196,18 @@ async def _create_library(ctx: Context, assets: Assets) -> tuple[forms.Form, Obj
     for name, template_type, tags, session in samples.TEMPLATES:
         template = {"name": name, "type": template_type, "tags": list(tags), "items": samples.plan_items(session)}
         await templates.create(ctx, cast("Any", template))
-    program_ids = [await _create_program(ctx, *program) for program in samples.PROGRAMS]
+    program_ids: list[ObjectId] = []
+    for name, description, program_tags, weeks, days in samples.PROGRAMS:
+        program = await programs.create(ctx, {"name": name, "description": description, "tags": list(program_tags)})
+        plans = []
+        for week in range(weeks):
+            for number, day in enumerate(days):
+                session = samples.PROGRAM_SESSIONS[number % len(samples.PROGRAM_SESSIONS)]
+                items = samples.plan_items(session, 0.6 + 0.025 * week)
+                plans.append({"name": session, "day": 7 * week + day, "isRest": False, "items": items})
+        await batches.write(ctx, programs.ProgramPlan(program["_id"]), batches.Batch(created=cast("Any", plans)), [])
+        program_ids.append(program["_id"])
     return created_forms[samples.CHECK_IN], program_ids[0]
-
-
-async def _create_program(
-    ctx: Context, name: str, description: str, tags: tuple[str, ...], weeks: int, days: tuple[int, ...]
-) -> ObjectId:
-    program = await programs.create(ctx, {"name": name, "description": description, "tags": list(tags)})
-    plans = []
-    for week in range(weeks):
-        for number, day in enumerate(days):
-            session = samples.PROGRAM_SESSIONS[number % len(samples.PROGRAM_SESSIONS)]
-            items = samples.plan_items(session, 0.6 + 0.025 * week)
-            plans.append({"name": session, "day": 7 * week + day, "isRest": False, "items": items})
-    await batches.write(ctx, programs.ProgramPlan(program["_id"]), batches.Batch(created=cast("Any", plans)), [])
-    return program["_id"]
 
 
 # --- Clients ---------------------------------------------------------------------------------------------------------
@@ -236,7 +223,22 @@ async def _create_client(
 ) -> None:
     today = ctx.caller.today()
     customer_id = assets.customer_ids[client.name]
-    await _add_customer(ctx, client, trainer, assets, today)
+    details: CustomerDetails = {
+        "name": client.name,
+        "surname": client.surname,
+        "email": client.email,
+        "phone": client.phone,
+        "birthday": client.birthday,
+        "timezone": client.timezone,
+        "groups": list(client.groups),
+        "assignedTo": trainer,
+    }
+    document = batch.build_document(details, str(uuid.uuid4()), sample=True)
+    document["_id"] = customer_id
+    document["customerRoleData"]["firstLoginDate"] = _at(today - timedelta(weeks=client.weeks))
+    document["lastActivityDate"] = _at(today - timedelta(days=1 + 9 * (client.character == "fading")))
+    await batch.add_many(ctx, [document])
+    await customers.set_profile_photo(ctx, customer_id, await assets.attach(ctx, f"profile/{client.name}"))
     client_today = ctx.caller.today(client.timezone)
     schedule: check_ins.NewCheckIn = {
         "formId": check_in["_id"],
@@ -265,25 +267,6 @@ async def _create_client(
         await notes.create(
             ctx, customer_id, {"content": text, "isPinned": False, "isHealth": client.character == "injured"}
         )
-    await _add_messages(ctx, client, customer_id)
-    reviewed = today - timedelta(days=samples.REVIEWED_AFTER_DAYS)
-    for response in await form_responses.list_between(ctx, customer_id, None, str(reviewed)):
-        await form_responses.set_reviewed(ctx, response["_id"], reviewed=True)
-    if client.name in samples.WITH_PHOTOS:
-        await _add_photos(ctx, client, assets, today)
-    if client.name == samples.WITH_FORM_CHECK:
-        await _add_form_check(ctx, customer_id, assets, today)
-    if client.name == samples.ILL:
-        since, until = client_today - timedelta(days=1), client_today + timedelta(days=samples.ILL_DAYS)
-        illness: NewAvailability = {"kind": "ill", "from": str(since), "until": str(until), "note": "Flu"}
-        await availability.create(ctx, customer_id, illness)
-    if client.name in samples.WITH_PLAN:
-        for version in range(1, PLAN_VERSIONS + 1):
-            file = await assets.attach(ctx, f"plan/{client.name}/{version}")
-            await nutrition_plans.upload(ctx, customer_id, file)
-
-
-async def _add_messages(ctx: Context, client: samples.Client, customer_id: ObjectId) -> None:
     authors: dict[str, Actor] = {
         "client": {"type": "client", "_id": customer_id, "name": f"{client.name} {client.surname}"},
         "coach": actor_of(ctx),
@@ -298,27 +281,27 @@ async def _add_messages(ctx: Context, client: samples.Client, customer_id: Objec
         for message in samples.MESSAGES.get(client.name, ())
     ]
     await conversation.create_samples(ctx, customer_id, messages)
-
-
-async def _add_customer(
-    ctx: Context, client: samples.Client, trainer: ObjectId | None, assets: Assets, today: date
-) -> None:
-    details: CustomerDetails = {
-        "name": client.name,
-        "surname": client.surname,
-        "email": client.email,
-        "phone": client.phone,
-        "birthday": client.birthday,
-        "timezone": client.timezone,
-        "groups": list(client.groups),
-        "assignedTo": trainer,
-    }
-    document = batch.build_document(details, str(uuid.uuid4()), sample=True)
-    customer_id = document["_id"] = assets.customer_ids[client.name]
-    document["customerRoleData"]["firstLoginDate"] = _at(today - timedelta(weeks=client.weeks))
-    document["lastActivityDate"] = _at(today - timedelta(days=1 + 9 * (client.character == "fading")))
-    await batch.add_many(ctx, [document])
-    await customers.set_profile_photo(ctx, customer_id, await assets.attach(ctx, f"profile/{client.name}"))
+    reviewed = today - timedelta(days=samples.REVIEWED_AFTER_DAYS)
+    for response in await form_responses.list_between(ctx, customer_id, None, str(reviewed)):
+        await form_responses.set_reviewed(ctx, response["_id"], reviewed=True)
+    if client.name in samples.WITH_PHOTOS:
+        dates: dict[ObjectId, datetime] = {}
+        for number, (day, _) in enumerate(photo_dates(client, today)):
+            for index, side in SIDES.items():
+                file = await assets.attach(ctx, f"progress/{client.name}/{number}/{side}")
+                photos = await progress_photos.create(ctx, customer_id, str(day), index, file)
+                dates[photos["_id"]] = _at(day)
+        activity.set_dates(ctx, dates)
+    if client.name == samples.WITH_FORM_CHECK:
+        await _add_form_check(ctx, customer_id, assets, today)
+    if client.name == samples.ILL:
+        since, until = client_today - timedelta(days=1), client_today + timedelta(days=samples.ILL_DAYS)
+        illness: NewAvailability = {"kind": "ill", "from": str(since), "until": str(until), "note": "Flu"}
+        await availability.create(ctx, customer_id, illness)
+    if client.name in samples.WITH_PLAN:
+        for version in range(1, PLAN_VERSIONS + 1):
+            file = await assets.attach(ctx, f"plan/{client.name}/{version}")
+            await nutrition_plans.upload(ctx, customer_id, file)
 
 
 async def _record_measurements(ctx: Context, customer_id: ObjectId, client: samples.Client, today: date) -> None:
@@ -333,17 +316,6 @@ async def _record_measurements(ctx: Context, customer_id: ObjectId, client: samp
             ]
     recorded = await metrics.record_many(ctx, customer_id, entries)
     activity.set_dates(ctx, {entry["_id"]: _at(date.fromisoformat(entry["date"])) for entry in recorded})
-
-
-async def _add_photos(ctx: Context, client: samples.Client, assets: Assets, today: date) -> None:
-    customer_id = assets.customer_ids[client.name]
-    dates: dict[ObjectId, datetime] = {}
-    for number, (day, _) in enumerate(photo_dates(client, today)):
-        for index, side in SIDES.items():
-            file = await assets.attach(ctx, f"progress/{client.name}/{number}/{side}")
-            photos = await progress_photos.create(ctx, customer_id, str(day), index, file)
-            dates[photos["_id"]] = _at(day)
-    activity.set_dates(ctx, dates)
 
 
 async def _add_form_check(ctx: Context, customer_id: ObjectId, assets: Assets, today: date) -> None:
@@ -388,7 +360,14 @@ async def ensure_demo(services: Services, progress: Progress = lambda _: None) -
         password_hash = await hash_password(password)
         progress("drawings")
         assets = await create_assets(ctx)
-        owner = await in_transaction(ctx, lambda tx: fill(tx, password_hash, assets, progress))
+
+        async def fill(tx: Context) -> Principal:
+            company_id = assets.company_id
+            owner = await team.create_company(tx, COMPANY, "Dana Demo", EMAIL, password_hash, company_id=company_id)
+            await fill_company(tx, owner, assets, progress, password_hash)
+            return owner
+
+        owner = await in_transaction(ctx, fill)
     ctx = ctx.acting_as(owner)
     secret = await api_keys.find_secret(ctx, _KEY_NAME)
     if secret is None:

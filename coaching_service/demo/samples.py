@@ -450,46 +450,33 @@ def past_check_ins(client: Client, check_in_id: ObjectId, check_in: Form, today:
     """Yield the blocks of the weekly check-in before `today`, which is the client's, with their answers."""
     randomizer = random.Random(f"{client.name} check-ins")  # noqa: S311 - sample data, not a secret
     monday = today - timedelta(days=today.weekday() + 7 * client.weeks)
-    for week in range(client.weeks + 1):
-        day = monday + timedelta(weeks=week, days=CHECK_IN_WEEKDAY - 1)
-        if day < today:
-            yield _check_in(client, check_in_id, check_in, week, day, randomizer)
-
-
-def _check_in(
-    client: Client, check_in_id: ObjectId, check_in: Form, week: int, day: date, randomizer: random.Random
-) -> LoggedBlock:
-    """Return a block with the weekly form, answered as reliably as the client trains."""
     form = {"formId": check_in["_id"], "name": check_in["name"], "questions": check_in["questions"]}
     item = cast("WorkItem", {"type": "FORM", "form": form})
-    answered = _share_done(client, week, randomizer) > 0
-    log: ItemLog | None = None
-    if answered:
-        sleep, text, pain = (question["_id"] for question in check_in["questions"])
-        hurts = client.character == "injured" and week >= _INJURED_SINCE - 1
-        tired = client.character == "overreaching"
-        answers = [
-            {"questionId": sleep, "value": max(2, 8 - week // 3) if tired else randomizer.randint(6, 9)},
-            {"questionId": text, "value": _comment(client, week)},
-            {"questionId": pain, "value": ["Knee"] if hurts else ["Nowhere"]},
-        ]
-        log = cast("ItemLog", {"isCompleted": True, "comment": None, "answers": answers})
-    plan: BlockPlan = {
-        "name": check_in["name"],
-        "date": str(day),
-        "isRest": False,
-        "items": [item],
-        "checkInId": check_in_id,
-    }
-    at = datetime.combine(day, time(19), UTC).replace(tzinfo=None)
-    return {
-        "plan": plan,
-        "logs": [log],
-        "loggedAt": at,
-        "durationMinutes": None,
-        "sessionRpe": None,
-        "comment": None,
-    }
+    for week in range(client.weeks + 1):
+        day = monday + timedelta(weeks=week, days=CHECK_IN_WEEKDAY - 1)
+        if day >= today:
+            continue
+        log: ItemLog | None = None
+        if _share_done(client, week, randomizer) > 0:  # answered as reliably as the client trains
+            sleep, text, pain = (question["_id"] for question in check_in["questions"])
+            hurts = client.character == "injured" and week >= _INJURED_SINCE - 1
+            tired = client.character == "overreaching"
+            answers = [
+                {"questionId": sleep, "value": max(2, 8 - week // 3) if tired else randomizer.randint(6, 9)},
+                {"questionId": text, "value": _comment(client, week)},
+                {"questionId": pain, "value": ["Knee"] if hurts else ["Nowhere"]},
+            ]
+            log = cast("ItemLog", {"isCompleted": True, "comment": None, "answers": answers})
+        plan: BlockPlan = {
+            "name": check_in["name"],
+            "date": str(day),
+            "isRest": False,
+            "items": [item],
+            "checkInId": check_in_id,
+        }
+        at = datetime.combine(day, time(19), UTC).replace(tzinfo=None)
+        empty = {"durationMinutes": None, "sessionRpe": None, "comment": None}
+        yield cast("LoggedBlock", {"plan": plan, "logs": [log], "loggedAt": at, **empty})
 
 
 def measurements(client: Client, today: date) -> Sequence[tuple[date, dict[str, float]]]:

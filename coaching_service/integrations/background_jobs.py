@@ -123,19 +123,12 @@ _FILE_KEPT = timedelta(days=1)
 async def end_without_requester(ctx: Context, job: jobs.StoredJob) -> None:
     """End a job whose coach, API key or assistant has no access any more; what it has stored stays."""
     is_import = job["kind"] == "import"
-    problem: jobs.JobError = {
-        "entry": job["work"]["fileName"] if is_import else "undo",
-        "line": None,
-        "field": None,
-        "code": "REQUESTER_GONE",
-        "message": "could not be completed: the coach, API key or assistant that requested it may no longer do it",
-    }
-
-    async def store_end(tx: Context) -> None:
-        await (end if is_import else end_undo)(tx, job, "failed", [problem])
-
+    message = "could not be completed: the coach, API key or assistant that requested it may no longer do it"
+    entry = job["work"]["fileName"] if is_import else "undo"
+    problem: jobs.JobError = {"entry": entry, "line": None, "field": None, "code": "REQUESTER_GONE", "message": message}
+    store_end = end if is_import else end_undo
     with suppress(jobs.Superseded):
-        await in_transaction(ctx, store_end)
+        await in_transaction(ctx, lambda tx: store_end(tx, job, "failed", [problem]))
 
 
 async def end(ctx: Context, job: jobs.StoredJob, status: jobs.JobStatus, errors: Sequence[jobs.JobError] = ()) -> None:
@@ -153,12 +146,27 @@ async def end(ctx: Context, job: jobs.StoredJob, status: jobs.JobStatus, errors:
     if (answers := stored.get("answers")) is not None:
         others = [each for each in answers["customers"] if not isinstance(each["answer"], ObjectId)]
         work["answers"] = {**answers, "customers": others + await _only_existing(ctx, answers["customers"])}
-    result, marks = _end_result(stored, status)
+    result: models.ImportResult | models.HistoryResult
+    left = 0 if plan is None else models.count_left(plan["result"])
+    rows = f"{'1 row is' if left == 1 else f'{left:,} rows are'} not imported"
+    if stored["contentType"] == ZIP:
+        result = {"dryRun": stored["isDryRun"], "imported": stored["imported"], "failed": stored["failed"]}
+    elif plan is None:
+        form = stored["answers"]["format"] if "answers" in stored else None
+        result = models.empty_result(form, is_dry_run=stored["isDryRun"])
+    elif status == "done":
+        result = models.complete(plan["result"])
+    else:  # rows that are left are reported
+        result = {**plan["result"], "reported": plan["result"]["reported"] + left}
     unlisted = (0 if plan is None else plan.get("problems", 0)) - jobs.most_errors(job)
-    if unlisted > 0:
-        marks.append(_mark(stored, "MORE_PROBLEMS", f"has {unlisted:,} more problems, which are not listed"))
+    marks = (
+        ("CANCELLED", f"was cancelled: {rows}", left if status == "cancelled" else 0),
+        ("MORE_PROBLEMS", f"has {unlisted:,} more problems, which are not listed", max(0, unlisted)),
+    )
+    listed = [_mark(stored["fileName"], code, message) for code, message, count in marks if count]
+    listed += [{**each, "message": f"{each['message']}. {rows}" if left else each["message"]} for each in errors]
     fields = {"status": status, "result": result, "work": work}
-    await jobs.update(ctx, job, fields, errors=[*marks, *_with_rows_left(stored, errors)], is_end=True)
+    await jobs.update(ctx, job, fields, errors=listed, is_end=True)
     if keeps_file:
         await queue.enqueue(ctx, DISCARD, {"jobId": job["_id"], "fileId": stored["fileId"]}, after=_FILE_KEPT)
     elif stored["fileId"] is not None:
@@ -245,39 +253,8 @@ async def _only_existing(ctx: Context, answers: Sequence[models.StoredAnswer]) -
     return [each for each in answers if each["answer"] in known]
 
 
-def _end_result(
-    work: models.ImportWork, status: jobs.JobStatus
-) -> tuple[models.ImportResult | models.HistoryResult, list[jobs.JobError]]:
-    """Return the result of an import that ends, and a problem of the rows that it has not reached."""
-    if work["contentType"] == ZIP:
-        return {"dryRun": work["isDryRun"], "imported": work["imported"], "failed": work["failed"]}, []
-    if "plan" not in work:
-        answers = work.get("answers")
-        return models.empty_result(answers["format"] if answers else None, is_dry_run=work["isDryRun"]), []
-    result = work["plan"]["result"]
-    if status == "done":
-        return models.complete(result), []
-    left = models.count_left(result)
-    message = f"was cancelled: {_describe_left(left)} not imported"
-    marks = [_mark(work, "CANCELLED", message)] if status == "cancelled" and left else []
-    return models.break_off(result), marks
-
-
-def _with_rows_left(work: models.ImportWork, errors: Sequence[jobs.JobError]) -> list[jobs.JobError]:
-    """Return the errors with which an import ends, with the number of rows that are not imported for that reason."""
-    left = models.count_left(work["plan"]["result"]) if "plan" in work else 0
-    if not left:
-        return [*errors]
-    return [{**each, "message": f"{each['message']}. {_describe_left(left)} not imported"} for each in errors]
-
-
-def _describe_left(rows: int) -> str:
-    """Return the number of rows that an import has not reached, with its verb."""
-    return "1 row is" if rows == 1 else f"{rows:,} rows are"
-
-
-def _mark(work: models.ImportWork, code: str, message: str) -> jobs.JobError:
-    return {"entry": work["fileName"], "line": None, "field": None, "code": code, "message": message}
+def _mark(entry: str, code: str, message: str) -> jobs.JobError:
+    return {"entry": entry, "line": None, "field": None, "code": code, "message": message}
 
 
 @transactional

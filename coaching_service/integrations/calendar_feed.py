@@ -13,7 +13,7 @@ from marshmallow import fields
 from coaching_service import __version__
 from coaching_service.core import audit
 from coaching_service.core.auth import CUSTOMERS, coach, public
-from coaching_service.core.database.context import Context, Services, gather_reads, transactional
+from coaching_service.core.database.context import Context, gather_reads, transactional
 from coaching_service.core.database.declared import Index, NotExported, Stored, Unsharded
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.recording import interface_of
@@ -66,13 +66,6 @@ links = Documents[StoredCalendarLink](
 )
 
 
-async def find_in_any_company(services: Services, link_id: ObjectId) -> StoredCalendarLink | None:
-    """Return the company and the client of a link whose signature is valid, or None if it was revoked."""
-    fields = {"companyId": 1, "customerId": 1}
-    link: Any = await links.across_companies(services).find_one({"_id": link_id}, fields)
-    return link  # type: ignore[no-any-return]  # the driver's documents are untyped
-
-
 PATH = "/calendar"
 DAYS_BACK, DAYS_AHEAD = 92, 366
 _LAST_DAY = "9999-12-30"  # of the calendar, but for the day after it
@@ -112,54 +105,6 @@ async def revoke(ctx: Context, customer_id: ObjectId) -> None:
     if not await links.delete_many(ctx, {"customerId": customer_id}):
         raise NotFound("calendar link")
     await audit.record(ctx, "calendar_link.deleted", customer_id=customer_id)
-
-
-async def get(ctx: Context, token: str) -> Download:
-    """Return the calendar of a link: the titles on the days that the client sees, from 92 days ago for a year.
-
-    And the periods in which the client cannot train as planned; workouts on days of absence are left out.
-
-    Raises NotFound, always the same, if the link is not valid or was revoked, the client is archived or deleted, or the
-    link was made for an application and the client has declined applications since.
-    """
-    ctx = await _as_client(ctx, token)
-    today = ctx.caller.today()
-    first, last = str(today - timedelta(days=DAYS_BACK)), str(today + timedelta(days=DAYS_AHEAD))
-    blocks, visible, periods_of = await gather_reads(
-        ctx,
-        block_reports.find_titles(ctx, ctx.caller.id, first, last),
-        visibility.find_visibility(ctx, ctx.caller.id, first, last),
-        availability.get_periods(ctx, [ctx.caller.id], first, last),
-    )
-    periods = periods_of[ctx.caller.id]
-    open_until = last if any(period["until"] is None for period in periods) else None
-    absences = Absences(periods)
-    shown = [block for block in blocks if visible.allows(day=block["date"]) and block["date"] not in absences]
-    name = ctx.caller.company.name
-
-    async def read_file(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
-        yield await asyncio.to_thread(_write_calendar, name, shown, periods, open_until)
-
-    # Of what the file is written from, so that nothing is written for an application that has it.
-    fingerprint = hashlib.sha256(to_json([__version__, name, shown, periods, open_until])).hexdigest()
-    return Download("text/calendar; charset=utf-8", "training.ics", read_file, etag=f'"{fingerprint}"')
-
-
-async def _as_client(ctx: Context, token: str) -> Context:
-    """Return `ctx` with the client of a link as its caller. Raises NotFound."""
-    identifier, _, signature = token.partition(".")
-    link_id, verify = parse_id(identifier), ctx.services.vault.verify_signature
-    if link_id is None:
-        raise NotFound("calendar")
-    for_application = verify(_signed_text(link_id, for_application=True), signature)
-    if not for_application and not verify(_signed_text(link_id, for_application=False), signature):
-        raise NotFound("calendar")
-    link = require_found(await find_in_any_company(ctx.services, link_id), "calendar")
-    client = await customers.load_principal(ctx.services, link["companyId"], link["customerId"])
-    ctx = ctx.acting_as(require_found(client, "calendar"))
-    if for_application and not (await customers.get_consent(ctx, ctx.caller.id))["applications"]:
-        raise NotFound("calendar")
-    return ctx
 
 
 def _url(ctx: Context, link: StoredCalendarLink) -> str:
@@ -256,10 +201,7 @@ async def delete_calendar_link(ctx: Context, customer_id: ObjectId) -> None:
     access=public(),
     returns=bytes,
     media_types=("text/calendar",),
-    errors=(
-        CompanySuspended,
-        NotFound,
-    ),
+    errors=(CompanySuspended, NotFound),
     path_fields={"calendarToken": fields.String(metadata={"pattern": r"^[0-9a-f]{24}\.[A-Za-z0-9_-]{43}$"})},
     other_responses={304: "The calendar has not changed: its `ETag` is in `If-None-Match`."},
 )
@@ -270,4 +212,38 @@ async def get_calendar(ctx: Context, calendar_token: str) -> Download:
     of absence, and with the periods of availability. It is 404 after the link was revoked, and while the client is
     archived.
     """
-    return await get(ctx, calendar_token)
+    # Always the same error: the link is not valid or was revoked, the client is archived or deleted, or the link is
+    # for an application and the client has declined applications since.
+    identifier, _, signature = calendar_token.partition(".")
+    link_id, verify = parse_id(identifier), ctx.services.vault.verify_signature
+    if link_id is None:
+        raise NotFound("calendar")
+    for_application = verify(_signed_text(link_id, for_application=True), signature)
+    if not for_application and not verify(_signed_text(link_id, for_application=False), signature):
+        raise NotFound("calendar")
+    link: Any = await links.across_companies(ctx.services).find_one({"_id": link_id}, {"companyId": 1, "customerId": 1})
+    link = require_found(link, "calendar")
+    client = await customers.load_principal(ctx.services, link["companyId"], link["customerId"])
+    ctx = ctx.acting_as(require_found(client, "calendar"))
+    if for_application and not (await customers.get_consent(ctx, ctx.caller.id))["applications"]:
+        raise NotFound("calendar")
+    today = ctx.caller.today()
+    first, last = str(today - timedelta(days=DAYS_BACK)), str(today + timedelta(days=DAYS_AHEAD))
+    blocks, visible, periods_of = await gather_reads(
+        ctx,
+        block_reports.find_titles(ctx, ctx.caller.id, first, last),
+        visibility.find_visibility(ctx, ctx.caller.id, first, last),
+        availability.get_periods(ctx, [ctx.caller.id], first, last),
+    )
+    periods = periods_of[ctx.caller.id]
+    open_until = last if any(period["until"] is None for period in periods) else None
+    absences = Absences(periods)
+    shown = [block for block in blocks if visible.allows(day=block["date"]) and block["date"] not in absences]
+    name = ctx.caller.company.name
+
+    async def read_file(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
+        yield await asyncio.to_thread(_write_calendar, name, shown, periods, open_until)
+
+    # Of what the file is written from, so that nothing is written for an application that has it.
+    fingerprint = hashlib.sha256(to_json([__version__, name, shown, periods, open_until])).hexdigest()
+    return Download("text/calendar; charset=utf-8", "training.ics", read_file, etag=f'"{fingerprint}"')

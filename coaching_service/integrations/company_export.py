@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
@@ -175,6 +176,12 @@ async def _rows_of(ctx: Context, blocks: Sequence[StoredBlock]) -> bytes:
 
 
 def _rows_of_block(block: StoredBlock, names: Mapping[ObjectId, ExerciseName]) -> Iterator[list[object]]:
+    start, end, minutes = str(block["date"]), None, block["durationMinutes"]
+    if clock := block.get("startTime"):
+        start += f" {clock}"
+    with suppress(OverflowError):  # stored by a version that did not limit dates
+        if clock and minutes is not None:
+            end = f"{datetime.fromisoformat(start) + timedelta(minutes=minutes):%Y-%m-%d %H:%M}"
     for item in block["items"]:
         if item["type"] != "EXERCISE" and item["type"] != "CIRCUIT":
             continue
@@ -186,26 +193,25 @@ def _rows_of_block(block: StoredBlock, names: Mapping[ObjectId, ExerciseName]) -
                 continue
             index = indexes[exercise_id] = indexes.get(exercise_id, -1) + 1
             meters, load, exercise = done["meters"], done["load"], names.get(exercise_id)
+            is_help = exercise is not None and exercise.get("loadType") == ASSISTANCE
             row = [
                 block["name"],
-                _start_of(block),
-                _end_of(block),
+                start,
+                end,
                 block["comment"],
                 None if exercise is None else exercise["name"],
                 group,
                 item["comment"],
                 index,
                 _set_type(item, exercise_id, done),
-                -load
-                if load and exercise is not None and exercise.get("loadType") == ASSISTANCE
-                else load,  # as in Hevy
+                -load if load and is_help else load,  # as in Hevy
                 done["reps"],
                 None if meters is None else round(meters / 1000, 6),
                 done["seconds"],
                 done["rpe"],
                 done["rir"],
                 _cell_of(done["isCompleted"]),
-                block["durationMinutes"],
+                minutes,
                 *(_cell_of(block.get(name)) for name in _SETTINGS),
             ]
             yield [int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in row]
@@ -213,23 +219,6 @@ def _rows_of_block(block: StoredBlock, names: Mapping[ObjectId, ExerciseName]) -
 
 def _cell_of(value: object) -> object:
     return str(value).lower() if isinstance(value, bool) else value
-
-
-def _start_of(block: StoredBlock) -> str:
-    """Return the date of a block, with its time of day if it has one."""
-    clock = block.get("startTime")
-    return f"{block['date']} {clock}" if clock else str(block["date"])
-
-
-def _end_of(block: StoredBlock) -> str | None:
-    """Return when a block ended; None if its start or its duration is not known."""
-    if not block.get("startTime") or block["durationMinutes"] is None:
-        return None
-    try:
-        end = datetime.fromisoformat(_start_of(block)) + timedelta(minutes=block["durationMinutes"])
-    except OverflowError:  # stored by a version that did not limit dates
-        return None
-    return f"{end:%Y-%m-%d %H:%M}"
 
 
 def _set_type(item: WorkItem, exercise_id: ObjectId, done: CustomerSet) -> str:
@@ -289,7 +278,8 @@ def _lists(ctx: Context) -> Iterator[tuple[str, AsyncIterator[Mapping[str, Any]]
     """Yield the entries of the archive that are lists of records, with the records of each."""
     yield COACHES, _coaches(ctx)
     for name, collection, portable in portable_collections():
-        yield records_entry(name), _records(ctx, collection, portable)
+        documents = collection.stream_own(ctx, portable.exported_fields)
+        yield records_entry(name), (portable.to_export(document) async for document in documents)
     yield ACTIVITY, _pages(partial(activity.list_company_events, ctx, limit=_PAGE))
     yield HISTORY, _pages(partial(changes.list_changes, ctx, limit=_PAGE), _HISTORY_FIELDS)  # without values
     yield AUDIT, audit_log.iterate_entries(ctx)
@@ -304,13 +294,6 @@ async def _coaches(ctx: Context) -> AsyncIterator[Mapping[str, Any]]:
     for coach in await team.list_coaches(ctx):
         fields = {name: value for name, value in coach.items() if name in _COACH_FIELDS}
         yield {**fields, "notifications": notification_settings.complete(settings[coach["_id"]])}
-
-
-async def _records(
-    ctx: Context, collection: Documents[dict[str, object]], portable: Portable
-) -> AsyncIterator[Mapping[str, Any]]:
-    async for document in collection.stream_own(ctx, portable.exported_fields):
-        yield portable.to_export(document)
 
 
 async def _files(

@@ -138,7 +138,19 @@ async def _continue(ctx: Context, job: jobs.StoredJob) -> queue.RunAgain | None:
             work = {**work, "entry": work["entry"] + 1, "record": 0, "last": None}
             await _store(ctx, job, {"work": work})
             job["work"] = work
-    await _end(ctx, job, work)
+    result: ConversionResult = {
+        "dryRun": work["isDryRun"],
+        "loadUnit": work["loadUnit"],
+        "converted": work["converted"],
+    }
+
+    async def end_job(tx: Context) -> None:
+        await jobs.update(tx, job, {"status": "done", "result": result})
+        if not work["isDryRun"]:  # the company has the new unit from then on
+            await account.end_conversion(tx, {"jobId": job["_id"], "loadUnit": work["loadUnit"]})
+            await audit.record(tx, "load_unit.converted", job["_id"])
+
+    await in_transaction(ctx, end_job)
     return None
 
 
@@ -163,23 +175,6 @@ async def _convert(
     await in_transaction(ctx, convert)
     job["work"] = changed
     return changed
-
-
-async def _end(ctx: Context, job: jobs.StoredJob, work: ConversionWork) -> None:
-    """Store the result; the company has the new unit from then on."""
-    result: ConversionResult = {
-        "dryRun": work["isDryRun"],
-        "loadUnit": work["loadUnit"],
-        "converted": work["converted"],
-    }
-
-    async def end(tx: Context) -> None:
-        await jobs.update(tx, job, {"status": "done", "result": result})
-        if not work["isDryRun"]:
-            await account.end_conversion(tx, {"jobId": job["_id"], "loadUnit": work["loadUnit"]})
-            await audit.record(tx, "load_unit.converted", job["_id"])
-
-    await in_transaction(ctx, end)
 
 
 async def _store(ctx: Context, job: jobs.StoredJob, fields: Mapping[str, object]) -> None:

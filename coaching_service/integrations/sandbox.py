@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Annotated, TypedDict
 
 from coaching_service.core import audit
-from coaching_service.core.auth import Principal, owner_session, sandbox_key
+from coaching_service.core.auth import owner_session, sandbox_key
 from coaching_service.core.database.context import Context, in_transaction
 from coaching_service.core.fields import Description
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.mail import SANDBOX_ORDER, SandboxMail, sandbox_mails
 from coaching_service.core.list_selection import CursorPage, ListPart, PartQuery
-from coaching_service.demo import Assets, create_assets, fill_company
+from coaching_service.demo import create_assets, fill_company
 from coaching_service.people import account, api_keys, team
 
 # --- Sandboxes as they are returned -----------------------------------------------------------------------------------
@@ -23,44 +23,6 @@ class Sandbox(TypedDict):
 
     companyId: Annotated[ObjectId, Description("The sandbox, which is a company of its own.")]
     apiKey: Annotated[str, Description("A key of its owner; it begins with `cs_test_`.")]
-
-
-_KEY_NAME = "Sandbox"
-
-
-async def create(ctx: Context) -> Sandbox:
-    """Create the sandbox of the caller's company, in place of an earlier one, and return it with a key.
-
-    The earlier one and its keys are gone at once; its data is erased in the background.
-    """
-    owner = ctx.caller
-    # Without a caller, so that what the transaction changes belongs to the sandbox and not to the caller's company.
-    without_caller = Context(ctx.services, request_id=ctx.request_id, operation=ctx.operation)
-    assets = await create_assets(without_caller)
-    return await in_transaction(without_caller, lambda tx: _fill(tx, owner, assets))
-
-
-async def _fill(tx: Context, owner: Principal, assets: Assets) -> Sandbox:
-    company_id = assets.company_id
-    of_owner = tx.acting_as(owner)
-    await account.delete_sandbox(of_owner)
-    await account.set_sandbox(of_owner, company_id)
-    name = f"Sandbox of {owner.company.name}"[:200]
-    await audit.record(of_owner, "sandbox.created", company_id)
-    tester = await team.create_company(
-        tx, name, owner.name, owner.email or "", None, company_id=company_id, sandbox_of=owner.company.id
-    )
-    in_sandbox = tx.acting_as(tester)
-    await fill_company(tx, tester, assets, lambda _: None)
-    key = await api_keys.create(in_sandbox, _KEY_NAME, {"outreach": True})
-    return {"companyId": company_id, "apiKey": key["key"]}
-
-
-async def list_mail(ctx: Context, *, limit: int, after: str | None) -> CursorPage[SandboxMail]:
-    """Return the mails, after a cursor, that the caller's company, a sandbox, has not sent, newest first."""
-    list_part = ListPart(ctx, "sandbox-mail", {}, SANDBOX_ORDER, size=limit, after=after)
-    mails = await sandbox_mails.find(ctx, list_part.condition(), sort=SANDBOX_ORDER, limit=limit + 1)
-    return list_part.by_cursor(mails, lambda entry: entry)
 
 
 # --- Sandboxes over REST ----------------------------------------------------------------------------------------------
@@ -77,7 +39,26 @@ async def create_sandbox(ctx: Context) -> Sandbox:
     replaced: its key fails at once, and its data is erased. No user can sign in to a sandbox, and its mail is stored
     instead of sent. It is erased with the account.
     """
-    return await create(ctx)
+    owner = ctx.caller
+    # Without a caller, so that what the transaction changes belongs to the sandbox and not to the caller's company.
+    without_caller = Context(ctx.services, request_id=ctx.request_id, operation=ctx.operation)
+    assets = await create_assets(without_caller)
+
+    async def fill(tx: Context) -> Sandbox:
+        company_id = assets.company_id
+        of_owner = tx.acting_as(owner)
+        await account.delete_sandbox(of_owner)
+        await account.set_sandbox(of_owner, company_id)
+        name = f"Sandbox of {owner.company.name}"[:200]
+        await audit.record(of_owner, "sandbox.created", company_id)
+        tester = await team.create_company(
+            tx, name, owner.name, owner.email or "", None, company_id=company_id, sandbox_of=owner.company.id
+        )
+        await fill_company(tx, tester, assets, lambda _: None)
+        key = await api_keys.create(tx.acting_as(tester), "Sandbox", {"outreach": True})
+        return {"companyId": company_id, "apiKey": key["key"]}
+
+    return await in_transaction(without_caller, fill)
 
 
 @routes.get("/mail", access=sandbox_key())
@@ -86,4 +67,6 @@ async def list_sandbox_mail(ctx: Context, query: PartQuery) -> CursorPage[Sandbo
 
     Only with a key of the sandbox: other companies send their mail. They are removed after 30 days.
     """
-    return await list_mail(ctx, limit=query["limit"], after=query["after"])
+    list_part = ListPart(ctx, "sandbox-mail", {}, SANDBOX_ORDER, size=query["limit"], after=query["after"])
+    mails = await sandbox_mails.find(ctx, list_part.condition(), sort=SANDBOX_ORDER, limit=query["limit"] + 1)
+    return list_part.by_cursor(mails, lambda entry: entry)

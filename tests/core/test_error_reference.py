@@ -65,8 +65,9 @@ def test_codes_that_are_passed_on_are_listed_where_they_are_written() -> None:
         ("core/validation.py", "self.code"),
         ("error_reference.py", "resource"),
         ("integrations/commands.py", "error.code"),
-        ("integrations/company_import/service.py", "error.code"),  # of HistoryRefused
-        ("integrations/history_import/importing.py", "error.code"),  # of HistoryRefused
+        ("integrations/history_import/importing.py", "PermissionMissing.default_code"),
+        ("integrations/history_import/importing.py", "error.code"),  # of ImportRefused
+        ("integrations/history_import/measurement_import.py", "PermissionMissing.default_code"),
         ("integrations/proposals/service.py", "idempotency.IdempotencyKeyReused.default_code"),
         ("integrations/proposals/tool_calls.py", "error.code"),  # of Conflict
         ("mcp/server.py", "types.INVALID_PARAMS"),  # of JSON-RPC

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from coaching_service.integrations.history_files.rosters import read_roster
-from coaching_service.integrations.history_files.set_rows import Answers, group_sessions
+from coaching_service.integrations.history_files.set_rows import Answers, split_sessions
 from coaching_service.integrations.history_files.values import DateOrder, Field
 from tests.integrations.test_history_files import read
 from tests.support.client import CoachClient
@@ -109,7 +109,7 @@ def test_each_format_is_recognised_with_a_pattern(headings: str, row: str, expec
     content = f"{headings}\n03/04/2026,{row}\n"
     found = survey(io.BytesIO(content.encode()), Answers())
     assert (found.format, found.questions) == (expected, [])
-    [session] = group_sessions(each for each_row in read(content) for each in each_row.sets)
+    [[session], _] = split_sessions(each for each_row in read(content) for each in each_row.sets)
     assert (session.day, [each.load for each in session.sets]) == (date(2026, 4, 3), [100])
 
 

@@ -10,7 +10,7 @@ import pytest
 from coaching_service.integrations.history_files import set_files, tables, values
 from coaching_service.integrations.history_files._dialects import count_headings, recognise
 from coaching_service.integrations.history_files.set_files import SetFile, UnknownFormat
-from coaching_service.integrations.history_files.set_rows import Answers, FileRow, Session, group_sessions
+from coaching_service.integrations.history_files.set_rows import Answers, FileRow, Session, split_sessions
 from coaching_service.integrations.history_files.tables import MAX_ROWS, UnreadableTable, read_tables
 from coaching_service.integrations.history_files.values import DateAndTime, InvalidValue, UnknownOrder
 from tests.support.surveys import survey
@@ -43,7 +43,7 @@ def read(text: str | bytes, answers: Answers | None = None) -> list[FileRow]:
 
 
 def sessions(text: str | bytes) -> list[Session]:
-    return group_sessions(each for row in read(text) for each in row.sets)
+    return split_sessions(each for row in read(text) for each in row.sets)[0]
 
 
 def problems(text: str | bytes) -> list[tuple[int, str | None, str]]:
@@ -125,7 +125,7 @@ def test_fitnotes_has_times_of_day_for_durations_and_one_session_a_day() -> None
     run, bench = (each for row in rows for each in row.sets)
     assert (run.meters, run.seconds) == (5000, 1530)
     assert (bench.load, bench.load_unit, bench.notes) == (60, "kg", "ok")
-    assert len(group_sessions([run, bench], by_day=True)) == 1
+    assert len(split_sessions([run, bench], by_day=True)[0]) == 1
 
 
 def test_stronglifts_has_sets_in_columns_or_as_text() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from itertools import islice
 from typing import IO, Any, NotRequired, TypedDict, cast
 
@@ -26,11 +26,11 @@ from coaching_service.integrations.company_import._archive_reader import (
     Accepted,
     ArchiveReader,
     IdMap,
-    InvalidArchive,
     ReferenceCheck,
     referred_to,
 )
 from coaching_service.integrations.history_import.importing import Outcome, Progress
+from coaching_service.integrations.history_import.models import ImportRefused
 from coaching_service.library.exercises import models as exercise_models
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.metric_sets import UNITS
@@ -61,29 +61,27 @@ class _Record:
         self.problems.append((field_path, code, message))
 
 
+@dataclass
 class RecordImport:
     """Imports one entry with records, from the position of the import."""
 
-    def __init__(
-        self,
-        progress: Progress,
-        reader: ArchiveReader,
-        name: str,
-        collection: Documents[Any],
-        portable: database_declarations.Portable,
-        map_id: IdMap,
-        references: ReferenceCheck,
-        accepted: Accepted | None,
-        start: int,
-    ) -> None:
-        self._progress, self._reader, self._name = progress, reader, name
-        self._collection, self._portable, self._map_id, self._references = collection, portable, map_id, references
-        self._accepted = accepted
-        self._entry = company_export.records_entry(name)
-        self._lines: Iterator[tuple[int, bytes]] = reader.lines(self._entry, start)
+    _progress: Progress
+    _reader: ArchiveReader
+    _name: str
+    _collection: Documents[Any]
+    _portable: database_declarations.Portable
+    _map_id: IdMap
+    _references: ReferenceCheck
+    _accepted: Accepted | None
+    start: InitVar[int]
+
+    def __post_init__(self, start: int) -> None:
+        """Begin with the line `start`."""
+        self._entry = company_export.records_entry(self._name)
+        self._lines = self._reader.lines(self._entry, start)
 
     async def run_batch(self) -> bool:
-        """Import the next records; returns False if there are none left. Raises InvalidArchive, Superseded."""
+        """Import the next records; returns False if there are none left. Raises ImportRefused, Superseded."""
         records = await asyncio.to_thread(self._read)
         if not records:
             return False
@@ -134,7 +132,8 @@ class RecordImport:
     async def _store(self, records: Sequence[_Record]) -> None:
         async with AsyncExitStack() as stack:
             for record in records:
-                await self._store_files(record, stack)
+                async with AsyncExitStack() as checked:  # of a dry run: its files are deleted again
+                    await self._store_files(record, checked if self._progress.work["isDryRun"] else stack)
             if self._accepted is not None:
                 await self._reject_collisions(self._accepted, records)
             try:
@@ -148,17 +147,44 @@ class RecordImport:
                         await self._commit([record])
 
     async def _store_files(self, record: _Record, stack: AsyncExitStack) -> None:
-        if record.document is None or (rule := self._portable.files) is None:
+        """Store the files of a record like uploads, before its transaction, and put their identifiers into it.
+
+        A file that is missing or not accepted is taken out of the document; if the document is about that file, it is
+        left out. Files that no record has attached when `stack` is closed are deleted. Raises ImportRefused.
+        """
+        if (document := record.document) is None or (rule := self._portable.files) is None:
             return
         ctx, client_field = self._progress.ctx, self._collection.client_field
-        if self._progress.work["isDryRun"]:  # the files are deleted again
-            async with AsyncExitStack() as checked:
-                _, problems = await _store_files(ctx, self._reader, rule, record.document, None, checked)
-        else:
-            customer_id: ObjectId | None = record.document[client_field] if client_field else None
-            record.files, problems = await _store_files(ctx, self._reader, rule, record.document, customer_id, stack)
-        record.problems += [("fileId", "INVALID_FILE", problem) for problem in problems]
-        if "fileId" in self._portable.exported_fields and "fileId" not in record.document:
+        limits, is_dry_run = ctx.services.upload_limits, self._progress.work["isDryRun"]
+        customer_id: ObjectId | None = document[client_field] if client_field and not is_dry_run else None
+        for holder in list(database_declarations.file_holders(document)):
+            problem: str | None = "the file is missing in the archive, or too large"
+            with self._reader.open_file(holder["fileId"], limits.max_bytes(rule.size_limit)) as archived:
+                if archived is not None:
+                    storage = files.storing(
+                        ctx,
+                        archived[1],
+                        name=archived[0],
+                        content_types=rule.content_types,
+                        customer_id=customer_id,
+                        max_pixels=limits.photo_pixels,
+                    )
+                    try:
+                        file = await stack.enter_async_context(storage)
+                        problem = None
+                    except InvalidFile as error:
+                        problem = f"the file {error.message}"
+                    except DecodingFailed:
+                        problem = "the picture could not be decoded: it took too long, or the decoder failed"
+            if problem is not None:
+                record.problems.append(("fileId", "INVALID_FILE", problem))
+                _remove(document, holder)
+                continue
+            record.files.append(file)
+            known = {"contentType": file.content_type, "size": file.size}
+            holder |= {name: value for name, value in known.items() if name in holder}
+            holder |= {"fileId": file.id, "thumbnailId": file.thumbnail_id}
+        if "fileId" in self._portable.exported_fields and "fileId" not in document:
             record.document = None
 
     async def _commit(self, records: Sequence[_Record]) -> None:
@@ -203,56 +229,6 @@ def _parts(records: Sequence[_Record], portable: database_declarations.Portable)
         yield part
 
 
-# --- Files: checked and stored like uploads, before the transaction of their record ----------------------------------
-
-
-async def _store_files(
-    ctx: Context,
-    reader: ArchiveReader,
-    rule: database_declarations.FileRule,
-    document: dict[str, Any],
-    customer_id: ObjectId | None,
-    stack: AsyncExitStack,
-) -> tuple[list[files.StoredFile], list[str]]:
-    """Store the files of a document, and put their identifiers into it; returns them, and the problems.
-
-    A file that is missing or not accepted is taken out of the document; if the document is about that file, it has no
-    `fileId` afterwards. Files that no record has attached when `stack` is closed are deleted. Raises InvalidArchive.
-    """
-    stored: list[files.StoredFile] = []
-    problems: list[str] = []
-    limits = ctx.services.upload_limits
-    for holder in list(database_declarations.file_holders(document)):
-        with reader.open_file(holder["fileId"], limits.max_bytes(rule.size_limit)) as archived:
-            if archived is None:
-                problems.append("the file is missing in the archive, or too large")
-                _remove(document, holder)
-                continue
-            storage = files.storing(
-                ctx,
-                archived[1],
-                name=archived[0],
-                content_types=rule.content_types,
-                customer_id=customer_id,
-                max_pixels=limits.photo_pixels,
-            )
-            try:
-                file = await stack.enter_async_context(storage)
-            except InvalidFile as error:
-                problems.append(f"the file {error.message}")
-                _remove(document, holder)
-                continue
-            except DecodingFailed:
-                problems.append("the picture could not be decoded: it took too long, or the decoder failed")
-                _remove(document, holder)
-                continue
-        stored.append(file)
-        known = {"contentType": file.content_type, "size": file.size}
-        holder |= {name: value for name, value in known.items() if name in holder}
-        holder |= {"fileId": file.id, "thumbnailId": file.thumbnail_id}
-    return stored, problems
-
-
 def _remove(document: dict[str, Any], holder: dict[str, Any]) -> None:
     """Take an object out of the document that contains it."""
     if holder is document:
@@ -292,7 +268,7 @@ class ArchiveImport:
 
     @classmethod
     async def open(cls, progress: Progress, file: IO[bytes]) -> ArchiveImport:
-        """Read the directory of an export. Raises InvalidArchive."""
+        """Read the directory of an export. Raises ImportRefused."""
         reader = await asyncio.to_thread(ArchiveReader, file)
         fixed, authors, problems = await _find_fixed_ids(progress.ctx, reader)
         map_id = IdMap(progress.work["seed"], fixed, authors)
@@ -301,7 +277,7 @@ class ArchiveImport:
     async def prepare(self) -> AsyncIterator[int]:
         """Check the whole file, count its records, and take over the settings of the account.
 
-        Raises InvalidArchive, also if its loads are in another unit than the company's.
+        Raises ImportRefused, also if its loads are in another unit than the company's.
         """
         if self._progress.work["isStarted"]:
             return
@@ -323,13 +299,13 @@ class ArchiveImport:
         try:
             await self._progress.start(total, write, self._problems)
         except (Conflict, InvalidFields) as error:
-            raise InvalidArchive(str(error.message), company_export.ACCOUNT) from None
+            raise ImportRefused(str(error.message), company_export.ACCOUNT) from None
 
     def _report(self, entry: str, message: str) -> None:
         self._problems.append({"entry": entry, "field": None, "code": "INVALID_FILE", "message": message})
 
     async def run_batch(self) -> bool:
-        """Import the next records; returns False if there are none left. Raises InvalidArchive, Superseded."""
+        """Import the next records; returns False if there are none left. Raises ImportRefused, Superseded."""
         if self._accepted is not None and self._accepted.position < self._progress.position:
             await self._repeat(self._accepted)
         while (number := self._progress.position[0]) < len(self._collections):
@@ -410,7 +386,7 @@ def _read_coaches(reader: ArchiveReader) -> list[dict[str, Any]]:
         except orjson.JSONDecodeError:
             coach = None
         if not isinstance(coach, dict) or line >= _MAX_COACHES:
-            raise InvalidArchive("is not a list of coaches", company_export.COACHES)
+            raise ImportRefused("is not a list of coaches", company_export.COACHES)
         coaches.append(coach)
     return coaches
 
@@ -434,18 +410,18 @@ class AccountSettings(TypedDict):
 
 
 def read_account(reader: ArchiveReader) -> AccountSettings:
-    """Return the account of an export. Raises InvalidArchive if it is not valid."""
+    """Return the account of an export. Raises ImportRefused if it is not valid."""
     try:
         settings: AccountSettings = converter_of(AccountSettings)(
             reader.read_object(company_export.ACCOUNT), "", lambda identifier, _: identifier
         )
     except InvalidFields as error:
-        raise InvalidArchive(
+        raise ImportRefused(
             f"{error.errors[0]['field']} {error.errors[0]['message']}", company_export.ACCOUNT
         ) from None
     problems = input_of(account.AccountDetails)().validate(take(account.AccountDetails, settings))
     if problems:
-        raise InvalidArchive(f"{next(iter(problems))} is not valid", company_export.ACCOUNT)
+        raise ImportRefused(f"{next(iter(problems))} is not valid", company_export.ACCOUNT)
     return settings
 
 

@@ -22,6 +22,7 @@ from coaching_service.core.database.documents import Documents, registry
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.temporary_files import open_temporary, write_all
 from coaching_service.integrations import company_export
+from coaching_service.integrations.history_import.models import ImportRefused
 
 # --- Reading an export that came from outside: with limits on entries, bytes and how much they inflate ----------------
 
@@ -53,19 +54,11 @@ _DAMAGED = (
 )
 
 
-class InvalidArchive(Exception):
-    """The file is not an export that can be imported; nothing more of it is read."""
-
-    def __init__(self, message: str, entry: str = "", code: str = "INVALID_FILE", *, line: int | None = None) -> None:
-        super().__init__(message)
-        self.message, self.entry, self.code, self.line = message, entry, code, line
-
-
 class ArchiveReader:
     """An export in a local file."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        """Read the directory. Raises InvalidArchive."""
+        """Read the directory. Raises ImportRefused."""
         _check_directory(file)
         with _reading("the archive"):
             self._zip = zipfile.ZipFile(file)
@@ -74,9 +67,17 @@ class ArchiveReader:
         self._inflated = 0
         self._entries: dict[str, zipfile.ZipInfo] = {}
         self._files: dict[ObjectId, tuple[str, zipfile.ZipInfo]] = {}
-        self._folder = _find_folder([_decode_name(info) for info in self._zip.infolist()])
+        names = [_decode_name(info) for info in self._zip.infolist()]
+        header_entry = f"/{company_export.HEADER}"
+        # The export may have been packed again with its folder.
+        folders = [name for name in names if name.endswith(header_entry) and name.count("/") == 1]
+        is_packed_again = company_export.HEADER not in names and len(folders) == 1
+        self._folder = folders[0].removesuffix(company_export.HEADER) if is_packed_again else ""
         for info in self._zip.infolist():
-            _check_entry(info)
+            kind, path = stat.S_IFMT(info.external_attr >> 16), info.filename.replace("\\", "/")
+            if ".." in path.split("/") or path.startswith("/") or kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+                message = "has an entry that is a link, or outside of the archive"
+                raise ImportRefused(message, info.filename[:_MAX_SHOWN])
             if info.is_dir():
                 continue
             name = self._name_of(info)
@@ -87,9 +88,9 @@ class ArchiveReader:
                 _add(self._entries, name, info, info.filename)
         header = self.read_object(company_export.HEADER)
         if header.get("format") != company_export.FORMAT:
-            raise InvalidArchive("is not an export of a company", company_export.HEADER)
+            raise ImportRefused("is not an export of a company", company_export.HEADER)
         if header.get("version") != company_export.VERSION:
-            raise InvalidArchive(
+            raise ImportRefused(
                 f"has another version of the format than {company_export.VERSION}", company_export.HEADER
             )
 
@@ -112,20 +113,20 @@ class ArchiveReader:
         return entry in self._entries
 
     def read_object(self, entry: str, max_bytes: int = _MAX_OBJECT_BYTES) -> dict[str, Any]:
-        """Return the JSON object of an entry. Raises InvalidArchive if it is missing, too large or something else."""
+        """Return the JSON object of an entry. Raises ImportRefused if it is missing, too large or something else."""
         if (info := self._entries.get(entry)) is None:
-            raise InvalidArchive("is missing", entry)
+            raise ImportRefused("is missing", entry)
         content = bytearray()
         for chunk in self._inflate(info):
             content += chunk
             if len(content) > max_bytes:
-                raise InvalidArchive(f"is larger than {max_bytes} bytes", entry)
+                raise ImportRefused(f"is larger than {max_bytes} bytes", entry)
         try:
             value = orjson.loads(content)
         except orjson.JSONDecodeError:
             value = None
         if not isinstance(value, dict):
-            raise InvalidArchive("is not a JSON object", entry)
+            raise ImportRefused("is not a JSON object", entry)
         return value
 
     def lines(
@@ -133,7 +134,7 @@ class ArchiveReader:
     ) -> Iterator[tuple[int, bytes]]:
         """Yield the lines of an entry that are not empty with their numbers from 0, beginning with line `start`.
 
-        `update` is called with all bytes of the entry. Raises InvalidArchive, also for a line that is too long.
+        `update` is called with all bytes of the entry. Raises ImportRefused, also for a line that is too long.
         """
         number, rest = 0, b""
         for chunk in self._inflate(self._entries[entry]):
@@ -141,7 +142,7 @@ class ArchiveReader:
                 update(chunk)
             *lines, rest = (rest + chunk).split(b"\n")
             if len(rest) > MAX_RECORD_BYTES:
-                raise InvalidArchive(f"has a record that is larger than {MAX_RECORD_BYTES} bytes", entry)
+                raise ImportRefused(f"has a record that is larger than {MAX_RECORD_BYTES} bytes", entry)
             for line in lines:
                 if number >= start and line.strip():
                     yield number, line
@@ -152,11 +153,18 @@ class ArchiveReader:
     def check(self, lists: Collection[str]) -> int:
         """Read all entries of an export to their ends; returns the number of lines of the entries in `lists`.
 
-        Raises InvalidArchive if an entry is damaged, inflates too much, or has no checksum or another one in the
+        Raises ImportRefused if an entry is damaged, inflates too much, or has no checksum or another one in the
         manifest, if an entry of the manifest is missing, and what `lines` raises.
         """
         self.reset_limit()
-        sums = _checksums(self.read_object(company_export.MANIFEST, _MAX_MANIFEST_BYTES))
+        manifest = self.read_object(company_export.MANIFEST, _MAX_MANIFEST_BYTES)
+        try:
+            sums = {
+                unicodedata.normalize("NFC", str(entry["name"])): str(entry["sha256"]).lower()
+                for entry in manifest["entries"]
+            }
+        except (KeyError, TypeError):
+            raise ImportRefused("is not a list of entries with their checksums", company_export.MANIFEST) from None
         files = (info for _, info in self._files.values())
         known = (
             info
@@ -167,7 +175,7 @@ class ArchiveReader:
         for info in (*known, *files):
             name = self._name_of(info)
             if (expected := sums.pop(name, None)) is None:
-                raise InvalidArchive(f"has no checksum in {company_export.MANIFEST}", info.filename)
+                raise ImportRefused(f"has no checksum in {company_export.MANIFEST}", info.filename)
             digest = hashlib.sha256()
             if name in lists:
                 count += sum(1 for _ in self.lines(name, update=digest.update))
@@ -175,19 +183,19 @@ class ArchiveReader:
                 for chunk in self._inflate(info):
                     digest.update(chunk)
             if digest.hexdigest() != expected:
-                raise InvalidArchive(
+                raise ImportRefused(
                     f"is not as it was exported: its checksum is another one in {company_export.MANIFEST}",
                     info.filename,
                 )
         if missing := next((entry for entry in sums if entry not in self._entries), None):
-            raise InvalidArchive(f"is missing, and {company_export.MANIFEST} has it", missing[:_MAX_SHOWN])
+            raise ImportRefused(f"is missing, and {company_export.MANIFEST} has it", missing[:_MAX_SHOWN])
         return count
 
     @contextmanager
     def open_file(self, file_id: ObjectId, max_bytes: int) -> Iterator[tuple[str, IO[bytes]] | None]:
         """Yield the name and a temporary copy of a file; None if the archive does not have it, or it is too large.
 
-        Raises InvalidArchive.
+        Raises ImportRefused.
         """
         entry = self._files.get(file_id)
         if entry is None or entry[1].file_size > max_bytes:
@@ -206,14 +214,14 @@ class ArchiveReader:
 
     def _inflate(self, info: zipfile.ZipInfo) -> Iterator[bytes]:
         if info.flag_bits & _ENCRYPTED or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise InvalidArchive("is encrypted or compressed in another way than by deflate", info.filename)
+            raise ImportRefused("is encrypted or compressed in another way than by deflate", info.filename)
         size, limit = 0, _RATIO_FROM + MAX_RATIO * info.compress_size
         with _reading(info.filename), self._zip.open(info) as source:
             while chunk := source.read(_CHUNK_BYTES):
                 size += len(chunk)
                 self._inflated += len(chunk)
                 if size > limit or self._inflated > self._max_bytes:
-                    raise InvalidArchive(f"inflates to more than {MAX_RATIO} times its size", info.filename)
+                    raise ImportRefused(f"inflates to more than {MAX_RATIO} times its size", info.filename)
                 yield chunk
 
 
@@ -229,40 +237,9 @@ def _decode_name(info: zipfile.ZipInfo) -> str:
     return unicodedata.normalize("NFC", name)
 
 
-def _find_folder(names: Collection[str]) -> str:
-    """Return the folder that an export has been packed again with, such as `export/`; empty if there is none."""
-    if company_export.HEADER in names:
-        return ""
-    folders = [
-        name.removesuffix(company_export.HEADER)
-        for name in names
-        if name.endswith(f"/{company_export.HEADER}") and name.count("/") == 1
-    ]
-    return folders[0] if len(folders) == 1 else ""
-
-
-def _checksums(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """Return the checksums of a manifest by the names of the entries. Raises InvalidArchive."""
-    try:
-        return {
-            unicodedata.normalize("NFC", str(entry["name"])): str(entry["sha256"]).lower()
-            for entry in manifest["entries"]
-        }
-    except (KeyError, TypeError):
-        raise InvalidArchive("is not a list of entries with their checksums", company_export.MANIFEST) from None
-
-
-def _check_entry(info: zipfile.ZipInfo) -> None:
-    """Raise InvalidArchive for an entry that unpacking would store elsewhere, or that is no plain file."""
-    kind = stat.S_IFMT(info.external_attr >> 16)
-    parts = info.filename.replace("\\", "/").split("/")
-    if ".." in parts or info.filename.startswith(("/", "\\")) or kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        raise InvalidArchive("has an entry that is a link, or outside of the archive", info.filename[:_MAX_SHOWN])
-
-
 def _add(entries: dict[Any, Any], key: object, value: object, name: str) -> None:
     if key in entries:
-        raise InvalidArchive("is in the archive twice", name[:_MAX_SHOWN])
+        raise ImportRefused("is in the archive twice", name[:_MAX_SHOWN])
     entries[key] = value
 
 
@@ -271,11 +248,11 @@ def _reading(entry: str) -> Iterator[None]:
     try:
         yield
     except _DAMAGED:
-        raise InvalidArchive("is damaged", entry) from None
+        raise ImportRefused("is damaged", entry) from None
 
 
 def _check_directory(file: IO[bytes]) -> None:
-    """Raise InvalidArchive if the directory is missing or too large, before it is read into memory."""
+    """Raise ImportRefused if the directory is missing or too large, before it is read into memory."""
     file.seek(0, 2)
     size = file.tell()
     start = max(0, size - _MAX_COMMENT - 22 - 20)
@@ -283,17 +260,17 @@ def _check_directory(file: IO[bytes]) -> None:
     tail = file.read()
     end = tail.rfind(_END)
     if end < 0 or len(tail) < end + 22:
-        raise InvalidArchive("is not a whole ZIP archive")
+        raise ImportRefused("is not a whole ZIP archive")
     entries, directory_bytes = struct.unpack("<HI", tail[end + 10 : end + 16])
     locator = tail[end - 20 : end] if end >= 20 else b""
     if locator.startswith(_END64_LOCATOR):
         file.seek(min(size, struct.unpack("<Q", locator[8:16])[0]))
         record = file.read(56)
         if len(record) < 56:
-            raise InvalidArchive("is not a whole ZIP archive")
+            raise ImportRefused("is not a whole ZIP archive")
         entries, directory_bytes = struct.unpack("<QQ", record[32:48])
     if entries > MAX_ENTRIES or directory_bytes > _MAX_DIRECTORY_BYTES:
-        raise InvalidArchive(f"has more than {MAX_ENTRIES} entries")
+        raise ImportRefused(f"has more than {MAX_ENTRIES} entries")
     file.seek(0)
 
 

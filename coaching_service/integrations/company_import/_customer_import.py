@@ -11,16 +11,17 @@ from typing import IO, Any, Literal, cast
 from marshmallow import ValidationError
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import ExternalIdTaken
+from coaching_service.core.errors import ExternalIdTaken, FieldError
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import field_errors
-from coaching_service.integrations.company_import._archive_reader import InvalidArchive
 from coaching_service.integrations.history_files.rosters import Roster, RosterRow, read_roster
 from coaching_service.integrations.history_files.set_files import ask_for_column
 from coaching_service.integrations.history_files.tables import Problem, Question, count_kinds
+from coaching_service.integrations.history_files.values import is_total
 from coaching_service.integrations.history_import import models as import_models
-from coaching_service.integrations.history_import.importing import HistoryRefused, Progress
+from coaching_service.integrations.history_import.importing import Progress
+from coaching_service.integrations.history_import.models import ImportRefused
 from coaching_service.library.imported_names import CREATE, SKIP, NameAnswer
 from coaching_service.people import team
 from coaching_service.people.customers import batch
@@ -59,11 +60,6 @@ class CustomerRow:
         """The client of the company whom an answer names."""
         return self.answer if isinstance(self.answer, ObjectId) else None
 
-    @property
-    def is_new(self) -> bool:
-        """Whether an answer says that it is a new client, although the company has the same."""
-        return self.answer == CREATE
-
     def report(self, field_path: str | None, code: str, message: str, holder: ObjectId | None = None) -> None:
         """Report a problem. `holder` is the client because of whom the row is left out."""
         problem = cast("JobError", self.source.row.problem(field_path, code, message))
@@ -84,7 +80,21 @@ def validate_rows(
     trainers = {name: coach["_id"] for name, coach in zip(names, coaches, strict=True) if names.count(name) == 1}
     trainers |= {normalize(coach["email"]): coach["_id"] for coach in coaches}
     rows = [_validate(source, by_name, trainers) for source in roster.rows]
-    _reject_duplicates(rows)
+    # Clients who are in an earlier row are left out; different external identifiers mean different clients.
+    first_of_ids: dict[str, CustomerRow] = {}
+    first_of: dict[Key, CustomerRow] = {}
+    for row in rows:
+        if row.details is None:
+            continue
+        if (external_id := row.details.get("externalId")) is not None:
+            first = first_of_ids.setdefault(external_id, row)
+            if first is not row:
+                row.reject("externalId", "DUPLICATE", f"is the same as in {first.source.row.place}")
+                continue
+        first = first_of.setdefault(key_of(row.details), row)
+        first_of.setdefault(name_key(row.details), row)
+        if first is not row and not (external_id and first.details and first.details.get("externalId")):
+            row.reject(None, "DUPLICATE", f"is the same client as in {first.source.row.place}")
     return rows
 
 
@@ -110,7 +120,7 @@ def _validate(source: RosterRow, answers: Mapping[str, NameAnswer], trainers: Ma
     if source.surplus:
         row.reject(None, "TOO_MANY_CELLS", f"has {source.surplus} more cells than there are columns")
         return row
-    if source.is_sum:
+    if is_total(source.full_name):
         row.reject("name", "NOT_A_CLIENT", "is a sum, not a client")
         return row
     if row.answer == SKIP:
@@ -125,43 +135,18 @@ def _validate(source: RosterRow, answers: Mapping[str, NameAnswer], trainers: Ma
             row.report("assignedTo", _LEFT_OUT, message)
         else:
             sent["assignedTo"] = str(trainer)
-    row.details = _load(row, sent)
-    return row
-
-
-def _load(row: CustomerRow, sent: dict[str, Any]) -> customer_models.CustomerDetails | None:
-    """Return valid details; what is not valid is left out, and so is the row if it is the name."""
+    errors: list[FieldError] = []
     try:
-        return cast("customer_models.CustomerDetails", _SCHEMA.load(sent))
+        row.details = cast("customer_models.CustomerDetails", _SCHEMA.load(sent))
     except ValidationError as error:
         errors = field_errors(error)
-    names = {each["field"].partition(".")[0] for each in errors}
-    if "name" in names:
-        for each in errors:
-            row.report(each["field"], each["code"], each["message"])
-        return None
+    wrong = {each["field"].partition(".")[0] for each in errors}
     for each in errors:
-        row.report(each["field"], _LEFT_OUT, each["message"])
-    valid = {name: value for name, value in sent.items() if name not in names}
-    return cast("customer_models.CustomerDetails", _SCHEMA.load(valid))
-
-
-def _reject_duplicates(rows: Sequence[CustomerRow]) -> None:
-    """Leave out clients who are in an earlier row; different external identifiers mean different clients."""
-    first_of_ids: dict[str, CustomerRow] = {}
-    first_of: dict[Key, CustomerRow] = {}
-    for row in rows:
-        if row.details is None:
-            continue
-        if (external_id := row.details.get("externalId")) is not None:
-            first = first_of_ids.setdefault(external_id, row)
-            if first is not row:
-                row.reject("externalId", "DUPLICATE", f"is the same as in {first.source.row.place}")
-                continue
-        first = first_of.setdefault(key_of(row.details), row)
-        first_of.setdefault(name_key(row.details), row)
-        if first is not row and not (external_id and first.details and first.details.get("externalId")):
-            row.reject(None, "DUPLICATE", f"is the same client as in {first.source.row.place}")
+        row.report(each["field"], each["code"] if "name" in wrong else _LEFT_OUT, each["message"])
+    if errors and "name" not in wrong:  # what else is not valid is left out
+        valid = {name: value for name, value in sent.items() if name not in wrong}
+        row.details = cast("customer_models.CustomerDetails", _SCHEMA.load(valid))
+    return row
 
 
 BATCH = 200
@@ -193,15 +178,15 @@ class CustomerImport:
         return cls(progress, roster, await asyncio.to_thread(validate_rows, roster, answers, coaches))
 
     async def prepare(self) -> AsyncIterator[int]:
-        """Count the rows, and report the columns that are not known. Raises HistoryRefused for an open question."""
+        """Count the rows, and report the columns that are not known. Raises ImportRefused for an open question."""
         if self._progress.work["isStarted"]:
             return
         yield 0
         if not self._rows and not self._roster.open_rows:
-            raise InvalidArchive("has no rows")
+            raise ImportRefused("has no rows")
         for row in self._rows:
             if row.target is not None and not await customers.find_references(self._progress.ctx, [row.target]):
-                raise HistoryRefused("has an answer with a client who does not exist", "NOT_FOUND")
+                raise ImportRefused("has an answer with a client who does not exist", code="NOT_FOUND")
         errors = [cast("JobError", each) for each in self._roster.problems]
         questions = [_ORDER_OPEN] if self._roster.is_order_open else []
         open_rows = self._roster.open_rows
@@ -213,7 +198,7 @@ class CustomerImport:
         plan = import_models.new_plan(result, len(errors))
         await self._progress.save({**self._progress.work, "isStarted": True, "plan": plan}, errors=errors)
         if questions and not self._is_dry_run:
-            raise HistoryRefused(f"leaves a question open: {questions[0]['code']}. Answer it", "QUESTIONS_OPEN")
+            raise ImportRefused(f"leaves a question open: {questions[0]['code']}. Answer it", code="QUESTIONS_OPEN")
 
     async def run_batch(self) -> bool:
         """Import the next rows; returns False if there are none left. Raises Superseded."""
@@ -287,7 +272,8 @@ class CustomerImport:
             for row in valid
             if (details := row.details) and details.get("externalId") not in checked.known
         ]
-        candidates = [(row, details) for row, details in new if not row.is_new]
+        # Of `create` the answer says that it is a new client, although the company has the same.
+        candidates = [(row, details) for row, details in new if row.answer != CREATE]
         known = await self._find_same([details for _, details in candidates])
         for row, details in candidates:
             if (holder := known.get(key_of(details))) is not None:

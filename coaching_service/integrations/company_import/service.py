@@ -27,17 +27,17 @@ from coaching_service.core.media import CSV, ZIP
 from coaching_service.core.temporary_files import open_temporary, write_all
 from coaching_service.integrations import background_jobs
 from coaching_service.integrations.company_import._archive_import import ArchiveImport
-from coaching_service.integrations.company_import._archive_reader import InvalidArchive
 from coaching_service.integrations.company_import._customer_import import CustomerImport
 from coaching_service.integrations.history_files import rosters
 from coaching_service.integrations.history_files.set_files import SetFile, UnknownFormat, has_amounts
 from coaching_service.integrations.history_files.tables import Cell, UnreadableTable, estimate_rows, read_tables
-from coaching_service.integrations.history_import.importing import HistoryImport, HistoryRefused, Progress
+from coaching_service.integrations.history_import.importing import HistoryImport, Progress
 from coaching_service.integrations.history_import.measurement_import import MeasurementImport
 from coaching_service.integrations.history_import.models import (
     NO_ANSWERS,
     HistoryResult,
     ImportAnswers,
+    ImportRefused,
     ImportWork,
     StoredAnswers,
     new_work,
@@ -188,7 +188,7 @@ async def _run(job: queue.Job, opened: _Open) -> queue.RunAgain | None:
     progress = opened.progress
     if job.attempts > _MAX_ATTEMPTS:
         message = "could not be imported: its import was interrupted too often"
-        await _fail(progress, InvalidArchive(message, code="INTERRUPTED"))
+        await _fail(progress, ImportRefused(message, code="INTERRUPTED"))
         return None
     try:
         if opened.current is None and not await _open_file(opened):
@@ -196,12 +196,12 @@ async def _run(job: queue.Job, opened: _Open) -> queue.RunAgain | None:
         return await _continue(opened)
     except jobs.Superseded:  # a step whose lease had ended was still running: go on where it is now
         return queue.RunAgain(_AFTER_OVERTAKING)
-    except (InvalidArchive, UnreadableTable, HistoryRefused, errors.StorageQuotaExceeded) as error:
-        await _fail(progress, _as_invalid(error))
+    except (ImportRefused, UnreadableTable, errors.StorageQuotaExceeded) as error:
+        await _fail(progress, error)
     except Exception as error:
         if job.attempts < _MAX_FAILURES or isinstance(as_service_error(error), (errors.Unavailable, errors.Conflict)):
             raise
-        await _fail(progress, InvalidArchive("could not be imported: the service failed at it. Its log has the reason"))
+        await _fail(progress, ImportRefused("could not be imported: the service failed at it. Its log has the reason"))
     return None
 
 
@@ -228,7 +228,7 @@ async def end_abandoned(services: Services) -> None:
         with suppress(errors.NotFound, jobs.Superseded):  # the company is being erased, or the import has ended
             ctx = Context(services, operation=OPERATION).acting_as(await team.get_owner(services, company_id))
             if (stored := await jobs.find_unfinished(ctx, job_id)) is not None:
-                error = InvalidArchive("could not be imported completely. Import it again", code="INTERRUPTED")
+                error = ImportRefused("could not be imported completely. Import it again", code="INTERRUPTED")
                 await _fail(Progress(ctx, stored), error)
 
 
@@ -248,8 +248,16 @@ async def _continue(opened: _Open) -> queue.RunAgain | None:
     progress, current = opened.progress, opened.current
     if current is None:
         raise ValueError("the file is not open")
-    if opened.preparing is not None and await _prepare(opened, opened.preparing):
-        return queue.RunAgain(is_held=True)
+    if opened.preparing is not None:
+        is_new = not progress.work["isStarted"]
+        async for done in opened.preparing:
+            if done and is_new:
+                await progress.show(done, opened.rows)
+            if done:
+                return queue.RunAgain(is_held=True)
+        opened.preparing = None
+        if is_new:  # the company may have other settings then
+            return queue.RunAgain(is_held=True)
     began = time.monotonic()
     deadline = began + _STEP_SECONDS
     while await current.run_batch():
@@ -262,65 +270,48 @@ async def _continue(opened: _Open) -> queue.RunAgain | None:
     return None
 
 
-async def _prepare(opened: _Open, preparing: AsyncIterator[int]) -> bool:
-    """Read a part of the file; returns whether another step goes on: the company may have other settings then."""
-    is_new = not opened.progress.work["isStarted"]
-    async for done in preparing:
-        if done and is_new:
-            await opened.progress.show(done, opened.rows)
-        if done:
-            return True
-    opened.preparing = None
-    return is_new
-
-
 async def _open_import(progress: Progress, file: IO[bytes]) -> _Import:
     work = progress.work
     kind = work["plan"]["result"]["format"] if "plan" in work else None
     is_limited = not work.get("mayImportAll", True)
     if work["contentType"] == ZIP:
         if is_limited:
-            raise InvalidArchive("is an export of a company, which its owner may import", code="OWNER_ONLY")
+            raise ImportRefused("is an export of a company, which its owner may import", code="OWNER_ONLY")
         return await ArchiveImport.open(progress, file)
     if kind == "measurements" or (kind is None and await MeasurementImport.recognises(progress, file)):
         return MeasurementImport(progress, file)
-    is_of_clients = kind == "customers" if kind is not None else None
-    if is_of_clients is None:
-        is_of_clients = not await asyncio.to_thread(_is_history, file, work.get("answers"))
-    if not is_of_clients:
+    if kind not in (None, "customers") or (
+        kind is None and await asyncio.to_thread(_is_history, file, work.get("answers"))
+    ):
         return HistoryImport(progress, file)
     if is_limited:
-        raise InvalidArchive("is a table of clients, which the owner may import", code="OWNER_ONLY")
+        raise ImportRefused("is a table of clients, which the owner may import", code="OWNER_ONLY")
     return await CustomerImport.open(progress, file)
 
 
-def _as_invalid(
-    error: InvalidArchive | UnreadableTable | HistoryRefused | errors.StorageQuotaExceeded,
-) -> InvalidArchive:
-    if isinstance(error, UnreadableTable):
-        return InvalidArchive(error.message, "" if error.line is None else f"line {error.line}", line=error.line)
-    if isinstance(error, errors.StorageQuotaExceeded):
-        return InvalidArchive(f"could not be imported completely. {error.message}", code="STORAGE_QUOTA_EXCEEDED")
-    return InvalidArchive(error.message, code=error.code) if isinstance(error, HistoryRefused) else error
-
-
-async def _fail(progress: Progress, error: InvalidArchive) -> None:
+async def _fail(progress: Progress, error: ImportRefused | UnreadableTable | errors.StorageQuotaExceeded) -> None:
     """Store the error, and delete the file; what was imported before it stays."""
-    entry = error.entry or progress.work["fileName"]
-    problem: jobs.JobError = {"entry": entry, "field": None, "code": error.code, "message": error.message}
+    entry, code, message, line = progress.work["fileName"], "INVALID_FILE", str(error.message), None
+    if isinstance(error, ImportRefused):
+        entry, code, line = error.entry or entry, error.code, error.line
+    elif isinstance(error, UnreadableTable):
+        entry, line = entry if error.line is None else f"line {error.line}", error.line
+    else:
+        code, message = "STORAGE_QUOTA_EXCEEDED", f"could not be imported completely. {message}"
+    problem: jobs.JobError = {"entry": entry, "field": None, "code": code, "message": message}
     is_table = progress.work["contentType"] != ZIP
-    await progress.end("failed", [{**problem, "line": error.line} if is_table else problem])
+    await progress.end("failed", [{**problem, "line": line} if is_table else problem])
 
 
 async def _open_file(opened: _Open) -> bool:
     """Open a temporary copy of the file of a job; returns False while too many large ones are open.
 
-    Raises InvalidArchive if the file is gone, Unavailable if there is no space.
+    Raises ImportRefused if the file is gone, Unavailable if there is no space.
     """
     progress = opened.progress
     ctx, file_id = progress.ctx, progress.work["fileId"]
     if file_id is None or (stored := await files.find(ctx.services, file_id)) is None:
-        raise InvalidArchive("is gone")
+        raise ImportRefused("is gone")
     opened.is_large = stored["length"] > _LARGE_BYTES
     others = [each.progress.ctx.company_id for each in _open.values() if each.is_large]
     if opened.is_large and (len(others) >= _MAX_LARGE or ctx.company_id in others):

@@ -222,14 +222,6 @@ def _row_of(exercise: Cell, cells: Sequence[tuple[str, Cell]]) -> _Row:
     return row
 
 
-def has_sets_in_a_cell(headings: Sequence[str], cells: Sequence[Cell]) -> bool:
-    """Return whether a table has no other columns than these, and the repetitions of several sets in a cell."""
-    names = [values.read_heading(heading).words for heading in headings]
-    reps = dict(zip(names, cells, strict=False)).get("reps")
-    known = {*_STRONGLIFTS, *_SETS_BY_REPS, *_LOADS, "body weight", "bodyweight"}
-    return isinstance(reps, str) and SEVERAL_SETS.fullmatch(reps) is not None and {*filter(None, names)} <= known
-
-
 def reads_stronglifts(heading: str) -> bool:
     """Return whether the column of a heading is read, or has nothing to read: the number of a workout."""
     words = values.read_heading(heading).words
@@ -314,32 +306,19 @@ def expand_trainheroic(headings: Sequence[str], cells: Sequence[Cell]) -> Iterat
     shared: dict[values.Field, values.Amount] = {
         name: (words[column], None) for column, name in _TRAINHEROIC.items() if column in words
     }
-    sets = list(_sets_of(str(words.get("exercisedata", ""))))
-    for number, of_set in enumerate(sets, start=1):
-        yield {**shared, "set": (number, None), **of_set}
-    if not sets:
-        yield shared
-
-
-def reads_trainheroic(heading: str) -> bool:
-    """Return whether the column of a heading is read."""
-    return values.read_heading(heading).words.replace(" ", "") in {*_TRAINHEROIC, "exercisedata"}
-
-
-def _sets_of(data: str) -> Iterator[Cells]:
-    """Yield the quantities of each set; one value stands for all sets. Parts that are none are in `leftOut`."""
-    parts = [part for part in re.split(r"\s+x\s+", data) if part.strip() and part.strip().casefold() != "bodyweight"]
+    data = (part.strip() for part in re.split(r"\s+x\s+", str(words.get("exercisedata", ""))))
+    parts = [part for part in data if part and part.casefold() != "bodyweight"]
     quantities = [quantity for part in parts if (quantity := _quantity(part)) is not None]
-    left_out = [part.strip() for part in parts if _quantity(part) is None]
+    left_out = ", ".join(part for part in parts if _quantity(part) is None) or None
     for index in range(max((len(amounts) for _, amounts, _ in quantities), default=0)):
-        yield {
-            "leftOut": (", ".join(left_out) or None, None),
-            **{
-                name: (amounts[min(index, len(amounts) - 1)], unit)
-                for name, amounts, unit in quantities
-                if index < len(amounts) or len(amounts) == 1
-            },
+        of_set: dict[values.Field, values.Amount] = {
+            name: (amounts[min(index, len(amounts) - 1)], unit)  # one value stands for all sets
+            for name, amounts, unit in quantities
+            if index < len(amounts) or len(amounts) == 1
         }
+        yield {**shared, "set": (index + 1, None), "leftOut": (left_out, None), **of_set}
+    if not quantities:
+        yield shared
 
 
 def _quantity(part: str) -> tuple[values.Field, list[Cell], values.Unit | None] | None:
@@ -386,8 +365,6 @@ class Dialect:
         format: Its name in responses.
         marks: Words of headings by which it is recognised: of each group, one must be there.
         columns: Fields of headings that mean something else here than in the vocabulary; None: ignored.
-        load_unit: The unit of loads without one; None: the file or the caller says it.
-        distance_unit: The same for distances.
         sessions_by_day: Whether the sets of a day are one session.
         is_mixed: Whether rows of different sessions may be mixed.
         expand: For rows that are not one set, with `reads`: whether it reads the column of a heading, or knows it.
@@ -400,8 +377,6 @@ class Dialect:
     format: Format
     marks: tuple[tuple[str, ...], ...]
     columns: Mapping[str, values.Field | None] = field(default_factory=dict)
-    load_unit: values.Unit | None = None
-    distance_unit: values.Unit | None = None
     sessions_by_day: bool = False
     is_mixed: bool = False
     expand: Expand | None = None
@@ -490,7 +465,7 @@ DIALECTS: tuple[Dialect, ...] = (
         "trainheroic",
         marks=(("exercisedata", "exercise data"), ("exercisetitle", "exercise title")),
         expand=expand_trainheroic,
-        reads=reads_trainheroic,
+        reads=lambda heading: values.read_heading(heading).words.replace(" ", "") in {*_TRAINHEROIC, "exercisedata"},
     ),
     Dialect(
         "stronglifts",
@@ -524,7 +499,12 @@ def recognise(headings: Sequence[str], first: Sequence[Cell] = ()) -> Dialect | 
     """Return the dialect of a file with these headings and this first row, or None."""
     words = values.words_of(headings)
     dialect = next((each for each in DIALECTS if each.matches(words)), None)
-    if dialect is not None and dialect.format == "sets" and has_sets_in_a_cell(headings, first):
+    names = [values.read_heading(heading).words for heading in headings]
+    reps = dict(zip(names, first, strict=False)).get("reps")
+    known = {*_STRONGLIFTS, *_SETS_BY_REPS, *_LOADS, "body weight", "bodyweight"}
+    # No other columns, and the repetitions of several sets in a cell.
+    has_sets_in_a_cell = isinstance(reps, str) and SEVERAL_SETS.fullmatch(reps) and {*filter(None, names)} <= known
+    if dialect is not None and dialect.format == "sets" and has_sets_in_a_cell:
         return next(each for each in DIALECTS if each.expand is expand_stronglifts)
     return dialect
 
@@ -565,8 +545,13 @@ def cells_of(
         texts = {
             values.read_heading(heading).words: text_of(cell) for heading, cell in zip(headings, cells, strict=False)
         }
-        for of_set in _sets_in(texts.get(words, ""), fields):
-            yield {**by_field, **of_set}
+        parts = [part.strip() for part in texts.get(words, "").split(",") if part.strip()]
+        left_out: list[str] = [part for part in parts if _SET_IN_TEXT.fullmatch(part) is None]  # what is no set
+        by_field["leftOut"] = (", ".join(left_out) or None, None)
+        for found in filter(None, map(_SET_IN_TEXT.fullmatch, parts)):
+            yield {**by_field, fields[0]: (found[1], None), fields[1]: (found[2], None)}
+        if left_out == parts:
+            yield by_field
         return
     if dialect.expand is None:
         yield from expand_amounts(by_field, sign)
@@ -574,13 +559,3 @@ def cells_of(
     client = {name: value for name, value in by_field.items() if name in CLIENT_FIELDS}
     for of_set in dialect.expand(headings, cells):
         yield from expand_amounts({**client, **of_set}, sign)
-
-
-def _sets_in(text: str, fields: tuple[values.Field, values.Field]) -> Iterator[Cells]:
-    """Yield the sets of a text such as `60x10,65x8`; what is no set is left out, and said."""
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    left_out = ", ".join(part for part in parts if _SET_IN_TEXT.fullmatch(part) is None)
-    for found in filter(None, map(_SET_IN_TEXT.fullmatch, parts)):
-        yield {"leftOut": (left_out or None, None), fields[0]: (found[1], None), fields[1]: (found[2], None)}
-    if left_out == ", ".join(parts):
-        yield {"leftOut": (left_out or None, None)}

@@ -109,8 +109,7 @@ class Measured:
 class MeasuredRow:
     """A row of measurements; `day` is None if it cannot be read, or (`is_open`) until a question is answered."""
 
-    line: int
-    place: str
+    row: tables.Row
     client: str
     client_id: str
     day: date | None = None
@@ -121,14 +120,7 @@ class MeasuredRow:
 
     def report(self, name: str | None, code: str, message: str) -> None:
         """Report a problem."""
-        new: tables.Problem = {
-            "entry": self.place,
-            "line": self.line,
-            "field": name,
-            "code": code,
-            "message": message,
-        }
-        self.problems.append(new)
+        self.problems.append(self.row.problem(name, code, message))
 
 
 @dataclass
@@ -192,7 +184,12 @@ def is_of_measurements(file: IO[bytes], answers: Answers, known: Collection[str]
         return False
     layouts = [each for headings in found if (each := _layout_of(headings, answers, names)) is not None]
     meanings = {meaning_of(each) for each in known}
-    return any(not each.may_be_of_clients or each.meanings & meanings for each in layouts)
+    for layout in layouts:
+        metrics = [each for each, name in zip(layout.headings, layout.fields, strict=True) if name == "metric"]
+        may_be_of_clients = len(metrics) == 1 and not {*CLIENT_FIELDS}.isdisjoint(layout.fields)
+        if not may_be_of_clients or meanings.intersection(map(meaning_of, metrics)):
+            return True
+    return False
 
 
 def read_measurements(
@@ -257,16 +254,6 @@ class _Layout:
     date_order: values.DateOrder | None
     is_text: bool = False
 
-    @property
-    def meanings(self) -> set[str]:
-        """What its columns of measurements mean."""
-        return {meaning_of(each) for each, name in zip(self.headings, self.fields, strict=True) if name == "metric"}
-
-    @property
-    def may_be_of_clients(self) -> bool:
-        """Whether it may also be a list of clients: it has their names, and one measurement only."""
-        return self.fields.count("metric") == 1 and not {*CLIENT_FIELDS}.isdisjoint(self.fields)
-
     def fill(self, table: tables.Table) -> Iterator[tables.Row]:
         """Yield the rows; an empty date or client is the one above, as in merged cells."""
         carried = [index for index, name in enumerate(self.fields) if name == "date" or name in CLIENT_FIELDS]
@@ -301,12 +288,18 @@ class _Layout:
         """Return the measurements of a row."""
         cells = cast("Cells", {name: (cell, None) for name, cell in zip(self.fields, row.cells, strict=False) if name})
         client_id = tables.text_of(self._cell(row, "customerId")) or tables.text_of(self._cell(row, "customerEmail"))
-        read = MeasuredRow(row.line, row.place, client_of(cells), client_id)
+        read = MeasuredRow(row, client_of(cells), client_id)
         surplus = row.find_surplus(self.headings)
         if surplus is not None and self.is_text:
             read.problems.append(surplus)
             return read
-        self._report_unread(read, row)
+        for number in row.unsolved:  # formulas without results
+            if number < len(self.fields) and self.fields[number]:
+                read.report(self.headings[number][:100], "VALUE_LEFT_OUT", tables.UNSOLVED)
+        for number, cell in enumerate(row.cells):
+            if cell is not None and (number >= len(self.headings) or not self.headings[number]):
+                self.unread.setdefault(number, tables.unread_column(number))
+        tables.count_cells(self.unread, row)
         self._read_day(read, self._cell(row, "date"), order)
         unit_text = tables.text_of(self._cell(row, "unit"))
         for heading, name, cell in zip(self.headings, self.fields, row.cells, strict=False):
@@ -319,18 +312,6 @@ class _Layout:
         if not read.values and not read.problems:
             read.report(None, "REQUIRED", "has no value")
         return read
-
-    def _report_unread(self, read: MeasuredRow, row: tables.Row) -> None:
-        """Report the formulas without results, and count the cells of columns that are not read."""
-        for number in row.unsolved:
-            if number < len(self.fields) and self.fields[number]:
-                read.report(self.headings[number][:100], "VALUE_LEFT_OUT", tables.UNSOLVED)
-        for number, cell in enumerate(row.cells):
-            if cell is not None and (number >= len(self.headings) or not self.headings[number]):
-                self.unread.setdefault(number, tables.unread_column(number))
-        for number, kind in self.unread.items():
-            if row.cell(number) is not None:
-                tables.count_one(kind, row.line)
 
     def _cell(self, row: tables.Row, name: str) -> tables.Cell:
         return row.cell(self.fields.index(name)) if name in self.fields else None

@@ -109,7 +109,17 @@ class DayNumbers:
 
         Raises UnknownDay.
         """
-        number, name = self._within_week(text)
+        plain, number, name = text.strip(), None, ""
+        found, word = (
+            (None, None) if values.is_made_date(plain) else (_DAY.fullmatch(normalize(plain)), _WORD.fullmatch(plain))
+        )
+        if found is not None and found[1].strip("0"):
+            if not is_possible(plain):
+                raise UnknownDay
+            name = without_number(plain) or (f"Day {int(plain)}" if plain.isdigit() else plain)
+            number = int(found[1])
+        elif word is not None and (number := _WEEKDAY_OF.get(normalize(word[1]))) is not None:
+            name = word[2] or plain
         if number is None:
             following, key = self._last.get(self._week, 0) + 1, (self._week, normalize(text))
             number = following if is_rest(text) or not key[1] else self._named.setdefault(key, following)
@@ -118,20 +128,6 @@ class DayNumbers:
             return number, name
         self._last[self._week] = max(self._last.get(self._week, 0), number)
         return min((self._week - 1) * DAYS_OF_WEEK + number, LAST_DAY), name
-
-    def _within_week(self, text: str) -> tuple[int | None, str]:
-        plain = text.strip()
-        if values.is_made_date(plain):
-            return None, ""
-        if (found := _DAY.fullmatch(normalize(plain))) is not None and found[1].strip("0"):
-            if not is_possible(plain):
-                raise UnknownDay
-            title = without_number(plain)
-            return int(found[1]), title or (f"Day {int(plain)}" if plain.isdigit() else plain)
-        word = _WORD.fullmatch(plain)
-        if word is not None and (weekday := _WEEKDAY_OF.get(normalize(word[1]))) is not None:
-            return weekday, word[2] or plain
-        return None, ""
 
 
 # --- Planned sets: what coaches write for repetitions, loads, rests and tempos ----------------------------------------

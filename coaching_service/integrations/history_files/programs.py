@@ -53,6 +53,7 @@ _WEEKS = re.compile(r"\d\s*(?:-|–|—|to|a|\&|,)\s*\d", re.IGNORECASE)
 _NAME_LENGTH, _NOTE_LENGTH = 200, 5_000
 _WHERE: tuple[Column, ...] = ("week", "day", "dayNumber", "dayName")
 _NEEDED: tuple[Column, ...] = (*_WHERE, "exercise")  # for a row to be where it belongs
+_PLANNED: tuple[Column, ...] = (*plan_cells.PLAN_FIELDS, "notes")
 _NOTHING = {"-", "–", "—"}
 _HEADINGS: Mapping[plan_cells.PlanField, str] = {"percent": "%", "rpe": "RPE", "rir": "RIR"}
 _MAX_ROWS = 50_000
@@ -162,22 +163,14 @@ def write_table(sheet: ProgramSheet, load_unit: str) -> str:
         for each in day.exercises:
             reported = {f"{name.capitalize()}: {row.cells[name]}" for row in each.rows for name in row.left_out}
             notes = "\n".join(note for note in each.notes if note not in reported)
-            ends: tuple[str, str] = (day.superset_of(each) or "", notes)
-            for begins, rest in _written_rows(each, load_unit):
-                cells = [rest.get(name, "") for name in ("sets", *used)]
-                writer.writerow((*(when if begins else ("", "")), each.name if begins else "", *cells, *ends))
-                ends = ("", "")
+            is_divided = any(row.left_out for row in each.rows)  # then each row has its own
+            for row in each.rows if is_divided else each.rows[:1]:
+                planned = {"sets": write_planned(row.sets if is_divided else each.sets, load_unit)}
+                cells = [(row.cells if row.left_out else planned).get(name, "") for name in ("sets", *used)]
+                is_first = row is each.rows[0]
+                begins, ends = (*when, each.name), (day.superset_of(each) or "", notes)
+                writer.writerow((*(begins if is_first else ("", "", "")), *cells, *(ends if is_first else ("", ""))))
     return out.getvalue()
-
-
-def _written_rows(exercise: PlannedExercise, load_unit: str) -> list[tuple[bool, Mapping[plan_cells.PlanField, str]]]:
-    """Return the rows of an exercise, one unless cells could not be read; the first begins it."""
-    if not any(row.left_out for row in exercise.rows):
-        return [(True, {"sets": write_planned(exercise.sets, load_unit)})]
-    return [
-        (not at, row.cells if row.left_out else {"sets": write_planned(row.sets, load_unit)})
-        for at, row in enumerate(exercise.rows)
-    ]
 
 
 @dataclass(frozen=True)
@@ -215,7 +208,7 @@ def _column_of(heading: tables.Cell) -> _Column:
     if not (words := found[2] or found[3]):
         return _Column("load" if unit in ("kg", "lb") else "plan", week, unit)
     name = _COLUMN_OF.get(words)
-    return _Column(name, week, unit) if name in (*plan_cells.PLAN_FIELDS, "notes") else _Column(None)
+    return _Column(name, week, unit) if name in _PLANNED else _Column(None)
 
 
 def _count_headings(cells: Sequence[tables.Cell]) -> int:
@@ -274,7 +267,12 @@ class _Reader:
             if self._week is not None:
                 self._numbers.begin_week(self._week)
             for block in blocks:
-                self._read_block(block)
+                for row in block.titles:
+                    if not self._read_label(row, ()) and block.is_named and row is block.titles[-1]:
+                        self._begin_day_of_row(row, _text_alone(row))
+                for row in block.rows:
+                    if not self._read_label(row, block.columns):
+                        self._read_row(row, block.columns)
         for line in self._unplanned.keys() - self._planned:
             self._report(self._unplanned[line], "exercise", "has nothing in any week and is left out")
         unique = {(each["entry"], each["field"], each["message"]): each for each in self.problems}
@@ -297,14 +295,6 @@ class _Reader:
             if cell is not None and block.columns[number].name is None and not "".join(headings[number : number + 1])
         }
         self.problems += [tables.column_problem(block.table, f"column {number + 1}") for number in sorted(nameless)]
-
-    def _read_block(self, block: _Block) -> None:
-        for row in block.titles:
-            if not self._read_label(row, ()) and block.is_named and row is block.titles[-1]:
-                self._begin_day_of_row(row, _text_alone(row))
-        for row in block.rows:
-            if not self._read_label(row, block.columns):
-                self._read_row(row, block.columns)
 
     def _read_label(self, row: tables.Row, columns: Sequence[_Column]) -> bool:
         """Begin the week or day that a row names and nothing else; returns False for another row."""
@@ -347,7 +337,11 @@ class _Reader:
             return
         plan = {column: cells[column] for column in plan_cells.PLAN_FIELDS if column in cells}
         plan |= {name: (text or None, None) for name, text in self._corrections.get(row.line, {}).items()}
-        if name and self._week is not None and not _is_of_week(row, columns, self._week):
+        is_of_week = any(
+            column.week == self._week and tables.text_of(cell) not in {"", *_NOTHING}
+            for column, cell in zip(columns, row.cells, strict=False)
+        )
+        if name and self._week is not None and not is_of_week:
             self._exercise = None
             self._unplanned[row.place] = row
             return
@@ -359,13 +353,19 @@ class _Reader:
         if (note := _text(cells, "notes")) and self._exercise is not None:
             self._exercise.notes.append(note)
 
-    def _begin(self, row: tables.Row, week: str, day: str) -> None:
+    def _begin(self, row: tables.Row, text: str, day: str) -> None:
         """Begin the week and the day of a row; without a day, a new week begins with the same."""
-        if week:
-            self._begin_week(row, week)
+        if text:
+            week = None if values.is_made_date(text) else plan_cells.week_in(text) or plan_cells.week_in(f"week {text}")
+            if week is None:
+                self._report(row, "week", f"is not the number of a week: {text[:50]}")
+            else:
+                if _WEEKS.search(text):
+                    self._report(row, "week", f"is several weeks, of which the first is planned: {text[:50]}")
+                self._numbers.begin_week(week)
         if day:
             self._begin_day_of_row(row, day)
-        elif week and self._current is not None and self._numbers.changes_week:
+        elif text and self._current is not None and self._numbers.changes_week:
             self._begin_day("", self._current.name)
 
     def _day_of(self, cells: Mapping[Column, values.Amount]) -> str:
@@ -430,15 +430,6 @@ class _Reader:
                 message = f"are cut: they have more than {_NOTE_LENGTH:,} characters"
                 self._report(exercise.row, "notes", message)
 
-    def _begin_week(self, row: tables.Row, text: str) -> None:
-        week = None if values.is_made_date(text) else plan_cells.week_in(text) or plan_cells.week_in(f"week {text}")
-        if week is None:
-            self._report(row, "week", f"is not the number of a week: {text[:50]}")
-        else:
-            if _WEEKS.search(text):
-                self._report(row, "week", f"is several weeks, of which the first is planned: {text[:50]}")
-            self._numbers.begin_week(week)
-
     def _begin_day_of_row(self, row: tables.Row, day: str) -> None:
         """Begin the day of a row; if no program has it, its rows are left out."""
         try:
@@ -476,11 +467,7 @@ class _Reader:
         return " ".join(rest.split())[:_NAME_LENGTH], label
 
     def _begin_exercise(
-        self,
-        row: tables.Row,
-        cells: Mapping[Column, values.Amount],
-        name: str,
-        number: int | None,
+        self, row: tables.Row, cells: Mapping[Column, values.Amount], name: str, number: int | None
     ) -> None:
         """Continue with the exercise of a row: a new one, or with the number of a set the one that it continues."""
         if self._current is None:
@@ -506,10 +493,7 @@ class _Reader:
             raise tables.UnreadableTable(f"has more than {most}", row.line)
 
     def _add_sets(
-        self,
-        row: tables.Row,
-        plan: Mapping[plan_cells.PlanField, values.Amount],
-        number: int | None,
+        self, row: tables.Row, plan: Mapping[plan_cells.PlanField, values.Amount], number: int | None
     ) -> None:
         """Add the sets of a row to its exercise, or to the one above; what cannot be read becomes a note."""
         if (exercise := self._exercise) is None:
@@ -535,6 +519,11 @@ class _Reader:
         self.problems.append(row.problem(name, code, message))
 
 
+def _below(table: tables.Table, row: tables.Row) -> tables.Table:
+    """Return a table with the headings of a row."""
+    return replace(table, headings=tables.headings_of(row), line=row.line, place=row.place)
+
+
 def _blocks_of(table: tables.Table) -> list[_Block]:
     """Return the blocks of a sheet, which rows of headings begin; a title above them names the day of each.
 
@@ -545,16 +534,15 @@ def _blocks_of(table: tables.Table) -> list[_Block]:
         raise tables.UnreadableTable(f"has more than {_MAX_ROWS:,} rows: divide it into several files", rows[-1].line)
     blocks = [_Block(table, list(table.titles), [])]
     for row in rows:
-        if not _is_heading(row):
+        names = [name for cell in row.cells if (name := _column_of(cell).name) is not None]
+        if "exercise" not in names or len(names) == 1:
             blocks[-1].rows.append(row)
             continue
         above = blocks[-1].rows
         titles: list[tables.Row] = []
-        while above and (_text_alone(above[-1]) or _has_labels(above[-1])) and len(titles) < 3:
+        while above and _has_labels(above[-1]) and len(titles) < 3:
             titles.insert(0, above.pop())
-        blocks.append(
-            _Block(replace(table, headings=tables.headings_of(row), line=row.line, place=row.place), titles, [])
-        )
+        blocks.append(_Block(_below(table, row), titles, []))
     blocks = [part for block in blocks for part in _parts_of(block)]
     for block in blocks:
         _join_headings(block)
@@ -602,12 +590,11 @@ def _cut(row: tables.Row, first: int, end: int) -> tables.Row:
 
 def _join_headings(block: _Block) -> None:
     """Make one row of headings of two: weeks in merged cells above `Sets` and `Reps`, and names next to them."""
-    if block.rows and _is_second_heading(block.rows[0]):
-        table, lower = block.table, block.rows.pop(0)
-        block.titles.append(
-            tables.Row(table.line, tuple(heading or None for heading in table.headings), (), lower.sheet)
-        )
-        block.table = replace(table, headings=tables.headings_of(lower), line=lower.line, place=lower.place)
+    lower = [_column_of(cell).name for row in block.rows[:1] for cell in row.cells if cell is not None]
+    if len(lower) > 1 and all(name in _PLANNED for name in lower):
+        table, row = block.table, block.rows.pop(0)
+        block.titles.append(tables.Row(table.line, tuple(each or None for each in table.headings), (), row.sheet))
+        block.table = _below(table, row)
     above = block.titles[-1].cells if block.titles else ()
     headings = list(block.table.headings)
     headings += [""] * (len(above) - len(headings))
@@ -616,12 +603,6 @@ def _join_headings(block: _Block) -> None:
         if not headings[number] and column.name is not None and column.week is None:
             headings[number] = tables.text_of(cell)
     block.table = replace(block.table, headings=tuple(headings))
-
-
-def _is_second_heading(row: tables.Row) -> bool:
-    """Return whether all cells of a row, several, are headings of what is planned."""
-    names = [_column_of(cell).name for cell in row.cells if cell is not None]
-    return len(names) > 1 and all(name in (*plan_cells.PLAN_FIELDS, "notes") for name in names)
 
 
 def _columns_of(block: _Block) -> list[_Column]:
@@ -633,13 +614,16 @@ def _columns_of(block: _Block) -> list[_Column]:
     columns = [_column_of(heading) for heading in block.table.headings]
     width = max((len(row.cells) for row in block.rows), default=0)
     columns += [_Column(None)] * (width - len(columns))
-    named = _weeks_in(block.titles[-1]) if block.titles else []
+    above = [plan_cells.label_in(tables.text_of(cell)) for row in block.titles[-1:] for cell in row.cells]
+    named = [None if label is None else label[0] for label in above]
+    if sum(week is not None for week in named) < 2:
+        named = []
     counts = Counter(column.name for column in columns)
     week: int | None = None
     for number, column in enumerate(columns):
         heading = block.table.headings[number] if number < len(block.table.headings) else ""
         week = (named[number] if number < len(named) else None) or week
-        if column.week is None and column.name in (*plan_cells.PLAN_FIELDS, "notes") and counts[column.name] > 1:
+        if column.week is None and column.name in _PLANNED and counts[column.name] > 1:
             columns[number] = replace(column, week=week)
         elif not heading and number < 2:
             cells = [text for row in block.rows if not _text_alone(row) and (text := tables.text_of(row.cell(number)))]
@@ -649,21 +633,6 @@ def _columns_of(block: _Block) -> list[_Column]:
             elif labels and all(each is not None and not each[1] for each in labels):
                 columns[number] = _Column("week")
     return columns
-
-
-def _weeks_in(row: tables.Row) -> list[int | None]:
-    """Return the weeks that the cells of a row name; empty if they are not several."""
-    labels = [plan_cells.label_in(tables.text_of(cell)) for cell in row.cells]
-    weeks = [None if label is None else label[0] for label in labels]
-    return weeks if sum(week is not None for week in weeks) > 1 else []
-
-
-def _is_of_week(row: tables.Row, columns: Sequence[_Column], week: int) -> bool:
-    """Return whether a row has something in the columns of a week."""
-    return any(
-        column.week == week and tables.text_of(cell) not in {"", *_NOTHING}
-        for column, cell in zip(columns, row.cells, strict=False)
-    )
 
 
 def _cells_of(row: tables.Row, columns: Sequence[_Column], week: int | None) -> dict[Column, values.Amount]:
@@ -693,12 +662,6 @@ def _field_of(text: str, names: set[Column | Literal["plan"] | None]) -> plan_ce
     return "reps" if "sets" in names and "reps" not in names else "sets"
 
 
-def _is_heading(row: tables.Row) -> bool:
-    """Return whether a row has headings of a block: of exercises and another one, and no number."""
-    names = [_column_of(cell).name for cell in row.cells if cell is not None]
-    return "exercise" in names and len([name for name in names if name is not None]) > 1
-
-
 def _text_alone(row: tables.Row) -> str:
     """Return the text of a row that has no other cell; empty for another row."""
     filled = [cell for cell in row.cells if cell is not None]
@@ -706,9 +669,9 @@ def _text_alone(row: tables.Row) -> str:
 
 
 def _has_labels(row: tables.Row) -> bool:
-    """Return whether all cells of a row, several, name weeks or days side by side."""
-    filled = [cell for cell in row.cells if cell is not None]
-    return len(filled) > 1 and all(plan_cells.label_in(tables.text_of(cell)) for cell in filled)
+    """Return whether a row has a text alone, or names of weeks or days side by side and nothing else."""
+    filled = [tables.text_of(cell) for cell in row.cells if cell is not None]
+    return any(filled) if len(filled) == 1 else bool(filled) and all(map(plan_cells.label_in, filled))
 
 
 def _text(cells: Mapping[Column, values.Amount], column: Column) -> str:

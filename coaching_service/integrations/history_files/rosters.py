@@ -94,11 +94,6 @@ class RosterRow:
         """The name of the client, with the surname."""
         return f"{self.details['name']} {self.details.get('surname', '')}".strip()
 
-    @property
-    def is_sum(self) -> bool:
-        """Whether the name says that the row has the sum of others."""
-        return values.is_total(self.full_name)
-
 
 @dataclass
 class Roster:
@@ -173,13 +168,21 @@ def read_roster(
         if columns is None and "exercise" in {values.FIELD_OF.get(words) for words in values.words_of(table.headings)}:
             refused = refused or tables.UnreadableTable(f"has exercises, not clients; it has: {described}")
         elif {"name", "fullName"} & {*known} and (not read or {*known, None} == {*read[0].known, None}):
-            read.append(_read(table, known, room=MAX_CLIENTS - sum(len(each.rows) for each in read)))
+            repeated = [column for column, n in Counter(known).items() if column and n > 1 and column not in JOINED]
+            if repeated:
+                raise tables.UnreadableTable(f"has several columns for: {', '.join(repeated)}")
+            room = MAX_CLIENTS - sum(len(each.rows) for each in read)
+            rows = list(itertools.islice(table.rows, room + 1))
+            if len(rows) > room:
+                message = f"has more than {MAX_CLIENTS:,} rows: divide it into several files"
+                raise tables.UnreadableTable(message, rows[-1].line)
+            read.append(_Clients(table, known, rows))
             continue
         elif asks_for_names:
             free = [heading for heading, column in zip(table.headings, known, strict=True) if heading and not column]
             options = list(dict.fromkeys(free or filter(None, table.headings)))
-            rows = sum(1 for _ in table.rows)
-            nameless.append(Roster([], [], None, is_order_open=False, open_rows=rows, name_options=options))
+            count_rows = sum(1 for _ in table.rows)
+            nameless.append(Roster([], [], None, is_order_open=False, open_rows=count_rows, name_options=options))
         else:
             refused = refused or tables.UnreadableTable(f"has no column with names of clients; it has: {described}")
         left_out.append(tables.unknown_sheet(table, "clients with the same columns"))
@@ -216,17 +219,6 @@ def join_groups(groups: Iterable[str]) -> str:
     """Return a cell that `split_groups` reads as these groups."""
     quoted = ('"{}"'.format(each.replace('"', '""')) if _MUST_BE_QUOTED.search(each) else each for each in groups)
     return "; ".join(quoted)
-
-
-def _read(table: tables.Table, known: list[Column | None], *, room: int) -> _Clients:
-    repeated = [column for column, n in Counter(known).items() if column and n > 1 and column not in JOINED]
-    if repeated:
-        raise tables.UnreadableTable(f"has several columns for: {', '.join(repeated)}")
-    rows = list(itertools.islice(table.rows, room + 1))
-    if len(rows) > room:
-        message = f"has more than {MAX_CLIENTS:,} rows: divide it into several files"
-        raise tables.UnreadableTable(message, rows[-1].line)
-    return _Clients(table, known, rows)
 
 
 def _decided_order(read: Sequence[_Clients]) -> values.DateOrder | None:

@@ -108,10 +108,8 @@ def find_missing(dialect: _dialects.Dialect, headings: Sequence[str], read: Sequ
         return None
     known = [dialect.field_of(each) for each in read]
     missing = [name for name, group in _REQUIRED.items() if not {*known} & {*group}]
-    if not missing:
-        return None
     free = [heading for heading, field in zip(headings, known, strict=True) if heading and field is None]
-    return MissingColumns(missing, list(dict.fromkeys(free or filter(None, headings))))
+    return MissingColumns(missing, list(dict.fromkeys(free or filter(None, headings)))) if missing else None
 
 
 def find_unused(
@@ -157,16 +155,17 @@ _TIME_LABELS = {"time": "The time of day at which the session began", "seconds":
 _EARLIEST_HOUR = 5  # 1:30 is rather a duration than a time of day
 
 
-def needs_values(dialect: _dialects.Dialect, headings: Sequence[str]) -> bool:
-    """Return whether the values of columns decide what they have."""
-    return dialect.is_general and any(_is_time(each) for each in headings)
-
-
 def interpret(
     dialect: _dialects.Dialect, headings: Sequence[str], rows: Sequence[tables.Row]
 ) -> tuple[list[str], list[tables.Question]]:
     """Return the headings as the dialect reads them, and the questions that the values of `rows` leave open."""
-    read, questions = _with_clients(dialect, headings), list[tables.Question]()
+    fields = {dialect.field_of(each) for each in headings}
+    # A name is one of a client, unless it may be of an exercise, or another column has it.
+    name = "First name" if "lastName" in fields else "Client"
+    is_known = "customer" in fields or (name == "First name" and "firstName" in fields)
+    is_client = not is_known and ("exercise" in fields or dialect.expand is not None)
+    read = [name if is_client and _is_name(each) else each for each in headings]
+    questions: list[tables.Question] = []
     if not dialect.is_general:
         return read, questions
     dates = [number for number, each in enumerate(read) if dialect.field_of(each) == "date"]
@@ -194,17 +193,6 @@ def find_names(dialect: _dialects.Dialect, headings: Sequence[str], read: Sequen
     if "workout" in fields or len(fields.intersection(_dialects.CLIENT_FIELDS)) > 1:
         return None
     return next((each for each, name in zip(headings, read, strict=True) if name == "Client" and _is_name(each)), None)
-
-
-def _with_clients(dialect: _dialects.Dialect, headings: Sequence[str]) -> list[str]:
-    """Return headings in which a name is one of a client, unless it may be of an exercise, or another column has it."""
-    fields = {dialect.field_of(each) for each in headings}
-    if "customer" in fields or not ("exercise" in fields or dialect.expand is not None):
-        return list(headings)
-    name = "First name" if "lastName" in fields else "Client"
-    if name == "First name" and "firstName" in fields:
-        return list(headings)
-    return [name if _is_name(each) else each for each in headings]
 
 
 def _is_name(heading: str) -> bool:
@@ -281,22 +269,6 @@ class UnknownFormat(tables.UnreadableTable):
     """The headings of a file fit no format."""
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """How a table is read: its headings as the dialect reads them, and which columns are not read.
-
-    `is_text`: a row with more cells than headings may have its values in other columns.
-    """
-
-    dialect: _dialects.Dialect
-    headings: list[str]
-    rows: Iterator[tables.Row]
-    missing: MissingColumns | None
-    unused: dict[int, tables.ProblemKind]
-    questions: list[tables.Question]
-    is_text: bool
-
-
 @dataclass
 class SetFile:
     """A file of done sets.
@@ -336,46 +308,14 @@ class SetFile:
                 if (unit := _unit_of(table)) is not None:
                     self.answers = replace(self.answers, load_unit=self.answers.load_unit or unit)
                     continue
-                layout = self._layout_of(table, takes_any=takes_any)
-                if layout is None:
+                if not (yield from self._rows_of(table, takes_any=takes_any)):
                     self.left_out.append(tables.unknown_sheet(table, "sets"))
-                    continue
-                self.dialect = self.dialect or layout.dialect
-                self.missing = self.missing or layout.missing
-                self.questions += [each for each in layout.questions if each not in self.questions]
-                yield from self._rows_of(layout)
             if self.dialect is not None:
                 return
         raise tables.UnreadableTable("has no rows")
 
-    def _rows_of(self, layout: _Layout) -> Iterator[set_rows.FileRow]:
-        self.has_workout_notes |= "workoutNotes" in map(layout.dialect.field_of, layout.headings)
-        lacking = () if layout.missing is None else layout.missing.fields
-        order = self.answers.date_order or _dialects.date_order_of(layout.dialect, layout.headings)
-        answers = replace(self.answers, date_order=order)
-        for row in _filled(layout.dialect, layout.headings, layout.rows):
-            self._rows += 1
-            surplus = row.find_surplus(layout.headings)
-            if surplus is not None and layout.is_text:
-                yield set_rows.FileRow(row.line, [], [surplus])
-                continue
-            read = set_rows.RowReader(layout.dialect, layout.headings, answers, row, self._rows, lacking).read()
-            self._sets += len(read.sets)
-            if self._sets > MAX_SETS:
-                raise tables.UnreadableTable(f"has more than {MAX_SETS:,} sets: divide it into several files", row.line)
-            yield read
-            for number in range(len(layout.headings), len(row.cells)):
-                layout.unused.setdefault(number, tables.unread_column(number))
-            for number, kind in layout.unused.items():
-                if row.cell(number) is not None:
-                    tables.count_one(kind, row.line)
-        self.unread += [kind for kind in layout.unused.values() if kind["count"]]
-
-    def _count_headings(self, cells: Sequence[tables.Cell]) -> int:
-        return _dialects.count_headings(cells) + sum(cell in self.answers.columns for cell in cells)
-
-    def _layout_of(self, table: tables.Table, *, takes_any: bool) -> _Layout | None:
-        """Return how a table is read; None if it has no sets, but another one may have them."""
+    def _rows_of(self, table: tables.Table, *, takes_any: bool) -> Generator[set_rows.FileRow, None, bool]:
+        """Yield the rows of a table; returns False if it has no sets, but another one may have them."""
         headings = [renamed(heading, self.answers.columns) for heading in table.headings]
         first = list(itertools.islice(table.rows, 1))
         dialect = self._dialect_of(headings, () if not first else first[0].cells)
@@ -383,23 +323,51 @@ class SetFile:
             headings = with_durations(headings)
             dialect = self._dialect_of(headings, ())
         if dialect is None:
-            if takes_any and any(table.headings):
-                raise _unknown_format(table.headings)
-            return None
+            if not takes_any or not any(table.headings):
+                return False
+            near = _dialects.nearest(table.headings)
+            needed = [group[0] for group in near.marks if not set(group) & values.words_of(table.headings)]
+            raise UnknownFormat(
+                f"has headings that fit no format: {', '.join(filter(None, table.headings))[:300]}. The nearest is "
+                f"{near.format}, which needs: {', '.join(needed)}"
+            )
         if not takes_any and dialect.count_marks(values.words_of(headings)) < len(dialect.marks) - 1:
-            return None
-        sample = [*first, *itertools.islice(table.rows, SAMPLE_ROWS if needs_values(dialect, headings) else 0)]
+            return False
+        values_decide = dialect.is_general and any(_is_time(each) for each in headings)
+        sample = [*first, *itertools.islice(table.rows, SAMPLE_ROWS if values_decide else 0)]
         read, questions = interpret(dialect, headings, sample)
         self.name_heading = self.name_heading or find_names(dialect, headings, read)
         missing = find_missing(dialect, table.headings, read)
-        unused = find_unused(dialect, table.headings, read, self.answers.columns)
-        kinds = {
+        unused = {
             number: tables.unread_column(number, table.headings[number], code)
-            for number, code in unused.items()
+            for number, code in find_unused(dialect, table.headings, read, self.answers.columns).items()
             if missing is None  # one of them has what is missing
         }
-        rows = itertools.chain(sample, table.rows)
-        return _Layout(dialect, read, rows, missing, kinds, questions, table.is_text)
+        self.dialect = self.dialect or dialect
+        self.missing = self.missing or missing
+        self.questions += [each for each in questions if each not in self.questions]
+        self.has_workout_notes |= "workoutNotes" in map(dialect.field_of, read)
+        order = self.answers.date_order or _dialects.date_order_of(dialect, read)
+        answers = replace(self.answers, date_order=order)
+        lacking = () if missing is None else missing.fields
+        for row in _filled(dialect, read, itertools.chain(sample, table.rows)):
+            self._rows += 1
+            if table.is_text and (surplus := row.find_surplus(read)) is not None:  # its values may be in other columns
+                yield set_rows.FileRow(row.line, [], [surplus])
+                continue
+            of_row = set_rows.RowReader(dialect, read, answers, row, self._rows, lacking).read()
+            self._sets += len(of_row.sets)
+            if self._sets > MAX_SETS:
+                raise tables.UnreadableTable(f"has more than {MAX_SETS:,} sets: divide it into several files", row.line)
+            yield of_row
+            for number in range(len(read), len(row.cells)):
+                unused.setdefault(number, tables.unread_column(number))
+            tables.count_cells(unused, row)
+        self.unread += [kind for kind in unused.values() if kind["count"]]
+        return True
+
+    def _count_headings(self, cells: Sequence[tables.Cell]) -> int:
+        return _dialects.count_headings(cells) + sum(cell in self.answers.columns for cell in cells)
 
     def _dialect_of(self, headings: Sequence[str], first: Sequence[tables.Cell]) -> _dialects.Dialect | None:
         if self.answers.format is not None:
@@ -448,19 +416,7 @@ def _filled(dialect: _dialects.Dialect, headings: Sequence[str], rows: Iterable[
         yield replace(row, cells=tuple(cells))
 
 
-def _unknown_format(headings: Sequence[str]) -> UnknownFormat:
-    near = _dialects.nearest(headings)
-    lacking = [group[0] for group in near.marks if not set(group) & values.words_of(headings)]
-    return UnknownFormat(
-        f"has headings that fit no format: {', '.join(filter(None, headings))[:300]}. The nearest is "
-        f"{near.format}, which needs: {', '.join(lacking)}"
-    )
-
-
 # --- What a file has and leaves open: the first of two readings -------------------------------------------------------
-
-
-MAX_PROBLEMS = 1_000
 
 
 @dataclass(frozen=True)
@@ -478,8 +434,8 @@ class FileClient:
 
 
 @dataclass
-class Survey:
-    """What a file has.
+class Survey(tables.Reported):
+    """What a file has: problems are those of rows but rests, and of sheets.
 
     Attributes:
         format: The format of the first table that has one.
@@ -491,8 +447,6 @@ class Survey:
         clients: What the file says about the client of each label.
         name_heading: The heading of a column whose names may be of clients or of workouts.
         assisted: Names of exercises whose loads are help.
-        problems: The first problems of rows but rests, and of sheets; `problem_count`: how many there are.
-        kinds: All problems by kind.
     """
 
     answers: set_rows.Answers
@@ -505,17 +459,6 @@ class Survey:
     clients: dict[str, FileClient] = field(default_factory=dict)
     name_heading: str | None = None
     assisted: set[str] = field(default_factory=set)
-    problems: list[tables.Problem] = field(default_factory=list)
-    problem_count: int = 0
-    kinds: list[tables.ProblemKind] = field(default_factory=list)
-
-    def report(self, problems: Sequence[tables.Problem], *, is_counted: bool = False) -> None:
-        """Add problems; `is_counted`: to the kinds only."""
-        if problems:
-            self.kinds = tables.count_kinds(self.kinds, problems)
-        if not is_counted:
-            self.problem_count += len(problems)
-            self.problems += problems[: MAX_PROBLEMS - len(self.problems)]
 
 
 def survey(file: IO[bytes], answers: set_rows.Answers) -> Generator[int, None, Survey]:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from functools import lru_cache
 from typing import Literal
 
@@ -20,36 +20,23 @@ Columns = Mapping[str, values.Field | Literal[""]]
 SET_DURATION = "Set duration"
 _ASSISTED = ("assist", "asist", "unterst")  # in English, French and Italian, in Spanish and Portuguese, in German
 _METERS: Mapping[values.Unit, float] = {"km": 1000.0, "mi": 1609.344, "m": 1.0, "yd": 0.9144, "cm": 0.01, "in": 0.0254}
-_MOST = {
-    "reps": 10_000.0,
-    "load": 10_000.0,
-    "meters": 1_000_000.0,
-    "seconds": 86_400.0,
-    "duration": 86_400.0,
-    "rpe": 10.0,
-    "rir": 20.0,
-    "sets": 1_000.0,
-}
+_MOST_METERS = 1_000_000.0
+_MOST = {"reps": 10_000, "load": 10_000, "seconds": 86_400, "duration": 86_400, "rpe": 10, "rir": 20, "sets": 1_000}
 _LEAST = {"rpe": 1.0}
 _MOST_SETS_OF_A_ROW = 50
-_NEEDED: tuple[values.Field, ...] = (
-    "date",
-    "exercise",
-    *_dialects.CLIENT_FIELDS,
-)  # for a row to be stored where it belongs
+# For a row to be stored where it belongs.
+_NEEDED: tuple[values.Field, ...] = ("date", "exercise", *_dialects.CLIENT_FIELDS)
 # How many characters of a text are stored.
 _LONGEST: Mapping[values.Field, int] = {
-    "exercise": NAME_LENGTH,
-    "workout": NAME_LENGTH,
-    "superset": NAME_LENGTH,
-    "notes": TEXT_LENGTH,
-    "workoutNotes": TEXT_LENGTH,
+    **dict.fromkeys(("exercise", "workout", "superset"), NAME_LENGTH),
+    **dict.fromkeys(("notes", "workoutNotes"), TEXT_LENGTH),
 }
 _ANY_DAY = date.fromisoformat(CalendarDate.first)  # of sets that have no date until a question is answered
 # Problems that a row with sets may have.
 _OF_SETS = ("VALUE_LEFT_OUT", "DATE_ORDER", "DISTANCE_UNIT", "DURATION_UNIT")
 _NUMBERS: tuple[values.Field, ...] = ("reps", "load", "distance", "seconds", "duration", "rpe", "rir", "sets")
 _normalize = lru_cache(1024)(normalize)  # rows repeat the same words
+_ReadNumber = Callable[[tables.Cell, values.DecimalSign | None], float | None]
 
 
 @dataclass(frozen=True)
@@ -148,10 +135,23 @@ class RowReader:
 
     def read(self) -> FileRow:
         """Return what the row says."""
-        sets: list[SetRow] = []
-        if not self._report_unsolved():
+        can_be_read = True
+        for number in self._row.unsolved:  # formulas without results
+            heading = self._headings[number] if number < len(self._headings) else ""
+            known = self._dialect.field_of(heading)
+            can_be_read &= known not in _NEEDED
+            if heading:
+                code = "REQUIRED" if known in _NEEDED else "VALUE_LEFT_OUT"
+                self._report(known or heading[:100], code, tables.UNSOLVED)
+        if not can_be_read:
             return FileRow(self._row.line, [], self._problems)
+        sets: list[SetRow] = []
         for cells in _dialects.cells_of(self._dialect, self._headings, self._row.cells, self._sign):
+            # A list of as many numbers as there are sets tells nothing about the sign.
+            for cell in (_cell(cells, name) for name in _NUMBERS) if self._sign is None else ():
+                if isinstance(cell, str) and ("," in cell or "." in cell) and (signs := values.decimal_signs(cell)):
+                    is_list = (count := _dialects.count_sets(cells)) > 1 and len(_dialects.list_in(cell, ".")) == count
+                    self._numbers.append((cell, {".", ","} if is_list else signs))
             sets += self._sets_of(cells)
             if len(sets) > _MOST_SETS_OF_A_ROW:
                 sets = []
@@ -159,46 +159,18 @@ class RowReader:
                 break
         if not sets and all(problem["code"] in _OF_SETS for problem in self._problems):
             self._report(None, "NOT_A_SET", "has no repetitions, load, time or distance")
+        orders = values.possible_orders(self._date_text) if self._date_text else None
+        now, later = ([], sets) if self._is_open else (sets, [])
         return FileRow(
-            self._row.line,
-            [] if self._is_open else sets,
-            self._problems,
-            self._date_text,
-            values.possible_orders(self._date_text) if self._date_text else None,
-            sets if self._is_open else (),
-            self._numbers,
-            self._is_rest,
+            self._row.line, now, self._problems, self._date_text, orders, later, self._numbers, self._is_rest
         )
-
-    def _report_unsolved(self) -> bool:
-        """Report the formulas without results; returns False if one is of a column that the row cannot be without."""
-        can_be_read = True
-        for number in self._row.unsolved:
-            heading = self._headings[number] if number < len(self._headings) else ""
-            known = self._dialect.field_of(heading)
-            is_required = known in _NEEDED
-            if heading:
-                code = "REQUIRED" if is_required else "VALUE_LEFT_OUT"
-                self._report(known or heading[:100], code, tables.UNSOLVED)
-            can_be_read &= not is_required
-        return can_be_read
 
     def _report(self, name: str | None, code: str, message: str) -> None:
         problem = self._row.problem(name, code, message)
         if problem not in self._problems:
             self._problems.append(problem)
 
-    def _note_numbers(self, cells: _dialects.Cells) -> None:
-        """Note the numbers with signs; a list of as many numbers as there are sets tells nothing about them."""
-        for name in _NUMBERS:
-            cell = _cell(cells, name)
-            if isinstance(cell, str) and ("," in cell or "." in cell) and (signs := values.decimal_signs(cell)):
-                is_list = (count := _dialects.count_sets(cells)) > 1 and len(_dialects.list_in(cell, ".")) == count
-                self._numbers.append((cell, {".", ","} if is_list else signs))
-
     def _sets_of(self, cells: _dialects.Cells) -> list[SetRow]:
-        if self._sign is None:
-            self._note_numbers(cells)
         kind = self._kind_of(cells)
         moment = self._date_and_time_of(cells)
         exercise = _text(cells, "exercise")
@@ -215,9 +187,13 @@ class RowReader:
         if self._dialect.is_general and values.is_total(exercise):
             self._report(None, "NOT_A_SET", "is a sum, not a set")
             return []
-        self._report_texts(cells)
+        if left_out := _text(cells, "leftOut"):
+            self._report("exerciseData", "VALUE_LEFT_OUT", f"has what is no amount: {left_out[:100]}")
+        for name, most in _LONGEST.items():
+            if isinstance(cell := _cell(cells, name), str) and len(cell) > most:
+                self._report(name, "VALUE_LEFT_OUT", f"is cut: it has more than {most:,} characters")
         load, load_unit = self._load_of(cells)
-        reps = self._whole(cells, "reps", _dialects.read_repetitions, keeps_zero=True)
+        reps = self._whole(cells, "reps", _dialects.read_repetitions)
         meters, seconds = self._meters_of(cells), self._seconds_of(cells)
         is_failed = reps == 0 and load is not None and meters is None and seconds is None
         row = SetRow(
@@ -242,7 +218,7 @@ class RowReader:
             meters=meters,
             seconds=seconds,
             rpe=self._number(cells, "rpe"),
-            rir=self._number(cells, "rir", keeps_zero=True),
+            rir=self._number(cells, "rir"),
             is_completed=self._flag(cells, "isCompleted") is not False and not is_failed,
             instant=moment.instant,
             is_comment=is_comment,
@@ -254,14 +230,7 @@ class RowReader:
             is_open = "reps" in self._lacking or bool(unknown & {"DISTANCE_UNIT", "DURATION_UNIT"})
             self._is_open |= is_open
             return [row] if is_open else []
-        return [row] * max(1, self._whole(cells, "sets") or 1)
-
-    def _report_texts(self, cells: _dialects.Cells) -> None:
-        if left_out := _text(cells, "leftOut"):
-            self._report("exerciseData", "VALUE_LEFT_OUT", f"has what is no amount: {left_out[:100]}")
-        for name, most in _LONGEST.items():
-            if isinstance(cell := _cell(cells, name), str) and len(cell) > most:
-                self._report(name, "VALUE_LEFT_OUT", f"is cut: it has more than {most:,} characters")
+        return [row] * (self._whole(cells, "sets") or 1)
 
     def _kind_of(self, cells: _dialects.Cells) -> values.SetKind | Literal["comment"] | None:
         """Return the kind of a set; None for a row between sets. The order of sets may have it in place of a number."""
@@ -323,16 +292,13 @@ class RowReader:
         return values.DateAndTime(moment.day, moment.clock or clock, moment.instant)
 
     def _superset_of(self, cells: _dialects.Cells) -> str:
-        text = _text(cells, "superset")
-        word = _normalize(text)
+        word = _normalize(text := _text(cells, "superset"))
         if word == "0" and self._dialect.numbers_supersets:
             return text
-        if word in values.NO:
-            return ""
         if word in values.YES and not word.isdigit():
             self._report("superset", "VALUE_LEFT_OUT", "does not say with which exercise")
             return ""
-        return text
+        return "" if word in values.NO else text
 
     def _clock_of(self, cell: tables.Cell) -> str | None:
         """Return a time of day, which may follow a date."""
@@ -354,11 +320,12 @@ class RowReader:
         end = self._end_of(cells, start)
         if end is None or end.clock is None or start.clock is None:
             return None
-        minutes = (end.day - start.day).days * 1440 + _minute(end.clock) - _minute(start.clock)
+        first, last = (datetime.combine(each.day, time.fromisoformat(str(each.clock))) for each in (start, end))
+        minutes = (last - first) / timedelta(minutes=1)
         if not 0 <= minutes <= 1440:
             self._report("end", "VALUE_LEFT_OUT", "is not within a day after the start")
             return None
-        return float(minutes) or None
+        return minutes or None
 
     def _end_of(self, cells: _dialects.Cells, start: values.DateAndTime) -> values.DateAndTime | None:
         """Return when a workout ended; of a time of day only, the first such time after the start."""
@@ -383,18 +350,18 @@ class RowReader:
         if unit not in (None, "kg", "lb"):
             self._report("load", "VALUE_LEFT_OUT", f"has a unit that no load has: {unit}")
             return None, None
-        return load, unit or self._dialect.load_unit or self._answers.load_unit
+        return load, unit or self._answers.load_unit
 
     def _meters_of(self, cells: _dialects.Cells) -> float | None:
         distance, unit = self._amount_of(cells, "distance", "distanceUnit")
         if distance is None:
             return None
-        unit = unit or self._dialect.distance_unit or self._answers.distance_unit
+        unit = unit or self._answers.distance_unit
         if unit is None:
             self._report("distance", "DISTANCE_UNIT", "has no unit")
             return None
         meters = distance * _METERS.get(unit, math.nan)
-        if not 0 < meters <= _MOST["meters"]:
+        if not 0 < meters <= _MOST_METERS:
             self._report("distance", "VALUE_LEFT_OUT", "is not a distance that can be stored")
             return None
         return round(meters, 2)
@@ -419,13 +386,9 @@ class RowReader:
             return None, None
 
     def _number(
-        self,
-        cells: _dialects.Cells,
-        name: values.Field,
-        read: Callable[[tables.Cell, values.DecimalSign | None], float | None] = values.read_number,
-        *,
-        keeps_zero: bool = False,
+        self, cells: _dialects.Cells, name: values.Field, read: _ReadNumber = values.read_number
     ) -> float | None:
+        """Return a number in its limits; 0 is none, but of repetitions, which failed, and of those in reserve."""
         try:
             amount = read(_cell(cells, name), self._sign)
             if amount is not None and read is values.read_seconds:
@@ -433,26 +396,19 @@ class RowReader:
         except values.InvalidValue as error:
             self._report(name, "VALUE_LEFT_OUT", str(error))
             return None
-        if amount is None or (amount == 0 and not keeps_zero):
+        if amount is None or (amount == 0 and name not in ("reps", "rir")):
             return None
         if not _LEAST.get(name, 0.0) <= amount <= _MOST.get(name, math.inf):
             self._report(name, "VALUE_LEFT_OUT", "is out of range")
             return None
         return amount
 
-    def _whole(
-        self,
-        cells: _dialects.Cells,
-        name: values.Field,
-        read: Callable[[tables.Cell, values.DecimalSign | None], float | None] = values.read_number,
-        *,
-        keeps_zero: bool = False,
-    ) -> int | None:
-        amount = self._number(cells, name, read, keeps_zero=keeps_zero)
-        if amount is not None and amount != int(amount):
-            self._report(name, "VALUE_LEFT_OUT", "must be a whole number")
-            return None
-        return None if amount is None else int(amount)
+    def _whole(self, cells: _dialects.Cells, name: values.Field, read: _ReadNumber = values.read_number) -> int | None:
+        amount = self._number(cells, name, read)
+        if amount is None or amount == int(amount):
+            return None if amount is None else int(amount)
+        self._report(name, "VALUE_LEFT_OUT", "must be a whole number")
+        return None
 
 
 def _cell(cells: _dialects.Cells, name: values.Field) -> tables.Cell:
@@ -469,11 +425,6 @@ def client_of(cells: _dialects.Cells) -> str:
     is_whole = _normalize(first).endswith(_normalize(last))  # of a full name, or without a last name
     name = first if is_whole else f"{first} {last}".strip()
     return name or _text(cells, "customerEmail") or _text(cells, "customerId")
-
-
-def _minute(clock: str) -> int:
-    hours, minutes = clock.split(":")
-    return int(hours) * 60 + int(minutes)
 
 
 # --- Sessions of sets, in the order of the file -----------------------------------------------------------------------
@@ -505,12 +456,6 @@ class Session:
         """The sets of all exercises."""
         return (each for exercise in self.exercises for each in exercise.sets)
 
-    def share_note(self) -> None:
-        """Make the note that all sets of all its exercises have, if there is one, the one of the workout."""
-        notes = {each.notes for each in self.sets}
-        if len(self.exercises) > 1 and len(notes) == 1:
-            [self.shared_note] = notes
-
     @property
     def notes(self) -> str:
         """The notes on the workout, each once, in lines."""
@@ -521,12 +466,6 @@ class Session:
         rows = (*exercise.comments, *exercise.sets)
         shared = "" if exercise.comments else self.shared_note
         return "\n".join(dict.fromkeys(each.notes for each in rows if each.notes and each.notes != shared))
-
-    def take_comments_alone(self) -> list[SetRow]:
-        """Remove exercises that have comments only, and return their rows."""
-        alone = [row for each in self.exercises if not each.sets for row in each.comments]
-        self.exercises = [each for each in self.exercises if each.sets]
-        return alone
 
     @property
     def rows(self) -> int:
@@ -559,38 +498,27 @@ class Session:
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-def split_sessions(rows: Iterable[SetRow]) -> tuple[list[Session], list[Session]]:
-    """Return the sessions of rows whose sessions are each written as a whole, and those that are repeated.
+def split_sessions(
+    rows: Iterable[SetRow], *, is_mixed: bool = True, by_day: bool = False
+) -> tuple[list[Session], list[Session]]:
+    """Return the sessions of rows, in the order of their first rows, and those that are repeated.
 
-    Rows that follow each other, with the same client, date, start and title, are one session. Several with these alike
-    are several sessions, unless their sets are the same: then the file has been put together from copies.
+    Rows with the same client, date, start and title are one session (with `by_day`, all of a client and a day), if they
+    follow each other or `is_mixed`. Of several sessions with these alike, those with the same sets are repeated: then
+    the file has been put together from copies.
     """
-    runs: list[tuple[tuple[object, ...], Session]] = []
-    for row in rows:
-        key = (row.customer, row.day, row.clock, _normalize(row.workout))
-        if not runs or runs[-1][0] != key:
-            runs.append((key, Session(row.customer, row.day, row.clock, row.workout)))
-        runs[-1][1].add(row)
-    known: set[str] = set()
     sessions: list[Session] = []
-    repeated: list[Session] = []
-    for _, session in runs:
-        fingerprint = session.fingerprint()
-        (repeated if fingerprint in known else sessions).append(session)
-        known.add(fingerprint)
-    return sessions, repeated
-
-
-def group_sessions(rows: Iterable[SetRow], *, by_day: bool = False) -> list[Session]:
-    """Return the sessions of rows, in the order of their first rows.
-
-    Rows with the same client, date, start and title are one session; with `by_day`, all rows of a client and a day.
-    """
-    sessions: dict[tuple[object, ...], Session] = {}
+    latest: dict[tuple[object, ...], Session] = {}
+    before: tuple[object, ...] | None = None
     for row in rows:
         key = (row.customer, row.day) if by_day else (row.customer, row.day, row.clock, _normalize(row.workout))
-        session = sessions.get(key)
-        if session is None:
-            session = sessions[key] = Session(row.customer, row.day, row.clock, row.workout)
-        session.add(row)
-    return list(sessions.values())
+        if key not in latest or not (is_mixed or by_day or key == before):
+            latest[key] = Session(row.customer, row.day, row.clock, row.workout)
+            sessions.append(latest[key])
+        latest[key].add(row)
+        before = key
+    if is_mixed or by_day:
+        return sessions, []
+    first: dict[str, Session] = {}
+    repeated = [each for each in sessions if first.setdefault(each.fingerprint(), each) is not each]
+    return list(first.values()), repeated

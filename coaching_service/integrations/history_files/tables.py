@@ -9,9 +9,9 @@ import itertools
 import re
 import zipfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from operator import itemgetter
 from time import perf_counter, sleep
@@ -73,19 +73,12 @@ LAST_CODES = ("NOT_A_SET", "REPEATED_COLUMN", "UNKNOWN_COLUMN")
 _MOST_LINES = 20
 
 
-def count_one(kind: ProblemKind, line: int) -> None:
-    """Count a problem of a kind."""
-    kind["count"] += 1
-    if len(kind["lines"]) < _MOST_LINES:
-        kind["lines"].append(line)
-
-
 def count_kinds(kinds: Sequence[ProblemKind], problems: Iterable[Problem]) -> list[ProblemKind]:
     """Return kinds of problems with more of them: rests and columns last, of others the most frequent first."""
-    new: list[ProblemKind] = [
-        {"code": each["code"], "column": each["field"], "count": 1, "lines": [each["line"]]} for each in problems
-    ]
-    return merge_kinds(kinds, new)
+    return merge_kinds(
+        kinds,
+        [{"code": each["code"], "column": each["field"], "count": 1, "lines": [each["line"]]} for each in problems],
+    )
 
 
 def merge_kinds(*parts: Iterable[ProblemKind]) -> list[ProblemKind]:
@@ -97,6 +90,26 @@ def merge_kinds(*parts: Iterable[ProblemKind]) -> list[ProblemKind]:
         lines = [*known["lines"], *each["lines"]][:_MOST_LINES]
         counted[key] = {**known, "count": known["count"] + each["count"], "lines": lines}
     return sorted(counted.values(), key=lambda each: (each["code"] in LAST_CODES, -each["count"]))
+
+
+MAX_PROBLEMS = 1_000
+
+
+@dataclass(kw_only=True)
+class Reported:
+    """What was reported of a file: the first problems, how many there are, and all of them by kind."""
+
+    problems: list[Problem] = field(default_factory=list)
+    problem_count: int = 0
+    kinds: list[ProblemKind] = field(default_factory=list)
+
+    def report(self, problems: Sequence[Problem], *, is_counted: bool = False) -> None:
+        """Add problems; `is_counted`: to the kinds only."""
+        if problems:
+            self.kinds = count_kinds(self.kinds, problems)
+        if not is_counted:
+            self.problem_count += len(problems)
+            self.problems += problems[: MAX_PROBLEMS - len(self.problems)]
 
 
 class ImportQuestion(TypedDict):
@@ -130,12 +143,8 @@ _WITHOUT_RESULT = re.compile(
 _LONGEST_MATCH = 1_000
 
 
-class UnsafeWorkbook(Exception):
-    """A workbook is beyond the limits; the message says which."""
-
-
 def require_safe(file: IO[bytes]) -> None:
-    """Raise UnsafeWorkbook for an archive that inflates too much, or with XML that declares entities.
+    """Raise UnreadableTable for an archive that inflates too much, or with XML that declares entities.
 
     Raises zipfile.BadZipFile if it is not an archive. No more is inflated of an entry than its directory states.
     """
@@ -146,16 +155,16 @@ def require_safe(file: IO[bytes]) -> None:
         entries = archive.infolist()
         inflated = sum(entry.file_size for entry in entries)
         if len(entries) > _MAX_ENTRIES:
-            raise UnsafeWorkbook(f"has more than {_MAX_ENTRIES:,} parts")
+            raise UnreadableTable(f"has more than {_MAX_ENTRIES:,} parts")
         if inflated > min(_MAX_BYTES, max(_MAX_RATIO * packed, 1_000_000)):
-            raise UnsafeWorkbook("inflates to too many bytes: save it as CSV")
+            raise UnreadableTable("inflates to too many bytes: save it as CSV")
         for entry in entries:
             name = entry.filename.casefold()
             if name.endswith("sharedstrings.xml") and entry.file_size > _MAX_TEXT_BYTES:
-                raise UnsafeWorkbook("has too much text: save it as CSV")
+                raise UnreadableTable("has too much text: save it as CSV")
             for text in _parts_of(archive, entry) if name.endswith((".xml", ".rels", ".vml")) else ():
                 if any(each in text.replace(b"\x00", b"").upper() for each in _REFUSED):  # UTF-16 too
-                    raise UnsafeWorkbook("has XML with a document type, which no spreadsheet writes")
+                    raise UnreadableTable("has XML with a document type, which no spreadsheet writes")
     file.seek(0)
 
 
@@ -277,8 +286,14 @@ def read_tables(file: IO[bytes], count_headings: CountHeadings) -> Iterator[Tabl
     sheets = _read_workbook(file) if is_archive else _read_csv(file, count_headings)
     numbers = itertools.count(1)
     for name, rows in sheets:
-        if (table := _with_headings(name, rows, count_headings, numbers)) is not None:
-            yield replace(table, is_text=not is_archive)
+        if not (first := list(itertools.islice(rows, _TITLE_ROWS))):
+            continue
+        best = max(range(len(first)), key=lambda index: (count_headings(first[index].cells), -index))
+        row, headings = first[best], headings_of(first[best])
+        if len(headings) > MAX_COLUMNS:
+            raise UnreadableTable(f"has {len(headings)} columns; {MAX_COLUMNS} are possible", row.line)
+        below = _with_rests(itertools.chain(first[best + 1 :], rows), numbers)
+        yield Table(name, headings, below, row.line, row.place, tuple(first[:best]), not is_archive)
 
 
 def divide(table: Table, count_headings: CountHeadings) -> Iterator[Table]:
@@ -314,20 +329,6 @@ def estimate_rows(file: IO[bytes]) -> int:
         count += chunk.count(b"\n")
     file.seek(0)
     return count
-
-
-def _with_headings(
-    name: str, rows: Iterator[Row], count_headings: CountHeadings, numbers: Iterator[int]
-) -> Table | None:
-    first = list(itertools.islice(rows, _TITLE_ROWS))
-    if not first:
-        return None
-    best = max(range(len(first)), key=lambda index: (count_headings(first[index].cells), -index))
-    headings = headings_of(first[best])
-    if len(headings) > MAX_COLUMNS:
-        raise UnreadableTable(f"has {len(headings)} columns; {MAX_COLUMNS} are possible", first[best].line)
-    below = _with_rests(itertools.chain(first[best + 1 :], rows), numbers)
-    return Table(name, headings, below, first[best].line, first[best].place, tuple(first[:best]))
 
 
 def headings_of(row: Row) -> tuple[str, ...]:
@@ -474,8 +475,8 @@ def _read_workbook(file: IO[bytes]) -> Iterator[tuple[str, Iterator[Row]]]:
             workbook = _open_workbook(file, stack, has_results=True)
             formulas = _open_workbook(file, stack, has_results=False) if lacks_results(file) else None
             opened = stack.pop_all()
-    except UnsafeWorkbook as error:
-        raise UnreadableTable(str(error)) from None
+    except UnreadableTable:
+        raise
     except Exception as error:  # of any type: a part of the archive is not as the library expects it
         raise UnreadableTable(_DAMAGED) from error
     with opened:
@@ -496,42 +497,37 @@ def _open_workbook(file: IO[bytes], stack: ExitStack, *, has_results: bool) -> W
 
 
 def _rows_of_sheet(sheet: Worksheet, formulas: Worksheet | None, name: str) -> Iterator[Row]:
-    for line, (values, unsolved) in enumerate(_values_of_sheet(sheet, formulas), start=1):
-        if line > _MAX_SHEET_ROWS:
-            raise UnreadableTable(_DAMAGED, line)
-        cells = tuple(
-            without_separators(value).strip() or None if isinstance(value, str) else cast("Cell", value)
-            for value in values
-        )
-        while cells and cells[-1] is None:
-            cells = cells[:-1]
-        if cells or unsolved:
-            yield Row(line, cells, unsolved, name)
-
-
-def _values_of_sheet(
-    sheet: Worksheet, formulas: Worksheet | None
-) -> Iterator[tuple[Sequence[object], tuple[int, ...]]]:
-    """Yield the values of all rows, whatever size the sheet says that it has, and which formulas lack their results.
+    """Yield the rows, whatever size the sheet says that it has, and which formulas lack their results.
 
     `formulas` is the sheet with formulas in place of results; None if no formula lacks its result.
     """
+    is_complete, line = formulas is None, 0
     try:
         cast("ReadOnlyWorksheet", sheet).reset_dimensions()
-        if formulas is None:
-            for cells in sheet.iter_rows():
-                yield [_value_of(cell) for cell in cells], ()
-            return
-        cast("ReadOnlyWorksheet", formulas).reset_dimensions()
-        for cells, written in zip(sheet.iter_rows(), formulas.iter_rows(values_only=True), strict=True):
-            unsolved = (
+        if formulas is not None:
+            cast("ReadOnlyWorksheet", formulas).reset_dimensions()
+        written = itertools.repeat(()) if formulas is None else formulas.iter_rows(values_only=True)
+        rows = zip(sheet.iter_rows(), written, strict=not is_complete)
+        for line, (of_sheet, of_formulas) in enumerate(rows, start=1):
+            if line > _MAX_SHEET_ROWS:
+                break
+            unsolved = tuple(
                 number
-                for number, (cell, formula) in enumerate(zip(cells, written, strict=True))
+                for number, (cell, formula) in enumerate(zip(of_sheet, of_formulas, strict=not is_complete))
                 if cell.value is None and formula is not None and cell.data_type != _EMPTY_RESULT
             )
-            yield [_value_of(cell) for cell in cells], tuple(unsolved)
+            cells = tuple(
+                without_separators(value).strip() or None if isinstance(value, str) else cast("Cell", value)
+                for value in map(_value_of, of_sheet)
+            )
+            while cells and cells[-1] is None:
+                cells = cells[:-1]
+            if cells or unsolved:
+                yield Row(line, cells, unsolved, name)
     except Exception as error:  # of any type, as when the workbook is opened
         raise UnreadableTable(_DAMAGED) from error
+    if line > _MAX_SHEET_ROWS:
+        raise UnreadableTable(_DAMAGED, line)
 
 
 def _value_of(cell: SheetCell | MergedCell) -> object:
@@ -549,6 +545,14 @@ def _value_of(cell: SheetCell | MergedCell) -> object:
 def unread_column(number: int, heading: str = "", code: str = "UNKNOWN_COLUMN") -> ProblemKind:
     """Return the kind of problem of a column that is not read, before its cells are counted."""
     return {"code": code, "column": heading[:100] or f"column {number + 1}", "count": 0, "lines": []}
+
+
+def count_cells(unread: Mapping[int, ProblemKind], row: Row) -> None:
+    """Count the cells of a row in columns that are not read, by the number of the column."""
+    for number, kind in unread.items():
+        if row.cell(number) is not None:
+            kind["count"] += 1
+            kind["lines"] += [row.line] if len(kind["lines"]) < _MOST_LINES else []
 
 
 def column_problem(table: Table, heading: str, *, is_repeated: bool = False) -> Problem:

@@ -231,10 +231,6 @@ def read_date_and_time(cell: Cell, order: DateOrder | None) -> DateAndTime | Non
     if _UNIX_TIME.fullmatch(text):
         instant = datetime.fromtimestamp(int(text), UTC)
         return DateAndTime(instant.date(), f"{instant:%H:%M}", instant)
-    return _date_and_time_in(text, order)
-
-
-def _date_and_time_in(text: str, order: DateOrder | None) -> DateAndTime:
     if found := _DATE_WITHOUT_SIGNS.fullmatch(text):
         return _date_and_time(found, _date(int(found["year"]), int(found["month"]), int(found["day"])))
     if found := _NUMERIC_DATE.fullmatch(text):
@@ -286,32 +282,20 @@ def possible_orders(text: str) -> set[DateOrder]:
 
 
 def _numeric_date(found: re.Match[str], order: DateOrder | None) -> date:
-    a, b, c = found["a"], found["b"], found["c"]
-    if len(a) > 2:
-        return _date(int(a), int(b), int(c))
-    if order == "ymd":
-        if len(c) <= 2:
-            return _date(_year(a), int(b), int(c))
-        order = None
-    year = _year(c)
-    if found["sign"] == "." or order == "dmy":
-        return _date(year, int(b), int(a))
-    if order == "mdy":
-        return _date(year, int(a), int(b))
-    if order is None and a != b:
-        if int(a) > 12:
-            return _date(year, int(b), int(a))
-        if int(b) > 12:
-            return _date(year, int(a), int(b))
-        raise UnknownOrder
-    return _date(year, int(b), int(a))
+    a, b, c, sign = found["a"], found["b"], found["c"], found["sign"]
+    if len(a) > 2 or (order == "ymd" and len(c) <= 2):
+        return _date(_year(a), int(b), int(c))
+    is_month_first = order == "mdy" and sign != "."
+    if sign != "." and order not in ("dmy", "mdy") and a != b and int(a) <= 12:
+        if int(b) <= 12:
+            raise UnknownOrder
+        is_month_first = True
+    return _date(_year(c), int(a), int(b)) if is_month_first else _date(_year(c), int(b), int(a))
 
 
 def _year(text: str) -> int:
     year = int(text)
-    if len(text) > 2:
-        return year
-    return year + (2000 if year <= _LAST_SHORT_YEAR else 1900)
+    return year if len(text) > 2 else year + (2000 if year <= _LAST_SHORT_YEAR else 1900)
 
 
 def _date(year: int, month: int, day: int) -> date:
@@ -619,23 +603,16 @@ def read_heading(text: str) -> Heading:
             return Heading(words, unit, hint)
         if _HOURS_AND_MINUTES.fullmatch(hint) or _TIME_PATTERN.fullmatch(hint):
             return Heading(words, "h" if _HOURS_AND_MINUTES.fullmatch(hint) else None, hint)
-        if (order := _order_of(hint)) is not None:
+        pattern = _DATE_PATTERN.fullmatch(hint)
+        parts = "" if pattern is None else "".join(_DATE_PARTS.get(part, "?") for part in pattern.groups())
+        order = "ymd" if hint == "yyyymmdd" else _DATE_ORDERS.get(parts.replace("j", "y" if "d" in parts else "d"))
+        if order is not None:
             return Heading(words, None, hint, order)
     words = _words(text)
     first, _, last = words.rpartition(" ")
     if first and (unit := _UNITS_OF_HEADINGS.get(last)) is not None:
         return Heading(first, unit, last)
     return Heading(words)
-
-
-def _order_of(pattern: str) -> DateOrder | None:
-    """Return the order of a pattern of dates, such as `dd mm yyyy`; None for another text."""
-    if pattern == "yyyymmdd":
-        return "ymd"
-    if (found := _DATE_PATTERN.fullmatch(pattern)) is None:
-        return None
-    parts = "".join(_DATE_PARTS.get(part, "?") for part in found.groups())
-    return _DATE_ORDERS.get(parts.replace("j", "y" if "d" in parts else "d"))
 
 
 def is_duration(text: str) -> bool:

@@ -38,7 +38,6 @@ from coaching_service.people.customers.models import CustomerIdentity, CustomerU
 from coaching_service.training.workouts.blocks.batches import DoneExercise, DoneSession
 from coaching_service.training.workouts.blocks.models import KnownSession
 from coaching_service.training.workouts.items.service import MAX_ITEMS
-from coaching_service.training.workouts.sets import CustomerSet
 
 Reason: TypeAlias = tuple[str | None, str, str]  # field, code, message
 ALREADY_THERE: Reason = (None, "ALREADY_THERE", "is of a session that is there already")
@@ -78,23 +77,17 @@ class InSlices(Generic[Result]):
 
 
 @dataclass
-class FileContent:
-    """What a file has.
+class FileContent(tables.Reported):
+    """What a file has: problems are those of rows that are left out, or without some of their sets.
 
     Attributes:
         clients: The sessions of each client, by the name in the file.
         reported: How many rows are left out.
-        problems: The first problems of these rows, and of those without some of their sets.
-        problem_count: How many problems there are.
-        kinds: All problems by kind.
         open_names: The normalized names of exercises of sets that depend on open questions.
     """
 
     clients: dict[str, list[set_rows.Session]] = field(default_factory=dict)
     reported: int = 0
-    problems: list[tables.Problem] = field(default_factory=list)
-    problem_count: int = 0
-    kinds: list[tables.ProblemKind] = field(default_factory=list)
     open_names: set[str] = field(default_factory=set)
 
     @property
@@ -103,24 +96,16 @@ class FileContent:
         exercises = (each for sessions in self.clients.values() for session in sessions for each in session.exercises)
         return {imported_names.key_of(each) for each in {exercise.name for exercise in exercises}} | self.open_names
 
-    def report(self, row: set_rows.SetRow, name: str | None, code: str, message: str) -> None:
+    def leave_out(self, row: set_rows.SetRow, reason: Reason) -> None:
         """Report a row that is left out."""
         self.reported += 1
-        self.add_problem(row, name, code, message)
+        self.report([problem(row, *reason)])
 
     def report_session(self, session: set_rows.Session, reason: Reason) -> None:
         """Report the rows of a session that is left out."""
         comments = (row for each in session.exercises for row in each.comments)
         for row in {each.row: each for each in (*session.sets, *comments)}.values():
-            self.report(row, *reason)
-
-    def add_problem(self, row: set_rows.SetRow, name: str | None, code: str, message: str) -> None:
-        """Report a problem of a row."""
-        new = problem(row, name, code, message)
-        self.kinds = tables.count_kinds(self.kinds, [new])
-        self.problem_count += 1
-        if len(self.problems) < set_files.MAX_PROBLEMS:
-            self.problems.append(new)
+            self.leave_out(row, reason)
 
 
 def problem(row: set_rows.SetRow, name: str | None, code: str, message: str) -> tables.Problem:
@@ -140,19 +125,18 @@ def read_content(
     The mappings are what names stand for, without those that are left out. A client of the mapping with None is another
     one than the import is for. The labels of a client that the file has several of become the first.
     """
-    content = FileContent()
+    content, source = FileContent(), set_files.SetFile(file, answers)
     localize = _localizing(customers, zone_of)
-    source = set_files.SetFile(file, answers)
 
     def accept(rows: Sequence[set_rows.SetRow]) -> list[set_rows.SetRow]:
         sets = [localize(each) for each in rows]
         reasons = [_reason(each, exercises, customers) for each in sets]
         rejections = [reason for reason in dict.fromkeys(reasons) if reason is not None]
         if rejections and None not in reasons:
-            content.report(sets[0], *rejections[0])
+            content.leave_out(sets[0], rejections[0])
             return []
         for name, _, message in rejections:  # sets that the row is imported without
-            content.add_problem(sets[0], name, "VALUE_LEFT_OUT", f"of some of its sets {message}")
+            content.report([problem(sets[0], name, "VALUE_LEFT_OUT", f"of some of its sets {message}")])
         taken = [each for each, reason in zip(sets, reasons, strict=True) if reason is None]
         return [replace(each, exercise=each.exercise_name) if each.is_assistance else each for each in taken]
 
@@ -162,20 +146,19 @@ def read_content(
         depend = accept([each for each in row.open_sets if each.exercise])
         content.open_names.update(imported_names.key_of(each.exercise) for each in depend)
         yield number
-    dialect = source.dialect
-    if dialect is not None and (dialect.sessions_by_day or dialect.is_mixed):
-        sessions, repeated = set_rows.group_sessions(sets, by_day=dialect.sessions_by_day), list[set_rows.Session]()
-    else:
-        sessions, repeated = set_rows.split_sessions(sets)
+    dialect = source.dialect or set_files.SETS
+    sessions, repeated = set_rows.split_sessions(sets, is_mixed=dialect.is_mixed, by_day=dialect.sessions_by_day)
     for session in repeated:
         content.report_session(session, ALREADY_THERE)
     for session in sessions:
-        for alone in session.take_comments_alone():
-            content.report(alone, *_COMMENT_ALONE)
+        for alone in (row for each in session.exercises if not each.sets for row in each.comments):
+            content.leave_out(alone, _COMMENT_ALONE)
+        session.exercises = [each for each in session.exercises if each.sets]
         if not session.exercises:
             continue
-        if not source.has_workout_notes:
-            session.share_note()
+        notes = {each.notes for each in session.sets}
+        if not source.has_workout_notes and len(session.exercises) > 1 and len(notes) == 1:
+            [session.shared_note] = notes
         content.clients.setdefault(session.customer, []).append(session)
     return content
 
@@ -183,11 +166,8 @@ def read_content(
 def _localizing(
     customers: import_models.Meanings, zone_of: Callable[[imported_names.NameAnswer | None], ZoneInfo]
 ) -> Callable[[set_rows.SetRow], set_rows.SetRow]:
-    """Return a function that names the client of a row by the label in the mapping; of several, by the first.
-
-    It gives the row the day and time of the client, if the file has its time with an offset.
-    """
-    first: dict[imported_names.NameAnswer, str] = {}
+    """Return a function that names the client of a row by the label in the mapping; of several, by the first."""
+    first: dict[imported_names.NameAnswer, str] = {}  # the label of a client
     labels: dict[str, str] = {}  # by what spellings have in common
     for label, answer in customers.items():
         labels[normalize(label)] = first.setdefault(answer, label) if isinstance(answer, ObjectId) else label
@@ -198,6 +178,7 @@ def _localizing(
         return labels.get(normalize(label), labels.get(normalize(name), name))
 
     def localize(row: set_rows.SetRow) -> set_rows.SetRow:
+        """Name the client of a row by the label; if the file has its time with an offset, give it the client's."""
         label = label_of(row.customer, row.customer_id)
         row = row if label == row.customer else replace(row, customer=label)
         if row.instant is None:
@@ -209,9 +190,7 @@ def _localizing(
 
 
 def _reason(
-    row: set_rows.SetRow,
-    exercises: import_models.Meanings,
-    customers: import_models.Meanings,
+    row: set_rows.SetRow, exercises: import_models.Meanings, customers: import_models.Meanings
 ) -> Reason | None:
     if row.customer not in customers:
         return "customer", "REQUIRED", "is empty"
@@ -259,22 +238,13 @@ class Decisions:
         ]
 
 
-async def decide(
-    ctx: Context, found: set_files.Survey, answers: import_models.StoredAnswers, *, is_own: bool
-) -> Decisions:
-    """Decide about a file with what was found in it; `is_own`: a client imports the own history.
-
-    Raises NotFound for an answer with an unknown identifier.
-    """
-    names = await imported_names.resolve_names(ctx, found.exercises, import_models.by_name(answers["names"]))
-    decided, questions = await decide_customers(ctx, found, answers, is_own=is_own)
-    return Decisions(found, names, decided, [*found.questions, *questions])
-
-
 async def decide_customers(
     ctx: Context, found: set_files.Survey, answers: import_models.StoredAnswers, *, is_own: bool
 ) -> tuple[import_models.Meanings, list[tables.Question]]:
-    """Return what the clients in a file stand for, by label, and the questions about them. Raises as `decide`."""
+    """Return what the clients in a file stand for, by label, and the questions about them.
+
+    `is_own`: a client imports the own history. Raises NotFound for an answer with an unknown identifier.
+    """
     named = [client for client in found.clients.values() if client.name]
     sent = {normalize(name): answer for name, answer in import_models.by_name(answers["customers"]).items()}
     for decision in sent.values():
@@ -462,47 +432,42 @@ def _done_exercises(session: set_rows.Session, exercise: set_rows.Exercise, targ
     if exercise_id is None:
         raise ValueError("names that are left out have no sessions")
     for first in range(0, len(exercise.sets), _MAX_SETS):
-        sets = [_customer_set(n, row, target) for n, row in enumerate(exercise.sets[first : first + _MAX_SETS], 1)]
         yield {
             "exerciseId": exercise_id,
             "supersetId": clean_name(exercise.superset) or None,
             "comment": clean_text(session.notes_of(exercise)),
-            "customerSets": sets,
+            "customerSets": [
+                {
+                    "index": index,
+                    "exerciseId": None,
+                    "round": None,
+                    "reps": row.reps,
+                    "load": target.load_of(row),
+                    "seconds": row.seconds,
+                    "meters": row.meters,
+                    "rpe": row.rpe,
+                    "rir": row.rir,
+                    "isWarmup": row.kind == "warmup",
+                    "setKind": "normal" if row.kind == "warmup" else row.kind,
+                    "isCompleted": row.is_completed,
+                }
+                for index, row in enumerate(exercise.sets[first : first + _MAX_SETS], 1)
+            ],
         }
 
 
-def _customer_set(index: int, row: set_rows.SetRow, target: Target) -> CustomerSet:
-    return {
-        "index": index,
-        "exerciseId": None,
-        "round": None,
-        "reps": row.reps,
-        "load": target.load_of(row),
-        "seconds": row.seconds,
-        "meters": row.meters,
-        "rpe": row.rpe,
-        "rir": row.rir,
-        "isWarmup": row.kind == "warmup",
-        "setKind": "normal" if row.kind == "warmup" else row.kind,
-        "isCompleted": row.is_completed,
-    }
+def find_cut(sessions: Sequence[set_rows.Session], target: Target) -> list[tables.Problem]:
+    """Return a problem of each set whose load is help, but its exercise has none, and of notes that are cut.
 
-
-def loads_left_out(sessions: Sequence[set_rows.Session], target: Target) -> list[tables.Problem]:
-    """Return a problem of each set whose load is help, but its exercise has none."""
+    Those are of a session or an exercise whose rows together have longer ones than are stored.
+    """
     message = "is negative, which means help, but the exercise is not assisted"
     rows = (row for session in sessions for row in session.sets if target.is_left_out(row))
-    return [problem(row, "load", "VALUE_LEFT_OUT", message) for row in rows]
-
-
-def notes_cut(sessions: Sequence[set_rows.Session]) -> list[tables.Problem]:
-    """Return a problem of each session and exercise whose rows together have longer notes than are stored."""
-    problems: list[tables.Problem] = []
+    problems = [problem(row, "load", "VALUE_LEFT_OUT", message) for row in rows]
     message = f"of its rows together are cut: they have more than {TEXT_LENGTH:,} characters"
     for session in sessions:
-        first = next(session.sets)
         if len(session.notes) > TEXT_LENGTH:
-            problems.append(problem(first, "workoutNotes", "VALUE_LEFT_OUT", message))
+            problems.append(problem(next(session.sets), "workoutNotes", "VALUE_LEFT_OUT", message))
         long = (each.sets[0] for each in session.exercises if len(session.notes_of(each)) > TEXT_LENGTH)
         problems += [problem(row, "notes", "VALUE_LEFT_OUT", message) for row in long]
     return problems
@@ -533,7 +498,15 @@ class KnownSessions:
         alike: dict[tuple[str, str, str | None], list[_Amounts]] = {}
         for block in blocks:
             day, name, clock = str(block["date"]), block["name"], block.get("startTime")
-            amounts = list(_amounts_of(block))
+            amounts: list[_Amounts] = []
+            for item in block["items"]:
+                if item["type"] == "EXERCISE" or item["type"] == "CIRCUIT":
+                    of_item = item["exerciseId"] if item["type"] == "EXERCISE" else None
+                    amounts += [
+                        (exercise_id, done["reps"], done["load"], done["meters"], done["seconds"])
+                        for done in item["customerSets"]
+                        if (exercise_id := done["exerciseId"] or of_item) is not None
+                    ]
             self._add(_key(day, name, amounts), clock)
             self._add(block.get("fingerprint"), clock)
             alike.setdefault((day, normalize(name), clock), []).extend(amounts)
@@ -556,15 +529,6 @@ class KnownSessions:
             keys.append(_key(str(session.day), clean_name(session.title) or UNTITLED, amounts))
         clocks = [clock for key in keys for clock in self._clocks.get(key, ())]
         return any(clock is None or session.clock is None or clock == session.clock for clock in clocks)
-
-
-def _amounts_of(block: KnownSession) -> Iterator[_Amounts]:
-    for item in block["items"]:
-        if item["type"] == "EXERCISE" or item["type"] == "CIRCUIT":
-            for done in item["customerSets"]:
-                exercise_id = done["exerciseId"] or (item["exerciseId"] if item["type"] == "EXERCISE" else None)
-                if exercise_id is not None:
-                    yield exercise_id, done["reps"], done["load"], done["meters"], done["seconds"]
 
 
 def _key(day: str, name: str, amounts: Iterable[_Amounts]) -> str:

@@ -27,6 +27,7 @@ from coaching_service.integrations.history_files.set_rows import Session
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
 from coaching_service.integrations.history_import import _planning
 from coaching_service.integrations.history_import import models as import_models
+from coaching_service.integrations.history_import.models import ImportRefused
 from coaching_service.library import imported_names
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.imported_names import CREATE, NameAnswer
@@ -41,14 +42,6 @@ from coaching_service.training.workouts.blocks.models import BlockSource
 
 
 Write = Callable[[Context], Awaitable[None]]
-
-
-class HistoryRefused(Exception):
-    """A file cannot be imported as it was requested; nothing more of it is stored."""
-
-    def __init__(self, message: str, code: str) -> None:
-        super().__init__(message)
-        self.message, self.code = message, code
 
 
 @dataclass(frozen=True)
@@ -255,7 +248,7 @@ class HistoryImport:
         """Decide what becomes of the file, and create the exercises and clients that it needs.
 
         An import that has started only reads the sessions again. Yields how many rows have been read, when others may
-        come in between. Raises UnreadableTable, and HistoryRefused if the file leaves a question open.
+        come in between. Raises UnreadableTable, and ImportRefused if the file leaves a question open.
         """
         work = self._progress.work
         if work["isStarted"]:
@@ -272,7 +265,7 @@ class HistoryImport:
         async for rows in surveying.run():
             yield rows
         decisions, assumed = await self._decide(surveying.result)
-        refusal: HistoryRefused | None = None
+        refusal: ImportRefused | None = None
         while True:
             decided = decisions.survey.answers
             reading = await self._reading(decided.date_order, decided.decimal_sign, decisions.names.decisions, assumed)
@@ -284,7 +277,7 @@ class HistoryImport:
             new_names = decisions.names.new_names
             if not new_names or self._is_own or EXERCISES.CREATE in self._ctx.caller.permissions:
                 break
-            refusal = HistoryRefused(imported_names.describe_missing(new_names), PermissionMissing.default_code)
+            refusal = ImportRefused(imported_names.describe_missing(new_names), code=PermissionMissing.default_code)
             decisions = replace(decisions, names=decisions.names.without_new())
         self._content = reading.result
         await self._start(decisions, assumed, refusal)
@@ -293,16 +286,21 @@ class HistoryImport:
         """Return what is decided about the file, and what its clients stand for if open questions create them."""
         work = self._progress.work
         try:
-            decisions = await _planning.decide(self._ctx, found, work["answers"], is_own=self._is_own)
+            sent = import_models.by_name(work["answers"]["names"])
+            names = await imported_names.resolve_names(self._ctx, found.exercises, sent)
+            decided, questions = await _planning.decide_customers(
+                self._ctx, found, work["answers"], is_own=self._is_own
+            )
         except (NotFound, Forbidden, InvalidFields) as error:
             message = error.errors[0]["message"] if isinstance(error, InvalidFields) else error.message
-            raise HistoryRefused(f"cannot be imported with these answers: {message}", "INVALID_ANSWER") from None
+            raise ImportRefused(f"cannot be imported with these answers: {message}", code="INVALID_ANSWER") from None
+        decisions = _planning.Decisions(found, names, decided, [*found.questions, *questions])
         if not found.rows:
             raise tables.UnreadableTable("has no rows")
         if not work.get("mayImportAll", True) and decisions.new_customers:
-            raise HistoryRefused("has clients that only the owner may create", "OWNER_ONLY")
+            raise ImportRefused("has clients that only the owner may create", code="OWNER_ONLY")
         if self._is_own and found.format not in (None, *import_models.OWN_FORMATS):
-            raise HistoryRefused(f"is of the format {found.format}, which your coach can import", "NOT_SUPPORTED")
+            raise ImportRefused(f"is of the format {found.format}, which your coach can import", code="NOT_SUPPORTED")
         asked = {each.get("name", ""): CREATE for each in decisions.questions if each["code"] == "CUSTOMER"}
         return decisions, {**decisions.customers, **asked}
 
@@ -310,7 +308,7 @@ class HistoryImport:
         self,
         decisions: _planning.Decisions,
         customers: import_models.Meanings,
-        refusal: HistoryRefused | None,
+        refusal: ImportRefused | None,
     ) -> None:
         found, content = decisions.survey, self._content
         names = decisions.names
@@ -334,7 +332,7 @@ class HistoryImport:
             errors.insert(0, problem)
         if refusal is None and decisions.questions:
             codes = sorted({each["code"] for each in decisions.questions})
-            refusal = HistoryRefused(f"leaves questions open: {', '.join(codes)}. Answer them", "QUESTIONS_OPEN")
+            refusal = ImportRefused(f"leaves questions open: {', '.join(codes)}. Answer them", code="QUESTIONS_OPEN")
         is_refused = refusal is not None and not self._is_dry_run
         if not is_refused:
             result["created"]["customers"] = len(decisions.new_customers)
@@ -377,7 +375,7 @@ class HistoryImport:
     async def run_batch(self) -> bool:
         """Store the next sessions, or report them if their client has been erased; returns False if none are left.
 
-        Raises HistoryRefused if the caller may no longer change the client.
+        Raises ImportRefused if the caller may no longer change the client.
         """
         plan = self._progress.work["plan"]
         content = self._content
@@ -385,7 +383,11 @@ class HistoryImport:
         if entry == len(content.clients):
             return False
         name, sessions = list(content.clients.items())[entry]
-        batch = _first_batch(sessions[record:])
+        batch: list[Session] = []
+        for session in sessions[record : record + _BATCH_SESSIONS]:
+            if batch and _planning.count_sets([*batch, session]) > _BATCH_SETS:
+                break
+            batch.append(session)
         is_last = record + len(batch) == len(sessions)
         position = (entry + 1, 0) if is_last else (entry, record + len(batch))
         try:
@@ -395,11 +397,11 @@ class HistoryImport:
         except (NotFound, Forbidden) as error:
             client = _identifier(plan["customers"], name)
             if client is None or await customers.find_references(self._ctx, [client]):
-                raise HistoryRefused(f"could not be imported completely. {error.message}", "INTERRUPTED") from None
+                raise ImportRefused(f"could not be imported completely. {error.message}", code="INTERRUPTED") from None
             gone = _planning.FileContent()
             for session in batch:
                 gone.report_session(session, _planning.CLIENT_GONE)
-            work, fields = self._advanced(plan, [], (gone.reported, gone.problem_count), gone.kinds, position, None)
+            work, fields = self._advanced(plan, [], gone, position, None)
             rows = sum(each.rows for each in batch)
             await self._progress.save(work, None, fields, done=rows, errors=_errors(gone.problems))
         return True
@@ -409,14 +411,19 @@ class HistoryImport:
     ) -> None:
         ctx = self._ctx
         customer_id = _identifier(plan["customers"], name)
-        target = await self._target(plan, customer_id)
+        ids = import_models.exercise_ids(plan["exercises"])
+        known = await exercises.get_names(ctx, [each for each in ids.values() if each is not None])
+        company, zone = ctx.caller.company, None
+        if customer_id is not None:
+            zone = (await customers.get_visible(ctx, customer_id, ("timezone", "customerRoleData")))["timezone"]
+        target = _planning.Target(ids, known, company.load_unit, zone or company.timezone)
         dates = sorted({str(session.day) for session in sessions})
         stored = _planning.KnownSessions(
             [] if customer_id is None else await batches.find_done_on(ctx, customer_id, dates)
         )
         content = _planning.FileContent()
         new: list[Session] = []
-        last_day = self._ctx.caller.today(target.timezone)
+        last_day = ctx.caller.today(target.timezone)
         for session in sessions:
             if session.day > last_day:
                 content.report_session(session, _planning.IN_THE_FUTURE)
@@ -424,8 +431,7 @@ class HistoryImport:
                 content.report_session(session, _planning.ALREADY_THERE)
             else:
                 new.append(session)
-        left_out = [*_planning.loads_left_out(new, target), *_planning.notes_cut(new)]
-        errors = _errors(content.problems, left_out)
+        content.report(_planning.find_cut(new, target))
         documents = (
             [] if self._is_dry_run else [each for session in new for each in _planning.done_sessions(session, target)]
         )
@@ -435,52 +441,46 @@ class HistoryImport:
             days = [str(session.day) for session in new]
             period = {**add_to_period(period, customer_id, days, _planning.count_sets(new)), "format": form}
         is_last = position[1] == 0
-        counts = (content.reported, content.reported + len(left_out))
-        kinds = tables.count_kinds(content.kinds, left_out)
-        work, fields = self._advanced(plan, new, counts, kinds, position, None if is_last else period)
+        work, fields = self._advanced(plan, new, content, position, None if is_last else period)
 
         async def write(tx: Context) -> None:
             if self._is_dry_run or customer_id is None:
                 return
             if documents:
                 await customers.lock_and_mark_figures(tx, customer_id)
-                known = _planning.KnownSessions(await batches.find_done_on(tx, customer_id, dates))
-                if any(known.has(each, target) for each in new):
+                meanwhile = _planning.KnownSessions(await batches.find_done_on(tx, customer_id, dates))
+                if any(meanwhile.has(each, target) for each in new):
                     raise _StoredMeanwhile
                 source: BlockSource = {"format": form, "importId": self._progress.job_id}
                 await batches.add_sessions(tx, customer_id, source, documents)
             if is_last and period is not None:
                 await derive_and_report(tx, self._progress.job_id, period)
 
-        await self._progress.save(work, write, fields, done=sum(each.rows for each in sessions), errors=errors)
+        rows = sum(each.rows for each in sessions)
+        await self._progress.save(work, write, fields, done=rows, errors=_errors(content.problems))
 
     def _advanced(
         self,
         plan: import_models.HistoryPlan,
         new: Sequence[Session],
-        counts: tuple[int, int],
-        kinds: Sequence[tables.ProblemKind],
+        content: _planning.FileContent,
         position: tuple[int, int],
         current: import_models.ImportedPeriod | None,
     ) -> tuple[import_models.ImportWork, dict[str, Any]]:
-        """Return what the next step needs, and the fields of the job that differ.
-
-        `counts` are those of rows that are reported, and of problems.
-        """
-        reported, problems = counts
+        """Return what the next step needs, and the fields of the job that differ."""
         result: import_models.HistoryResult = {**plan["result"]}
         created: import_models.CreatedCounts = {**result["created"]}
         created["sessions"] += len(new)
         created["sets"] += _planning.count_sets(new)
         days = [str(session.day) for session in new]
         result["created"] = created
-        result["problems"] = tables.merge_kinds(result["problems"], kinds)
-        result["reported"] += reported
+        result["problems"] = tables.merge_kinds(result["problems"], content.kinds)
+        result["reported"] += content.reported
         result["imported"] += sum(each.rows for each in new)
         result["from"] = min([*days, *([result["from"]] if result["from"] else [])], default=None)
         result["to"] = max([*days, *([result["to"]] if result["to"] else [])], default=None)
         unreported = None if self._is_dry_run else current
-        counted = plan.get("problems", 0) + problems
+        counted = plan.get("problems", 0) + content.problem_count
         work: import_models.ImportWork = {
             **self._progress.work,
             "entry": position[0],
@@ -496,28 +496,10 @@ class HistoryImport:
         }
         return work, fields
 
-    async def _target(self, plan: import_models.HistoryPlan, customer_id: ObjectId | None) -> _planning.Target:
-        ids = import_models.exercise_ids(plan["exercises"])
-        known = await exercises.get_names(self._ctx, [each for each in ids.values() if each is not None])
-        company, own_zone = self._ctx.caller.company, None
-        if customer_id is not None:
-            client = await customers.get_visible(self._ctx, customer_id, ("timezone", "customerRoleData"))
-            own_zone = client["timezone"]
-        return _planning.Target(ids, known, company.load_unit, own_zone or company.timezone)
-
 
 def _identifier(answers: Sequence[import_models.StoredAnswer], name: str) -> ObjectId | None:
     answer = next((each["answer"] for each in answers if each["name"] == name), None)
     return answer if isinstance(answer, ObjectId) else None
-
-
-def _first_batch(sessions: Sequence[Session]) -> Sequence[Session]:
-    sets = 0
-    for number, session in enumerate(sessions[:_BATCH_SESSIONS]):
-        sets += _planning.count_sets([session])
-        if sets > _BATCH_SETS and number:
-            return sessions[:number]
-    return sessions[:_BATCH_SESSIONS]
 
 
 def _errors(*problems: Sequence[tables.Problem]) -> list[jobs.JobError]:
@@ -590,7 +572,7 @@ async def import_rows(
             pass
         while await importing.run_batch():
             pass
-    except HistoryRefused as error:
+    except ImportRefused as error:
         raise invalid_field("rows", error.message, code=error.code) from None
     result = import_models.complete(progress.work["plan"]["result"])
     if dry_run:

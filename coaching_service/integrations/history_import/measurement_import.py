@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO, cast
 from zoneinfo import ZoneInfo
 
@@ -16,7 +16,7 @@ from coaching_service.core.errors import Forbidden, InvalidFields, NotFound, Per
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files import measurements, tables
-from coaching_service.integrations.history_files.set_files import MAX_PROBLEMS, Survey, add_clients
+from coaching_service.integrations.history_files.set_files import Survey, add_clients
 from coaching_service.integrations.history_import import models as import_models
 from coaching_service.integrations.history_import._planning import (
     CLIENT_GONE,
@@ -24,7 +24,8 @@ from coaching_service.integrations.history_import._planning import (
     InSlices,
     decide_customers,
 )
-from coaching_service.integrations.history_import.importing import HistoryRefused, Progress
+from coaching_service.integrations.history_import.importing import Progress
+from coaching_service.integrations.history_import.models import ImportRefused
 from coaching_service.library import metric_sets
 from coaching_service.library.imported_names import CREATE, SKIP, NameAnswer
 from coaching_service.people.account import convert_entered_load
@@ -83,14 +84,14 @@ class MeasurementImport:
     async def prepare(self) -> AsyncIterator[int]:
         """Read the file, and decide what it means unless the import has started.
 
-        Raises UnreadableTable, and HistoryRefused if the file leaves a question open.
+        Raises UnreadableTable, and ImportRefused if the file leaves a question open.
         """
         work, ctx = self._progress.work, self._progress.ctx
         if work.get("isOwn"):
-            raise HistoryRefused("is a table of measurements, which your coach can import", "NOT_SUPPORTED")
+            raise ImportRefused("is a table of measurements, which your coach can import", code="NOT_SUPPORTED")
         if METRICS.EDIT not in ctx.caller.permissions:
             message = f"is a table of measurements: recording them needs the permission {METRICS.EDIT}"
-            raise HistoryRefused(message, PermissionMissing.default_code)
+            raise ImportRefused(message, code=PermissionMissing.default_code)
         sets = await metric_sets.list_all(ctx)
         self._known = {metric["_id"]: (each["_id"], metric) for each in sets for metric in each["metrics"]}
         answers, plan = work["answers"], work["plan"] if work["isStarted"] else None
@@ -117,9 +118,11 @@ class MeasurementImport:
         try:
             clients, asked = await decide_customers(ctx, survey, answers, is_own=False)
         except (NotFound, Forbidden) as error:
-            raise HistoryRefused(f"cannot be imported with these answers: {error.message}", "INVALID_ANSWER") from None
+            raise ImportRefused(
+                f"cannot be imported with these answers: {error.message}", code="INVALID_ANSWER"
+            ) from None
         if CREATE in clients.values():
-            raise HistoryRefused("has measurements, which create no clients: answer with one", "INVALID_ANSWER")
+            raise ImportRefused("has measurements, which create no clients: answer with one", code="INVALID_ANSWER")
         questions += [*found.questions, *map(_without_create, asked)]
         questions += await self._plan(found, meant, clients)
         result: import_models.HistoryResult = {
@@ -133,7 +136,7 @@ class MeasurementImport:
         await self._progress.save({**work, "isStarted": True, "plan": started}, errors=_listed(found.sheets))
         if questions and not work["isDryRun"]:
             codes = ", ".join(sorted({each["code"] for each in questions}))
-            raise HistoryRefused(f"leaves questions open: {codes}. Answer them", "QUESTIONS_OPEN")
+            raise ImportRefused(f"leaves questions open: {codes}. Answer them", code="QUESTIONS_OPEN")
 
     def _decide_metrics(
         self, found: measurements.Measurements
@@ -150,45 +153,39 @@ class MeasurementImport:
             answer = answered.get(key)
             if answer == CREATE or (isinstance(answer, ObjectId) and answer not in self._known):
                 message = f"cannot be imported with these answers: {spellings[0]} must be a metric or skip"
-                raise HistoryRefused(message, "INVALID_ANSWER")
-            candidates = self._candidates(key, spellings)
+                raise ImportRefused(message, code="INVALID_ANSWER")
+            # The metrics with the name, else those with a usual name for the same.
+            units = {unit for each in spellings if (unit := measurements.split_unit(each)[1]) is not None}
+            usable = {
+                metric_id: metric["name"]
+                for metric_id, (_, metric) in self._known.items()
+                if all(measurements.convert(1, each, metric["metricUnit"]["shortName"]) is not None for each in units)
+            }
+            meaning = measurements.meaning_of(key)
+            candidates = [each for each, name in usable.items() if measurements.split_unit(name)[0] == key] or [
+                each for each, name in usable.items() if measurements.meaning_of(name) == meaning
+            ]
             if answer is None and len(candidates) == 1:
                 answer = candidates[0]
             if answer is None:
-                questions.append(self._ask(spellings[0], candidates))
+                near = {normalize(metric["name"]): metric_id for metric_id, (_, metric) in self._known.items()}
+                closest = [near[each] for each in difflib.get_close_matches(normalize(spellings[0]), near, n=_NEAREST)]
+                offered = list(dict.fromkeys([*candidates, *closest, *self._known]))[:_MOST_OPTIONS]
+                named = [self._known[each][1] for each in offered]
+                labels = [*(f"{each['name']} ({each['metricUnit']['shortName']})" for each in named), "Leave out"]
+                question: tables.Question = {
+                    "code": "METRIC",
+                    "message": f"Which metric is {spellings[0]}?",
+                    "options": [*map(str, offered), SKIP],
+                    "name": spellings[0],
+                    "labels": labels,
+                }
+                questions.append(question)
             meant[key] = answer
         return meant, questions
 
-    def _candidates(self, key: str, spellings: Sequence[str]) -> list[ObjectId]:
-        """Return the metrics that a name may mean: those with the name, else those with a usual name for the same."""
-        units = {unit for each in spellings if (unit := measurements.split_unit(each)[1]) is not None}
-        usable = {
-            metric_id: metric["name"]
-            for metric_id, (_, metric) in self._known.items()
-            if all(measurements.convert(1, each, metric["metricUnit"]["shortName"]) is not None for each in units)
-        }
-        same = [metric_id for metric_id, name in usable.items() if measurements.split_unit(name)[0] == key]
-        meaning = measurements.meaning_of(key)
-        return same or [each for each, name in usable.items() if measurements.meaning_of(name) == meaning]
-
-    def _ask(self, name: str, candidates: Sequence[ObjectId]) -> tables.Question:
-        near = {normalize(metric["name"]): metric_id for metric_id, (_, metric) in self._known.items()}
-        closest = [near[each] for each in difflib.get_close_matches(normalize(name), near, n=_NEAREST)]
-        offered = list(dict.fromkeys([*candidates, *closest, *self._known]))[:_MOST_OPTIONS]
-        named = [self._known[each][1] for each in offered]
-        return {
-            "code": "METRIC",
-            "message": f"Which metric is {name}?",
-            "options": [*map(str, offered), SKIP],
-            "name": name,
-            "labels": [*(f"{each['name']} ({each['metricUnit']['shortName']})" for each in named), "Leave out"],
-        }
-
     async def _plan(
-        self,
-        found: measurements.Measurements,
-        meant: import_models.Meanings,
-        clients: import_models.Meanings,
+        self, found: measurements.Measurements, meant: import_models.Meanings, clients: import_models.Meanings
     ) -> list[tables.Question]:
         """Decide what each row becomes; returns the questions about units."""
         ctx, answers = self._progress.ctx, self._progress.work["answers"]
@@ -291,13 +288,17 @@ class MeasurementImport:
 
     async def run_batch(self) -> bool:
         """Store the values of the next rows of a client; returns False if there are none left."""
-        first = self._progress.position[1]
-        rows = list(_first_batch(self._rows[first:]))
-        if not rows:
-            return False
-        with suppress(_StoredMeanwhile):  # look at them again
-            await self._run(rows, first + len(rows))
-        return True
+        first, count = self._progress.position[1], 0
+        rows: list[_Planned] = []  # of the same client, with at most so many values
+        for row in self._rows[first : first + _BATCH]:
+            count += len(row.values)
+            if rows and (count > _BATCH or row.customer_id != rows[0].customer_id):
+                break
+            rows.append(row)
+        if rows:
+            with suppress(_StoredMeanwhile):  # look at them again
+                await self._run(rows, first + len(rows))
+        return bool(rows)
 
     async def _run(self, rows: Sequence[_Planned], position: int) -> None:
         ctx, customer_id = self._progress.ctx, rows[0].customer_id
@@ -306,7 +307,7 @@ class MeasurementImport:
             known = await self._look(ctx, rows)
         except (NotFound, Forbidden) as error:
             if customer_id is None or await customers.find_references(ctx, [customer_id]):
-                raise HistoryRefused(f"could not be imported completely. {error.message}", "INTERRUPTED") from None
+                raise ImportRefused(f"could not be imported completely. {error.message}", code="INTERRUPTED") from None
         new: list[NewMetricEntry] = []
         problems: list[tables.Problem] = []
         before = self._progress.work["plan"]
@@ -322,11 +323,8 @@ class MeasurementImport:
         result["problems"] = tables.count_kinds(result["problems"], problems)
         result["from"] = min([*days, *filter(None, [result["from"]])], default=None)
         result["to"] = max([*days, *filter(None, [result["to"]])], default=None)
-        plan: import_models.HistoryPlan = {
-            **before,
-            "result": result,
-            "problems": before.get("problems", 0) + len(problems),
-        }
+        count = before.get("problems", 0) + len(problems)
+        plan: import_models.HistoryPlan = {**before, "result": result, "problems": count}
         work: import_models.ImportWork = {**self._progress.work, "record": position, "plan": plan}
 
         async def write(tx: Context) -> None:
@@ -345,7 +343,7 @@ class MeasurementImport:
     def _accept(self, row: _Planned, known: _Known | None) -> tuple[list[NewMetricEntry], list[tables.Problem]]:
         """Return the values of a row to record, and its problems; `known` is None without the client."""
         accepted: list[NewMetricEntry] = []
-        source = measurements.MeasuredRow(row.source.line, row.source.place, "", "", problems=[*row.source.problems])
+        source = replace(row.source, problems=[*row.source.problems])
         for name, entry in row.values:
             recorded = None if known is None else known.values.get((entry["metricId"], entry["date"]))
             if known is None:
@@ -375,17 +373,7 @@ class MeasurementImport:
 
 
 def _listed(problems: Sequence[tables.Problem]) -> list[JobError]:
-    return [cast("JobError", each) for each in problems[:MAX_PROBLEMS]]
-
-
-def _first_batch(rows: Sequence[_Planned]) -> Iterator[_Planned]:
-    """Yield the first rows of the same client with at most 200 values."""
-    values = 0
-    for number, row in enumerate(rows[:_BATCH]):
-        values += len(row.values)
-        if number and (values > _BATCH or row.customer_id != rows[0].customer_id):
-            return
-        yield row
+    return [cast("JobError", each) for each in problems[: tables.MAX_PROBLEMS]]
 
 
 def _without_create(question: tables.Question) -> tables.Question:

@@ -27,6 +27,15 @@ from coaching_service.people.account import LoadUnit
 from coaching_service.people.customers.models import OnConflict
 from coaching_service.people.jobs import JobError
 
+
+class ImportRefused(Exception):
+    """A file cannot be imported, or not as it was requested; nothing more of it is read or stored."""
+
+    def __init__(self, message: str, entry: str = "", code: str = "INVALID_FILE", *, line: int | None = None) -> None:
+        super().__init__(message)
+        self.message, self.entry, self.code, self.line = message, entry, code, line
+
+
 # The formats in which clients import their own history.
 OWN_FORMATS = ("hevy", "strong", "fitnotes", "stronglifts", "gravl", "fitbod", "liftosaur", "jefit", "sets")
 ImportFormat: TypeAlias = Format | Literal["customers", "measurements"]
@@ -374,11 +383,6 @@ def complete(result: HistoryResult) -> HistoryResult:
     if left and not result["dryRun"]:
         raise RuntimeError(f"{left} rows of an import are neither imported nor reported, or both")
     return {**result, "imported": result["imported"] + left}
-
-
-def break_off(result: HistoryResult) -> HistoryResult:
-    """Return the result of an import that has ended before: rows that are left are reported."""
-    return {**result, "reported": result["reported"] + count_left(result)}
 
 
 # --- Answers about a file as a job keeps them: names of the file are no keys of stored documents ----------------------

@@ -28,7 +28,6 @@ from coaching_service.people.customers import service as customers
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.training.workouts.blocks import batches
-from coaching_service.training.workouts.blocks.models import ImportedSession
 
 UNDO = "undo_import"
 _BATCH = 200
@@ -160,13 +159,14 @@ class _Undo:
             commented |= await conversation.find_commented(tx, customer_id, ids)
         ids, staying = _divide({each["_id"]: each["version"] for each in sessions}, commented)
         await batches.remove_unchanged(tx, work["importId"], ids)
-        removed = [each for each in sessions if each["_id"] in ids]
-        after: import_models.UndoWork = {
-            **self._after("sessions", len(ids), staying),
-            "last": sessions[-1]["_id"],
-            "clients": _add(work["clients"], removed),
-        }
-        return after, len(sessions)
+        periods = {each["customerId"]: each for each in work["clients"]}
+        for session in sessions:
+            client, day = session["customerId"], session["date"]
+            if session["_id"] in ids and client is not None and day is not None:
+                sets = sum(len(item["customerSets"]) for item in session["items"] if item["type"] == "EXERCISE")
+                periods[client] = add_to_period(periods.get(client), client, [day], sets)
+        after = self._after("sessions", len(ids), staying)
+        return {**after, "last": sessions[-1]["_id"], "clients": list(periods.values())}, len(sessions)
 
     async def _renew_figures(self, tx: Context) -> tuple[import_models.UndoWork, int]:
         work = self._work
@@ -179,7 +179,13 @@ class _Undo:
     async def _remove_exercises(self, tx: Context) -> tuple[import_models.UndoWork, int]:
         created = await history.list_created(tx, self._work["importId"], "exercise")
         usable = await exercises.list_own_versions(tx, created)
-        ids, staying = _divide(usable, await _find_used_exercises(tx, list(usable)))
+        used: set[ObjectId] = set()
+        for collection, path in references_to("exercises") if usable else ():
+            if collection.name != "importedNames":  # what the company has answered about names goes with the exercise
+                where = {path: {"$in": list(usable)}}
+                for document in await collection.find(tx, where, fields=(path,), ownership="own"):
+                    used |= usable.keys() & set(values_at(document, path.split(".")))
+        ids, staying = _divide(usable, used)
         for exercise_id in ids:
             await exercises.delete(tx, exercise_id)
         return {**self._after("exercises", len(ids), staying), "entry": _CUSTOMERS, "last": None}, 0
@@ -236,30 +242,3 @@ def _divide(
 
 def _staying(document_id: ObjectId, reason: tuple[str, str]) -> import_models.KeptDocument:
     return {"documentId": document_id, "code": reason[0], "message": reason[1]}
-
-
-def _add(
-    clients: Sequence[import_models.ImportedPeriod], removed: Sequence[ImportedSession]
-) -> list[import_models.ImportedPeriod]:
-    """Return what is removed of each client, with more sessions."""
-    periods = {each["customerId"]: each for each in clients}
-    for session in removed:
-        customer_id, day = session["customerId"], session["date"]
-        if customer_id is None or day is None:
-            continue
-        sets = sum(len(item["customerSets"]) for item in session["items"] if item["type"] == "EXERCISE")
-        periods[customer_id] = add_to_period(periods.get(customer_id), customer_id, [day], sets)
-    return list(periods.values())
-
-
-async def _find_used_exercises(ctx: Context, ids: Sequence[ObjectId]) -> set[ObjectId]:
-    """Return which of some exercises of the company any document refers to."""
-    used: set[ObjectId] = set()
-    wanted = set(ids)
-    for collection, path in references_to("exercises") if ids else ():
-        if collection.name == "importedNames":  # what the company has answered about names goes with the exercise
-            continue
-        where = {path: {"$in": list(ids)}}
-        for document in await collection.find(ctx, where, fields=(path,), ownership="own"):
-            used |= wanted & set(values_at(document, path.split(".")))
-    return used
