@@ -17,13 +17,12 @@ from rich.table import Table
 
 from benchmarks.servers import temporary_settings
 from coaching_service import features, runtime
-from coaching_service.core import search
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.lifecycle.search import find
-from coaching_service.people import team
+from coaching_service.people import searched_texts, team
 from coaching_service.people.customers import batch
 from coaching_service.settings import Settings
 
@@ -122,7 +121,7 @@ async def measure(settings: Settings, count: int, clients: int) -> list[tuple[st
             [batch.build_document({"name": name}, str(ObjectId())) for name in names],
         )
         ids = [each["_id"] async for each in services.db["customers"].find({}, {"_id": 1})]
-        declared, waiting = search.searched_collections(), list(make_documents(texts, ids, count))
+        declared, waiting = searched_texts.searched_collections(), list(make_documents(texts, ids, count))
         for start in range(0, len(waiting), _BATCH):
             for name in declared:
                 documents = [
@@ -132,7 +131,7 @@ async def measure(settings: Settings, count: int, clients: int) -> list[tuple[st
                 ]
                 if documents:
                     await services.db[name].insert_many(documents)
-                    await search.store_entries(ctx, declared[name][0], documents)
+                    await searched_texts.store_entries(ctx, declared[name][0], documents)
         measured = []
         for name, queries in texts.queries().items():
             await find(ctx, queries[0])

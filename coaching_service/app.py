@@ -17,17 +17,17 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.errors import KeyMcpOnly, Unauthorized
 from coaching_service.core.http import server
 from coaching_service.core.http.handlers import HandlerDependencies, mount
-from coaching_service.core.http.operator_endpoints import (
-    OperatorEndpoints,
-    core_readings,
-    metrics_handler,
-    only_locally,
-)
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.http.server import Availability, end_interruption
 from coaching_service.core.jobs import worker
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.core.slots import RequestSlots, overloaded
+from coaching_service.documentation.operator_endpoints import (
+    OperatorEndpoints,
+    core_readings,
+    metrics_handler,
+    only_locally,
+)
 from coaching_service.installation.abandoned import aborting_abandoned_transactions
 from coaching_service.library.exercises import service as exercises
 from coaching_service.lifecycle import erasure

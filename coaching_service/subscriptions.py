@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from coaching_service.core import search
 from coaching_service.core.changes.log import DocumentsWritten
 from coaching_service.core.changes.undo import DocumentsRestored, RestorationPlanned
 from coaching_service.core.events import EventBus
@@ -21,6 +20,7 @@ from coaching_service.people.changes.service import ImportUndoRequested
 from coaching_service.people.customers import derived_figures, retention
 from coaching_service.people.customers.models import CustomersCreated, CustomersDeleted, GroupsChanged
 from coaching_service.people.identities.models import EmailConfirmed, IdentityDisplaced
+from coaching_service.people.searched_texts import update_entries
 from coaching_service.people.sessions import credentials
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.models import SessionsEnded
@@ -102,7 +102,7 @@ def assemble() -> EventBus:
         DocumentsWritten,
         record_written_workouts,
         proposals.queue_stale,
-        search.update_entries,
+        update_entries,
         audit_log.record_changed_clients,
     )
     events.subscribe(RestorationPlanned, conversation.require_unread, assignments.require_single_copies)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict, cast
 
 from coaching_service.core.auth import Principal
 from coaching_service.core.database import recording
@@ -17,7 +17,6 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.declared import Index, NotExported, Stored, Unsharded
 from coaching_service.core.database.documents import Documents, Filter, now
 from coaching_service.core.fields import Description
-from coaching_service.core.file_links import LinkReader
 from coaching_service.core.ids import ObjectId, stable_id
 
 AuditAction = Literal[
@@ -313,6 +312,14 @@ def record_access(ctx: Context, kind: str) -> None:
     else:
         for customer_id in seen.ids:
             _count_read(ctx, recording.interface_of(ctx), caller.id, caller.name, customer_id, kind)
+
+
+class LinkReader(NamedTuple):
+    """For whom a link was made: a coach, or on behalf of one an assistant or application with a grant or key."""
+
+    via: recording.Interface
+    coach_id: ObjectId
+    grant_id: ObjectId | None
 
 
 def record_file(ctx: Context, company_id: ObjectId, customer_id: ObjectId, reader: LinkReader) -> None:

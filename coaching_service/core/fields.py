@@ -43,7 +43,7 @@ class Default:
 class Description:
     """What a field means; `request`, `response` and `argument` (of a tool) are for those alone.
 
-    Without one, the API document has the description of the name in core/http/openapi_schemas.py.
+    Without one, the API document has the description of the name in documentation/openapi_schemas.py.
     """
 
     text: str | None = None

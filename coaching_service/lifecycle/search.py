@@ -7,12 +7,11 @@ from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, NotRequired, TypedDict, get_args
 
-from coaching_service.core import search
 from coaching_service.core.auth import CUSTOMERS, EXERCISES, FORMS, PROGRAMS, coach
 from coaching_service.core.database.checks import check_of
 from coaching_service.core.database.context import Context, Services, gather_reads, in_transaction
 from coaching_service.core.database.declared import SearchedType
-from coaching_service.core.database.documents import Document
+from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.dates import local_date
 from coaching_service.core.errors import NotFound
 from coaching_service.core.fields import Default, Description
@@ -25,7 +24,7 @@ from coaching_service.core.query import QueryInteger
 from coaching_service.core.validation import Text
 from coaching_service.library.exercises import service as exercises
 from coaching_service.lifecycle.consistency import iterate_batches, list_wrong
-from coaching_service.people import team
+from coaching_service.people import searched_texts, team
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import FoundCustomer, NamedCustomer
 
@@ -129,7 +128,7 @@ async def find(
 
     Only what the caller may see: clients in scope, and types whose permission they have.
     """
-    words = search.words_of(text)
+    words = searched_texts.words_of(text)
     allowed = {each for each in types if _PERMISSIONS.get(each, CUSTOMERS.VIEW) in ctx.caller.permissions}
     if words is None:
         return []
@@ -137,12 +136,12 @@ async def find(
     of_library = allowed & {"exercises", "programs"} if customer_id is None else set()
     *found, listed = await gather_reads(
         ctx,
-        search.find(ctx, words, allowed & {"customers"}, clients, limit),
-        search.find(ctx, words, allowed & {*_CLIENT_TEXTS}, clients, limit),
-        search.find(ctx, words, of_library & {"programs"}, None, limit),
+        searched_texts.find(ctx, words, allowed & {"customers"}, clients, limit),
+        searched_texts.find(ctx, words, allowed & {*_CLIENT_TEXTS}, clients, limit),
+        searched_texts.find(ctx, words, of_library & {"programs"}, None, limit),
         _find_exercises(ctx, text, words, limit if "exercises" in of_library else 0),
     )
-    texts: list[search.Found] = [each for some in found for each in some]
+    texts: list[searched_texts.Found] = [each for some in found for each in some]
     client_of = await customers.find_named(ctx, {each.customer_id for each in texts if each.customer_id})
     results = [
         _present(ctx, each, words, client_of.get(each.customer_id) if each.customer_id else None)
@@ -153,13 +152,15 @@ async def find(
     def rank(result: SearchResult) -> tuple[int, bool, str]:
         if result["type"] == "customers":
             return 0, result["isArchived"], result["title"].casefold()
-        of_library, is_named = result["customer"] is None, words.occur_in(search.split_words(result["title"]))
+        of_library, is_named = result["customer"] is None, words.occur_in(searched_texts.split_words(result["title"]))
         return (1 if is_named else 3) + (not of_library), False, ""
 
     return sorted([*results, *listed], key=rank)[:limit]
 
 
-def _present(ctx: Context, found: search.Found, words: search.Words, client: FoundCustomer | None) -> SearchResult:
+def _present(
+    ctx: Context, found: searched_texts.Found, words: searched_texts.Words, client: FoundCustomer | None
+) -> SearchResult:
     text = found.text
     at = text.at
     if isinstance(at, datetime):
@@ -170,7 +171,7 @@ def _present(ctx: Context, found: search.Found, words: search.Words, client: Fou
         "customer": client and {"_id": client["_id"], "name": client["name"]},
         "isArchived": client is not None and client["isArchived"],
         "title": text.title,
-        "snippet": search.snippet_of(text.text, words),
+        "snippet": searched_texts.snippet_of(text.text, words),
         "date": at,
         "url": _url(ctx, text.type, found.document_id, found.customer_id),
     }
@@ -180,13 +181,13 @@ def _url(ctx: Context, kind: SearchedType, document_id: ObjectId, client_id: Obj
     return ctx.services.base_url + _PATHS[kind].format(client=client_id, document=document_id)
 
 
-async def _find_exercises(ctx: Context, text: str, words: search.Words, limit: int) -> list[SearchResult]:
+async def _find_exercises(ctx: Context, text: str, words: searched_texts.Words, limit: int) -> list[SearchResult]:
     """Return the exercises, shared and own, that have every word in a name, an alias, a tag, a muscle or equipment."""
     found: list[SearchResult] = []
     for each in await exercises.suggest_exercises(ctx, text, limit) if limit else ():
         muscles = [muscle["name"] for muscle in each["muscleGroups"]]
         others = ", ".join(filter(None, [*each["aliases"], *each["tags"], each["equipment"], *muscles]))
-        if words.occur_in(search.split_words(f"{each['name']}\n{others}")):
+        if words.occur_in(searched_texts.split_words(f"{each['name']}\n{others}")):
             found.append(
                 {
                     "type": "exercises",
@@ -194,7 +195,7 @@ async def _find_exercises(ctx: Context, text: str, words: search.Words, limit: i
                     "customer": None,
                     "isArchived": False,
                     "title": each["name"],
-                    "snippet": search.snippet_of(others, words),
+                    "snippet": searched_texts.snippet_of(others, words),
                     "date": None,
                     "url": _url(ctx, "exercises", each["_id"]),
                 }
@@ -238,43 +239,46 @@ async def index_batch(services: Services, job: Job) -> RunAgain | None:
 
 async def _index_texts(ctx: Context, customer_id: ObjectId | None) -> None:
     """Index the texts of a client; None: of the company itself."""
-    for collection, _ in search.searched_collections().values():
+    for collection, _ in searched_texts.searched_collections().values():
         if (collection.client_field is None) is not (customer_id is None):
             continue
         where = {collection.client_field: customer_id} if collection.client_field else {}
         index = collection.by_client if collection.client_field else collection.by_company
         ids = [each["_id"] for each in await collection.find(ctx, where, fields=("_id",), hint=index)]
-        for start in range(0, len(ids), _DOCUMENTS):
-            await in_transaction(
-                ctx, partial(search.renew_entries, collection=collection, ids=ids[start : start + _DOCUMENTS])
-            )
+        await _renew_entries(ctx, collection, ids)
+
+
+async def _renew_entries(ctx: Context, collection: Documents[Any], ids: Sequence[ObjectId]) -> None:
+    for start in range(0, len(ids), _DOCUMENTS):
+        some = ids[start : start + _DOCUMENTS]
+        await in_transaction(ctx, partial(searched_texts.renew_entries, collection=collection, ids=some))
 
 
 async def _find_unindexed(services: Services) -> AsyncIterator[ObjectId]:
     """Yield the documents whose texts are not found by all of their words, or by others."""
-    for name, (collection, _) in search.searched_collections().items():
+    for name, (collection, _) in searched_texts.searched_collections().items():
 
         async def find_wrong(
             each: Services, batch: Sequence[Document], session: Any, collection: Any = collection
         ) -> list[Document]:
-            of_entry = {key: document for document in batch for key in search.entries_of(collection, document)}
-            stored = await search.read_words(each, of_entry, session)
+            of_entry = {key: document for document in batch for key in searched_texts.entries_of(collection, document)}
+            stored = await searched_texts.read_words(each, of_entry, session)
             wrong = {
                 document["_id"]: document
                 for document in batch
-                for key, entry in search.entries_of(collection, document).items()
+                for key, entry in searched_texts.entries_of(collection, document).items()
                 if stored.get(key) != {*entry["words"]}
             }
             return list(wrong.values())
 
-        fields = dict.fromkeys((*search.fields_of(collection), "companyId"), 1)
+        fields = dict.fromkeys((*searched_texts.fields_of(collection), "companyId"), 1)
         async for batch in iterate_batches(services, name, fields):
             for document_id in await list_wrong(services, name, batch, find_wrong):
                 yield document_id
 
 
 async def _index_again(services: Services) -> None:
-    for name, (collection, _) in search.searched_collections().items():
+    for name, (collection, _) in searched_texts.searched_collections().items():
         async for batch in iterate_batches(services, name, {"companyId": 1}):
             companies: dict[ObjectId, list[ObjectId]] = {}
             for document in batch:
@@ -284,11 +288,7 @@ async def _index_again(services: Services) -> None:
                     owner = await team.get_owner(services, company_id)
                 except NotFound:
                     continue
-                for start in range(0, len(ids), _DOCUMENTS):
-                    await in_transaction(
-                        Context(services, owner),
-                        partial(search.renew_entries, collection=collection, ids=ids[start : start + _DOCUMENTS]),
-                    )
+                await _renew_entries(Context(services, owner), collection, ids)
 
 
 CHECKS = (

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 from typing import Annotated, TypedDict
 
-from coaching_service.core import audit, file_links
+from coaching_service.core import audit
 from coaching_service.core.auth import public
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, gather_reads
@@ -18,7 +18,7 @@ from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import MEDIA_TYPES, PDF
-from coaching_service.people import account
+from coaching_service.people import account, file_links
 from coaching_service.people.customers import service as customers
 
 

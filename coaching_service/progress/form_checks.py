@@ -23,7 +23,6 @@ from coaching_service.core.database.recording import Actor, actor_of
 from coaching_service.core.errors import Conflict, Forbidden, NotFound, invalid_field, require_by_id, require_found
 from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.fields import Change, Default, Description, take
-from coaching_service.core.file_links import file_url
 from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import MultipartBody, Routes, list_of
 from coaching_service.core.ids import ObjectId
@@ -36,6 +35,7 @@ from coaching_service.people import files as stored_files
 from coaching_service.people import notifications
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import NamedCustomer
+from coaching_service.people.file_links import file_url
 from coaching_service.progress import form_responses
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.messages import MessageAuthor, MessageField, Side

@@ -17,7 +17,6 @@ from coaching_service.core.database.documents import Document, Documents, now
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import LegacyFailure, require_found
 from coaching_service.core.fields import Description, take
-from coaching_service.core.file_links import file_url
 from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES, PDF
@@ -25,6 +24,7 @@ from coaching_service.core.validation import Text
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.service import list_records
+from coaching_service.people.file_links import file_url
 
 # --- Nutrition plans as they are stored and returned ------------------------------------------------------------------
 

@@ -21,7 +21,6 @@ from coaching_service.core.errors import invalid_field, require_found
 from coaching_service.core.events import EventValue
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Description
-from coaching_service.core.file_links import file_url
 from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
@@ -32,6 +31,7 @@ from coaching_service.people import files as stored_files
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.service import list_records
+from coaching_service.people.file_links import file_url
 
 # --- Progress photos as they are stored and returned ------------------------------------------------------------------
 

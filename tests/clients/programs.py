@@ -13,8 +13,8 @@ from pathlib import Path
 from aiohttp.test_utils import TestServer
 
 from coaching_service import features
-from coaching_service.core.http.openapi import describe
 from coaching_service.core.http.routes import routes_of
+from coaching_service.documentation.openapi import describe
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -24,6 +24,7 @@ DRIVER = ("motor", "pymongo", "bson", "gridfs")
 AIOHTTP_PACKAGES = (
     "core/http/",
     "core/outbound.py",
+    "documentation/",
     "mcp/",
     "oauth/",
     "web/",

@@ -14,10 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import coaching_service.core.http
+import coaching_service.documentation
 from coaching_service import features
-from coaching_service.core.http.openapi import DRY_RUN_EXAMPLE, response_examples
 from coaching_service.core.http.routes import Route, routes_of
+from coaching_service.documentation.openapi import DRY_RUN_EXAMPLE, response_examples
 from tests.conftest import PASSWORD, NewCompany
 from tests.contract.recorded import Example
 from tests.contract.test_declared import call, fill_path
@@ -29,7 +29,7 @@ from tests.support.figures import renew_figures
 from tests.support.training import exercise_of, one_of_each, path_of
 from tests.support.training import log as log_item
 
-RECORDED = Path(coaching_service.core.http.__file__).with_name("response_examples.json")
+RECORDED = Path(coaching_service.documentation.__file__).with_name("response_examples.json")
 # These operations take a token that travels by e-mail only.
 _BY_MAIL = {
     "confirmEmail": {"message": "The e-mail address is confirmed"},

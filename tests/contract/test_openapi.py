@@ -12,8 +12,8 @@ import jsonschema_rs
 import pytest
 
 from coaching_service import features
-from coaching_service.core.http.openapi import response_examples
 from coaching_service.core.http.routes import Route, routes_of
+from coaching_service.documentation.openapi import response_examples
 from tests.support.client import components_of, document
 
 ROUTES = routes_of(features.ROUTES)

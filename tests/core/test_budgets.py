@@ -17,8 +17,9 @@ from coaching_service.core.budgets import Budget, metered
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import Unavailable
-from coaching_service.core.http import operator_endpoints, server
+from coaching_service.core.http import server
 from coaching_service.core.slots import RequestSlots
+from coaching_service.documentation import operator_endpoints
 from coaching_service.progress import own_today
 from coaching_service.progress.notes import service as notes
 from tests.conftest import AsServed

@@ -20,11 +20,11 @@ from coaching_service.core.auth import anyone, public
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import NotFound
 from coaching_service.core.http.handlers import HandlerDependencies, mount
-from coaching_service.core.http.openapi import describe
 from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import Deprecation, Route, Routes, routes_of
 from coaching_service.core.http.server import request_middleware
 from coaching_service.core.slots import RequestSlots
+from coaching_service.documentation.openapi import describe
 
 CHANGES = Path(__file__).parents[2] / "docs" / "api-changes.md"
 OLD = Deprecation(since=date(2026, 12, 1), sunset=date(2027, 6, 1), instead="`GET /new`")

@@ -21,9 +21,9 @@ from coaching_service.core.database.declared import Index
 from coaching_service.core.database.documents import registry
 from coaching_service.core.database.indexes import hash_of
 from coaching_service.core.errors import Unavailable
-from coaching_service.core.http.operator_endpoints import OperatorEndpoints
 from coaching_service.core.metrics import Reading
 from coaching_service.core.slots import RequestSlots
+from coaching_service.documentation.operator_endpoints import OperatorEndpoints
 from coaching_service.installation.backup.stores import FolderStore
 from coaching_service.settings import Settings
 from tests.support.client import UNKNOWN, CoachClient, document

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from coaching_service import features
-from coaching_service.core import search
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.core.jobs.queue import Job
 from coaching_service.lifecycle import search as feature
+from coaching_service.people import searched_texts
 from coaching_service.settings import Settings
 from tests.support import transfer
 from tests.support.client import MONDAY, UNKNOWN, CoachClient, Reply
@@ -262,8 +262,8 @@ async def test_common_words_are_searched_from_today(coach: CoachClient, monkeypa
     assert [len(each) for each in few] == [3, 9, 0, 0]
     assert few[0] == few[1][:3]
     for nearest in (2, 5_000):
-        monkeypatch.setattr(search, "_FEW", 1)
-        monkeypatch.setattr(search, "_NEAREST", nearest)
+        monkeypatch.setattr(searched_texts, "_FEW", 1)
+        monkeypatch.setattr(searched_texts, "_NEAREST", nearest)
         assert [
             await find(coach, q, types="workouts", limit=limit) for q in ("common", "eve comm") for limit in (3, 50)
         ] == few
@@ -271,16 +271,16 @@ async def test_common_words_are_searched_from_today(coach: CoachClient, monkeypa
 
 
 def test_snippets_show_the_first_match() -> None:
-    words = search.words_of("Más pi")
+    words = searched_texts.words_of("Más pi")
     assert words is not None
-    assert search.snippet_of("short", words) == "short"
+    assert searched_texts.snippet_of("short", words) == "short"
     text = "lorem " * 50 + "un poco mas de Pícaro al final " + "dolor " * 50
-    snippet = search.snippet_of(text, words)
+    snippet = searched_texts.snippet_of(text, words)
     assert snippet.startswith("… lorem lorem")
     assert "mas de Pícaro al final" in snippet
     assert snippet.endswith("dolor …")
     assert len(snippet) <= 164
-    assert search.snippet_of("x" * 400, words) == "x" * 160 + " …"
-    assert search.words_of("_ - ") is None
-    assert search.split_words("Ærø ﬁt L’été №5") == ["aero", "fit", "l", "ete", "no5"]
+    assert searched_texts.snippet_of("x" * 400, words) == "x" * 160 + " …"
+    assert searched_texts.words_of("_ - ") is None
+    assert searched_texts.split_words("Ærø ﬁt L’été №5") == ["aero", "fit", "l", "ete", "no5"]
     assert ObjectId.is_valid(UNKNOWN)

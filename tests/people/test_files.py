@@ -13,12 +13,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from coaching_service.core import file_links
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle import consistency
+from coaching_service.people import file_links
 from tests.core.test_uploads import PDF, form, picture
 from tests.support.client import CoachClient
 from tests.support.client_data import insert_in_every_collection, list_client_collections

@@ -15,9 +15,9 @@ from aiohttp.test_utils import BaseTestServer
 
 from coaching_service import features
 from coaching_service.core.database.context import Context
-from coaching_service.core.http.openapi import describe
 from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.core.ids import ObjectId
+from coaching_service.documentation.openapi import describe
 from coaching_service.people.sessions import service as sessions
 from tests.support.service_process import until
 

@@ -18,13 +18,13 @@ from coaching_service.core.database.declared import Returned
 from coaching_service.core.database.documents import Filter, Ownership, now
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.fields import take
-from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.text import normalize, without_apostrophes
 from coaching_service.library.exercises import _search_index, models, store
 from coaching_service.library.exercises._search_index import search
 from coaching_service.library.exercises.store import BY_NAME, exercises
 from coaching_service.people import account
+from coaching_service.people.file_links import file_url
 
 SHARED_LIBRARY = stable_id("library", "shared")
 

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict, cast
 
 import orjson
 from marshmallow import Schema, fields
@@ -23,7 +23,6 @@ from coaching_service.core.errors import InvalidFields
 from coaching_service.core.events import EVENT_TYPES, OWNER_EVENTS, EventType, EventValue, Listener
 from coaching_service.core.field_schemas import Variant, output_of
 from coaching_service.core.fields import Description, Optional
-from coaching_service.core.http.openapi import SentEvent
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Identifier, Output
@@ -627,6 +626,14 @@ def _value(name: str, field: fields.Field[Any]) -> EventValue:
 def _identifier(name: str) -> ObjectId:
     """Return the identifier that samples have in a field: the same in each, and no record's."""
     return ObjectId(f"00000000{hashlib.sha256(name.encode()).hexdigest()[:16]}")
+
+
+class SentEvent(NamedTuple):
+    """What is sent to a webhook for a type of event: the name of its schema, in words, and an example."""
+
+    schema: str
+    description: str
+    example: Mapping[str, object]
 
 
 def describe_webhooks() -> dict[str, SentEvent]:

@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 
 from marshmallow import fields
 
-from coaching_service.core import search, validation
+from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, coach, require_permission, token_hash
 from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.documents import now
@@ -25,7 +25,7 @@ from coaching_service.core.mcp import results as mcp_results
 from coaching_service.core.mcp.arguments import Arguments, optional
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import normalize
-from coaching_service.people import team
+from coaching_service.people import searched_texts, team
 from coaching_service.people.customers import counters, service, store
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers.service import full_name, full_name_key
@@ -154,7 +154,7 @@ async def add_many(ctx: Context, documents: Sequence[customer_models.NewCustomer
     Their trainers are not checked and CustomersCreated is not published: no invitation is sent.
     """
     stored = await store.customers.insert_many(ctx, documents, recorded=False)
-    await search.store_entries(ctx, store.customers, stored)
+    await searched_texts.store_entries(ctx, store.customers, stored)
     await counters.count(ctx, documents, 1)
 
 

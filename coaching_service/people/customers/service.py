@@ -19,7 +19,6 @@ from coaching_service.core.database.recording import Interface, interface_of
 from coaching_service.core.database.worker_thread import aggregate_all
 from coaching_service.core.errors import ClientDeclined, Forbidden, NotFound, require_found
 from coaching_service.core.external_identity import find_differences, present_identity, stored_fields
-from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import ALL_ENTRIES, ListPart, Page, PartOfList
 from coaching_service.core.text import apostrophe_spellings, normalize
@@ -28,6 +27,7 @@ from coaching_service.people.account import Account
 from coaching_service.people.customers import counters, store
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers.store import customers, search_fields
+from coaching_service.people.file_links import file_url
 from coaching_service.people.notification_settings import NotificationSettings
 
 SCOPE_FIELDS = (store.TRAINER, store.CONSENT)

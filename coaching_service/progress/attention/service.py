@@ -19,7 +19,6 @@ from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.dates import local_date, midnight
 from coaching_service.core.errors import Conflict
 from coaching_service.core.fields import Default, Description
-from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import CursorPage, PartQuery
 from coaching_service.core.query import QueryInteger
@@ -31,6 +30,7 @@ from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import RENEWAL, WEIGHTS, ReasonType
+from coaching_service.people.file_links import file_url
 from coaching_service.progress import compliance, form_requests, form_responses, personal_records, reminders
 from coaching_service.progress.compliance import ClientFigures, DayCompliance
 from coaching_service.progress.conversation import service as conversation

@@ -20,7 +20,6 @@ from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.recording import Actor, Interface, actor_of, interface_of
 from coaching_service.core.errors import Conflict, Forbidden, NotFound, invalid_field, require_by_id, require_found
 from coaching_service.core.fields import names_of, take
-from coaching_service.core.file_links import file_url
 from coaching_service.core.http.responses import Download
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
@@ -35,6 +34,7 @@ from coaching_service.people import files as stored_files
 from coaching_service.people.customers import bulk, derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomersDeleted
+from coaching_service.people.file_links import file_url
 from coaching_service.progress.conversation import messages
 from coaching_service.training import visibility
 from coaching_service.training.workouts.blocks import service as workouts

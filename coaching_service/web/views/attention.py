@@ -13,7 +13,6 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.dates import local_date
 from coaching_service.core.errors import Conflict
 from coaching_service.core.fields import Default, take
-from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, ListOf
 from coaching_service.people import team
@@ -22,6 +21,7 @@ from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import WEIGHTS
+from coaching_service.people.file_links import file_url
 from coaching_service.progress import form_checks, form_requests, form_responses, personal_records
 from coaching_service.progress.attention import service as attention
 from coaching_service.progress.conversation import service as conversation

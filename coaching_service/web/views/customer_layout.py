@@ -9,12 +9,12 @@ from typing import Annotated, Any
 from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
-from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, patch_of
 from coaching_service.people import availability
 from coaching_service.people.availability import Availability, AvailabilityKind, NewAvailability, includes, is_absence
 from coaching_service.people.customers import service as customers
+from coaching_service.people.file_links import file_url
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.web.formatting import format_date
 

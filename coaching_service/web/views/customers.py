@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, NamedTuple, TypedDict, cast
 
 from marshmallow import fields
 
-from coaching_service.core import search
 from coaching_service.core.auth import CUSTOMERS, EXERCISES, FORMS, METRICS, PROGRAMS, coach
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.declared import SearchedType
@@ -19,7 +18,7 @@ from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.list_selection import Page
 from coaching_service.core.validation import CalendarDate, Choice, Text
 from coaching_service.lifecycle import search as feature
-from coaching_service.people import team
+from coaching_service.people import searched_texts, team
 from coaching_service.people.customers import batch, derived_figures, retention
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers import service as customers
@@ -441,8 +440,8 @@ _COMMANDS = (
 async def find_page(ctx: Context, query: FindQuery) -> dict[str, Any]:
     """A field to search for clients and what is written about them, the results, and places to go to."""
     text = query["q"].strip()
-    folded = search.split_words(text)
-    beginning = search.split_words(_NEW_WORKOUT)
+    folded = searched_texts.split_words(text)
+    beginning = searched_texts.split_words(_NEW_WORKOUT)
     if [*folded[: len(beginning)]] == [*beginning]:
         commands = await _list_new_workouts(ctx, " ".join(folded[len(beginning) :]))
         return {"q": text, "groups": [], "commands": commands, "is_found": True}
@@ -452,14 +451,16 @@ async def find_page(ctx: Context, query: FindQuery) -> dict[str, Any]:
         for kind, label in _KINDS.items()
         if (found := [result for result in results if result["type"] == kind])
     ]
-    words = search.words_of(text)
+    words = searched_texts.words_of(text)
     permitted = [each for each in _COMMANDS if each.permission in ctx.caller.permissions]
     if CUSTOMERS.EDIT in ctx.caller.permissions:
         permitted.insert(
             1, Command(_NEW_WORKOUT, "add", f"/app/search?q={_NEW_WORKOUT.replace(' ', '+')}+", "", "plus")
         )
     commands = [
-        each for each in permitted if words is None or words.occur_in(search.split_words(f"{each.title} {each.words}"))
+        each
+        for each in permitted
+        if words is None or words.occur_in(searched_texts.split_words(f"{each.title} {each.words}"))
     ]
     return {"q": text, "groups": groups, "commands": commands, "is_found": bool(groups or commands)}
 

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from coaching_service.core import file_links
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, in_transaction
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle import erasure
-from coaching_service.people import api_keys, team
+from coaching_service.people import api_keys, file_links, team
 from coaching_service.people.customers import batch
 from coaching_service.settings import Settings
 from tests.core.test_jobs import naming

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, TypedDict, cast
 
-from coaching_service.core import search
 from coaching_service.core.auth import CUSTOMERS
 from coaching_service.core.changes.log import DocumentsWritten
 from coaching_service.core.changes.undo import DocumentsRestored, RestoredDocument
@@ -41,6 +40,7 @@ from coaching_service.core.independent_entries import (
 )
 from coaching_service.core.mcp.results import CopiedDays, Source
 from coaching_service.library.exercises import service as exercises
+from coaching_service.people import searched_texts
 from coaching_service.people.activity import service as activity
 from coaching_service.people.activity.models import ActivityType
 from coaching_service.training.workouts import store
@@ -457,7 +457,7 @@ async def add_sessions(
     new = [_new_block(calendar, source, session) for session in sessions]
     blocks = await block_items.complete_logged_blocks(ctx, calendar, new)
     stored = await store.blocks.insert_many(ctx, store.with_positions(blocks, 0), recorded=False)
-    await search.store_entries(ctx, store.blocks, stored)
+    await searched_texts.store_entries(ctx, store.blocks, stored)
     return stored
 
 
@@ -492,7 +492,7 @@ async def remove_unchanged(ctx: Context, import_id: ObjectId, ids: Sequence[Obje
     """Delete blocks of an import that have not changed since, without a record of each; returns how many."""
     where: Filter = {"source.importId": import_id, "_id": {"$in": list(ids)}, "version": 0}
     removed = await store.blocks.delete_many(ctx, where, recorded=False)
-    await search.renew_entries(ctx, store.blocks, ids)
+    await searched_texts.renew_entries(ctx, store.blocks, ids)
     return removed
 
 
