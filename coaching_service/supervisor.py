@@ -20,7 +20,7 @@ import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import count
 from math import inf, isnan
 from pathlib import Path
@@ -39,24 +39,46 @@ Message = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Instructions:
-    """What a worker needs to start.
+class Plan:
+    """The workers to run, and what they need.
 
-    `worker` is its number, from 1. `listening` and `metrics_listening` are the numbers of its inherited sockets. With
-    `prepares` it prepares the database; with `listens_at_once` it responds, with 503, before it is ready. `embedded`
-    is the address of the supervisor's database; the others replace settings of the environment.
+    `listening` and `metrics_listening` are the numbers of inherited sockets. With `is_embedded` the supervisor runs the
+    embedded database. `host`, `port` and `data_dir` replace settings of the environment. Secrets are not part of it:
+    workers read them from the environment or the data folder.
     """
 
-    worker: int
+    workers: int
     listening: int
     metrics_listening: int | None
-    prepares: bool
-    listens_at_once: bool
-    with_demo: bool
-    embedded: str | None
     host: str
     port: int
     data_dir: str
+    is_embedded: bool
+    with_demo: bool
+    shutdown_seconds: int
+    log_format: str
+    log_level: str
+
+    def let_inherit(self, inheritable: bool) -> None:
+        """Let children inherit the sockets, or end that."""
+        for number in (self.listening, self.metrics_listening):
+            if number is not None:
+                os.set_inheritable(number, inheritable)
+
+
+@dataclass(frozen=True)
+class Instructions:
+    """What a worker needs to start besides the plan.
+
+    `worker` is its number, from 1. With `prepares` it prepares the database; with `listens_at_once` it responds, with
+    503, before it is ready. `embedded` is the address of the supervisor's database.
+    """
+
+    plan: Plan
+    worker: int
+    prepares: bool
+    listens_at_once: bool
+    embedded: str | None
 
 
 def retire_seconds(shutdown_seconds: float) -> float:
@@ -64,9 +86,9 @@ def retire_seconds(shutdown_seconds: float) -> float:
     return max(_RETIRE_SECONDS, shutdown_seconds)
 
 
-def encode(message: Message) -> bytes:
-    """Return a message as it is sent."""
-    return json.dumps(message).encode() + b"\n"
+def _send(writer: asyncio.StreamWriter | None, message: Message) -> None:
+    if writer is not None and not writer.is_closing():
+        writer.write(json.dumps(message).encode() + b"\n")
 
 
 class SupervisorConnection:
@@ -76,19 +98,14 @@ class SupervisorConnection:
         """Receive the instructions on the socket with this number. Raises ConnectionError."""
         self._socket = socket.socket(fileno=descriptor)
         self._socket.set_inheritable(False)
-        self.instructions = Instructions(**json.loads(self._receive_line()))
+        line = self._socket.makefile("rb", buffering=0).readline()  # without a buffer, which would take more than it
+        if not line.endswith(b"\n"):
+            raise ConnectionError("the supervisor has ended")
+        received = json.loads(line)
+        self.instructions = Instructions(Plan(**received.pop("plan")), **received)
         self._writer: asyncio.StreamWriter | None = None
         self._numbers = count(1)
         self._asked: dict[int, asyncio.Future[str]] = {}
-
-    def _receive_line(self) -> bytes:
-        line = b""
-        while not line.endswith(b"\n"):
-            received = self._socket.recv(4096)
-            if not received:
-                raise ConnectionError("the supervisor has ended")
-            line += received
-        return line
 
     @asynccontextmanager
     async def following(
@@ -108,7 +125,7 @@ class SupervisorConnection:
                     if message["kind"] == "retire":
                         retire()
                     elif message["kind"] == "report":
-                        self._send({"kind": "metrics", "text": report()})
+                        _send(self._writer, {"kind": "metrics", "text": report()})
                     elif (asked := self._asked.pop(message["number"], None)) is not None and not asked.done():
                         asked.set_result(message["text"])
             lose()
@@ -117,14 +134,14 @@ class SupervisorConnection:
             async with running_in_background(follow):
                 yield
         finally:
-            self._send({"kind": "metrics", "text": report()})
+            _send(self._writer, {"kind": "metrics", "text": report()})
             with suppress(ConnectionError):
                 await self._writer.drain()
             self._writer.close()
 
     def report_ready(self) -> None:
         """Tell the supervisor that this worker responds to requests."""
-        self._send({"kind": "ready"})
+        _send(self._writer, {"kind": "ready"})
 
     async def add_others(self, text: str) -> str:
         """Return the metrics `text` of this process with the metrics of all others. Raises Unavailable."""
@@ -132,7 +149,7 @@ class SupervisorConnection:
         total: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._asked[number] = total
         try:
-            self._send({"kind": "total", "number": number, "text": text})
+            _send(self._writer, {"kind": "total", "number": number, "text": text})
             async with asyncio.timeout(_TOTAL_SECONDS):
                 return await total
         except TimeoutError:
@@ -140,12 +157,8 @@ class SupervisorConnection:
         finally:
             self._asked.pop(number, None)
 
-    def _send(self, message: Message) -> None:
-        if self._writer is not None and not self._writer.is_closing():
-            self._writer.write(encode(message))
 
-
-# --- The connection of a worker process with its supervisor -----------------------------------------------------------
+# --- The metrics of all workers ---------------------------------------------------------------------------------------
 
 
 Rule = Literal["sum", "largest", "smallest", "own"]
@@ -194,14 +207,14 @@ _COMBINE: dict[Rule, Callable[[float, float], float]] = {
 }
 
 
+@dataclass
 class _Family:
     """A metric with its series; `lines` are its comments."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.kind = ""
-        self.lines: list[str] = []
-        self.series: dict[str, float] = {}
+    name: str
+    kind: str = ""
+    lines: list[str] = field(default_factory=list)
+    series: dict[str, float] = field(default_factory=dict)
 
 
 def add_up(own: str, others: Iterable[str]) -> str:
@@ -250,50 +263,6 @@ def _format(families: Iterable[_Family]) -> str:
     return "\n".join([*lines, ""])
 
 
-# --- What the supervisor is started with, and starting it -------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The workers to run, and what they need.
-
-    `listening` and `metrics_listening` are the numbers of inherited sockets. With `is_embedded` the supervisor runs the
-    embedded database. Secrets are not part of it: workers read them from the environment or the data folder.
-    """
-
-    workers: int
-    listening: int
-    metrics_listening: int | None
-    host: str
-    port: int
-    data_dir: str
-    is_embedded: bool
-    with_demo: bool
-    shutdown_seconds: int
-    log_format: str
-    log_level: str
-
-
-def replace_process(plan: Plan) -> NoReturn:
-    """Continue this process as the supervisor: it needs a third of the memory without the modules of the service."""
-    for number in (plan.listening, plan.metrics_listening):
-        if number is not None:
-            os.set_inheritable(number, True)  # noqa: FBT003 - it takes no keyword
-    sys.stdout.flush()
-    sys.stderr.flush()
-    command = [sys.executable, "-m", "coaching_service.supervisor", json.dumps(asdict(plan))]
-    os.execv(sys.executable, command)  # noqa: S606 - our own program
-
-
-def read_plan(text: str) -> Plan:
-    """Return the plan that `replace_process` has passed, whose sockets children do not inherit any more."""
-    plan = Plan(**json.loads(text))
-    for number in (plan.listening, plan.metrics_listening):
-        if number is not None:
-            os.set_inheritable(number, False)  # noqa: FBT003 - it takes no keyword
-    return plan
-
-
 # --- One worker process, as the supervisor sees it --------------------------------------------------------------------
 
 
@@ -320,12 +289,12 @@ class Worker:
         self._writer: asyncio.StreamWriter | None = None
         self._totals: set[asyncio.Task[None]] = set()
         own, its = socket.socketpair()
-        sockets = [number for number in (instructions.listening, instructions.metrics_listening) if number is not None]
+        plan = instructions.plan
+        sockets = [number for number in (plan.listening, plan.metrics_listening) if number is not None]
         with its:
-            own.sendall(encode(asdict(instructions)))
-            command = [sys.executable, "-m", "coaching_service", "serve", "--worker-socket", str(its.fileno())]
+            own.sendall(json.dumps(asdict(instructions)).encode() + b"\n")
             self._process = subprocess.Popen(  # noqa: S603 - our own program
-                command,
+                [sys.executable, "-m", "coaching_service", "serve", "--worker-socket", str(its.fileno())],
                 stdin=subprocess.DEVNULL,
                 pass_fds=(its.fileno(), *sockets),
                 process_group=0,  # Ctrl-C in the terminal must only reach the supervisor
@@ -367,7 +336,7 @@ class Worker:
     def retire(self) -> None:
         """Let the process end once it has answered its requests; others have to serve new connections."""
         self.is_expected_to_end = True
-        self._send({"kind": "retire"})
+        _send(self._writer, {"kind": "retire"})
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         """Let the process end as on SIGTERM, or by another signal."""
@@ -387,7 +356,7 @@ class Worker:
         if self.ready_at is None or self.has_ended.is_set():
             return self.metrics
         self._has_reported.clear()
-        self._send({"kind": "report"})
+        _send(self._writer, {"kind": "report"})
         with suppress(TimeoutError):
             async with asyncio.timeout(_REPORT_SECONDS):
                 await self._has_reported.wait()
@@ -406,32 +375,30 @@ class Worker:
     async def _follow(self, own: socket.socket) -> None:
         """Read what the process sends, until it closes the connection."""
         reader, self._writer = await asyncio.open_unix_connection(sock=own, limit=MAX_MESSAGE_BYTES)
+
+        async def answer(number: int, text: str) -> None:
+            _send(self._writer, {"kind": "total", "number": number, "text": await self._owner.total(self, text)})
+
         with suppress(ConnectionError):
             async for line in reader:
-                self._receive(json.loads(line))
+                message = json.loads(line)
+                if message["kind"] == "ready":
+                    self.ready_at = time.monotonic()
+                    self.has_decided.set()
+                    continue
+                self.metrics = message["text"]
+                if message["kind"] == "metrics":
+                    self._has_reported.set()
+                else:
+                    _run_task(answer(message["number"], message["text"]), self._totals)
         self._writer.close()
 
-    def _receive(self, message: Message) -> None:
-        if message["kind"] == "ready":
-            self.ready_at = time.monotonic()
-            self.has_decided.set()
-        elif message["kind"] == "metrics":
-            self.metrics = message["text"]
-            self._has_reported.set()
-        else:
-            self.metrics = message["text"]
 
-            async def answer() -> None:
-                text = await self._owner.total(self, message["text"])
-                self._send({"kind": "total", "number": message["number"], "text": text})
-
-            task = asyncio.create_task(answer())
-            self._totals.add(task)
-            task.add_done_callback(self._totals.discard)
-
-    def _send(self, message: Message) -> None:
-        if self._writer is not None and not self._writer.is_closing():
-            self._writer.write(encode(message))
+def _run_task(work: Coroutine[None, None, None], tasks: set[asyncio.Task[None]]) -> None:
+    """Run a task that is among `tasks` until it ends."""
+    task = asyncio.create_task(work)
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)
 
 
 _FORCED_END_SECONDS = 2.5  # after SHUTDOWN_SECONDS; a worker ends by itself after 2
@@ -477,8 +444,8 @@ class Supervisor:
         if not stopping.done():
             log.info("a worker is ready", worker=1, pid=first.pid)
             for number in range(2, self._plan.workers + 1):
-                self._run_task(self._fill(number, 0.0))
-            self._run_task(self._replace_on_request())
+                _run_task(self._fill(number, 0.0), self._tasks)
+            _run_task(self._replace_on_request(), self._tasks)
             await stopping
         await self._stop_all()
         return 0
@@ -487,7 +454,9 @@ class Supervisor:
         """Replace a worker that has ended by itself, after a pause if that happens repeatedly."""
         self._all.discard(worker)
         self._ended_metrics = totals_of([self._ended_metrics, worker.metrics])
-        is_current = self._current.get(worker.number) is worker and not self._is_initial(worker)
+        # Without the one that prepares the database, the service does not start.
+        is_initial = worker.number == 1 and len(self._current) == 1 and worker.ready_at is None
+        is_current = self._current.get(worker.number) is worker and not is_initial
         if worker.is_expected_to_end or self._stop.is_set() or not is_current:
             return
         self._failure_count += 1
@@ -503,42 +472,23 @@ class Supervisor:
             reason=worker.describe_end(),
             pause_seconds=pause,
         )
-        self._run_task(self._fill(number, pause))
+        _run_task(self._fill(number, pause), self._tasks)
 
     async def total(self, asking: Worker, text: str) -> str:
         """Return the metrics of all workers; `text` has the metrics of the worker that asks."""
         async with self._reporting:
             ended = self._ended_metrics  # without those that end meanwhile, and are among the others
             others = await asyncio.gather(*(each.report() for each in self._all if each is not asking))
-            return add_up(text, [*others, ended, self._own_metrics()])
-
-    def _is_initial(self, worker: Worker) -> bool:
-        """Return whether this worker prepares the database: without it, the service does not start."""
-        return worker.number == 1 and len(self._current) == 1 and worker.ready_at is None
-
-    def _own_metrics(self) -> str:
-        running = sum(each.ready_at is not None for each in self._all)
-        return (
-            f"# TYPE workers_running gauge\nworkers_running {running}\n"
-            f"# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds {self._started_at}\n"
-            f"# TYPE worker_failures_total counter\nworker_failures_total {self._failure_count}\n"
-        )
+            running = sum(each.ready_at is not None for each in self._all)
+            own = (
+                f"# TYPE workers_running gauge\nworkers_running {running}\n"
+                f"# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds {self._started_at}\n"
+                f"# TYPE worker_failures_total counter\nworker_failures_total {self._failure_count}\n"
+            )
+            return add_up(text, [*others, ended, own])
 
     def _start(self, number: int, *, prepares: bool = False, listens_at_once: bool = False) -> Worker:
-        plan = self._plan
-        instructions = Instructions(
-            number,
-            plan.listening,
-            plan.metrics_listening,
-            prepares,
-            listens_at_once,
-            plan.with_demo,
-            self._embedded,
-            plan.host,
-            plan.port,
-            plan.data_dir,
-        )
-        worker = Worker(instructions, self)
+        worker = Worker(Instructions(self._plan, number, prepares, listens_at_once, self._embedded), self)
         self._all.add(worker)
         return worker
 
@@ -553,7 +503,7 @@ class Supervisor:
                 worker = self._current[number] = self._start(number)
             except OSError as error:
                 log.error("a worker cannot be started", worker=number, reason=error.strerror)  # noqa: TRY400
-                self._run_task(self._fill(number, _PAUSES[-1]))
+                _run_task(self._fill(number, _PAUSES[-1]), self._tasks)
                 return
             if await worker.becomes_ready():
                 log.info("a worker is ready", worker=number, pid=worker.pid)
@@ -592,27 +542,31 @@ class Supervisor:
             task.cancel()
         for worker in self._all:
             worker.stop()
-        limit = (
-            _LOST_DATABASE_SECONDS if self._is_database_lost() else self._plan.shutdown_seconds + _FORCED_END_SECONDS
-        )
+        usual = self._plan.shutdown_seconds + _FORCED_END_SECONDS
+        limit = _LOST_DATABASE_SECONDS if self._is_database_lost() else usual
         await asyncio.gather(*(worker.ends_within(limit) for worker in self._all))
         for worker in list(self._all):
             log.error("stopping took too long; killing the worker", worker=worker.number)
             worker.stop(signal.SIGKILL)
             await worker.has_ended.wait()
 
-    def _run_task(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+
+# --- The program of the supervisor ------------------------------------------------------------------------------------
 
 
-# --- The program of the supervisor, which `coaching-service serve` continues as: see `replace_process` ----------------
+def replace_process(plan: Plan) -> NoReturn:
+    """Continue this process as the supervisor: it needs a third of the memory without the modules of the service."""
+    plan.let_inherit(inheritable=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    command = [sys.executable, "-m", "coaching_service.supervisor", json.dumps(asdict(plan))]
+    os.execv(sys.executable, command)  # noqa: S606 - our own program
 
 
 def main() -> None:
-    """Run the plan in the first argument."""
-    plan = read_plan(sys.argv[1])
+    """Run the plan in the first argument, whose sockets children do not inherit any more."""
+    plan = Plan(**json.loads(sys.argv[1]))
+    plan.let_inherit(inheritable=False)
     logs.configure(plan.log_format, plan.log_level)
     code = _run_on_embedded(plan) if plan.is_embedded else asyncio.run(_run(plan, None))
     sys.stdout.flush()

@@ -33,18 +33,16 @@ def serve_alone(settings: Settings, sockets: Sockets, *, with_demo: bool) -> Non
 def work(worker_socket: int) -> None:
     """Run one worker as its supervisor says through this socket."""
     supervisor = SupervisorConnection(worker_socket)
-    instructions = supervisor.instructions
-    data = Path(instructions.data_dir)
-    settings = service_settings_with(data, host=instructions.host, port=instructions.port).with_secret_keys()
-    settings = _with_loopback(settings, with_demo=instructions.with_demo)
+    instructions, plan = supervisor.instructions, supervisor.instructions.plan
+    settings = service_settings_with(Path(plan.data_dir), host=plan.host, port=plan.port).with_secret_keys()
+    settings = _with_loopback(settings, with_demo=plan.with_demo)
     logs.configure(settings.log_format, settings.log_level, instructions.worker)
     given = settings
     if instructions.embedded is not None:
         settings = settings.on_embedded(instructions.embedded)
     opened = runtime.OpenedDatabase(settings, is_embedded=instructions.embedded is not None)
-    api = socket.socket(fileno=instructions.listening)
-    metrics = instructions.metrics_listening
-    on_ready = _completion(given, with_demo=instructions.with_demo)
+    api, metrics = socket.socket(fileno=plan.listening), plan.metrics_listening
+    on_ready = _completion(given, with_demo=plan.with_demo)
     if not instructions.listens_at_once:  # the service runs already
         on_ready = exercises.publish_shared if instructions.prepares else _do_nothing
     with Sockets(api, None if metrics is None else socket.socket(fileno=metrics)) as sockets:

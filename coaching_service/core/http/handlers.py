@@ -99,7 +99,7 @@ def _not_supported(message: str) -> errors.InvalidFields:
 # Conditions of writes: `If-Match` with the version a change is based on, and `If-None-Match: *` for new records.
 
 
-_VERSION_TAG = re.compile(r'"(0|[1-9]\d{0,8})"')
+_VERSION_TAG, _WEAK_TAG = re.compile(r'"(0|[1-9]\d{0,8})"'), re.compile(r'W/"[^"]*"')
 _ITEM = "/witems/{witemId}"  # has the version of its block
 
 
@@ -148,8 +148,14 @@ def with_conditions(
         return route
     if not takes_if_match(route, read):
         raise errors.BadRequest("This operation does not support If-Match", code="NOT_SUPPORTED")
-    if (version := _required_version(_sent(request, hdrs.IF_MATCH))) is None:
+    if (condition := _sent(request, hdrs.IF_MATCH)) == "*":
         return _checking_existence(route, must_create=False)
+    versions = [int(tag) for tag in _VERSION_TAG.findall(_WEAK_TAG.sub("", condition))]  # weak tags match nothing
+    if len(versions) > 1:
+        raise errors.BadRequest("If-Match takes one version", code="NOT_SUPPORTED")
+    if not versions:
+        raise errors.PreconditionFailed
+    [version] = versions
     if not route.takes_version:
         return _reading_first(route, read, version)
     if body.get("version") not in (None, version):
@@ -160,18 +166,6 @@ def with_conditions(
 
 def _sent(request: web.Request, name: str) -> str:
     return ",".join(request.headers.getall(name)).strip()
-
-
-def _required_version(condition: str) -> int | None:
-    """Return the version that `If-Match` requires; None for `*`. Weak tags match nothing."""
-    if condition == "*":
-        return None
-    versions = [int(tag) for tag in _VERSION_TAG.findall(re.sub(r'W/"[^"]*"', "", condition))]
-    if len(versions) > 1:
-        raise errors.BadRequest("If-Match takes one version", code="NOT_SUPPORTED")
-    if not versions:
-        raise errors.PreconditionFailed
-    return versions[0]
 
 
 def _exists_already() -> errors.PreconditionFailed:
@@ -189,11 +183,9 @@ def _checking_existence(route: http_routes.Route, *, must_create: bool) -> http_
 
     async def handle(ctx: Context, **arguments: Any) -> object:
         try:
-            return await (
-                context.in_transaction(ctx, lambda tx: write(tx, **arguments))
-                if route.upserts
-                else write(ctx, **arguments)
-            )
+            if route.upserts:
+                return await context.in_transaction(ctx, lambda tx: write(tx, **arguments))
+            return await write(ctx, **arguments)
         except errors.ExternalIdTaken:
             if not must_create:
                 raise
@@ -299,12 +291,11 @@ def mount(app: web.Application, routes: Iterable[http_routes.Route], dependencie
                 app.router.add_route(route.method, pattern, handler)
         methods = {route.method for route in by_path[path]}
         allowed = sorted(methods | {"HEAD"} if "GET" in methods else methods)
-        # Also where a path with a parameter would match.
-        app.router.add_route("*", pattern, partial(_refuse_method, allowed))
 
+        async def refuse(request: web.Request, allowed: Sequence[str] = allowed) -> web.StreamResponse:
+            raise web.HTTPMethodNotAllowed(request.method, allowed)
 
-async def _refuse_method(allowed: Sequence[str], request: web.Request) -> web.StreamResponse:
-    raise web.HTTPMethodNotAllowed(request.method, allowed)
+        app.router.add_route("*", pattern, refuse)  # also where a path with a parameter would match
 
 
 def make_handler(
@@ -315,7 +306,6 @@ def make_handler(
 
     async def handle(request: web.Request) -> web.StreamResponse:
         principal, started = None, time.monotonic()
-        http_routes.mark_deprecated(request, route.deprecated)
         if route.access.audience != "public":
             principal = await dependencies.authenticate(dependencies.services, request)
             principal = request[PRINCIPAL] = for_operation(route.access, principal)
@@ -360,7 +350,7 @@ def make_handler(
             headers = {"X-Request-Id": ctx.request_id} | (
                 {"Preference-Applied": request_parsing.STRICT} if is_strict else {}
             )
-            return await dependencies.send(request, ctx, response, headers | http_routes.deprecation_headers(request))
+            return await dependencies.send(request, ctx, response, headers)
         return _with_headers(response, ctx, read_as_of if route.reports_as_of else None)
 
     return handle

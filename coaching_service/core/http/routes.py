@@ -6,12 +6,9 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time
-from email.utils import format_datetime
 from functools import cached_property
 from typing import IO, Any, Literal, TypeVar, get_args, get_origin, get_type_hints, is_typeddict
 
-from aiohttp import web
 from marshmallow import Schema, fields
 
 from coaching_service.core import field_schemas
@@ -25,45 +22,6 @@ from coaching_service.core.media import SizeLimit
 from coaching_service.core.query import FieldNames
 from coaching_service.core.text import camel_case, snake_case
 from coaching_service.core.validation import Input
-
-
-@dataclass(frozen=True)
-class Deprecation:
-    """The end of an operation, for the declaration of its route.
-
-    `since`: the day (UTC) from which it is deprecated. `sunset`: the first day (UTC) on which it may be gone.
-    `instead`: what to use, as the end of the sentence "Use ...".
-    """
-
-    since: date
-    sunset: date
-    instead: str
-
-    @property
-    def notice(self) -> str:
-        """The sentences in the API document."""
-        return f"Deprecated since {self.since}, removed on {self.sunset} or later. Use {self.instead}."
-
-    def headers(self) -> dict[str, str]:
-        """Return the headers of each response: `Deprecation` in seconds since 1970, `Sunset` as a date of HTTP."""
-        since, sunset = (datetime.combine(day, time(), UTC) for day in (self.since, self.sunset))
-        return {"Deprecation": f"@{int(since.timestamp())}", "Sunset": format_datetime(sunset, usegmt=True)}
-
-
-_DEPRECATION = web.RequestKey("deprecation", Deprecation)
-
-
-def mark_deprecated(request: web.Request, deprecation: Deprecation | None) -> None:
-    """Note that the response to a request has to name the end of its operation, if it has one."""
-    if deprecation is not None:
-        request[_DEPRECATION] = deprecation
-
-
-def deprecation_headers(request: web.Request) -> dict[str, str]:
-    """Return the headers of a response to `request`: none if the operation is not deprecated."""
-    deprecation = request.get(_DEPRECATION)
-    return deprecation.headers() if deprecation is not None else {}
-
 
 Handler = Callable[..., Awaitable[Any]]
 H = TypeVar("H", bound=Handler)
@@ -196,8 +154,6 @@ class Route:
     path_fields: Mapping[str, fields.Field[Any]] = field(default_factory=dict)
     # By default if the handler returns Upserted: the response is 201 if the record is new, else 200.
     upserts: bool = False
-    # The operation will be removed: the API document and the headers of each response say so.
-    deprecated: Deprecation | None = None
     # The handler awaits nothing but the database: it runs on one worker thread, which also encodes its result as JSON
     # (not with `Idempotency-Key`).
     on_worker_thread: bool = False
@@ -325,7 +281,13 @@ class Routes:
             if not handler.__doc__:
                 raise TypeError(f"{method} {full_path}: the handler needs a docstring, the summary in the document")
             result = get_type_hints(handler)["return"]
-            returns = _returned(options.pop("returns", result))
+            returns = options.pop("returns", result)  # what is declared, or the type that the handler returns
+            if returns is type(None):
+                returns = None
+            elif get_origin(returns) in _LISTS:
+                returns = _LISTS[get_origin(returns)](*get_args(returns))
+            elif is_typeddict(returns):
+                returns = field_schemas.output_of(returns)
             options.setdefault("upserts", result is Upserted)
             other_result = options.get("upserts") or options.get("resumable") or returns in (bytes, None)
             if options.get("on_worker_thread") and other_result:
@@ -352,15 +314,6 @@ class Routes:
             return handler
 
         return declare
-
-
-def _returned(declared: Any) -> Any:
-    """Return what a route declares to return, or the type that its handler returns, with schemas instead of types."""
-    if declared is type(None):
-        return None
-    if get_origin(declared) in _LISTS:
-        return _LISTS[get_origin(declared)](*get_args(declared))
-    return field_schemas.output_of(declared) if is_typeddict(declared) else declared
 
 
 def _with_field_names(query: Schema | None, returns: Any) -> Schema:
