@@ -88,7 +88,7 @@ async def _confirmation(services: Services, http: aiohttp.ClientSession) -> str:
     assert owner is not None
     confirmation = await identities.sign_confirmation(Context(services).acting_as(owner), owner.id)
     assert confirmation is not None
-    return confirmation.token
+    return confirmation[1]
 
 
 def _with_other_end(token: str) -> str:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import NotRequired, TypedDict, cast
-from urllib.parse import SplitResult, urlencode, urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import orjson
 
@@ -72,7 +72,12 @@ def rejection_reason(uri: str) -> str | None:
         return f"must be at most {MAX_LENGTH} printable ASCII characters"
     if "#" in uri:
         return "must have no fragment"
-    if (parts := _split(uri)) is None or not _SCHEME.fullmatch(parts.scheme):
+    try:
+        parts = urlsplit(uri)
+        _ = parts.port  # raises ValueError for an invalid port
+    except ValueError:
+        return "must be an absolute URI"
+    if not _SCHEME.fullmatch(parts.scheme):
         return "must be an absolute URI"
     if "@" in parts.netloc:
         return "must have no user name"
@@ -83,15 +88,6 @@ def rejection_reason(uri: str) -> str | None:
     if _BROWSER_SCHEMES.fullmatch(parts.scheme) or not (parts.netloc or parts.path.strip("/")):
         return "must be https, http on loopback, or an application's own scheme"
     return None
-
-
-def _split(uri: str) -> SplitResult | None:
-    try:
-        parts = urlsplit(uri)
-        _ = parts.port  # raises ValueError for an invalid port
-    except ValueError:
-        return None
-    return parts
 
 
 def matches(registered: str, uri: str) -> bool:
@@ -198,21 +194,6 @@ class RegisteredClient(OAuthClient):
     _id: ObjectId
 
 
-class ClientRegistration(TypedDict):
-    """The response of RFC 7591; the secret only for confidential clients."""
-
-    client_id: str
-    client_id_issued_at: int
-    client_name: str
-    redirect_uris: list[str]
-    grant_types: list[str]
-    response_types: list[str]
-    token_endpoint_auth_method: str
-    scope: str
-    client_secret: NotRequired[str]
-    client_secret_expires_at: NotRequired[int]
-
-
 _clients = Documents[OAuthClient](
     "oauthClients",
     (Index(("name",)),),
@@ -223,7 +204,7 @@ _clients = Documents[OAuthClient](
 )
 
 
-async def register(services: Services, metadata: Mapping[str, object]) -> ClientRegistration:
+async def register(services: Services, metadata: Mapping[str, object]) -> dict[str, object]:
     """Register a client; returns the response of RFC 7591, with the secret of a confidential client.
 
     `metadata` is the client's, decoded from JSON; unknown members are ignored. Raises OAuthError.
@@ -232,7 +213,8 @@ async def register(services: Services, metadata: Mapping[str, object]) -> Client
     client = describe_client(new_token(), metadata, secret)
     at = now()
     await _clients.across_companies(services).insert_one({**client, "createdAt": at, "expiresAt": at + UNUSED_LIFETIME})
-    registration: ClientRegistration = {
+    secrets = {} if secret is None else {"client_secret": secret, "client_secret_expires_at": 0}
+    return {
         "client_id": client["clientId"],
         "client_id_issued_at": int(time.time()),
         "client_name": client["name"],
@@ -241,10 +223,8 @@ async def register(services: Services, metadata: Mapping[str, object]) -> Client
         "response_types": ["code"],
         "token_endpoint_auth_method": client["method"],
         "scope": SCOPE,
+        **secrets,
     }
-    if secret is not None:
-        registration |= {"client_secret": secret, "client_secret_expires_at": 0}
-    return registration
 
 
 def describe_client(client_id: str, metadata: Mapping[str, object], secret: str | None) -> NewOAuthClient:
@@ -262,25 +242,19 @@ def describe_client(client_id: str, metadata: Mapping[str, object], secret: str 
     method = metadata.get("token_endpoint_auth_method", "client_secret_basic")
     if method not in METHODS:
         raise _invalid_metadata(f"token_endpoint_auth_method must be one of: {', '.join(METHODS)}")
+    grants, responses = metadata.get("grant_types"), metadata.get("response_types")
+    if responses is not None and (not isinstance(responses, list) or "code" not in responses):
+        raise _invalid_metadata("response_types must hold code")
+    if grants is not None and (not isinstance(grants, list) or "authorization_code" not in grants):
+        raise _invalid_metadata("grant_types must hold authorization_code")
     return {
         "clientId": client_id,
         "name": " ".join(printable.split())[:_MAX_NAME] or display_host(uris[0]),
         "redirectUris": list(dict.fromkeys(uris)),
-        "grantTypes": _grant_types(metadata.get("grant_types"), metadata.get("response_types")),
+        "grantTypes": [each for each in GRANT_TYPES if grants is None or each in grants],  # all by default
         "method": method,
         "secretHash": None if secret is None else token_hash(secret),
     }
-
-
-def _grant_types(grants: object, responses: object) -> list[str]:
-    """Return the supported grant types among those requested, all of them by default."""
-    if responses is not None and (not isinstance(responses, list) or "code" not in responses):
-        raise _invalid_metadata("response_types must hold code")
-    if grants is None:
-        return list(GRANT_TYPES)
-    if not isinstance(grants, list) or "authorization_code" not in grants:
-        raise _invalid_metadata("grant_types must hold authorization_code")
-    return [grant_type for grant_type in GRANT_TYPES if grant_type in grants]
 
 
 def _invalid_metadata(description: str) -> OAuthError:
@@ -307,20 +281,6 @@ async def authenticate(services: Services, client_id: str, secret: str | None, *
 
 
 # --- Stored clients --------------------------------------------------------------------------------------------------
-
-
-async def save_document(services: Services, client: NewOAuthClient, until: datetime) -> None:
-    """Store a client as its metadata document describes it, which has to be read again after `until`."""
-    at = now()
-    await _clients.across_companies(services).update_one(
-        {"clientId": client["clientId"]},
-        {
-            "$set": {**client, "documentUntil": until},
-            "$setOnInsert": {"createdAt": at},
-            "$max": {"expiresAt": at + UNUSED_LIFETIME},
-        },
-        upsert=True,
-    )
 
 
 async def find_client(services: Services, client_id: str) -> OAuthClient | None:
@@ -476,16 +436,12 @@ async def find_or_read_client(services: Services, client_id: str, network_addres
     if stored is not None and stored.get("documentUntil", now()) > now():
         return stored
     await rate_limits.limit(services, "client-document", network_address, _MAX_READS)
-    return await _read(services, client_id)
-
-
-async def _read(services: Services, url: str) -> OAuthClient:
     try:
-        response = await services.outbound.get(url, {"Accept": "application/json"})
+        response = await services.outbound.get(client_id, {"Accept": "application/json"})
     except OutboundError as error:
         raise DocumentRejected(f"The description of the application cannot be read: {error.message}") from None
     try:
-        client = describe_client(url, _parse(response, url), secret=None)
+        client = describe_client(client_id, _parse(response, client_id), secret=None)
     except OAuthError as error:
         raise DocumentRejected(f"The description of the application is not valid: {error.description}") from None
     control = next((value for name, value in response.headers.items() if name.lower() == "cache-control"), "").lower()
@@ -493,9 +449,11 @@ async def _read(services: Services, url: str) -> OAuthClient:
     period = timedelta(seconds=int(age[1])) if age else _USUAL_CACHE
     if "no-store" in control or "no-cache" in control:
         period = _MIN_CACHE
-    until = now() + min(max(period, _MIN_CACHE), _MAX_CACHE)
-    await save_document(services, client, until)
-    return cast("OAuthClient", {**client, "documentUntil": until})
+    at = now()
+    described = cast("OAuthClient", {**client, "documentUntil": at + min(max(period, _MIN_CACHE), _MAX_CACHE)})
+    change = {"$set": described, "$setOnInsert": {"createdAt": at}, "$max": {"expiresAt": at + UNUSED_LIFETIME}}
+    await _clients.across_companies(services).update_one({"clientId": client_id}, change, upsert=True)
+    return described
 
 
 def _parse(response: OutboundResponse, url: str) -> dict[str, object]:

@@ -6,7 +6,7 @@ import base64
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, NotRequired, TypedDict
+from typing import Any
 from urllib.parse import parse_qsl, quote_plus, unquote_plus, urlsplit
 
 import orjson
@@ -18,9 +18,9 @@ from coaching_service.core import rate_limits
 from coaching_service.core.auth import REST_SCOPES
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import CompanySuspended, OutcomeUnknown, ServiceError, Unavailable
+from coaching_service.core.http.handlers import interruptible, reported
 from coaching_service.core.http.request_parsing import network_address, read_bytes
 from coaching_service.core.http.responses import to_json
-from coaching_service.core.http.server import interruptible, reported
 from coaching_service.oauth import clients
 from coaching_service.oauth.clients import DocumentRejected, find_or_read_client
 from coaching_service.people import assistants
@@ -116,18 +116,8 @@ class TokenRequest:
         return value
 
 
-class TokenResponse(TypedDict):
-    """The response of the token endpoint; `expires_in` in seconds."""
-
-    access_token: str
-    token_type: str
-    expires_in: int
-    scope: str
-    refresh_token: NotRequired[str]
-
-
-async def issue(services: Services, form: TokenRequest) -> TokenResponse:
-    """Issue tokens for a code or a refresh token. Raises OAuthError."""
+async def issue(services: Services, form: TokenRequest) -> dict[str, object]:
+    """Issue tokens for a code or a refresh token; `expires_in` is in seconds. Raises OAuthError."""
     client = await _authenticate_client(services, form)
     grant_type = form.require("grant_type")
     resources = form.fields.getall("resource", [])
@@ -136,7 +126,14 @@ async def issue(services: Services, form: TokenRequest) -> TokenResponse:
     for_tools = any(is_for_tools(services.base_url, resource) for resource in resources)
     try:
         if grant_type == "authorization_code":
-            tokens = await _exchange_code(services, form, client, for_tools=for_tools)
+            code, verifier = form.require("code"), form.require("code_verifier")
+            if not _VERIFIER.fullmatch(verifier):
+                raise clients.invalid_request("code_verifier must be 43 to 128 unreserved characters")
+            tokens = await assistants.exchange_code(
+                *(services, code, client["clientId"], verifier, form.get("redirect_uri")),
+                refreshable="refresh_token" in client["grantTypes"],
+                for_tools=for_tools,
+            )
         elif grant_type == "refresh_token":
             tokens = await assistants.refresh_tokens(
                 services, form.require("refresh_token"), client["clientId"], for_tools=for_tools
@@ -146,29 +143,10 @@ async def issue(services: Services, form: TokenRequest) -> TokenResponse:
     except assistants.GrantRejected as refused:
         raise clients.OAuthError("invalid_grant", str(refused)) from None
     await clients.extend_lifetime(services, client["clientId"])
-    response: TokenResponse = {
-        "access_token": tokens.access,
-        "token_type": "Bearer",
-        "expires_in": tokens.seconds,
-        "scope": " ".join(tokens.rest_scopes)
-        or clients.granted_scopes(tokens.requested or clients.SCOPE, tokens.scopes),
-    }
-    if tokens.refresh:
-        response["refresh_token"] = tokens.refresh
-    return response
-
-
-async def _exchange_code(
-    services: Services, form: TokenRequest, client: clients.OAuthClient, *, for_tools: bool
-) -> assistants.TokenPair:
-    code, verifier = form.require("code"), form.require("code_verifier")
-    if not _VERIFIER.fullmatch(verifier):
-        raise clients.invalid_request("code_verifier must be 43 to 128 unreserved characters")
-    return await assistants.exchange_code(
-        *(services, code, client["clientId"], verifier, form.get("redirect_uri")),
-        refreshable="refresh_token" in client["grantTypes"],
-        for_tools=for_tools,
-    )
+    scopes = tokens.rest_scopes or [clients.granted_scopes(tokens.requested or clients.SCOPE, tokens.scopes)]
+    refresh = {"refresh_token": tokens.refresh} if tokens.refresh else {}
+    access = {"access_token": tokens.access, "token_type": "Bearer", "expires_in": tokens.seconds}
+    return {**access, "scope": " ".join(scopes), **refresh}
 
 
 async def revoke(services: Services, form: TokenRequest) -> None:
@@ -295,9 +273,8 @@ def _with_cors(method: Callable[..., web.RouteDef], path: str, handler: Handler)
             response.headers.update(error.headers)
         except ServiceError as error:
             failure = reported(request, error)
-            description = failure.message if isinstance(failure.message, str) else "; ".join(failure.message)
             code = _ERRORS.get(type(failure), "invalid_request")
-            response = _json({"error": code, "error_description": description}, failure.status)
+            response = _json({"error": code, "error_description": str(failure)}, failure.status)
             response.headers.update(failure.headers)
         response.headers["Access-Control-Allow-Origin"] = "*"
         return response
@@ -364,11 +341,6 @@ async def parse_request(services: Services, query: MultiMapping[str], network_ad
     problem = next(((error, text) for is_invalid, error, text in _CHECKS if is_invalid(query)), None)
     if not all(is_our_resource(services.base_url, resource) for resource in query.getall("resource", [])):
         problem = problem or ("invalid_target", _UNKNOWN_RESOURCE)
-    if problem is not None:
-        error, description = problem
-        state = state if len(query.getall("state", [])) == 1 else None
-        values = {"error": error, "error_description": description}
-        raise RejectedWithRedirect(_redirect_url(services, redirect_uri, state, values))
     text, resources = query.get("scope", ""), query.getall("resource", [])
     for_tools = any(is_for_tools(services.base_url, resource) for resource in resources)
     rest_scopes = () if for_tools else clients.requested_rest_scopes(text, client)
@@ -376,7 +348,10 @@ async def parse_request(services: Services, query: MultiMapping[str], network_ad
     is_unknown = bool(resources) and not for_tools and bool(text) and known.isdisjoint(text.split())
     if not rest_scopes and ("scopes" in client or is_unknown):
         description = "Request scopes that the resource supports; a registered application can request only its own"
-        values = {"error": "invalid_scope", "error_description": description}
+        problem = problem or ("invalid_scope", description)
+    if problem is not None:
+        state = state if len(query.getall("state", [])) == 1 else None
+        values = {"error": problem[0], "error_description": problem[1]}
         raise RejectedWithRedirect(_redirect_url(services, redirect_uri, state, values))
     grant_request = GrantRequest(
         client_id=client["clientId"],

@@ -32,7 +32,7 @@ from coaching_service.core.auth import SecretUnreadable, token_hash
 from coaching_service.core.database.across_companies import Sealed
 from coaching_service.core.database.context import Context, Services, conflict_if_taken, gather_reads, transactional
 from coaching_service.core.database.declared import Index, NotExported, Stored, Unsharded
-from coaching_service.core.database.documents import Document, Documents, now
+from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.errors import (
     Conflict,
     InvalidFields,
@@ -42,7 +42,7 @@ from coaching_service.core.errors import (
     invalid_field,
 )
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Description
+from coaching_service.core.fields import Description, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.outbound import is_address
 from coaching_service.core.validation import Text
@@ -250,25 +250,6 @@ async def list_passkeys(ctx: Context, subject_id: ObjectId) -> list[StoredPasske
     return await passkeys.find(ctx, {"subjectId": subject_id}, sort=("createdAt",))
 
 
-async def insert_passkey(ctx: Context, passkey: Document) -> StoredPasskey:
-    """Store a passkey. Raises Conflict if it is stored already, of whichever user."""
-    with conflict_if_taken(Conflict("This passkey is registered already", code="PASSKEY_EXISTS")):
-        return await passkeys.insert(ctx, passkey)
-
-
-async def find_passkey(services: Services, credential_id: str) -> StoredPasskey | None:
-    """Return the passkey with this identifier, in any company, or None."""
-    found: Any = await passkeys.across_companies(services).find_one({"credentialId": credential_id})
-    return found  # type: ignore[no-any-return]  # the driver's documents are untyped
-
-
-async def record_use(services: Services, passkey: StoredPasskey, sign_count: int) -> bool:
-    """Store that a passkey was used; returns False if it was used or removed since it was read."""
-    unchanged = {"_id": passkey["_id"], "companyId": passkey["companyId"], "signCount": passkey["signCount"]}
-    used = {"$set": {"signCount": sign_count, "lastUsedAt": now()}}
-    return (await passkeys.across_companies(services).update_one(unchanged, used)).matched_count == 1
-
-
 # --- Challenges: encrypted texts, which are stored nowhere, to be answered once within 5 minutes ----------------------
 
 
@@ -428,7 +409,8 @@ def _invalid() -> InvalidFields:
 async def add_passkey(ctx: Context, name: str, key: NewPublicKey) -> Passkey:
     """Store a verified passkey of the caller. Raises Conflict if it exists already, or if there are too many."""
     _require_few(await list_passkeys(ctx, ctx.caller.id))
-    stored = await insert_passkey(ctx, {"subjectId": ctx.caller.id, "name": name, **key, "lastUsedAt": None})
+    with conflict_if_taken(Conflict("This passkey is registered already", code="PASSKEY_EXISTS")):
+        stored = await passkeys.insert(ctx, {"subjectId": ctx.caller.id, "name": name, **key, "lastUsedAt": None})
     await audit.record(ctx, "passkey.added", stored["_id"], name, customer_id=audit.own_client(ctx.caller))
     return to_passkey(stored)
 
@@ -443,12 +425,7 @@ async def remove_passkey(ctx: Context, passkey_id: ObjectId) -> None:
 
 def to_passkey(stored: StoredPasskey) -> Passkey:
     """Return a passkey as its user sees it."""
-    return {
-        "_id": stored["_id"],
-        "name": stored["name"],
-        "createdAt": stored["createdAt"],
-        "lastUsedAt": stored["lastUsedAt"],
-    }
+    return take(Passkey, stored)
 
 
 # --- signing in ------------------------------------------------------------------------------------------------------
@@ -466,7 +443,10 @@ def request_options(services: Services, challenge: str, existing: list[StoredPas
 
 
 async def verify_passkey(services: Services, passkey: StoredPasskey, challenge: str, assertion: Assertion) -> bool:
-    """Return whether an assertion by a passkey answers a challenge; the use is stored then."""
+    """Return whether an assertion by a passkey answers a challenge; the use is stored then.
+
+    False also if the passkey was used or removed since it was read.
+    """
     if (host := relying_party(services)) is None:
         return False
     try:
@@ -481,7 +461,9 @@ async def verify_passkey(services: Services, passkey: StoredPasskey, challenge: 
         )
     except _INVALID:
         return False
-    return await record_use(services, passkey, verified.new_sign_count)
+    unchanged = {"_id": passkey["_id"], "companyId": passkey["companyId"], "signCount": passkey["signCount"]}
+    used = {"$set": {"signCount": verified.new_sign_count, "lastUsedAt": now()}}
+    return (await passkeys.across_companies(services).update_one(unchanged, used)).matched_count == 1
 
 
 def _descriptor(passkey: StoredPasskey) -> structs.PublicKeyCredentialDescriptor:
@@ -589,13 +571,14 @@ async def confirm(ctx: Context, code: str) -> ConfirmedFactor | None:
     steps = _matching_steps(_SEALED.open(ctx.services.vault, pending).decode(), code)
     if not steps:
         return None
-    codes = [_new_recovery_code() for _ in range(RECOVERY_CODES)]
+    groups = range(_RECOVERY_LENGTH // _RECOVERY_GROUP)
+    codes = [
+        "-".join("".join(secrets.choice(_RECOVERY_ALPHABET) for _ in range(_RECOVERY_GROUP)) for _ in groups)
+        for _ in range(RECOVERY_CODES)
+    ]
     await factors.delete_many(ctx, _confirmed(ctx.caller.id))
-    in_use = {
-        "isConfirmed": True,
-        "usedSteps": steps,
-        "recoveryCodes": [token_hash(_without_separators(each)) for each in codes],
-    }
+    hashes = [token_hash(_without_separators(each)) for each in codes]
+    in_use = {"isConfirmed": True, "usedSteps": steps, "recoveryCodes": hashes}
     await factors.update(ctx, {"_id": pending["_id"]}, {"$set": in_use})
     await audit.record(ctx, "second_factor.enabled", ctx.caller.id, customer_id=audit.own_client(ctx.caller))
     return {"recoveryCodes": codes}
@@ -655,11 +638,6 @@ def _matching_steps(secret: str, code: str) -> list[int]:
     return [step for step in (now, now - 1, now + 1) if strings_equal(generator.generate_otp(step), code)]
 
 
-def _new_recovery_code() -> str:
-    letters = "".join(secrets.choice(_RECOVERY_ALPHABET) for _ in range(_RECOVERY_LENGTH))
-    return "-".join(letters[i : i + _RECOVERY_GROUP] for i in range(0, _RECOVERY_LENGTH, _RECOVERY_GROUP))
-
-
 def _without_separators(code: str) -> str:
     return re.sub(r"[\s-]", "", code).lower()
 
@@ -713,7 +691,9 @@ async def find_challenged(ctx: Context, answer: ChallengeAnswer) -> Challenged:
     if (found := await find_challenge(ctx.services, _SIGN_IN, answer["challenge"])) is None:
         raise challenge_rejected()
     assertion = answer.get("assertion")
-    passkey = await find_passkey(ctx.services, assertion["id"]) if assertion else None
+    passkey: Any = None  # the driver's documents are untyped
+    if assertion:
+        passkey = await passkeys.across_companies(ctx.services).find_one({"credentialId": assertion["id"]})
     if found["subject"]:
         company_id, subject_id, password = ObjectId(found["company"]), ObjectId(found["subject"]), found["password"]
         verified = await identities.resume_sign_in(ctx, company_id, subject_id, password, found["device"])

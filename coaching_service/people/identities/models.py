@@ -133,12 +133,7 @@ def _map_domain(domain: str) -> str:
 
 def _to_lower(text: str) -> str:
     """Return a text in lower case; characters that are no upper case stay as they are."""
-    return "".join(map(_lower, text))
-
-
-def _lower(character: str) -> str:
-    lower = character.lower()
-    return lower if lower.upper() == character else character
+    return "".join(lower if (lower := each.lower()).upper() == each else each for each in text)
 
 
 # --- Devices that signed in before: a signed token by which a device has a counter of failed sign-ins of its own ------

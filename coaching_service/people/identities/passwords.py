@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 from unicodedata import normalize
 
@@ -32,23 +33,15 @@ async def hash_password(password: str) -> str:
 
 async def verify_password(password: str, password_hash: str | None) -> bool:
     """Return whether the hash is of `password`; without a hash, False after the same time."""
-    matches = await asyncio.get_running_loop().run_in_executor(
-        _thread, _matches, password_hash or _UNKNOWN_USER, password
-    )
-    return matches and password_hash is not None
 
-
-def _matches(password_hash: str, password: str) -> bool:
-    normalized = normalize("NFKC", password)
-    # Hashes stored before passwords were normalised are of the text as typed.
-    return any(_verify(password_hash, text) for text in dict.fromkeys((normalized, password)))
-
-
-def _verify(password_hash: str, password: str) -> bool:
-    try:
-        return _hasher.verify(password_hash, password)
-    except (VerificationError, InvalidHashError):
+    def matches() -> bool:
+        # Hashes stored before passwords were normalised are of the text as typed.
+        for text in dict.fromkeys((normalize("NFKC", password), password)):
+            with suppress(VerificationError, InvalidHashError):
+                return _hasher.verify(password_hash or _UNKNOWN_USER, text)
         return False
+
+    return await asyncio.get_running_loop().run_in_executor(_thread, matches) and password_hash is not None
 
 
 # --- Passwords of 12 and more characters that many people choose, and that are therefore tried first ------------------
@@ -85,11 +78,8 @@ _WORDS = (
 _SIGNS_OF = {"a": "a@4", "e": "e3", "i": "i1!", "l": "l1", "o": "o0", "s": "s$5", "t": "t7"}
 
 
-def _pattern(word: str) -> str:
-    return "".join(f"[{re.escape(_SIGNS_OF[letter])}]" if letter in _SIGNS_OF else letter for letter in word)
-
-
-_WORD = re.compile("|".join(_pattern(word) for word in sorted(_WORDS, key=len, reverse=True)))
+_PATTERNS = str.maketrans({letter: f"[{re.escape(signs)}]" for letter, signs in _SIGNS_OF.items()})
+_WORD = re.compile("|".join(sorted(_WORDS, key=len, reverse=True)).translate(_PATTERNS))
 _FILLING = re.compile(r"[\W\d_]+")
 
 
@@ -97,13 +87,14 @@ def is_common(password: str) -> bool:
     """Return whether a password is among the most common ones of its length."""
     text = normalize("NFKC", password).casefold()
     letters = re.sub(r"[\W_]+", "", text)
-    is_regular = any(_is_repetition(each) or _consists_of_runs(each) for each in (text, letters))
-    return is_regular or _consists_of_words(text)
-
-
-def _is_repetition(text: str) -> bool:
-    period = (text + text).find(text, 1)
-    return 0 < period <= min(_LONGEST_REPEATED, len(text) // 2)
+    for each in (text, letters):
+        period = (each + each).find(each, 1)
+        if 0 < period <= min(_LONGEST_REPEATED, len(each) // 2) or _consists_of_runs(each):
+            return True
+    # At most two common words, and digits, signs and runs around them.
+    rest, words = _WORD.subn("", text)
+    remaining = _FILLING.sub("", rest)
+    return 0 < words <= _MAX_WORDS and (not remaining or _consists_of_runs(remaining))
 
 
 def _consists_of_runs(text: str) -> bool:
@@ -112,35 +103,13 @@ def _consists_of_runs(text: str) -> bool:
     while position < len(text):
         rest = text[position:]
         same = len(rest) - len(rest.lstrip(rest[0]))
-        length = max(same, *(_common_start(rest, run) for run in _RUNS))
+        # How many characters of the rest follow one another in a run.
+        starts = (next((end for end in range(len(rest), 0, -1) if rest[:end] in run), 0) for run in _RUNS)
+        length = max(same, *starts)
         if length < _SHORTEST_RUN:
             return False
         position += length
     return bool(text)
-
-
-def _common_start(text: str, run: str) -> int:
-    """Return how many characters of `text` follow one another in `run`."""
-    length = 0
-    while length < len(text) and text[: length + 1] in run:
-        length += 1
-    return length
-
-
-def _consists_of_words(text: str) -> bool:
-    """Return whether a text consists of at most two common words, and digits, signs and runs around them."""
-    words, rest = 0, []
-    position = 0
-    while position < len(text):
-        match = _WORD.match(text, position)
-        if match is not None:
-            words += 1
-            position = match.end()
-        else:
-            rest.append(text[position])
-            position += 1
-    remaining = _FILLING.sub("", "".join(rest))
-    return 0 < words <= _MAX_WORDS and (not remaining or _consists_of_runs(remaining))
 
 
 class NewPassword(Text):

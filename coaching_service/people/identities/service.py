@@ -101,13 +101,9 @@ async def _find_by_subject(ctx: Context, subject_id: ObjectId) -> models.StoredI
     return await identities.find_one(ctx, {"subjectId": subject_id}, (*fields, "passwordChangedAt", "createdAt"))
 
 
-async def _find_of_company(
-    services: Services, company_id: ObjectId, subject_id: ObjectId
-) -> models.StoredIdentity | None:
-    """Return the identity of a coach or client before there is a caller, or None."""
-    where = {"companyId": company_id, "subjectId": subject_id}
-    identity: Any = await identities.across_companies(services).find_one(where)
-    return identity  # type: ignore[no-any-return]  # the driver's documents are untyped
+async def _find_of_company(services: Services, company_id: ObjectId, subject_id: ObjectId) -> Any:
+    """Return the identity, a StoredIdentity, of a coach or client before there is a caller, or None."""
+    return await identities.across_companies(services).find_one({"companyId": company_id, "subjectId": subject_id})
 
 
 async def remove(ctx: Context, subject_id: ObjectId) -> None:
@@ -211,15 +207,6 @@ class EmailChange:
 
     changed: bool
     has_password: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ConfirmationToken:
-    """A token that confirms the e-mail address of an identity."""
-
-    identity: Identity
-    address: str
-    token: str
 
 
 # --- Identities ------------------------------------------------------------------------------------------------------
@@ -355,9 +342,7 @@ async def _set_password(ctx: Context, subject_id: ObjectId, fields: Document) ->
     return await identities.update(ctx, {"subjectId": subject_id}, changed)
 
 
-def _to_identity(
-    stored: models.StoredIdentity | models.IdentityClaim | models.PasswordReset,
-) -> Identity:
+def _to_identity(stored: models.StoredIdentity | models.IdentityClaim | models.PasswordReset) -> Identity:
     return Identity(stored["subjectId"], stored["companyId"], stored["kind"])
 
 
@@ -398,9 +383,8 @@ async def verify_sign_in(
         if await verify_password(password, stored["passwordHash"] if stored else None) and stored is not None:
             return _verified(ctx, stored, attempt)
         if stored is not None:
-            audit.record_failed_sign_in(
-                ctx, stored["companyId"], stored["subjectId"], is_coach=stored["kind"] == "coach"
-            )
+            is_coach = stored["kind"] == "coach"
+            audit.record_failed_sign_in(ctx, stored["companyId"], stored["subjectId"], is_coach=is_coach)
         await count(ctx, attempt)
         reason = "unknown_address" if stored is None else "wrong_password"
         ctx.services.metrics.sign_in_failures.labels(reason).inc()
@@ -425,8 +409,7 @@ async def resume_sign_in(
 
 async def find_verified(ctx: Context, subject_id: ObjectId) -> VerifiedSignIn | None:
     """Return what `verify_sign_in` would return for a user of the company who has proved otherwise who they are."""
-    stored = await _find_by_subject(ctx, subject_id)
-    if stored is None:
+    if (stored := await _find_by_subject(ctx, subject_id)) is None:
         return None
     return _verified(ctx, stored, Attempt(models.account_key(stored["address"]), ctx.network_address))
 
@@ -519,8 +502,8 @@ async def reset_password(ctx: Context, subject_id: ObjectId, token: str, passwor
     return holder["address"]
 
 
-async def sign_confirmation(ctx: Context, subject_id: ObjectId) -> ConfirmationToken | None:
-    """Return the token by which a coach or client of the company confirms the e-mail address within a week.
+async def sign_confirmation(ctx: Context, subject_id: ObjectId) -> tuple[str, str] | None:
+    """Return the e-mail address of a coach or client of the company, and the token that confirms it within a week.
 
     It must only be sent to this address. Returns None if the address is confirmed, or the user cannot sign in.
     """
@@ -529,11 +512,10 @@ async def sign_confirmation(ctx: Context, subject_id: ObjectId) -> ConfirmationT
         return None
     until = int(time.time() + CONFIRMATION_LIFETIME.total_seconds())
     signature = ctx.services.vault.sign(_confirmation(subject_id, stored["address"], until))
-    token = f"{ctx.company_id}.{subject_id}.{until}.{signature}"
-    return ConfirmationToken(_to_identity(stored), stored["address"], token)
+    return stored["address"], f"{ctx.company_id}.{subject_id}.{until}.{signature}"
 
 
-async def find_by_confirmation(services: Services, token: str) -> ConfirmationToken | None:
+async def find_by_confirmation(services: Services, token: str) -> tuple[Identity, str] | None:
     """Return the identity and the e-mail address that a token confirms; None if it is unknown or has expired."""
     match = _CONFIRMATION.fullmatch(token)
     if match is None or int(match["until"]) < time.time():
@@ -545,7 +527,7 @@ async def find_by_confirmation(services: Services, token: str) -> ConfirmationTo
     signed = _confirmation(subject_id, stored["address"], int(match["until"]))
     if not services.vault.verify_signature(signed, match["signature"]):
         return None
-    return ConfirmationToken(_to_identity(stored), stored["address"], token)
+    return _to_identity(stored), stored["address"]
 
 
 async def confirm_email(ctx: Context, subject_id: ObjectId, address: str) -> bool:

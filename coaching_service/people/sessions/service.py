@@ -39,6 +39,8 @@ from coaching_service.people.team import CoachRemoved, SignInEmailChanged
 ACCESS_LIFETIME = timedelta(hours=1)
 FAMILY_LIFETIME = timedelta(days=30)
 _MAX_ACCESS_TOKENS = 5
+_ROLE = "customerRoleData"
+_CUSTOMER_FIELDS = ("name", "email", "timezone", "loadUnit", f"{_ROLE}.assignedTo", f"{_ROLE}.isArchived")
 
 _sessions = Documents[session_models.Session](
     "sessions",
@@ -87,17 +89,6 @@ async def find_by_access(
     return await _with_subject(services, {"access": unexpired, "application": application})
 
 
-async def find_by_refresh(
-    services: Services, family_hash: str, refresh_hash: str
-) -> session_models.SessionWithSubject | None:
-    """Return the session whose valid refresh token has this hash, or None."""
-    return await _with_subject(services, _valid_refresh(family_hash, refresh_hash))
-
-
-def _valid_refresh(family_hash: str, refresh_hash: str) -> Filter:
-    return {"familyHash": family_hash, "refreshHash": refresh_hash, "expiresAt": {"$gt": now()}}
-
-
 async def _with_subject(services: Services, where: Filter) -> session_models.SessionWithSubject | None:
     stages: list[Document] = [
         {"$match": where},
@@ -113,37 +104,13 @@ async def _with_subject(services: Services, where: Filter) -> session_models.Ses
                 "as": "customer",
                 "pipeline": [
                     {"$match": {"$expr": {"$eq": ["$companyId", "$$companyId"]}}},
-                    {
-                        "$project": {
-                            "name": 1,
-                            "email": 1,
-                            "timezone": 1,
-                            "loadUnit": 1,
-                            "customerRoleData.assignedTo": 1,
-                            "customerRoleData.isArchived": 1,
-                        }
-                    },
+                    {"$project": dict.fromkeys(_CUSTOMER_FIELDS, 1)},
                 ],
             }
         },
     ]
     result: list[Any] = await aggregate_all(_sessions.across_companies(services), stages)
     return result[0] if result else None
-
-
-async def rotate(
-    services: Services, family_hash: str, refresh_hash: str, new_refresh_hash: str, access_hash: str
-) -> bool:
-    """Replace the refresh token of a family and add an access token; returns whether the refresh token was valid."""
-    at = now()
-    access = {"hash": access_hash, "until": at + ACCESS_LIFETIME}
-    change = {
-        "$set": {"refreshHash": new_refresh_hash, "expiresAt": at + FAMILY_LIFETIME, "updatedAt": at},
-        "$push": {"access": {"$each": [access], "$slice": -_MAX_ACCESS_TOKENS}},
-        "$inc": {"version": 1},
-    }
-    where = _valid_refresh(family_hash, refresh_hash)
-    return (await _sessions.across_companies(services).update_one(where, change)).modified_count == 1
 
 
 # --- The mail with the token by which a coach or client confirms the e-mail address -----------------------------------
@@ -163,10 +130,10 @@ async def queue_mail(ctx: Context) -> bool:
     confirmation = await identities.sign_confirmation(ctx, ctx.caller.id)
     if confirmation is None:
         return False
-    token = confirmation.token
+    address, token = confirmation
     body: MailBody = {
         "company": _SENDER,
-        "name": confirmation.address,
+        "name": address,
         "paragraphs": ["Confirm that this is your e-mail address. The link works for a week."],
         "button": "Confirm your e-mail address",
         "link": f"{ctx.services.base_url}/app/confirm-email?token={token}",
@@ -175,11 +142,8 @@ async def queue_mail(ctx: Context) -> bool:
         "settings": None,
     }
     addition = f"Applications can send this token to POST /auth/confirm-email: {token}"
-    is_owner = ctx.caller.role == "OWNER"
-    await mail.enqueue_mail(
-        ctx,
-        NewMail(confirmation.address, "Confirm your e-mail address", body, text_addition=addition, is_urgent=is_owner),
-    )
+    subject, is_owner = "Confirm your e-mail address", ctx.caller.role == "OWNER"
+    await mail.enqueue_mail(ctx, NewMail(address, subject, body, text_addition=addition, is_urgent=is_owner))
     return True
 
 
@@ -375,16 +339,22 @@ async def refresh(ctx: Context, token: str) -> session_models.SessionTokens:
     rejected = SignInRejected("The refresh token is not valid; sign in again")
     family = token.partition(".")[0]
     family_hash = token_hash(family)
-    session = await find_by_refresh(ctx.services, family_hash, token_hash(token))
+    valid = {"familyHash": family_hash, "refreshHash": token_hash(token), "expiresAt": {"$gt": now()}}
+    session = await _with_subject(ctx.services, valid)
     if session is not None and to_principal(session) is None:
         raise rejected
-    access, renewed = new_token(), f"{family}.{new_token()}"
-    if not await rotate(ctx.services, family_hash, token_hash(token), token_hash(renewed), token_hash(access)):
-        ended = await _sessions.across_companies(ctx.services).find_one({"familyHash": family_hash})
-        if ended is not None:
-            await _end(
-                ctx, session_models.SessionsEnded(ended["companyId"], ended["subjectId"], session_id=ended["_id"])
-            )
+    access, renewed, at = new_token(), f"{family}.{new_token()}", now()
+    added = {"hash": token_hash(access), "until": at + ACCESS_LIFETIME}
+    change = {
+        "$set": {"refreshHash": token_hash(renewed), "expiresAt": at + FAMILY_LIFETIME, "updatedAt": at},
+        "$push": {"access": {"$each": [added], "$slice": -_MAX_ACCESS_TOKENS}},
+        "$inc": {"version": 1},
+    }
+    sessions = _sessions.across_companies(ctx.services)
+    if not (await sessions.update_one(valid, change)).modified_count:
+        if (ended := await sessions.find_one({"familyHash": family_hash})) is not None:
+            which = session_models.SessionsEnded(ended["companyId"], ended["subjectId"], session_id=ended["_id"])
+            await _end(ctx, which)
             log.warning("spent refresh token", session=str(ended["_id"]), company=str(ended["companyId"]))
         raise rejected
     return {**_token_response(access, ACCESS_LIFETIME), "refreshToken": renewed}
@@ -402,9 +372,8 @@ async def end_session(ctx: Context, session_id: ObjectId) -> bool:
 
 async def end_other_sessions(ctx: Context) -> None:
     """End every session of the caller, except for the session that sends this request."""
-    await _end(
-        ctx, session_models.SessionsEnded(ctx.company_id, ctx.caller.id, kept_session_id=ctx.caller.credential_id)
-    )
+    kept = ctx.caller.credential_id
+    await _end(ctx, session_models.SessionsEnded(ctx.company_id, ctx.caller.id, kept_session_id=kept))
 
 
 async def end_sessions(ctx: Context, subject_id: ObjectId) -> None:
@@ -442,11 +411,8 @@ async def require_recent_sign_in(ctx: Context) -> None:
 
 async def mark_second_factor(ctx: Context, subject_id: ObjectId, session_id: ObjectId | None) -> None:
     """Store that one session of a coach or client counts as one with a second factor; None: that none does."""
-    if session_id is None:
-        where, has_second_factor = {"subjectId": subject_id}, False
-    else:
-        where, has_second_factor = {"_id": session_id}, True
-    await _sessions.set_derived(ctx, where, {"$set": {"hasSecondFactor": has_second_factor}})
+    where = {"subjectId": subject_id} if session_id is None else {"_id": session_id}
+    await _sessions.set_derived(ctx, where, {"$set": {"hasSecondFactor": session_id is not None}})
 
 
 async def hold_session(ctx: Context, session_id: ObjectId) -> bool:
@@ -464,15 +430,11 @@ async def count_open(ctx: Context, subject_id: ObjectId) -> int:
 
 async def authenticate(services: Services, access_token: str) -> Principal:
     """Return the user of an access token. Raises Unauthorized if it is unknown or expired, or the user is deleted."""
-    if (principal := await find_principal(services, token_hash(access_token))) is None:
+    session = await find_by_access(services, token_hash(access_token))
+    principal = None if session is None or not await _may_act(services, session) else to_principal(session)
+    if principal is None:
         raise Unauthorized()
     return principal
-
-
-async def find_principal(services: Services, access_hash: str) -> Principal | None:
-    """Return the user of the access token with this hash, or None."""
-    session = await find_by_access(services, access_hash)
-    return None if session is None or not await _may_act(services, session) else to_principal(session)
 
 
 async def _may_act(services: Services, session: session_models.SessionWithSubject) -> bool:
@@ -514,21 +476,13 @@ async def confirm_email(ctx: Context, token: str) -> None:
 
     Raises SignInRejected if the token is unknown or older than a week, or the user no longer signs in by the address.
     """
+    rejected = SignInRejected("The token is unknown or older than a week; sign in and request another")
     confirmed = await identities.find_by_confirmation(ctx.services, token)
-    principal = await get_principal(ctx.services, confirmed.identity) if confirmed else None
+    principal = await get_principal(ctx.services, confirmed[0]) if confirmed else None
     if confirmed is None or principal is None:
-        raise _confirmation_rejected()
-    await _confirm_email(ctx.acting_as(principal), confirmed.address)
-
-
-@transactional
-async def _confirm_email(ctx: Context, address: str) -> None:
-    if not await identities.confirm_email(ctx, ctx.caller.id, address):
-        raise _confirmation_rejected()
-
-
-def _confirmation_rejected() -> SignInRejected:
-    return SignInRejected("The token is unknown or older than a week; sign in and request another")
+        raise rejected
+    if not await transactional(identities.confirm_email)(ctx.acting_as(principal), principal.id, confirmed[1]):
+        raise rejected
 
 
 # --- Sessions of the web application: the token in a cookie, which the REST interface does not accept -----------------
@@ -643,27 +597,21 @@ async def find_web_principal(services: Services, token: str, *, extends: bool = 
     session = await find_by_access(services, access_hash, _APPLICATION)
     if session is None:
         return None
-    if extends:
-        await _extend(services, access_hash, session)
-    return to_principal(session)
-
-
-async def _extend(services: Services, access_hash: str, session: Session) -> None:
-    at, until = now(), session["access"][0]["until"]
+    at = now()
     if session["kind"] == "customer":
         extended, extended_after = at + CUSTOMER_LIFETIME, _CUSTOMER_EXTENDED_AFTER
         change = {"access.0.until": extended, "expiresAt": extended, "lastUsedAt": at}
     else:
         extended, extended_after = min(at + COACH_IDLE_LIFETIME, session["expiresAt"]), _COACH_EXTENDED_AFTER
         change = {"access.0.until": extended}
-    if extended - until > extended_after:
+    if extends and extended - session["access"][0]["until"] > extended_after:
         with outcome.incidental():
             await _sessions.across_companies(services).update_one({"access.hash": access_hash}, {"$set": change})
+    return to_principal(session)
 
 
 async def list_own_sessions(ctx: Context) -> list[OwnSession]:
     """Return the web sessions of the caller, the last used first; `isCurrent`: it sends this request."""
-    stored = await _list_open(ctx, ctx.caller.id)
     sessions: list[OwnSession] = [
         {
             "_id": session["_id"],
@@ -672,7 +620,7 @@ async def list_own_sessions(ctx: Context) -> list[OwnSession]:
             "lastUsedAt": _last_used(session),
             "isCurrent": session["_id"] == ctx.caller.credential_id,
         }
-        for session in stored
+        for session in await _list_open(ctx, ctx.caller.id)
     ]
     return sorted(sessions, key=lambda session: (session["isCurrent"], session["lastUsedAt"]), reverse=True)
 
@@ -682,8 +630,7 @@ async def find_last_use(ctx: Context, customer_id: ObjectId) -> datetime | None:
 
     Access to the client is not checked.
     """
-    stored = await _list_open(ctx, customer_id)
-    return max((_last_used(session) for session in stored), default=None)
+    return max(map(_last_used, await _list_open(ctx, customer_id)), default=None)
 
 
 async def _list_open(ctx: Context, subject_id: ObjectId) -> list[SessionUse]:
