@@ -19,9 +19,9 @@ from multidict import CIMultiDictProxy, MultiMapping
 from coaching_service.core.auth import CUSTOMERS, Principal
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import BadRequest, InvalidApiKey, Unauthorized
+from coaching_service.core.http.handlers import PRINCIPAL, REQUEST_ID, Authenticate, interruptible
 from coaching_service.core.http.request_parsing import decode_body, network_address, read_json_bytes
 from coaching_service.core.http.responses import to_json
-from coaching_service.core.http.server import PRINCIPAL, REQUEST_ID, Authenticate, interruptible
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.mcp.tools import Tool
 from coaching_service.people.customers import bulk
@@ -115,7 +115,8 @@ class McpEndpoint:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Respond to a request of any method."""
         origin = request.headers.get(hdrs.ORIGIN)
-        allowed = {*self.origins, _origin_of(self.services.base_url)}
+        parts = urlsplit(self.services.base_url)
+        allowed = {*self.origins, f"{parts.scheme}://{parts.netloc}"}
         # Any page of this machine, while the service is on it.
         is_local = bool(_LOOPBACK_ORIGIN.fullmatch(origin or "") and _LOOPBACK_ORIGIN.match(self.services.base_url))
         is_foreign = origin is not None and origin not in allowed and not is_local
@@ -149,7 +150,19 @@ class McpEndpoint:
         if (content_type := _negotiate(",".join(request.headers.getall(hdrs.ACCEPT, ())))) is None:
             return _error(406, "invalid_request", "Accept application/json and text/event-stream")
         try:
-            ctx = self._context(request)
+            narrowing = read_narrowing(request.query)
+
+            async def load_caller() -> Principal:
+                return narrowing.narrow(await self.authenticate(self.services, request))
+
+            ctx = Context(
+                self.services,
+                narrowing.narrow(request[PRINCIPAL]),
+                request_id=request[REQUEST_ID],
+                network_address=network_address(request, self.proxies),
+                interface="assistant",
+                load_caller=load_caller,
+            )
             await require_client(ctx)
         except BadRequest as error:
             return _error(400, "invalid_request", str(error.message))
@@ -160,13 +173,10 @@ class McpEndpoint:
             return _response(malformed_body(body), _JSON)
         except BadRequest as error:
             return _response(failure(PARSE_ERROR, str(error.message), 400), _JSON)
-        return _response(await (await self._load())(ctx, decoded, request.headers), content_type)
-
-    async def _load(self) -> Handle:
         async with self._loading:
             if self._handle_message is None:
                 self._handle_message = await asyncio.to_thread(self._import)
-        return self._handle_message
+        return _response(await self._handle_message(ctx, decoded, request.headers), content_type)
 
     def _import(self) -> Handle:
         from coaching_service.mcp.transport import handle_message
@@ -175,21 +185,6 @@ class McpEndpoint:
         if gc.get_freeze_count():  # the service has started, and these objects live as long as the others
             gc.freeze()
         return handle
-
-    def _context(self, request: web.Request) -> Context:
-        """Return the context of a request, narrowed by its address. Raises BadRequest as read_narrowing."""
-        narrowing = read_narrowing(request.query)
-        return Context(
-            self.services,
-            narrowing.narrow(request[PRINCIPAL]),
-            request_id=request[REQUEST_ID],
-            network_address=network_address(request, self.proxies),
-            interface="assistant",
-            load_caller=partial(self._load_caller, narrowing, request),
-        )
-
-    async def _load_caller(self, narrowing: Narrowing, request: web.Request) -> Principal:
-        return narrowing.narrow(await self.authenticate(self.services, request))
 
 
 def _negotiate(accept: str) -> str | None:
@@ -217,11 +212,6 @@ def _response(reply: Reply, content_type: str) -> web.Response:
 def _error(status: int, error: str, description: str, headers: Mapping[str, str] | None = None) -> web.Response:
     body = to_json({"error": error, "error_description": description})
     return web.Response(body=body, status=status, headers={hdrs.CONTENT_TYPE: _JSON, **(headers or {})})
-
-
-def _origin_of(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
 
 
 # --- Addresses of the endpoint with fewer tools, or for one client: `/mcp?tools=read,plan`, `/mcp?customer={cid}` -----

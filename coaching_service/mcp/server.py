@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from coaching_service.core import audit, errors
 from coaching_service.core.auth import Principal, require_no_conversion
 from coaching_service.core.database import outcome
 from coaching_service.core.database.connection import as_service_error
-from coaching_service.core.database.context import ClientsSeen, Context, RequestSlot, Services, schedule_key
+from coaching_service.core.database.context import ClientsSeen, Context, RequestSlot, schedule_key
 from coaching_service.core.http.responses import format_datetime
 from coaching_service.core.mcp.arguments import InvalidArguments, format_time, validate_arguments
 from coaching_service.core.mcp.tools import Tool
@@ -25,8 +25,7 @@ from coaching_service.core.metrics import Metrics
 from coaching_service.core.slots import RequestSlots
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.integrations.proposals import tool_calls
-from coaching_service.integrations.proposals.models import Proposal
-from coaching_service.integrations.proposals.tool_calls import TOKEN_LIFETIME, Unconfirmed
+from coaching_service.integrations.proposals.tool_calls import TOKEN_LIFETIME
 from coaching_service.integrations.proposals.tools import describe_state
 from coaching_service.mcp import prompts
 from coaching_service.mcp.endpoint import add_client, is_listed, without_client
@@ -271,32 +270,61 @@ async def _carry_out(
     if answered is not None and request.asks_by == "url":
         decided = await proposals.find_decided(ctx, call, answered.request_state or "")
         if decided is not None and decided["status"] == "executed":
-            return _done(tool_calls.Output(decided.get("resultText", ""), decided["result"] or {}))
+            return text_result(decided.get("resultText", "")) | {"structuredContent": decided["result"] or {}}, "done"
         if decided is not None:
             data = {"executed": False, "status": decided["status"]}
             return text_result(describe_state(ctx, decided).text) | {"structuredContent": data}, "declined"
     try:
-        return _done(await tool_calls.carry_out(ctx, call))
+        output = await tool_calls.carry_out(ctx, call)
     except tool_calls.Unconfirmed as unconfirmed:
         return await _ask(ctx, request, unconfirmed, was_asked=answered is not None), "proposed"
-
-
-def _done(output: tool_calls.Output) -> tuple[Result, Outcome]:
     return text_result(output.text) | {"structuredContent": output.data}, "done"
 
 
 async def _ask(ctx: Context, request: CallerRequest, unconfirmed: tool_calls.Unconfirmed, *, was_asked: bool) -> Result:
-    """Return the result that asks the coach to confirm a call: by the client, or by a proposal."""
+    """Return the result that asks the coach to confirm a call: by the client, the assistant, or on a page."""
     is_limited = ctx.caller.via == "apiKey" or request.asks_by is None
     has_room = not is_limited or await tool_calls.has_room(ctx, unconfirmed.messages)
-    if request.asks_by == "form" and has_room:
-        return ask(unconfirmed, await tool_calls.create_token(ctx, unconfirmed))
-    if request.asks_by is None and ctx.caller.may_confirm and has_room:
-        return ask_in_chat(unconfirmed, await tool_calls.create_token(ctx, unconfirmed))
+    refusal = f"{_REFUSAL} " if unconfirmed.token_refused else ""
+    described = (
+        f"{refusal}Nothing is done yet. After confirmation: {unconfirmed.line} "
+        f"It has to be confirmed, because {' and '.join(unconfirmed.reasons)}."
+    )
+    if request.asks_by == "form" and has_room:  # the client asks its user, and then repeats the request
+        schema = {"type": "object", "properties": {}}
+        params = {"mode": "form", "message": f"{described} Do you agree?", "requestedSchema": schema}
+        return _input_required(params, await tool_calls.create_token(ctx, unconfirmed))
+    if request.asks_by is None and ctx.caller.may_confirm and has_room:  # the assistant asks in the chat
+        token = await tool_calls.create_token(ctx, unconfirmed)
+        advice = f"Ask the coach. If they agree, repeat the call within {_MINUTES} minutes with the same arguments and"
+        data = {
+            "executed": False,
+            "summary": unconfirmed.line,
+            "reasons": [reason.name for reason in unconfirmed.reasons],
+            "confirmationToken": token,
+            "hint": f"{refusal}{advice} confirmationToken.",
+        }
+        return text_result(f"{described} {advice} confirmationToken {token}") | {"structuredContent": data}
     proposal = await proposals.propose(ctx, unconfirmed)
-    if request.asks_by == "url" and not was_asked:
-        return ask_at_address(ctx.services, unconfirmed, proposal)
-    return propose(ctx.services, unconfirmed, proposal)
+    url = proposals.url_of(ctx.services, proposal["_id"])
+    if request.asks_by == "url" and not was_asked:  # the client asks its user to open the page of the proposal
+        message = f"{described} Decide on the page of the coaching service."
+        return _input_required({"mode": "url", "message": message, "url": url}, str(proposal["_id"]))
+    advice = (
+        f"Ask the coach to open {url} and to decide there until {format_time(proposal['expiresAt'])}; get_proposal "
+        f"with proposalId {proposal['_id']} returns the result."
+    )
+    return text_result(f"{described} {advice}") | {
+        "structuredContent": {
+            "executed": False,
+            "proposalId": str(proposal["_id"]),
+            "approvalUrl": url,
+            "summary": proposal["summary"],
+            "reasons": proposal["reasons"],
+            "expiresAt": format_datetime(proposal["expiresAt"]),
+            "hint": advice,
+        },
+    }
 
 
 async def _after_waiting(ctx: Context, call: tool_calls.Call) -> Context:
@@ -311,20 +339,17 @@ async def _after_waiting(ctx: Context, call: tool_calls.Call) -> Context:
 
 async def _find_more(ctx: Context, tool: Tool, invalid: InvalidArguments, slots: RequestSlots) -> list[str]:
     """Return what is wrong with the other arguments of a call that has invalid ones."""
-    check = tool.check or _check_client
+    customer_id = invalid.valid.get("customerId")
     try:
-        ctx = await tool_calls.use_unit_of_client(ctx, invalid.valid.get("customerId"))
+        ctx = await tool_calls.use_unit_of_client(ctx, customer_id)
         async with RequestSlot(slots, ctx):
-            await check(ctx, invalid.valid)
+            if tool.check is not None:
+                await tool.check(ctx, invalid.valid)
+            elif customer_id is not None:
+                await customers.get_visible_reference(ctx, customer_id)
     except (errors.InvalidFields, errors.NotFound, errors.Forbidden) as error:
         return error.message if isinstance(error.message, list) else [error.message]
     return []
-
-
-async def _check_client(ctx: Context, valid: Mapping[str, Any]) -> None:
-    """Raise NotFound and Forbidden for the client whom the valid arguments name."""
-    if (customer_id := valid.get("customerId")) is not None:
-        await customers.get_visible_reference(ctx, customer_id)
 
 
 def _parse(tool: Tool, params: types.CallToolRequestParams, caller: Principal, *, asks_user: bool) -> tool_calls.Call:
@@ -369,38 +394,6 @@ _MINUTES = round(TOKEN_LIFETIME.total_seconds() / 60)
 _REFUSAL = "That confirmation is not valid: it was used, has expired, or something has changed since."
 
 
-def ask(unconfirmed: Unconfirmed, token: str) -> Result:
-    """Return the result with which the client asks its user, and then repeats the request with the answer."""
-    schema = {"type": "object", "properties": {}}
-    message = f"{_describe_unconfirmed(unconfirmed)} Do you agree?"
-    return _input_required({"mode": "form", "message": message, "requestedSchema": schema}, token)
-
-
-def ask_in_chat(unconfirmed: Unconfirmed, token: str) -> Result:
-    """Return the result with which an assistant asks the coach in the chat, and then confirms the call itself."""
-    advice = f"Ask the coach. If they agree, repeat the call within {_MINUTES} minutes with the same arguments and"
-    hint = f"{_REFUSAL} {advice}" if unconfirmed.token_refused else advice
-    return text_result(f"{_describe_unconfirmed(unconfirmed)} {advice} confirmationToken {token}") | {
-        "structuredContent": {
-            "executed": False,
-            "summary": unconfirmed.line,
-            "reasons": [reason.name for reason in unconfirmed.reasons],
-            "confirmationToken": token,
-            "hint": f"{hint} confirmationToken.",
-        }
-    }
-
-
-def ask_at_address(services: Services, unconfirmed: Unconfirmed, proposal: Proposal) -> Result:
-    """Return the result with which the client asks its user to open the page of a proposal."""
-    params = {
-        "mode": "url",
-        "message": f"{_describe_unconfirmed(unconfirmed)} Decide on the page of the coaching service.",
-        "url": proposals.url_of(services, proposal["_id"]),
-    }
-    return _input_required(params, str(proposal["_id"]))
-
-
 def _input_required(params: dict[str, Any], state: str) -> Result:
     return {
         "resultType": "input_required",
@@ -410,38 +403,9 @@ def _input_required(params: dict[str, Any], state: str) -> Result:
 
 
 def is_accepted(params: types.CallToolRequestParams) -> bool:
-    """Return whether the user has agreed to what `ask` or `ask_at_address` has asked."""
+    """Return whether the user has agreed to what the client has asked."""
     response = (params.input_responses or {}).get(_QUESTION)
     return isinstance(response, types.ElicitResult) and response.action == "accept"
-
-
-def propose(services: Services, unconfirmed: Unconfirmed, proposal: Proposal) -> Result:
-    """Return the result that tells an assistant what is proposed to the coach, and where the coach decides."""
-    url = proposals.url_of(services, proposal["_id"])
-    advice = (
-        f"Ask the coach to open {url} and to decide there until {format_time(proposal['expiresAt'])}; get_proposal "
-        f"with proposalId {proposal['_id']} returns the result."
-    )
-    return text_result(f"{_describe_unconfirmed(unconfirmed)} {advice}") | {
-        "structuredContent": {
-            "executed": False,
-            "proposalId": str(proposal["_id"]),
-            "approvalUrl": url,
-            "summary": proposal["summary"],
-            "reasons": proposal["reasons"],
-            "expiresAt": format_datetime(proposal["expiresAt"]),
-            "hint": advice,
-        },
-    }
-
-
-def _describe_unconfirmed(unconfirmed: Unconfirmed) -> str:
-    refusal = f"{_REFUSAL} " if unconfirmed.token_refused else ""
-    reasons = " and ".join(unconfirmed.reasons)
-    return (
-        f"{refusal}Nothing is done yet. After confirmation: {unconfirmed.line} "
-        f"It has to be confirmed, because {reasons}."
-    )
 
 
 def text_result(text: str) -> Result:

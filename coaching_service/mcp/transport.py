@@ -129,7 +129,7 @@ async def _handle_one(servers: Servers, ctx: Context, decoded: Any, version: str
     identifier = _identifier(decoded)
     if not isinstance(decoded.get("params", {}), dict):
         return invalid_request("params must be an object", identifier)
-    modern = _is_modern(decoded, version)
+    modern = (version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS) or _names_version(decoded)
     if modern and version is not None and version not in MODERN_PROTOCOL_VERSIONS and not _names_version(decoded):
         # A header of bytes that are not UTF-8 has surrogates, which JSON cannot hold.
         requested = version.encode(errors="surrogateescape").decode(errors="replace")
@@ -150,10 +150,6 @@ def _identifier(decoded: dict[str, Any]) -> str | int | None:
     """Return the id of a message, if it has a valid one."""
     identifier = decoded.get("id")
     return identifier if isinstance(identifier, str | int) and not isinstance(identifier, bool) else None
-
-
-def _is_modern(decoded: dict[str, Any], version: str | None) -> bool:
-    return (version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS) or _names_version(decoded)
 
 
 def _names_version(decoded: dict[str, Any]) -> bool:
@@ -180,7 +176,8 @@ async def _serve(
     modern: bool,
     version: str,
 ) -> Reply:
-    asks_by, client_name = None, None
+    asks_by: Asking | None = None
+    client_name = None
     if not modern:
         # A client of an earlier revision says so when it connects.
         connects = message.method == "initialize"
@@ -199,8 +196,11 @@ async def _serve(
         if isinstance(route, inbound.InboundLadderRejection):
             status = inbound.ERROR_CODE_HTTP_STATUS.get(route.code, 400)
             return failure(route.code, route.message, status, message.id, route.data)
-        version, asks_by = route.protocol_version, _find_asking(route.client_capabilities)
-        shows_views = prompts.is_declared(route.client_capabilities)
+        version, capabilities = route.protocol_version, route.client_capabilities
+        modes = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
+        if isinstance(modes, dict):  # preferably by a form; no mode at all means forms
+            asks_by = "form" if not modes or "form" in modes else "url" if "url" in modes else None
+        shows_views = prompts.is_declared(capabilities)
         client_name = route.client_info.get("name") if isinstance(route.client_info, dict) else None
     application = classify_application(
         ctx.caller.application, client_name if isinstance(client_name, str) else None, headers.get("User-Agent")
@@ -231,14 +231,6 @@ async def _serve(
         session = prompts.new_session()
         result = result | {"capabilities": {**result["capabilities"], "extensions": server.extensions}}
     return Reply({"jsonrpc": "2.0", "id": message.id, "result": result}, 200, session)
-
-
-def _find_asking(capabilities: Any) -> Asking | None:
-    """Return how a client asks its user, preferably by a form; no mode at all means forms."""
-    modes = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
-    if not isinstance(modes, dict):
-        return None
-    return "form" if not modes or "form" in modes else "url" if "url" in modes else None
 
 
 def _invalid_params(method: str, error: ValidationError) -> str:

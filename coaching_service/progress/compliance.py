@@ -560,7 +560,7 @@ class ComplianceQuery(arguments.ToolPart):
             raise validation.invalid("must be 7, 30 or 90", "INVALID_CHOICE", "period")
 
 
-@tools.tool("Read compliance", access=coach(CUSTOMERS.VIEW), takes=ComplianceQuery(), returns=arguments.PartOfLines)
+@tools.tool("Read compliance", access=coach(CUSTOMERS.VIEW), takes=ComplianceQuery(), returns=arguments.Lines)
 async def get_compliance(
     ctx: Context,
     customer_id: ObjectId | None,

@@ -417,7 +417,7 @@ async def list_own_exercise_history(ctx: Context, exercise_id: ObjectId, query: 
 tools = Tools()
 
 
-class ExerciseSessions(arguments.PageOfLines):
+class ExerciseSessions(arguments.Lines):
     """The sessions, by the workouts' `_id`, and the progress by week."""
 
     exerciseId: ObjectId

@@ -183,7 +183,7 @@ class ReviewCheckIn(arguments.Arguments):
     reply = validation.Text(max_length=MAX_TEXT_LENGTH, **arguments.optional("A message to the client."))
 
 
-@tools.tool("List check-ins", access=coach(FORMS.VIEW), takes=ListCheckIns(), returns=arguments.PartWithHint)
+@tools.tool("List check-ins", access=coach(FORMS.VIEW), takes=ListCheckIns(), returns=arguments.Lines)
 async def list_check_ins(
     ctx: Context, status: str | None, customer_id: ObjectId | None, limit: int, after: str | None
 ) -> Answer:

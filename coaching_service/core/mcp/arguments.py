@@ -240,35 +240,11 @@ class Extent(TypedDict):
     nextPage: NotRequired[int]
 
 
-class Lines(TypedDict):
-    """A list that is returned as a whole."""
-
-    summary: str
-    docs: list[ListedLine]
-
-
-class PageOfLines(Extent):
-    """A page of a list."""
+class Lines(Extent):
+    """A list as a whole or a part of it: the cursor of the next part if there is one, and what else to look for."""
 
     docs: list[ListedLine]
-
-
-class PageWithHint(PageOfLines):
-    """A page of a list, and what else to look for."""
-
-    hint: NotRequired[str]
-
-
-class PartOfLines(Lines):
-    """A part of a list, and the cursor of the next one if there is one."""
-
     nextCursor: NotRequired[str]
-
-
-class PartWithHint(PartOfLines):
-    """A part of a list, how many entries there are if that is known, and what else to look for."""
-
-    totalDocs: NotRequired[int]
     hint: NotRequired[str]
 
 
@@ -291,7 +267,14 @@ def list_answer(
 
     `page` has numbered pages or a cursor. The data has the same lines, with the identifiers apart.
     """
-    text = [f"{title}: {_describe_extent(page)}", *lines, *([hint] if hint else [])]
+    shown = len(page["docs"])
+    total = page.get("totalDocs", shown)
+    if "hasMore" in page:
+        more = f"; more with after {page['nextCursor']}" if page.get("nextCursor") else "; more" * page["hasMore"]
+        more = f"; shown {shown}{more}" if total > shown else more
+    else:
+        more = f"; shown {shown}, more on page {page['nextPage']}" if page["hasNextPage"] else ""
+    text = [f"{title}: {total or 'none'}{more}", *lines, *([hint] if hint else [])]
     docs: list[ListedLine] = [
         {"line": line} if _id is None else {"_id": _id, "line": line.replace(f" [{_id}]", "", 1)}
         for line, _id in zip(lines, ids or [None] * len(lines), strict=True)
@@ -304,17 +287,6 @@ def describe_list(title: str, page: Mapping[str, Any], hint: str = "") -> dict[s
     names = _BY_CURSOR if "hasMore" in page else _NUMBERED
     known = {name: page[name] for name in names if page.get(name) is not None}
     return {"summary": title, **known, **({"hint": hint} if hint else {})}
-
-
-def _describe_extent(page: Mapping[str, Any]) -> str:
-    shown = len(page["docs"])
-    total = page.get("totalDocs", shown)
-    if "hasMore" in page:
-        more = f"; more with after {page['nextCursor']}" if page.get("nextCursor") else "; more" * page["hasMore"]
-        more = f"; shown {shown}{more}" if total > shown else more
-        return (str(total) if total else "none") + more
-    more = f"; shown {shown}, more on page {page['nextPage']}" if page["hasNextPage"] else ""
-    return (str(total) if total else "none") + more
 
 
 def join_facts(*facts: object) -> str:

@@ -59,7 +59,7 @@ class CreateExercise(arguments.Arguments):
     equipment = argument_of(exercise_models.NewExercise, "equipment")
 
 
-@tools.tool("List exercises", access=coach(EXERCISES.VIEW), takes=ListExercises(), returns=arguments.PageWithHint)
+@tools.tool("List exercises", access=coach(EXERCISES.VIEW), takes=ListExercises(), returns=arguments.Lines)
 async def list_exercises(
     ctx: Context,
     page: int,

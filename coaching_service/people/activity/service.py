@@ -398,7 +398,7 @@ class ActivityPage(arguments.ToolPage):
             raise validation.invalid(f"must end within the first {_MAX_ENTRIES} entries", "TOO_FAR", "page")
 
 
-@tools.tool("Read activity", access=coach(CUSTOMERS.VIEW), takes=ActivityPage(), returns=arguments.PageOfLines)
+@tools.tool("Read activity", access=coach(CUSTOMERS.VIEW), takes=ActivityPage(), returns=arguments.Lines)
 async def get_activity(
     ctx: Context,
     customer_id: ObjectId | None,

@@ -52,7 +52,7 @@ class ListCustomers(arguments.ToolPage):
     )
 
 
-@tools.tool("List clients", access=coach(CUSTOMERS.VIEW), takes=ListCustomers(), returns=arguments.PageWithHint)
+@tools.tool("List clients", access=coach(CUSTOMERS.VIEW), takes=ListCustomers(), returns=arguments.Lines)
 async def list_customers(
     ctx: Context, page: int, page_size: int, search: str, *, is_archived: bool, groups: list[str] | None
 ) -> Answer:

@@ -44,7 +44,7 @@ class AttentionFilter(arguments.ToolPart):
     "List clients who need attention",
     access=coach(CUSTOMERS.VIEW),
     takes=AttentionFilter(),
-    returns=arguments.PartWithHint,
+    returns=arguments.Lines,
 )
 async def get_attention(
     ctx: Context,

@@ -43,7 +43,7 @@ class SendMessage(ClientsArgument):
             raise invalid("needs a customerId", "NOT_COMBINED", "workoutId")
 
 
-@tools.tool("List messages", access=coach(CUSTOMERS.VIEW), takes=ListMessages(), returns=arguments.PartOfLines)
+@tools.tool("List messages", access=coach(CUSTOMERS.VIEW), takes=ListMessages(), returns=arguments.Lines)
 async def list_messages(ctx: Context, customer_id: ObjectId | None, limit: int, after: str | None) -> results.Answer:
     """List the conversation with a client, newest first; or, without customerId, the clients whose messages no coach
     has read, each with the last one."""

@@ -193,7 +193,7 @@ class RecordMetric(MetricArgument):
     "List a client's metrics",
     access=coach(METRICS.VIEW),
     takes=arguments.CustomerArgument(),
-    returns=arguments.PageOfLines,
+    returns=arguments.Lines,
 )
 async def list_metric_sets(ctx: Context, customer_id: ObjectId) -> results.Answer:
     """List the metric sets a client is assigned, such as body weight or girths: each metric with its _id, first and
@@ -215,7 +215,7 @@ async def list_metric_sets(ctx: Context, customer_id: ObjectId) -> results.Answe
     return arguments.list_answer(f"Metric sets of {results.typed(customer['name'])}", page, texts, ids=ids)
 
 
-@tools.tool("Read a metric's history", access=coach(METRICS.VIEW), takes=MetricHistory(), returns=arguments.PageOfLines)
+@tools.tool("Read a metric's history", access=coach(METRICS.VIEW), takes=MetricHistory(), returns=arguments.Lines)
 async def get_metric_history(
     ctx: Context,
     customer_id: ObjectId,

@@ -32,7 +32,7 @@ class AddNote(arguments.CustomerArgument):
     isPinned = argument_of(NewNote, "isPinned")
 
 
-@tools.tool("List notes", access=coach(CUSTOMERS.VIEW), takes=ListNotes(), returns=arguments.PageOfLines)
+@tools.tool("List notes", access=coach(CUSTOMERS.VIEW), takes=ListNotes(), returns=arguments.Lines)
 async def list_notes(ctx: Context, customer_id: ObjectId, page: int, page_size: int) -> Answer:
     """List the coaches' notes on a client, newest first; clients do not see them."""
     customer, notes = await gather_reads(

@@ -61,7 +61,7 @@ class ProgramPage(WorkoutPage):
     detail = Choice(*DETAILS, load_default="plan", metadata={"description": "As in get_workouts."})
 
 
-@tools.tool("List programs", access=coach(PROGRAMS.VIEW), takes=ListPrograms(), returns=arguments.PageOfLines)
+@tools.tool("List programs", access=coach(PROGRAMS.VIEW), takes=ListPrograms(), returns=arguments.Lines)
 async def list_programs(ctx: Context, page: int, page_size: int, search: str, *, is_archived: bool) -> Answer:
     """List training programs (workouts by day that can be assigned to a client) by name."""
     listed = await programs.list_page(ctx, archived=is_archived, page=page, size=page_size, keywords=search)

@@ -16,7 +16,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import FieldError, InvalidFields, invalid_field
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId, parse_id
-from coaching_service.core.mcp.arguments import PageOfLines, ToolPage, describe_list, optional
+from coaching_service.core.mcp.arguments import Lines, ToolPage, describe_list, optional
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import normalize, without_hidden
@@ -340,7 +340,7 @@ class WorkoutSearch(ToolPage):
             raise ValidationError("must not be combined with customerIds", "groups")
 
 
-@tools.tool("Find workouts", access=auth.coach(auth.CUSTOMERS.VIEW), takes=WorkoutSearch(), returns=PageOfLines)
+@tools.tool("Find workouts", access=auth.coach(auth.CUSTOMERS.VIEW), takes=WorkoutSearch(), returns=Lines)
 async def find_workouts(
     ctx: Context,
     exercise: str | None,
