@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from itertools import groupby
 
 from coaching_service import features
@@ -37,16 +36,13 @@ A webhook gets the types that it names, or all. Events about clients and areas t
 
 def describe_events() -> str:
     """Return the catalogue as Markdown."""
-    return _INTRODUCTION + "".join(_list_parts())
-
-
-def _list_parts() -> Iterator[str]:
-    sent = features.WEBHOOKS()
+    sent, text = features.WEBHOOKS(), _INTRODUCTION
     for kind, types in groupby(EVENT_TYPES, key=lambda each: each.partition(".")[0]):
-        yield f"\n## {kind}\n"
+        text += f"\n## {kind}\n"
         for each in types:
             data = json.dumps(sent[each].example["data"], ensure_ascii=False)
-            yield f"\n### {each}\n\n{sent[each].description}\n\n```json\n{data}\n```\n"
+            text += f"\n### {each}\n\n{sent[each].description}\n\n```json\n{data}\n```\n"
+    return text
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import sys
 import orjson
 import structlog
 from opentelemetry.trace import format_trace_id, get_current_span
-from structlog.typing import EventDict, Processor
+from structlog.typing import EventDict
 
 
 def configure(log_format: str, level: str, worker: int | None = None) -> None:
@@ -16,6 +16,11 @@ def configure(log_format: str, level: str, worker: int | None = None) -> None:
 
     `worker`: the number of this worker process, which each line has.
     """
+
+    def add_worker(_logger: object, _method: str, entry: EventDict) -> EventDict:
+        entry["worker"] = worker
+        return entry
+
     pretty = log_format == "console" or (log_format == "auto" and sys.stderr.isatty())
     # Not the renderer's own choice, which also prints local variables: passwords and keys are among them.
     console = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
@@ -24,7 +29,7 @@ def configure(log_format: str, level: str, worker: int | None = None) -> None:
         processors=[
             structlog.processors.add_log_level,
             add_trace_id,
-            *([] if worker is None else [_add_worker(worker)]),
+            *([] if worker is None else [add_worker]),
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             *([console] if pretty else [structlog.processors.format_exc_info, json_lines]),
         ],
@@ -34,14 +39,6 @@ def configure(log_format: str, level: str, worker: int | None = None) -> None:
         ),
         cache_logger_on_first_use=False,
     )
-
-
-def _add_worker(worker: int) -> Processor:
-    def add_worker(_logger: object, _method: str, entry: EventDict) -> EventDict:
-        entry["worker"] = worker
-        return entry
-
-    return add_worker
 
 
 def add_trace_id(_logger: object, _method: str, entry: EventDict) -> EventDict:

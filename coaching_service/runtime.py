@@ -26,7 +26,7 @@ from coaching_service.core.outbound import OutboundClient, Relaxations
 from coaching_service.core.slots import RequestSlots
 from coaching_service.core.temporary_files import DiskSpace
 from coaching_service.core.tracing import NO_TRACER, TracingUnusable, start_tracing
-from coaching_service.installation.backup.stores import BackupError, Store, open_store
+from coaching_service.installation.backup.stores import BackupError, open_store
 from coaching_service.installation.embedded import running_mongod, shared_mongod
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people import audit_log
@@ -90,6 +90,10 @@ async def open_services(settings: Settings, *, is_embedded: bool = False) -> Asy
         raise SettingsError(str(error)) from None
     except Exception:  # noqa: BLE001 - the driver has many errors for malformed URIs, and some quote the password
         raise SettingsError("MONGODB_URI is not an address of MongoDB, such as mongodb://host:27017") from None
+    try:
+        backup_store = open_store(settings.backup_store) if settings.backup_store else None
+    except BackupError as error:
+        raise SettingsError(f"BACKUP_STORE: {error}") from None
     services = Services(
         db=connection.database(client, settings.mongodb_database),
         vault=vault,
@@ -119,7 +123,7 @@ async def open_services(settings: Settings, *, is_embedded: bool = False) -> Asy
         webhook_retry_seconds=settings.webhook_retry_seconds,
         metrics=metrics,
         tracer=tracer,
-        backup_store=_open_backup_store(settings),
+        backup_store=backup_store,
     )
     try:
         yield services
@@ -148,13 +152,6 @@ def open_provider(settings: Settings, tracer: Tracer) -> OpenIdProvider | None:
         settings.oidc_create,
     )
     return OpenIdProvider(registration, OutboundClient(Relaxations(private=True, loopback=True), tracer=tracer))
-
-
-def _open_backup_store(settings: Settings) -> Store | None:
-    try:
-        return open_store(settings.backup_store) if settings.backup_store else None
-    except BackupError as error:
-        raise SettingsError(f"BACKUP_STORE: {error}") from None
 
 
 def address_of(settings: Settings) -> str:

@@ -23,10 +23,10 @@ from coaching_service.core.database.connection import UNAUTHORIZED, as_service_e
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import Unavailable
-from coaching_service.core.http.server import Availability, ConnectionLimits, Runner, raise_descriptor_limit
 from coaching_service.documentation.operator_endpoints import metrics_handler
 from coaching_service.installation.embedded import kill_running
 from coaching_service.installation.server_versions import read_version, remark_on
+from coaching_service.http_server import Availability, ConnectionLimits, Runner, raise_descriptor_limit
 from coaching_service.people import api_keys, push
 from coaching_service.settings import Settings, SettingsError, Sockets
 from coaching_service.supervisor import SupervisorConnection, retire_seconds
@@ -75,7 +75,16 @@ async def serve(
             await stack.enter_async_context(following)
         prepares = supervisor is None or supervisor.instructions.prepares
         if prepares:
-            _log_start(opened)
+            log.info(
+                "the service starts",
+                version=__version__,
+                python=platform.python_version(),
+                database="embedded" if opened.is_embedded else "external",
+                settings=settings.changed(),
+            )
+            if settings.smtp_host is None and not opened.is_embedded:
+                folder = str(settings.data_dir / "mail")
+                log.warning("mail is written to files and not sent: set SMTP_HOST", folder=folder)
         availability = Availability("starting")
         runner = await _start_runner(stack, create_app(settings, services, availability), settings)
 
@@ -125,19 +134,6 @@ def _handle_signals(stop: _Stop, *, is_worker: bool) -> None:
         loop.add_signal_handler(signal.SIGHUP, log.warning, message)
 
 
-def _log_start(opened: runtime.OpenedDatabase) -> None:
-    settings = opened.settings
-    log.info(
-        "the service starts",
-        version=__version__,
-        python=platform.python_version(),
-        database="embedded" if opened.is_embedded else "external",
-        settings=settings.changed(),
-    )
-    if settings.smtp_host is None and not opened.is_embedded:
-        log.warning("mail is written to files and not sent: set SMTP_HOST", folder=str(settings.data_dir / "mail"))
-
-
 def _drain_seconds(settings: Settings) -> float:
     """Return how long /readyz reports the stop before the port closes: a quarter of the time to stop."""
     return min(settings.shutdown_seconds / 4, _MAX_DRAIN_SECONDS)
@@ -170,19 +166,16 @@ async def _listen(
 
 async def _start_runner(stack: AsyncExitStack, app: web.Application, settings: Settings) -> Runner:
     timeout = settings.shutdown_seconds - _drain_seconds(settings)
-    runner = Runner(app, limits=_connection_limits(settings), access_log=None, shutdown_timeout=timeout)
-    await runner.setup()
-    stack.push_async_callback(runner.cleanup)
-    return runner
-
-
-def _connection_limits(settings: Settings) -> ConnectionLimits:
-    return ConnectionLimits(
+    limits = ConnectionLimits(
         maximum=raise_descriptor_limit(settings.max_connections),
         per_address=None if settings.trusted_proxies else settings.max_connections_per_address,
         header_seconds=settings.header_timeout_seconds,
         keepalive_seconds=settings.keepalive_timeout_seconds,
     )
+    runner = Runner(app, limits=limits, access_log=None, shutdown_timeout=timeout)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    return runner
 
 
 def stop_without_database(reason: str) -> None:

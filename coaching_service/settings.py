@@ -17,7 +17,7 @@ from typing import Annotated, Literal, Self, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from coaching_service.core.auth import Vault, new_master_key, parse_master_key
@@ -306,8 +306,12 @@ class Settings(BaseSettings):
             return cls(**{name: value for name, value in known.items() if value})  # type: ignore[arg-type]  # validated
         except ValidationError as error:
             # Without the input, which may be a secret.
-            details = error.errors(include_input=False, include_url=False)
-            raise SettingsError("; ".join(_describe_error(each) for each in details)) from None
+            sentences = []
+            for each in error.errors(include_input=False, include_url=False):
+                message = each["msg"].replace("Input should", "it should").removeprefix("Value error, ")
+                name = str(each["loc"][0]).upper() if each["loc"] else ""  # empty: of several settings together
+                sentences.append(f"The setting {name} is invalid: {message}" if name else each["msg"])
+            raise SettingsError("; ".join(sentences)) from None
 
     def require_database(self) -> None:
         """Raise SettingsError if no database is named and the data folder has none, before one is created."""
@@ -379,13 +383,8 @@ class Settings(BaseSettings):
 
     def upload_limits(self) -> UploadLimits:
         """Return the limits of uploaded files."""
-        return UploadLimits(
-            self.max_photo_bytes,
-            self.max_plan_bytes,
-            self.max_photo_pixels,
-            self.max_attachment_bytes,
-            self.max_import_bytes,
-        )
+        limits = self.max_photo_bytes, self.max_plan_bytes, self.max_photo_pixels
+        return UploadLimits(*limits, self.max_attachment_bytes, self.max_import_bytes)
 
     def mail_sender(self) -> MailSender:
         """Return the mail sender: the SMTP server of the settings, or a folder of files where none is set."""
@@ -401,13 +400,6 @@ class Settings(BaseSettings):
             return Vault([parse_master_key(text) for text in self.secret_keys])
         except ValueError as error:
             raise SettingsError(f"SECRET_KEYS, or secret.key in the data folder: {error}") from None
-
-
-def _describe_error(error: ErrorDetails) -> str:
-    if not error["loc"]:  # of several settings together
-        return error["msg"]
-    message = error["msg"].replace("Input should", "it should").removeprefix("Value error, ")
-    return f"The setting {str(error['loc'][0]).upper()} is invalid: {message}"
 
 
 def _read_or_create_key(file: Path) -> str:
@@ -457,12 +449,9 @@ def bind(settings: Settings) -> tuple[Sockets, Settings]:
     """
     api = _bind(settings.host, settings.port, "--host or --port")
     port = settings.metrics_port
+    address, variables = settings.metrics_address or "127.0.0.1", "METRICS_PORT or METRICS_ADDRESS"
     try:
-        metrics = (
-            None
-            if port is None
-            else _bind(settings.metrics_address or "127.0.0.1", port, "METRICS_PORT or METRICS_ADDRESS")
-        )
+        metrics = None if port is None else _bind(address, port, variables)
     except SettingsError:
         api.close()
         raise

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from coaching_service import (
     app,  # noqa: F401 - it declares all collections
     runtime,
 )
+from coaching_service.command_line import running
 from coaching_service.command_line.admin import operator_name
 from coaching_service.command_line.options import data_option, settings_with
-from coaching_service.command_line.running import console, with_services
-from coaching_service.core.auth import Vault
+from coaching_service.command_line.running import with_services
 from coaching_service.core.changes.numbering import is_running
 from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Services
@@ -32,7 +31,7 @@ from coaching_service.installation.backup.stores import BackupError, NewFolder, 
 from coaching_service.installation.embedded import DatabaseUnavailable
 from coaching_service.lifecycle import erasure
 from coaching_service.lifecycle.administration import Operator, record_backup, record_verification
-from coaching_service.lifecycle.erasure import Repetition, Tombstone, repeat_erasures
+from coaching_service.lifecycle.erasure import Repetition, repeat_erasures
 from coaching_service.settings import Settings
 
 _folder = click.Path(path_type=Path, file_okay=False)
@@ -41,10 +40,8 @@ _folder = click.Path(path_type=Path, file_okay=False)
 @contextmanager
 def progress(title: str, total: int | None) -> Iterator[contents.Report]:
     """Show a progress bar of documents on a terminal."""
-    columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda documents: bar.advance(task, documents)
+    with running.progress(title, total) as update:
+        yield lambda documents: update(advance=documents)
 
 
 def read_folder(folder: str, name: str | None) -> contents.Manifest:
@@ -53,14 +50,6 @@ def read_folder(folder: str, name: str | None) -> contents.Manifest:
     if name is not None:
         raise BackupError(f"{folder} is one backup: --at names one of a store")
     return manifest
-
-
-def _verify_folder(folder: str, manifest: contents.Manifest) -> None:
-    """Compare the files of a folder with its manifest, and show the progress. Raises BackupError."""
-    with progress("Verifying", contents.count_documents(manifest)) as report:
-        for entry in manifest["collections"]:
-            for _ in contents.iterate_documents(Path(folder) / entry["file"], entry["sha256"]):
-                report(1)
 
 
 @click.command()
@@ -193,14 +182,21 @@ def verify_backup(location: str | None, name: str | None, identity: Path | None,
         raise click.UsageError("Name a LOCATION, or set BACKUP_STORE")
     if is_own_folder(location):
         manifest = read_folder(location, name)
-        _verify_folder(location, manifest)
-        click.echo(f"{location}: {contents.count_documents(manifest)} documents are as they were backed up")
+        count = contents.count_documents(manifest)
+        with progress("Verifying", count) as report:
+            for entry in manifest["collections"]:
+                for _ in contents.iterate_documents(Path(location) / entry["file"], entry["sha256"]):
+                    report(1)
+        click.echo(f"{location}: {count} documents are as they were backed up")
         return
     store = open_store(location)
     backups = contents.StoredBackups(store)
     names = [backups.find(name)] if name else backups.list_names() or [backups.find(None)]
+    # The master keys, if there are any: the command creates none.
+    has_keys = settings.secret_keys or (settings.mongodb_uri is None and (settings.data_dir / "secret.key").exists())
+    vault = settings.with_secret_keys().vault() if has_keys else None
     with progress("Verifying", None) as report:
-        result = runs.verify_backups(store, names, contents.Decryption(identity), _vault(settings), report)
+        result = runs.verify_backups(store, names, contents.Decryption(identity), vault, report)
     if result.problems:
         for problem in result.problems:
             click.echo(problem)
@@ -218,12 +214,6 @@ def _record_verification(settings: Settings, result: runs.Verification) -> None:
         with_services(settings, work, prepares=False)
     except (click.ClickException, DatabaseUnavailable) as error:
         click.echo(f"The verification is not recorded: {error}", err=True)
-
-
-def _vault(settings: Settings) -> Vault | None:
-    """Return the master keys, if there are any: the command creates none."""
-    is_known = settings.secret_keys or (settings.mongodb_uri is None and (settings.data_dir / "secret.key").exists())
-    return settings.with_secret_keys().vault() if is_known else None
 
 
 def _describe_verified(result: runs.Verification) -> str:
@@ -301,8 +291,10 @@ def restore(
     settings = _with_keys_of(chosen.manifest, settings, allow_missing_keys=allow_missing_keys)
     if chosen.store is not None and not allow_missing_keys:
         contents.require_signature(chosen.manifest, settings.vault())
-    own = source if chosen.store else None
-    listed = _read_erasures(*([erasures] if erasures else [own, settings.backup_store]))
+    # The first list of erasures that there is, before anything is changed.
+    locations = [erasures] if erasures else [source if chosen.store else None, settings.backup_store]
+    lists = (erasure.read_stored(open_store(each)) for each in locations if each is not None)
+    listed = next(filter(None, lists), None)
     total = contents.count_documents(chosen.manifest)
 
     async def work(services: Services) -> tuple[list[str], Repetition]:
@@ -336,12 +328,6 @@ def _find(source: str, name: str | None, decryption: contents.Decryption) -> _Ba
     recipients = manifest.get("recipients", [])
     decryption.require(recipients)
     return _Backup(manifest, contents.PartReader(store, decryption, recipients).documents, store)
-
-
-def _read_erasures(*locations: str | None) -> Sequence[Tombstone] | None:
-    """Return the first list of erasures that there is, before anything is changed; None without. Raises BackupError."""
-    lists = (erasure.read_stored(open_store(each)) for each in locations if each is not None)
-    return next(filter(None, lists), None)
 
 
 def _with_keys_of(manifest: contents.Manifest, settings: Settings, *, allow_missing_keys: bool) -> Settings:
@@ -385,11 +371,11 @@ def shard(*, plan: bool, zone: str | None, companies: tuple[ObjectId, ...]) -> N
     del plan
     if bool(zone) != bool(companies):
         raise click.UsageError("--zone and --company are used together")
-    database, collections = settings_with().mongodb_database, registry
+    database = settings_with().mongodb_database
     if zone:
-        lines = list_zone_commands(database, collections, companies, zone)
+        lines = list_zone_commands(database, registry, companies, zone)
     else:
-        lines = list_sharding_commands(database, collections)
+        lines = list_sharding_commands(database, registry)
     click.echo("\n".join(lines))
 
 

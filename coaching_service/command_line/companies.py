@@ -63,7 +63,16 @@ def create_company(
     data: Path | None,
 ) -> None:
     """Create COMPANY with its owner, and print an API key of the owner."""
-    new_password = _read_password(command, password, from_stdin=password_stdin)
+    if password is not None and password_stdin:
+        raise click.UsageError("Use --password or --password-stdin, not both.", command)
+    if password_stdin:
+        password = sys.stdin.readline().rstrip("\r\n")
+    elif password is None:
+        password = click.prompt("Password", hide_input=True, confirmation_prompt=True)
+    try:
+        new_password: str = NewPassword().deserialize(password)
+    except ValidationError as error:
+        raise click.BadParameter(f"{error.messages[0]}.", command, param_hint="--password") from None
 
     async def work(services: Services) -> None:
         ctx = Context(services)
@@ -75,24 +84,6 @@ def create_company(
         click.echo(f"Company  {owner.company.id}\nKey      {key['key']}")
 
     running.with_services(settings_with(data), work, creates=True)
-
-
-def _read_password(command: click.Context, given: str | None, *, from_stdin: bool) -> str:
-    """Return the password of the option `--password`, else of `--password-stdin`, else what is typed twice.
-
-    Raises UsageError for both options, and BadParameter if it is not accepted as a new password.
-    """
-    if given is not None and from_stdin:
-        raise click.UsageError("Use --password or --password-stdin, not both.", command)
-    if from_stdin:
-        given = sys.stdin.readline().rstrip("\r\n")
-    elif given is None:
-        given = click.prompt("Password", hide_input=True, confirmation_prompt=True)
-    try:
-        password: str = NewPassword().deserialize(given)
-    except ValidationError as error:
-        raise click.BadParameter(f"{error.messages[0]}.", command, param_hint="--password") from None
-    return password
 
 
 @click.command("create-key")
@@ -267,7 +258,13 @@ def import_file(
         raise click.UsageError("--email or --customer is required")
 
     async def work(services: Services) -> None:
-        ctx = await as_owner(services, email) if email else await _as_owner_of_client(services, customer or "")
+        if email:
+            ctx = await as_owner(services, email)
+        elif len(owners := await commands.list_owners_of_client(services, customer or "")) == 1:
+            [ctx] = owners
+        else:
+            several = f"Clients of {len(owners)} companies have the address {customer}: name the owner by --email"
+            raise click.ClickException(several if owners else f"No client has the address {customer}")
         answers = _read_answers(options)
         if customer:
             answers["customerId"] = await commands.find_client(ctx, customer)
@@ -285,17 +282,6 @@ def import_file(
         _show(job, report)
 
     with_services(settings_with(data), work)
-
-
-async def _as_owner_of_client(services: Services, email: str) -> Context:
-    owners = await commands.list_owners_of_client(services, email)
-    if len(owners) == 1:
-        return owners[0]
-    if not owners:
-        raise click.ClickException(f"No client has the address {email}")
-    raise click.ClickException(
-        f"Clients of {len(owners)} companies have the address {email}: name the owner by --email"
-    )
 
 
 def _read_answers(options: Mapping[str, Any]) -> import_models.ImportAnswers:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any, TypedDict
@@ -62,8 +63,15 @@ def listen(url: str, key: str, forward_to: str, types: tuple[str, ...], state: P
     An event is sent again until your program accepts it (200 to 299), so they arrive in their order. The next run
     continues after the last one that was accepted, with the same secret.
     """
-    file = state or _default_state(url, key)
-    stored = _read(file)
+    name = hashlib.sha256(f"{url} {key}".encode()).hexdigest()[:16]
+    file = state or Path(click.get_app_dir("coaching-service")) / "listen" / f"{name}.json"
+    try:
+        read = json.loads(file.read_text("utf-8"))
+        stored: _State = {"cursor": read["cursor"], "secret": read["secret"]}
+    except FileNotFoundError:
+        stored = {"cursor": None, "secret": webhooks.new_secret()}
+    except (ValueError, KeyError, TypeError):
+        raise click.ClickException(f"{file} is not a file of this command: delete it") from None
     click.echo(f"Secret: {stored['secret']}")
     if (cursor := stored["cursor"]) is None:
         cursor = stored["cursor"] = _find_end(url, key)
@@ -73,21 +81,6 @@ def listen(url: str, key: str, forward_to: str, types: tuple[str, ...], state: P
         _forward(forward_to, event, stored["secret"])
         stored["cursor"] = after
         _write(file, stored)
-
-
-def _default_state(url: str, key: str) -> Path:
-    name = hashlib.sha256(f"{url} {key}".encode()).hexdigest()[:16]
-    return Path(click.get_app_dir("coaching-service")) / "listen" / f"{name}.json"
-
-
-def _read(file: Path) -> _State:
-    try:
-        stored = json.loads(file.read_text("utf-8"))
-        return {"cursor": stored["cursor"], "secret": stored["secret"]}
-    except FileNotFoundError:
-        return {"cursor": None, "secret": webhooks.new_secret()}
-    except (ValueError, KeyError, TypeError):
-        raise click.ClickException(f"{file} is not a file of this command: delete it") from None
 
 
 def _write(file: Path, state: _State) -> None:
@@ -135,20 +128,16 @@ def _get_events(url: str, key: str, query: Mapping[str, object]) -> Any:
             if error.code == _CURSOR_EXPIRED:
                 raise _CursorExpired from None
             if error.code < 500 and error.code != 429:
-                raise click.ClickException(f"{url} refuses: {error.code} {_message_of(error)}") from None
+                message = ""
+                with suppress(OSError, ValueError, KeyError, TypeError):
+                    message = str(json.load(error)["message"])
+                raise click.ClickException(f"{url} refuses: {error.code} {message}") from None
             problem = str(error.code)
         except (OSError, HTTPException, ValueError) as error:
             problem = str(error)
         click.echo(f"{url} does not respond ({problem}); trying again", err=True)
         time.sleep(delay)
     raise AssertionError
-
-
-def _message_of(error: HTTPError) -> str:
-    try:
-        return str(json.load(error)["message"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
 
 
 def _forward(target: str, event: Mapping[str, Any], secret: str) -> None:

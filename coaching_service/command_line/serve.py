@@ -9,7 +9,7 @@ import click
 from coaching_service import logs
 from coaching_service.command_line.options import data_option, service_settings_with
 from coaching_service.memory import without_collection
-from coaching_service.settings import Settings, Sockets, bind
+from coaching_service.settings import bind
 from coaching_service.supervisor import Plan, replace_process
 
 
@@ -38,17 +38,8 @@ def serve(
     logs.configure(settings.log_format, settings.log_level)
     sockets, settings = bind(settings)
     if settings.worker_count() > 1:
-        _supervise(settings, sockets, with_demo)
-    with without_collection():
-        from coaching_service.command_line import serving
-    serving.serve_alone(settings, sockets, with_demo=with_demo)
-
-
-def _supervise(settings: Settings, sockets: Sockets, with_demo: bool) -> None:
-    """Continue as the supervisor. Raises SettingsError before anything is created if the keys cannot be used."""
-    settings.with_secret_keys().vault()
-    replace_process(
-        Plan(
+        settings.with_secret_keys().vault()  # before anything is created, if the keys cannot be used
+        plan = Plan(
             workers=settings.worker_count(),
             listening=sockets.api.fileno(),
             metrics_listening=sockets.metrics.fileno() if sockets.metrics else None,
@@ -61,4 +52,7 @@ def _supervise(settings: Settings, sockets: Sockets, with_demo: bool) -> None:
             log_format=settings.log_format,
             log_level=settings.log_level,
         )
-    )
+        replace_process(plan)
+    with without_collection():
+        from coaching_service.command_line import serving
+    serving.serve_alone(settings, sockets, with_demo=with_demo)

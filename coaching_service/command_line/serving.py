@@ -55,9 +55,8 @@ async def _do_nothing(_: Services) -> None:
 
 def _with_loopback(settings: Settings, *, with_demo: bool) -> Settings:
     """Return settings with which webhooks reach this machine, if the demo is only for programs of this machine."""
-    if not (with_demo and is_loopback(settings.host)):
-        return settings
-    return settings.model_copy(update={"webhooks_allow_loopback": True})
+    is_local = with_demo and is_loopback(settings.host)
+    return settings.model_copy(update={"webhooks_allow_loopback": True}) if is_local else settings
 
 
 def _completion(settings: Settings, *, with_demo: bool) -> Callable[[Services], Awaitable[object]]:
