@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from coaching_service import features
+from coaching_service import features, http_server
 from coaching_service import web as coach_application
 from coaching_service.core.auth import API_KEY_PREFIXES, APPLICATION_PREFIX, Principal
 from coaching_service.core.changes.numbering import sequencing, signalling
 from coaching_service.core.database.across_companies import storing
 from coaching_service.core.database.context import Services
 from coaching_service.core.errors import KeyMcpOnly, Unauthorized
-from coaching_service.core.http import server
-from coaching_service.core.http.handlers import HandlerDependencies, mount
+from coaching_service.core.http.handlers import (
+    Authenticate,
+    HandlerDependencies,
+    RequestLimits,
+    end_interruption,
+    mount,
+)
 from coaching_service.core.http.routes import routes_of
-from coaching_service.core.http.server import Availability, end_interruption
 from coaching_service.core.jobs import worker
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.core.slots import RequestSlots, overloaded
@@ -28,6 +32,7 @@ from coaching_service.documentation.operator_endpoints import (
     metrics_handler,
     only_locally,
 )
+from coaching_service.http_server import Availability
 from coaching_service.installation.abandoned import aborting_abandoned_transactions
 from coaching_service.library.exercises import service as exercises
 from coaching_service.lifecycle import erasure
@@ -68,17 +73,17 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
     """
     availability = availability or Availability("ready")
     routes = routes_of(features.ROUTES)
-    cross_origin = server.CrossOrigin(settings.cors_origins, routes)
+    cross_origin = http_server.CrossOrigin(settings.cors_origins, routes)
     app = web.Application(
         middlewares=[
-            server.request_middleware(services, settings.trusted_proxies),
+            http_server.request_middleware(services, settings.trusted_proxies),
             cross_origin.middleware(),
             availability.middleware(),
         ]
     )
     app[SERVICES] = services
     per_minute = settings.rate_limit_per_minute
-    request_limits = server.RequestLimits(services, per_minute) if per_minute else None
+    request_limits = RequestLimits(services, per_minute) if per_minute else None
     queue_limits = (settings.request_queue_length, settings.request_queue_seconds)
     bulk_limits = (settings.request_queue_length, settings.request_queue_seconds * _BULK_PATIENCE)
     dependencies = HandlerDependencies(
@@ -111,17 +116,16 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
     coach_application.mount(app, dependencies)
     app.on_response_prepare.append(end_interruption)
     app.on_response_prepare.append(cross_origin.add_headers)
-    app.on_response_prepare.append(server.adding_security_headers(services.base_url))
+    app.on_response_prepare.append(http_server.adding_security_headers(services.base_url))
     if request_limits is not None:
         app.on_response_prepare.append(request_limits.add_headers)
     app.cleanup_ctx.append(_background(services, availability))
-    app.on_shutdown.append(_end_waiting)
+
+    async def end_waiting(_: web.Application) -> None:
+        services.number_signals.end_waiting()  # so that stopping does not wait for requests that wait for events
+
+    app.on_shutdown.append(end_waiting)
     return app
-
-
-async def _end_waiting(app: web.Application) -> None:
-    """End the requests that wait for events, so that stopping does not wait for them."""
-    app[SERVICES].number_signals.end_waiting()
 
 
 def _mcp_endpoint(settings: Settings, services: Services, dependencies: HandlerDependencies) -> McpEndpoint:
@@ -146,8 +150,8 @@ def _mcp_endpoint(settings: Settings, services: Services, dependencies: HandlerD
 
 
 def _authentication(
-    authenticate_request: server.Authenticate, settings: Settings, request_limits: server.RequestLimits | None
-) -> server.Authenticate:
+    authenticate_request: Authenticate, settings: Settings, request_limits: RequestLimits | None
+) -> Authenticate:
     """Authentication with a time limit, in turns, that also counts the request if requests are limited.
 
     It raises Unavailable when it takes too long: the database is lost, or the service is busy. Credentials share the

@@ -13,8 +13,8 @@ from pathlib import Path
 from coaching_service import app, features
 from coaching_service.core import errors
 from coaching_service.core.http.routes import routes_of
-from coaching_service.core.http.server import PROTOCOL_ERRORS
 from coaching_service.core.validation import DEFAULT_CODE
+from coaching_service.http_server import PROTOCOL_ERRORS
 
 _PACKAGE = Path(app.__file__).parent  # importing the application loads every error class
 _RESOURCES = {"NotFound": 0, "require_found": 1, "require_by_id": 2}  # the argument from which the code is made
@@ -51,7 +51,7 @@ def describe_errors() -> str:
     classes = {error.__name__: error for error in _subclasses(errors.ServiceError)}
     calls = [node for tree in _sources().values() for node in ast.walk(tree) if isinstance(node, ast.Call)]
     codes = {
-        (error.status, str(error.default_code)): _summary(error)
+        (error.status, str(error.default_code)): (error.__doc__ or "").split("\n\n")[0].replace("\n", " ").strip()
         for error in classes.values()
         if vars(error).get("default_code")
     }
@@ -148,10 +148,6 @@ def _message(call: ast.Call) -> str:
 
 def _text(node: ast.expr | None) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
-
-
-def _summary(error: type[errors.ServiceError]) -> str:
-    return (error.__doc__ or "").split("\n\n")[0].replace("\n", " ").strip()
 
 
 def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

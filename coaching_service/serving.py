@@ -24,9 +24,9 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import Unavailable
 from coaching_service.documentation.operator_endpoints import metrics_handler
+from coaching_service.http_server import Availability, ConnectionLimits, Runner, raise_descriptor_limit
 from coaching_service.installation.embedded import kill_running
 from coaching_service.installation.server_versions import read_version, remark_on
-from coaching_service.http_server import Availability, ConnectionLimits, Runner, raise_descriptor_limit
 from coaching_service.people import api_keys, push
 from coaching_service.settings import Settings, SettingsError, Sockets
 from coaching_service.supervisor import SupervisorConnection, retire_seconds

@@ -27,8 +27,8 @@ from coaching_service.command_line import options
 from coaching_service.core.auth import Principal, new_master_key
 from coaching_service.core.background import running_in_background
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.http.server import Runner
 from coaching_service.core.metrics import Metrics
+from coaching_service.http_server import Runner
 from coaching_service.installation.embedded import find_mongod, running_mongod
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.identities import passwords

@@ -455,14 +455,12 @@ def fingerprint_of(sealed: bytes) -> str:
 
 class _MasterKey:
     def __init__(self, key: bytes) -> None:
-        self.id = hashlib.sha256(b"key id" + key).digest()[:_KEY_ID]
-        self.cipher = AESGCM(self._derive(key, b"encrypt"))
-        self.hash_key = self._derive(key, b"keyed hash")
-        self.sign_key = self._derive(key, b"sign")
+        def derive(purpose: bytes) -> bytes:
+            return HKDF(algorithm=SHA256(), length=32, salt=None, info=b"coaching-service " + purpose).derive(key)
 
-    @staticmethod
-    def _derive(key: bytes, purpose: bytes) -> bytes:
-        return HKDF(algorithm=SHA256(), length=32, salt=None, info=b"coaching-service " + purpose).derive(key)
+        self.id = hashlib.sha256(b"key id" + key).digest()[:_KEY_ID]
+        self.cipher = AESGCM(derive(b"encrypt"))
+        self.hash_key, self.sign_key = derive(b"keyed hash"), derive(b"sign")
 
 
 class Vault:
@@ -510,11 +508,12 @@ class Vault:
 
     def keyed_hash(self, secret: str) -> str:
         """Return the HMAC-SHA-256 of a secret under the newest master key, hexadecimal, for lookups."""
-        return self._hash(self._keys[0], secret)
+        return self.keyed_hashes(secret)[0]
 
     def keyed_hashes(self, secret: str) -> list[str]:
         """Return the keyed hash under every master key, newest first, for lookups during a key rotation."""
-        return [self._hash(key, secret) for key in self._keys]
+        encoded = secret.encode("utf-8", "surrogatepass")
+        return [hmac.digest(key.hash_key, encoded, "sha256").hex() for key in self._keys]
 
     def sign(self, text: str) -> str:
         """Return the signature of `text` (HMAC-SHA-256, base64url without padding)."""
@@ -540,10 +539,6 @@ class Vault:
     def derive_text(self, purpose: str) -> str:
         """Return a secret derived from the oldest master key for `purpose` (the demo company's password)."""
         return self._sign(self._keys[-1], f"derive:{purpose}")[:24]
-
-    @staticmethod
-    def _hash(key: _MasterKey, secret: str) -> str:
-        return hmac.digest(key.hash_key, secret.encode("utf-8", "surrogatepass"), "sha256").hex()
 
     @staticmethod
     def _sign(key: _MasterKey, text: str) -> str:

@@ -45,14 +45,13 @@ class IndependentEntries(validation.ListOf):
         super().__init__(fields.Nested(schema), minimum=1, maximum=maximum, **options)
 
     def _load_entries(self, value: list[Any], **_: Any) -> list[Any]:
-        return [self._load_entry(entry) for entry in value]
-
-    def _load_entry(self, value: Any) -> Mapping[str, Any] | InvalidEntry:
-        try:
-            entry: Mapping[str, Any] = self.inner.deserialize(value)
-        except ValidationError as error:
-            return InvalidEntry(validation.field_errors(error))
-        return entry
+        entries: list[Any] = []
+        for each in value:
+            try:
+                entries.append(self.inner.deserialize(each))
+            except ValidationError as error:
+                entries.append(InvalidEntry(validation.field_errors(error)))
+        return entries
 
 
 # --- What became of them ----------------------------------------------------------------------------------------------
@@ -197,12 +196,8 @@ def result_of(ctx: Context, entries: Sequence[object], saved: Mapping[int, Saved
             record = saved[index]
             entry |= {"_id": cast("ObjectId", record.id), "result": record.result, "version": record.version}
         results.append(entry)
-    numbers: BatchCounts = {
-        "created": counts["created"],
-        "updated": counts["updated"],
-        "unchanged": counts["unchanged"],
-    }
-    return {**numbers, "results": results}
+    numbers = {"created": counts["created"], "updated": counts["updated"], "unchanged": counts["unchanged"]}
+    return cast("BatchResult", {**numbers, "results": results})
 
 
 def _failed(ctx: Context) -> dict[int, Sequence[FieldError]]:

@@ -20,7 +20,7 @@ from marshmallow import Schema, fields, validates_schema
 
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.documents import D, Documents, Filter, Ownership, now
-from coaching_service.core.errors import InvalidFields
+from coaching_service.core.errors import FieldError, InvalidFields
 from coaching_service.core.external_identity import ExternalIdFilter, MetadataFilter
 from coaching_service.core.field_schemas import output_of, query_of
 from coaching_service.core.fields import Default, Description
@@ -337,7 +337,15 @@ class ListPart:
         canonical = orjson.dumps(dict(filters), default=str, option=orjson.OPT_SORT_KEYS)
         self._binding = f"cursor:{ctx.company_id}:{list_name}:{','.join(sort)}:{hashlib.sha256(canonical).hexdigest()}"
         self._page, self._size = page, size
-        self._values = None if after is None else self._read_cursor(after)
+        self._values = None
+        if after is not None:
+            payload, _, signature = after.partition(".")
+            if not self._vault.verify_signature(f"{self._binding}:{payload}", signature):
+                message = "must be the nextCursor of this list with the same filters"
+                error: FieldError = {"field": "after", "code": "INVALID_CURSOR", "message": message}
+                raise InvalidFields([error], f"after {message}")
+            raw = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
+            self._values = [_from_json(value) for value in orjson.loads(raw)]
         self.sort, self.private = tuple(sort), tuple(private)
         self.skip = skip_of(page, size) if after is None else 0
         self.limit = size + 1
@@ -409,7 +417,11 @@ class ListPart:
 
     def take_page(self, stored: Sequence[S]) -> tuple[list[S], str | None]:
         """Return the entries to show, without private sort fields, and the cursor of what follows."""
-        return [self._without_private(entry) for entry in stored[: self._size]], self._cursor_of(stored)
+        shown: list[dict[str, Any]] = [dict(entry) for entry in stored[: self._size]]
+        for entry in shown:  # copying all and removing a few is faster than choosing
+            for name in self.private:
+                entry.pop(name, None)
+        return cast("list[S]", shown), self._cursor_of(stored)
 
     def take_page_from(self, entries: Iterable[S]) -> tuple[list[S], str | None]:
         """Return what `take_page` does of all entries of the list in ascending order."""
@@ -468,12 +480,6 @@ class ListPart:
             "nextCursor": cursor,
         }
 
-    def _without_private(self, entry: S) -> S:
-        shown: dict[str, Any] = dict(entry)  # copying all and removing a few is faster than choosing
-        for name in self.private:
-            shown.pop(name, None)
-        return cast("S", shown)
-
     # --- cursors -----------------------------------------------------------------------------------------------
 
     def _cursor_of(self, stored: Sequence[Mapping[str, Any]]) -> str | None:
@@ -482,23 +488,18 @@ class ListPart:
         return self._write_cursor(self._sort_values(stored[self._size - 1])) if has_more else None
 
     def _sort_values(self, entry: Mapping[str, Any]) -> list[Any]:
-        return [_sort_value(entry, field) for field in self.sort]
+        values: list[Any] = []
+        for field in self.sort:
+            value: Any = entry
+            for name in field.removeprefix("-").split("."):
+                value = value.get(name) if isinstance(value, Mapping) else None  # what is missing counts as null
+            values.append(value)
+        return values
 
     def _write_cursor(self, values: Sequence[object]) -> str:
         """Return the cursor with these values: identifiers, times, texts, numbers and null."""
         payload = base64.urlsafe_b64encode(orjson.dumps([_to_json(value) for value in values])).rstrip(b"=").decode()
-        return f"{payload}.{self._vault.sign(self._signed_text(payload))}"
-
-    def _read_cursor(self, cursor: str) -> list[Any]:
-        payload, _, signature = cursor.partition(".")
-        if not self._vault.verify_signature(self._signed_text(payload), signature):
-            message = "must be the nextCursor of this list with the same filters"
-            raise InvalidFields([{"field": "after", "code": "INVALID_CURSOR", "message": message}], f"after {message}")
-        raw = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
-        return [_from_json(value) for value in orjson.loads(raw)]
-
-    def _signed_text(self, payload: str) -> str:
-        return f"{self._binding}:{payload}"
+        return f"{payload}.{self._vault.sign(f'{self._binding}:{payload}')}"
 
 
 def _after(sort: Sequence[str], values: Sequence[object]) -> Filter:
@@ -519,13 +520,6 @@ def _after(sort: Sequence[str], values: Sequence[object]) -> Filter:
 def _name_and_operator(field: str) -> tuple[str, str]:
     """Return the name of a sort field, and the operator that finds the values after another one."""
     return (field[1:], "$lt") if field.startswith("-") else (field, "$gt")
-
-
-def _sort_value(entry: Mapping[str, Any], field: str) -> object:
-    value: Any = entry
-    for name in field.removeprefix("-").split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None  # what is missing counts as null
-    return value
 
 
 def _to_json(value: object) -> object:

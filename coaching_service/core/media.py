@@ -42,9 +42,8 @@ from coaching_service.core.temporary_files import no_space, open_temporary
 MP4, QUICKTIME, WEBM = "video/mp4", "video/quicktime", "video/webm"
 VIDEO_TYPES = (MP4, QUICKTIME, WEBM)
 
-_MAX_ENTRIES = (
-    200_000  # boxes, elements, or samples of a removed track; half an hour recorded by a browser has about 150,000
-)
+# Boxes, elements, or samples of a removed track; half an hour recorded by a browser has about 150,000.
+_MAX_ENTRIES = 200_000
 _ZEROS = bytes(64 * 1024)
 
 
@@ -97,7 +96,21 @@ def clean_video(file: IO[bytes]) -> str:
     if file.read(4) == _EBML:
         _clean_webm(file, size)
         return WEBM
-    return _clean_mp4(file, size)
+    first = next(_iterate_boxes(file, 0, size, _Budget()))
+    length = min(first.end - first.content, 1024)
+    brands = _read(file, first.content, length)
+    major, compatible = brands[:4], {brands[at : at + 4] for at in range(8, length, 4)}
+    is_quicktime = major == _QUICKTIME_BRAND
+    if first.name != b"ftyp" or not (is_quicktime or {major, *compatible} & _BRANDS):
+        raise UnsupportedVideo
+    budget = _Budget()
+    video = _Mp4(file, list(_iterate_boxes(file, 0, size, budget)), budget)
+    _clean_boxes(video, b"", video.boxes)
+    if not (video.has(b"moov") and video.has(b"mdat")):
+        raise _broken()
+    if _PICTURE not in video.kinds:
+        raise UnsupportedVideo
+    return QUICKTIME if is_quicktime else MP4
 
 
 class _Budget:
@@ -166,24 +179,6 @@ class _Mp4:
         return any(box.name == name for box in self.boxes)
 
 
-def _clean_mp4(file: IO[bytes], size: int) -> str:
-    first = next(_iterate_boxes(file, 0, size, _Budget()))
-    length = min(first.end - first.content, 1024)
-    brands = _read(file, first.content, length)
-    major, compatible = brands[:4], {brands[at : at + 4] for at in range(8, length, 4)}
-    is_quicktime = major == _QUICKTIME_BRAND
-    if first.name != b"ftyp" or not (is_quicktime or {major, *compatible} & _BRANDS):
-        raise UnsupportedVideo
-    budget = _Budget()
-    video = _Mp4(file, list(_iterate_boxes(file, 0, size, budget)), budget)
-    _clean_boxes(video, b"", video.boxes)
-    if not (video.has(b"moov") and video.has(b"mdat")):
-        raise _broken()
-    if _PICTURE not in video.kinds:
-        raise UnsupportedVideo
-    return QUICKTIME if is_quicktime else MP4
-
-
 def _clean_boxes(video: _Mp4, container: bytes, boxes: Iterator[_Entry] | Sequence[_Entry]) -> None:
     """Turn every box of a container that is not needed into padding."""
     for box in boxes:
@@ -210,9 +205,19 @@ def _clean_track(video: _Mp4, track: _Entry) -> None:
             for entry in islice(_iterate_boxes(video.file, table.content + 8, table.end, video.budget), count):
                 if (start := entry.content + _COMPRESSOR_NAME) + _COMPRESSOR_NAME_BYTES <= entry.end:
                     _write_zeros(video.file, start, start + _COMPRESSOR_NAME_BYTES)
-    else:
-        _remove_samples(video, track)
-        _free(video.file, track)
+        return
+    # The samples of another track are overwritten, if its tables say where all of them are.
+    tables = _find_box(video, track, b"mdia", b"minf", b"stbl")
+    if tables is None or video.has(b"moof"):
+        raise _other_track()
+    media = [box for box in video.boxes if box.name == b"mdat"]
+    starts = [box.content for box in media]
+    for start, end in _iterate_chunks(video, tables):
+        number = bisect_right(starts, start) - 1
+        if number < 0 or end > media[number].end:
+            raise _broken()
+        _write_zeros(video.file, start, end)
+    _free(video.file, track)
 
 
 def _free(file: IO[bytes], box: _Entry) -> None:
@@ -227,20 +232,6 @@ def _find_box(video: _Mp4, parent: _Entry, *path: bytes) -> _Entry | None:
         if box.name == path[0]:
             return box if len(path) == 1 else _find_box(video, box, *path[1:])
     return None
-
-
-def _remove_samples(video: _Mp4, track: _Entry) -> None:
-    """Overwrite the samples of a track. Raises InvalidFile if its tables do not say where all of them are."""
-    tables = _find_box(video, track, b"mdia", b"minf", b"stbl")
-    if tables is None or video.has(b"moof"):
-        raise _other_track()
-    media = [box for box in video.boxes if box.name == b"mdat"]
-    starts = [box.content for box in media]
-    for start, end in _iterate_chunks(video, tables):
-        number = bisect_right(starts, start) - 1
-        if number < 0 or end > media[number].end:
-            raise _broken()
-        _write_zeros(video.file, start, end)
 
 
 def _iterate_chunks(video: _Mp4, tables: _Entry) -> Iterator[tuple[int, int]]:
@@ -313,7 +304,7 @@ def _clean_webm(file: IO[bytes], size: int) -> None:
         raise _broken()
     kinds: set[int] = set()
     has_content = False
-    for element in _children(file, segment, budget):  # what is not needed becomes padding
+    for element in _children(file, segment, budget):
         unneeded = [element] if element.name not in _NEEDED else []
         if element.name == _TRACKS:
             tracks = [each for each in _children(file, element, budget) if each.name == _TRACK_ENTRY]
@@ -321,8 +312,13 @@ def _clean_webm(file: IO[bytes], size: int) -> None:
             unneeded = [each for track in tracks for each in _children(file, track, budget) if each.name == _TRACK_NAME]
         elif element.name == _INFO:
             unneeded = [each for each in _children(file, element, budget) if each.name not in _NEEDED_INFO]
-        for each in unneeded:
-            _void(file, each)
+        for each in unneeded:  # becomes padding of the same size
+            length = each.end - each.start
+            size_bytes = 8 if length >= 1 + _MAX_NUMBER_BYTES else 1
+            content = length - 1 - size_bytes
+            file.seek(each.start)
+            file.write(_VOID + (content | 1 << 7 * size_bytes).to_bytes(size_bytes, "big"))
+            _write_zeros(file, each.end - content, each.end)
         has_content |= element.name == _CLUSTER
     if not has_content or segment.end < size:  # what follows is not part of the video
         raise _broken()
@@ -374,16 +370,6 @@ def _read_number(file: IO[bytes], start: int, end: int, max_bytes: int) -> bytes
     return first + _read(file, start + 1, length - 1)
 
 
-def _void(file: IO[bytes], element: _Entry) -> None:
-    """Turn an element into padding of the same size."""
-    length = element.end - element.start
-    size_bytes = 8 if length >= 1 + _MAX_NUMBER_BYTES else 1
-    content = length - 1 - size_bytes
-    file.seek(element.start)
-    file.write(_VOID + (content | 1 << 7 * size_bytes).to_bytes(size_bytes, "big"))
-    _write_zeros(file, element.end - content, element.end)
-
-
 JPEG, PNG, WEBP, GIF, PDF = "image/jpeg", "image/png", "image/webp", "image/gif", "application/pdf"
 ZIP, CSV = "application/zip", "text/csv"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -414,9 +400,7 @@ _WORKER_SECONDS = 60.0
 _PDF_CPU_SECONDS = 10.0
 _MAX_REPLY_BYTES = 4096
 # How a worker ends that a file has crashed, or whose time for a PDF is used up. Others end it with SIGTERM or SIGKILL.
-_CRASHES = frozenset(
-    -number for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGPROF)
-)
+_CRASHES = (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGFPE, -signal.SIGPROF)
 # What the worker gets of the environment, which also has the master keys and the address of the database.
 _ENVIRONMENT = ("LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 _SNIFFED_BYTES = 1024

@@ -16,7 +16,7 @@ import signal
 import socket
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
@@ -75,7 +75,8 @@ def main(connection: socket.socket) -> None:
                 complete = (cast("IO[bytes]", _Complete(target)) for target in targets)
                 reply = {"format": rewrite(source, *complete, **request)}
             except Exception as error:  # noqa: BLE001 - decoders fail with any exception on broken files
-                reply = {"error": _describe(error)}
+                is_full = isinstance(error, OSError) and error.errno in _NO_SPACE
+                reply = {"error": "space" if is_full else _ERRORS.get(type(error), "broken")}
         connection.sendall(json.dumps(reply).encode())
 
 
@@ -122,12 +123,6 @@ _ERRORS: dict[type[Exception], str] = {
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-def _describe(error: Exception) -> str:
-    """Return the code of an error in a reply."""
-    is_full = isinstance(error, OSError) and error.errno in _NO_SPACE
-    return "space" if is_full else _ERRORS.get(type(error), "broken")
-
-
 def rewrite_picture(
     source: IO[bytes],
     image: IO[bytes],
@@ -152,7 +147,12 @@ def rewrite_picture(
     opened = [*formats, "HEIF"] if "JPEG" in formats and "HEIF" in Image.OPEN else list(formats)
     with Image.open(source, formats=opened) as picture:
         format_name = _STORED_AS.get(str(picture.format), str(picture.format))
-        scale = _find_scale(picture, pixels)
+        # At any scale, a progressive JPEG needs memory for all of its pixels.
+        is_scaled = picture.format in ("JPEG", "MPO")
+        if picture.width * picture.height > pixels and (not is_scaled or "progressive" in picture.info):
+            raise TooManyPixels
+        scales, side = (1, 2, 4, 8) if is_scaled else (1,), max(picture.size)
+        scale = next(each for each in scales if each == scales[-1] or side < 2 * each * _SCALED_SIDE)
         Image.MAX_IMAGE_PIXELS = pixels
         if animated and format_name in ("GIF", "WEBP") and getattr(picture, "is_animated", False):
             _rewrite_animation(picture, image, thumbnail, pixels)
@@ -171,29 +171,22 @@ def rewrite_picture(
         return format_name
 
 
-def _find_scale(picture: Image.Image, pixels: int) -> int:
-    """Return 1, or by how much to scale a JPEG down while it is decoded. Raises TooManyPixels.
-
-    At any scale, a progressive JPEG needs memory for all of its pixels.
-    """
-    count, side = picture.width * picture.height, max(picture.size)
-    scales = (1, 2, 4, 8) if picture.format in ("JPEG", "MPO") else (1,)
-    if count > pixels and (len(scales) == 1 or "progressive" in picture.info):
-        raise TooManyPixels
-    return next(scale for scale in scales if scale == scales[-1] or side < 2 * scale * _SCALED_SIDE)
-
-
 def _rewrite_animation(picture: Image.Image, image: IO[bytes], thumbnail: IO[bytes], max_pixels: int) -> None:
     frames: list[Image.Image] = []
     durations: list[int] = []
     total = 0
-    for frame in _iterate_frames(picture):
-        total += frame.width * frame.height
+    while True:
+        try:
+            picture.seek(len(frames))
+        except EOFError:  # the end is where no frame follows; a broken one raises another exception
+            break
+        picture.load()
+        total += picture.width * picture.height
         if total > max_pixels or len(frames) == MAX_FRAMES:
             raise TooManyPixels
-        durations.append(int(frame.info.get("duration") or 100))
-        converted = _to_8_bit_srgb(frame)
-        converted = converted.copy() if converted is frame else converted
+        durations.append(int(picture.info.get("duration") or 100))
+        converted = _to_8_bit_srgb(picture)
+        converted = converted.copy() if converted is picture else converted
         converted.info.clear()
         converted.thumbnail((MAX_SIDE, MAX_SIDE))
         frames.append(converted)
@@ -201,19 +194,6 @@ def _rewrite_animation(picture: Image.Image, image: IO[bytes], thumbnail: IO[byt
     frames[0].save(image, str(picture.format), **options)
     frames[0].thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE))
     _on_white(frames[0]).save(thumbnail, "JPEG", quality=80)
-
-
-def _iterate_frames(picture: Image.Image) -> Iterator[Image.Image]:
-    """Iterate over the frames of an animation. A broken frame raises an exception; the end is where none follows."""
-    number = 0
-    while True:
-        try:
-            picture.seek(number)
-        except EOFError:
-            return
-        picture.load()
-        yield picture
-        number += 1
 
 
 def _to_8_bit_srgb(picture: Image.Image) -> Image.Image:

@@ -99,25 +99,6 @@ class OpenIdProvider:
         is_missing = issuer is None and metadata.get("authorization_response_iss_parameter_supported") is True
         if is_missing or issuer not in (None, self.registration.issuer):
             raise ProviderError("the answer is of another issuer")
-        tokens = await self._exchange(metadata, code, verifier)
-        claims = await self._verify(metadata, _text_of(tokens, "id_token"), nonce)
-        if "email" not in claims and "userinfo_endpoint" in metadata:
-            headers = {"Authorization": f"Bearer {_text_of(tokens, 'access_token')}"}
-            user = await self._request(_text_of(metadata, "userinfo_endpoint"), headers)
-            if user.get("sub") != claims["sub"]:
-                raise ProviderError("the description of the user is of another one")
-            claims |= {name: user[name] for name in ("email", "email_verified", "name") if name in user}
-        if claims.get("email_verified") is not True:
-            raise ProviderError("the e-mail address is not verified")
-        email, subject = _text_of(claims, "email"), _text_of(claims, "sub")
-        if len(email) > _MAX_EMAIL or "@" not in email or len(subject) > _MAX_SUBJECT:
-            raise ProviderError("the e-mail address or the subject is too long")
-        name = claims.get("name")
-        name = name.strip()[:_MAX_NAME] if isinstance(name, str) else ""
-        return ProviderUser(self.registration.issuer, subject, email, name or email.partition("@")[0])
-
-    async def _exchange(self, metadata: dict[str, Any], code: str, verifier: str) -> dict[str, Any]:
-        """Return the tokens for a code. Raises ProviderError."""
         registration = self.registration
         body = {
             "grant_type": "authorization_code",
@@ -132,7 +113,22 @@ class OpenIdProvider:
             headers["Authorization"] = f"Basic {base64.b64encode(credentials.encode()).decode()}"
         else:
             body |= {"client_id": registration.client_id, "client_secret": registration.client_secret}
-        return await self._request(_text_of(metadata, "token_endpoint"), headers, urlencode(body).encode())
+        tokens = await self._request(_text_of(metadata, "token_endpoint"), headers, urlencode(body).encode())
+        claims = await self._verify(metadata, _text_of(tokens, "id_token"), nonce)
+        if "email" not in claims and "userinfo_endpoint" in metadata:
+            headers = {"Authorization": f"Bearer {_text_of(tokens, 'access_token')}"}
+            user = await self._request(_text_of(metadata, "userinfo_endpoint"), headers)
+            if user.get("sub") != claims["sub"]:
+                raise ProviderError("the description of the user is of another one")
+            claims |= {name: user[name] for name in ("email", "email_verified", "name") if name in user}
+        if claims.get("email_verified") is not True:
+            raise ProviderError("the e-mail address is not verified")
+        email, subject = _text_of(claims, "email"), _text_of(claims, "sub")
+        if len(email) > _MAX_EMAIL or "@" not in email or len(subject) > _MAX_SUBJECT:
+            raise ProviderError("the e-mail address or the subject is too long")
+        name = claims.get("name")
+        name = name.strip()[:_MAX_NAME] if isinstance(name, str) else ""
+        return ProviderUser(registration.issuer, subject, email, name or email.partition("@")[0])
 
     async def _verify(self, metadata: dict[str, Any], token: str, nonce: str) -> dict[str, Any]:
         """Return the claims of an ID token. Raises ProviderError if it is not valid for this client and sign-in."""

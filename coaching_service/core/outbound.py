@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address
-from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -317,34 +316,26 @@ class OutboundClient:
 
     def canonical_url(self, url: str) -> str:
         """Return the form of a URL that is stored and requested. Raises OutboundError if no request is sent to it."""
-        return str(self._parse(url))
-
-    def _parse(self, url: str) -> URL:
-        return canonical_url(url, **vars(self.allowed))
+        return str(canonical_url(url, **vars(self.allowed)))
 
     async def _request(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> OutboundResponse:
-        target = self._parse(url)
+        target = canonical_url(url, **vars(self.allowed))
         attributes = {"http.request.method": method, "server.address": target.raw_host or ""}
         with measure(self._tracer, method, SpanKind.CLIENT, attributes) as span:
-            response = await self._send(method, target, body, headers)
+            sending = self._get_session().request(method, target, data=body, headers=headers, allow_redirects=False)
+            try:
+                async with asyncio.timeout(self._total_seconds), sending as response:
+                    received = bytearray()
+                    async for chunk in response.content.iter_any():
+                        received += chunk
+                        if len(received) > MAX_RESPONSE_BYTES:
+                            response.close()
+                            break
+            except (aiohttp.ClientError, OSError, ValueError) as error:
+                raise _as_outbound_error(error) from None
             span.set_attribute("http.response.status_code", response.status)
-            return response
-
-    async def _send(self, method: str, url: URL, body: bytes | None, headers: Mapping[str, str]) -> OutboundResponse:
-        try:
-            async with (
-                asyncio.timeout(self._total_seconds),
-                self._get_session().request(method, url, data=body, headers=headers, allow_redirects=False) as response,
-            ):
-                received = await _read(response)
-                return OutboundResponse(
-                    response.status,
-                    response.headers,
-                    received[:MAX_RESPONSE_BYTES],
-                    len(received) > MAX_RESPONSE_BYTES,
-                )
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise _as_outbound_error(error) from None
+            is_truncated, content = len(received) > MAX_RESPONSE_BYTES, bytes(received[:MAX_RESPONSE_BYTES])
+            return OutboundResponse(response.status, response.headers, content, is_truncated)
 
     def _open_socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
         """Return the socket of a connection: no address is connected to that was not checked here, however found."""
@@ -376,29 +367,15 @@ class OutboundClient:
         return self._session
 
 
-async def _read(response: aiohttp.ClientResponse) -> bytes:
-    """Read a body up to the limit and one byte more; the connection of a longer one is closed."""
-    received = bytearray()
-    async for chunk in response.content.iter_any():
-        received += chunk
-        if len(received) > MAX_RESPONSE_BYTES:
-            response.close()
-            break
-    return bytes(received[: MAX_RESPONSE_BYTES + 1])
-
-
 def _as_outbound_error(error: Exception) -> OutboundError:
-    cause: Any = getattr(error, "os_error", error)
-    if isinstance(cause, _AddressRefused):
+    if isinstance(getattr(error, "os_error", error), _AddressRefused):
         return NoConnection("ADDRESS_NOT_ALLOWED")
-    if isinstance(error, aiohttp.ConnectionTimeoutError):
-        return NoConnection("CONNECTION_FAILED")
-    if isinstance(error, TimeoutError):
+    if isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ConnectionTimeoutError):
         return OutboundError("TIMED_OUT", "there was no complete response in time")
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return NoConnection("NAME_NOT_RESOLVED")
     if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
         return NoConnection("TLS_FAILED")
-    if isinstance(error, aiohttp.ClientConnectorError):
+    if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
         return NoConnection("CONNECTION_FAILED")
     return OutboundError("RESPONSE_INVALID", "the connection was closed, or the response is not valid HTTP")

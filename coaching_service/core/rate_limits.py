@@ -167,7 +167,15 @@ class TokenBuckets:
 
     async def take(self, credential_id: ObjectId) -> int:
         """Take one token, and return how many remain. Raises RateLimitExceeded if there is none."""
-        share = self._share_of(credential_id)
+        if (share := self._shares.get(credential_id)) is None:
+            if len(self._shares) >= _MAX_SHARES:
+                now = self._clock()
+                self._shares = {
+                    key: each
+                    for key, each in self._shares.items()
+                    if each.lock.locked() or max(each.expires, each.refused_until) > now
+                }
+            share = self._shares[credential_id] = _Share()
         if not self._is_decided(share):
             async with share.lock:  # the requests of one credential ask the database once
                 if not self._is_decided(share):
@@ -178,18 +186,6 @@ class TokenBuckets:
         share.tokens -= 1
         in_bucket = min(self.size, share.bucket_tokens + (now - share.read_at) * self._per_second)
         return min(self.size, share.tokens + math.floor(in_bucket))
-
-    def _share_of(self, credential_id: ObjectId) -> _Share:
-        if (share := self._shares.get(credential_id)) is None:
-            if len(self._shares) >= _MAX_SHARES:
-                now = self._clock()
-                self._shares = {
-                    key: each
-                    for key, each in self._shares.items()
-                    if each.lock.locked() or max(each.expires, each.refused_until) > now
-                }
-            share = self._shares[credential_id] = _Share()
-        return share
 
     def _is_decided(self, share: _Share) -> bool:
         """Return whether a request can be accepted or refused without the database."""

@@ -232,8 +232,12 @@ class RequestSlots:
             self.take_now(company)
 
     async def _wait(self, company: Hashable, waited: float) -> None:
-        if self._queued >= self._max_queued:
-            self._make_room(company)
+        if self._queued >= self._max_queued:  # the company that has most in the queue loses its last request
+            longest = max(self._waiting, key=lambda each: len(self._waiting[each]))
+            self._metrics.full.inc()
+            if len(self._waiting[longest]) <= len(self._waiting.get(company, ())) + 1:
+                raise overloaded()
+            self._refuse(longest, self._waiting[longest][-1])
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[None] = loop.create_future()
         self._waiting.setdefault(company, deque()).append(turn)
@@ -253,14 +257,6 @@ class RequestSlots:
         finally:
             if timer is not None:
                 timer.cancel()
-
-    def _make_room(self, company: Hashable) -> None:
-        """Refuse the last request of the company that has most in the queue. Raises Unavailable if it is this one."""
-        longest = max(self._waiting, key=lambda each: len(self._waiting[each]))
-        self._metrics.full.inc()
-        if len(self._waiting[longest]) <= len(self._waiting.get(company, ())) + 1:
-            raise overloaded()
-        self._refuse(longest, self._waiting[longest][-1])
 
     def _time_out(self, company: Hashable, turn: asyncio.Future[None]) -> None:
         if not turn.done():

@@ -206,7 +206,13 @@ def describe(
     not_modified = {"description": "The caller has the current content.", "headers": _refer_to_headers("ETag")}
     spec.components.response("NotModified", not_modified)
     for error in sorted({error for route in declared for error in _errors(route, declared)}, key=lambda e: e.__name__):
-        spec.components.response(error.__name__, _error_response(error))
+        schema = {"$ref": f"#/components/schemas/{'CredentialError' if error is errors.Unauthorized else 'Error'}"}
+        response = {
+            "description": (error.__doc__ or "").split("\n")[0],
+            "headers": _headers() | _refer_to_headers(*_ERROR_HEADERS.get(error, ())),
+            "content": {"application/json": {"schema": schema}},
+        }
+        spec.components.response(error.__name__, response)
     for route in declared:
         spec.path(path=route.path, operations={route.method.lower(): _operation(route, declared)})
     document: dict[str, Any] = json.loads(json.dumps(spec.to_dict()))  # without parts that two schemas share
@@ -215,7 +221,12 @@ def describe(
     schemas = document["components"]["schemas"]
     openapi_schemas.describe_schemas(schemas, {name: key[0] for key, name in plugin.converter.refs.items()})
     openapi_schemas.tag_variants(schemas, [route.body for route in declared])
-    _describe_parameters(document)
+    operations = (operation for path in document["paths"].values() for operation in path.values())
+    for parameter in (parameter for operation in operations for parameter in operation["parameters"]):
+        if parameter.get("in") == "query" and parameter["schema"].get("type") == "object":
+            parameter |= {"style": "deepObject", "explode": True}
+        if not {"description", "$ref"} & parameter.keys() and parameter["name"] in openapi_schemas.DESCRIPTIONS:
+            parameter["description"] = openapi_schemas.DESCRIPTIONS[parameter["name"]]
     openapi_schemas.simplify(document)
     openapi_schemas.title_parts(document)
     return document
@@ -254,15 +265,6 @@ def _webhook(event_type: str, event: SentEvent) -> dict[str, Any]:
     }
 
 
-def _describe_parameters(document: dict[str, Any]) -> None:
-    operations = (operation for path in document["paths"].values() for operation in path.values())
-    for parameter in (parameter for operation in operations for parameter in operation["parameters"]):
-        if parameter.get("in") == "query" and parameter["schema"].get("type") == "object":
-            parameter |= {"style": "deepObject", "explode": True}
-        if not {"description", "$ref"} & parameter.keys() and parameter["name"] in openapi_schemas.DESCRIPTIONS:
-            parameter["description"] = openapi_schemas.DESCRIPTIONS[parameter["name"]]
-
-
 @cache
 def response_examples() -> dict[str, Any]:
     """Response bodies by operation, recorded from the running service by a test."""
@@ -272,13 +274,20 @@ def response_examples() -> dict[str, Any]:
 
 
 def _operation(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
+    security: list[dict[str, list[str]]] = [{"session": []}]
+    if route.access.audience == "public":
+        security = []
+    elif not route.access.session_only and route.access.audience != "customer":
+        needed = product(*auth.scopes_of(route.access, writes=route.writes))
+        of_applications = [] if route.access.owner_only else [{"oauth2": list(scopes)} for scopes in needed]
+        security = [{"apiKey": []}, *security, *of_applications]
     policy, advice = _RETRY_WITH_KEY if route.idempotent else _RETRY[route.method if route.writes else "GET"]
     operation: dict[str, Any] = {
         "operationId": route.operation_id,
         "tags": [route.tag],
         "summary": route.summary,
         "description": route.documentation,
-        "security": _security(route),
+        "security": security,
         "parameters": _parameters(route, routes),
         "responses": _responses(route, routes),
         "x-access": str(route.access),
@@ -339,16 +348,6 @@ _OAUTH = {
 }
 
 
-def _security(route: Route) -> list[dict[str, list[str]]]:
-    if route.access.audience == "public":
-        return []
-    if route.access.session_only or route.access.audience == "customer":
-        return [{"session": []}]
-    needed = auth.scopes_of(route.access, writes=route.writes)
-    of_applications = [{"oauth2": list(scopes)} for scopes in product(*needed)]
-    return [{"apiKey": []}, {"session": []}, *([] if route.access.owner_only else of_applications)]
-
-
 def _parameters(route: Route, routes: Sequence[Route]) -> list[Any]:
     patterns = {name: field.metadata["pattern"] for name, field in route.path_fields.items()}
     descriptions = {**openapi_schemas.DESCRIPTIONS, **route.path_descriptions}
@@ -391,7 +390,14 @@ def _responses(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
         headers = {**_success_headers(route), **_refer_to_headers("Preference-Applied")}
         responses["202"] = {**_ACCEPTED, "headers": headers}
     if route.takes_dry_run and route.status == 201:
-        responses["200"] = _dry_run_response(route)
+        # It has the schema of the operation, so that clients get one type for both.
+        what = "what the operation would do. Nothing is written, and what would be new has null as identifier."
+        content: dict[str, Any] = {"schema": _returned(route.returns)}
+        example = response_examples().get(f"{route.operation_id}{DRY_RUN_EXAMPLE}")
+        if example is not None and not _has_null_identifier(example):  # the schema is that of stored records
+            content["example"] = example
+        content = {"application/json": content}
+        responses["200"] = {"description": f"With `dryRun`: {what}", "headers": _headers(), "content": content}
     responses |= {
         str(status): "NotModified" if status == _NOT_MODIFIED else {"description": description}
         for status, description in route.other_responses.items()
@@ -423,18 +429,6 @@ def _success_headers(route: Route) -> dict[str, Any]:
     return headers
 
 
-def _dry_run_response(route: Route) -> dict[str, Any]:
-    """Return the response to a dry run: it has the schema of the operation, so that clients get one type for both."""
-    description = (
-        "With `dryRun`: what the operation would do. Nothing is written, and what would be new has null as identifier."
-    )
-    content: dict[str, Any] = {"schema": _returned(route.returns)}
-    example = response_examples().get(f"{route.operation_id}{DRY_RUN_EXAMPLE}")
-    if example is not None and not _has_null_identifier(example):  # the schema is that of stored records
-        content["example"] = example
-    return {"description": description, "headers": _headers(), "content": {"application/json": content}}
-
-
 def _has_null_identifier(value: Any) -> bool:
     entries = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     is_new = isinstance(value, dict) and "_id" in value and value["_id"] is None
@@ -453,35 +447,21 @@ def _errors(route: Route, routes: Sequence[Route]) -> list[type[errors.ServiceEr
     possible += [error for error in route.errors if error is not errors.LegacyFailure]
     if takes_if_match(route, find_version_read(route, routes)):
         possible.append(errors.PreconditionFailed)
-    if _shares_literal_path(route, routes):
-        possible.append(errors.MethodNotAllowed)
-    return list({error.status: error for error in possible}.values())
-
-
-def _shares_literal_path(route: Route, routes: Sequence[Route]) -> bool:
-    """Return whether a path with a parameter can spell a literal path that has other methods, which is then 405."""
-    if not route.path_parameters:
-        return False
+    # A path with a parameter can spell a literal path that has other methods, which is then 405.
     segments = route.path.split("/")
     literal: dict[str, set[str]] = {}
-    for other in routes:
+    for other in routes if route.path_parameters else ():
         others = other.path.split("/")
         matches = (ours == theirs or ours.startswith("{") for ours, theirs in zip(segments, others, strict=False))
         if len(others) == len(segments) and other.path != route.path and all(matches):
             literal.setdefault(other.path, set()).add(other.method)
-    return any(route.method not in methods for methods in literal.values())
+    if any(route.method not in methods for methods in literal.values()):
+        possible.append(errors.MethodNotAllowed)
+    return list({error.status: error for error in possible}.values())
 
 
 def _legacy_codes(route: Route) -> list[str]:
     return sorted({*route.legacy_codes, *(code for code, _ in route.legacy_id_errors.values())})
-
-
-def _error_response(error: type[errors.ServiceError]) -> dict[str, Any]:
-    name = "CredentialError" if error is errors.Unauthorized else "Error"
-    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
-    description = (error.__doc__ or "").split("\n")[0]
-    headers = _headers() | _refer_to_headers(*_ERROR_HEADERS.get(error, ()))
-    return {"description": description, "headers": headers, "content": content}
 
 
 def _headers() -> dict[str, Any]:

@@ -417,20 +417,16 @@ def simplify(node: Any) -> None:
             if key not in ("example", "examples"):
                 simplify(entry)
         if isinstance(node.get("type"), str | list) or not node.keys().isdisjoint(("anyOf", "oneOf", "enum")):
-            _simplify_schema(node)
-
-
-def _simplify_schema(schema: dict[str, Any]) -> None:
-    default = schema.pop("default", None)
-    if default not in (None, "") and "Default:" not in schema.get("description", ""):
-        word = {True: "true", False: "false"}.get(default, default) if isinstance(default, bool) else default
-        schema["description"] = f"{schema.get('description', '')} Default: {word}.".strip()
-    if schema.get("format") == "url":
-        schema["format"] = "uri"
-    if "enum" in schema:
-        schema.pop("minLength", None)
-        schema.pop("maxLength", None)
-        if None in schema["enum"]:
-            words = [word for word in schema.pop("enum") if word is not None]
-            del schema["type"]
-            schema["anyOf"] = [{"type": "string", "enum": words}, {"type": "null"}]
+            default = node.pop("default", None)
+            if default not in (None, "") and "Default:" not in node.get("description", ""):
+                word = str(default).lower() if isinstance(default, bool) else default
+                node["description"] = f"{node.get('description', '')} Default: {word}.".strip()
+            if node.get("format") == "url":
+                node["format"] = "uri"
+            if "enum" in node:
+                node.pop("minLength", None)
+                node.pop("maxLength", None)
+                if None in node["enum"]:
+                    words = [word for word in node.pop("enum") if word is not None]
+                    del node["type"]
+                    node["anyOf"] = [{"type": "string", "enum": words}, {"type": "null"}]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import hashlib
 import json
 import re
 import shlex
@@ -18,7 +20,7 @@ from typing import Any
 
 import jinja2
 import structlog
-from aiohttp import web
+from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 from prometheus_client import CONTENT_TYPE_LATEST
 
@@ -33,13 +35,13 @@ from coaching_service.core.database.documents import registry
 from coaching_service.core.database.indexes import are_current, missing_indexes
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.request_parsing import network_address
-from coaching_service.core.http.responses import StaticContent, to_json
+from coaching_service.core.http.responses import accepts_gzip, is_not_modified, to_json
 from coaching_service.core.http.routes import Route
-from coaching_service.core.http.server import GUIDES_PATH
 from coaching_service.core.jobs import worker
 from coaching_service.core.metrics import Reading, read_backlog, reading_in_time
 from coaching_service.core.slots import RequestSlots
 from coaching_service.documentation.openapi import describe
+from coaching_service.http_server import GUIDES_PATH
 from coaching_service.people.changes.events import SentEvent
 
 log = structlog.get_logger("coaching_service")
@@ -58,6 +60,34 @@ _DOCS_FILES = {
     "icon.svg": "image/svg+xml; charset=utf-8",
 }
 _PAGE_HEADERS = {"Content-Security-Policy": _CONTENT_SECURITY_POLICY, "Referrer-Policy": "same-origin"}
+
+
+class StaticContent:
+    """The bytes of a page or document, with their type."""
+
+    def __init__(self, body: str | bytes, content_type: str) -> None:
+        self._body = body.encode() if isinstance(body, str) else body
+        self._content_type = content_type
+
+    @cached_property
+    def _compressed(self) -> bytes:
+        return gzip.compress(self._body, mtime=0)
+
+    @cached_property
+    def _etag(self) -> str:
+        return f'"{hashlib.sha256(self._body).hexdigest()}"'
+
+    def respond(self, request: web.Request, headers: Mapping[str, str] | None = None) -> web.Response:
+        """Return the response with the content, 304 if the caller has it."""
+        is_compressed = accepts_gzip(request)
+        etag = f"W/{self._etag}" if is_compressed else self._etag  # the compressed bytes differ
+        sent = {hdrs.ETAG: etag, hdrs.CACHE_CONTROL: "no-cache", hdrs.VARY: hdrs.ACCEPT_ENCODING, **(headers or {})}
+        if is_not_modified(request, etag):
+            return web.Response(status=304, headers=sent)
+        if is_compressed:
+            sent[hdrs.CONTENT_ENCODING] = "gzip"
+        sent[hdrs.CONTENT_TYPE] = self._content_type
+        return web.Response(body=self._compressed if is_compressed else self._body, headers=sent)
 
 
 def _serving(make: Callable[[], str | bytes], content_type: str) -> Handler:
@@ -206,27 +236,25 @@ def only_locally(handler: Handler, proxies: int) -> Handler:
 
 def core_readings(job_kinds: Collection[str]) -> tuple[Reading, ...]:
     """Return what is read of the change log, of files, and of jobs of these kinds."""
-    return _read_change_log, _read_files, partial(_read_jobs, kinds=job_kinds)
 
+    async def read_change_log(services: Services) -> None:
+        metrics, pending = services.metrics, count_pending(services, _MAX_PENDING_CHANGES)
+        await read_backlog(pending, metrics.changes_pending, metrics.oldest_change_seconds, "pending changes")
 
-async def _read_change_log(services: Services) -> None:
-    metrics, pending = services.metrics, count_pending(services, _MAX_PENDING_CHANGES)
-    await read_backlog(pending, metrics.changes_pending, metrics.oldest_change_seconds, "pending changes")
+    async def read_files(services: Services) -> None:
+        stored = await reading_in_time(files.count_stored_bytes(services), nan, "stored files")
+        services.metrics.stored_bytes.set(stored)
 
+    async def read_jobs(services: Services) -> None:
+        due = await reading_in_time(worker.count_due(services, job_kinds), None, "jobs")
+        for kind in job_kinds:
+            count, seconds = (nan, nan) if due is None else due.get(kind, (0, 0.0))
+            services.metrics.jobs_pending.labels(kind).set(count)
+            services.metrics.oldest_job_seconds.labels(kind).set(seconds)
+        oldest = await reading_in_time(worker.find_mail_age(services), nan, "oldest mail")
+        services.metrics.oldest_mail_seconds.set(oldest)
 
-async def _read_files(services: Services) -> None:
-    stored = await reading_in_time(files.count_stored_bytes(services), nan, "stored files")
-    services.metrics.stored_bytes.set(stored)
-
-
-async def _read_jobs(services: Services, kinds: Collection[str]) -> None:
-    due = await reading_in_time(worker.count_due(services, kinds), None, "jobs")
-    for kind in kinds:
-        count, seconds = (nan, nan) if due is None else due.get(kind, (0, 0.0))
-        services.metrics.jobs_pending.labels(kind).set(count)
-        services.metrics.oldest_job_seconds.labels(kind).set(seconds)
-    oldest = await reading_in_time(worker.find_mail_age(services), nan, "oldest mail")
-    services.metrics.oldest_mail_seconds.set(oldest)
+    return read_change_log, read_files, read_jobs
 
 
 # --- The guides of docs/ as HTML pages below /docs/guides -------------------------------------------------------------

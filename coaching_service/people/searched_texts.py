@@ -105,11 +105,7 @@ entries = Documents[SearchEntry](
 
 def searched_collections() -> dict[str, tuple[Documents[Any], declared.Searched]]:
     """Return the collections whose texts are found, by name."""
-    return {
-        name: (collection, collection.searched)
-        for name, collection in registry.items()
-        if collection.searched is not None
-    }
+    return {name: (each, each.searched) for name, each in registry.items() if each.searched is not None}
 
 
 async def update_entries(ctx: Context, event: DocumentsWritten) -> None:
@@ -123,9 +119,8 @@ async def update_entries(ctx: Context, event: DocumentsWritten) -> None:
         created = [change.after for change in changes if change.action == "created" and change.after is not None]
         await store_entries(ctx, collection, created)
         others = [change for change in changes if change.action != "created"]
-        await renew_entries(
-            ctx, collection, [each.id for each in others if each.action == "deleted" or _has_other_text(searched, each)]
-        )
+        changed = [each.id for each in others if each.action == "deleted" or _has_other_text(searched, each)]
+        await renew_entries(ctx, collection, changed)
 
 
 def _has_other_text(searched: declared.Searched, change: DocumentChange) -> bool:
@@ -236,16 +231,14 @@ async def find(
     if min(counts) > _FEW:
         nearest = await _find_nearest(ctx, among, terms, limit)
     if len(nearest) < limit and min(counts):
-        others = [term for term in terms if term is not rarest]
+        others = [term if isinstance(term, dict) else {"$eq": term} for term in terms if term is not rarest]
         # As negations, which use no index: the rarest word does.
-        rest: Filter = {"$nor": [{"words": {"$not": _equals(term)}} for term in others]} if others else {}
+        rest: Filter = {"$nor": [{"words": {"$not": term}} for term in others]} if others else {}
+        distance = {"$set": {"distance": {"$abs": {"$subtract": ["$at", "$$NOW"]}}}}
+        order = {"$sort": {"distance": 1, "_id": 1}}
         matching = {**among, "words": rarest, **rest}
-        nearest = await entries.aggregate(ctx, matching, *_by_distance(limit), hint=by_word)
+        nearest = await entries.aggregate(ctx, matching, _FOUND, distance, order, {"$limit": limit}, hint=by_word)
     return await _read_texts(ctx, nearest)
-
-
-def _equals(term: Any) -> Any:
-    return term if isinstance(term, dict) else {"$eq": term}
 
 
 async def _find_nearest(ctx: Context, among: Filter, terms: Sequence[Any], limit: int) -> list[SearchEntry]:
@@ -274,11 +267,6 @@ async def _find_nearest(ctx: Context, among: Filter, terms: Sequence[Any], limit
 
 
 _FOUND: Document = {"$project": dict.fromkeys(("customerId", "type", "source", "documentId", "at"), 1)}
-
-
-def _by_distance(limit: int) -> list[Document]:
-    distance = {"$abs": {"$subtract": ["$at", "$$NOW"]}}
-    return [_FOUND, {"$set": {"distance": distance}}, {"$sort": {"distance": 1, "_id": 1}}, {"$limit": limit}]
 
 
 async def _read_texts(ctx: Context, found: Sequence[SearchEntry]) -> list[Found]:

@@ -19,10 +19,9 @@ from coaching_service.core import audit, errors
 from coaching_service.core.auth import CUSTOMERS, Principal, check_access
 from coaching_service.core.database.context import ClientsSeen, Context, gather_reads, schedule_key
 from coaching_service.core.dates import zone_of
-from coaching_service.core.http.handlers import HandlerDependencies
+from coaching_service.core.http.handlers import PRINCIPAL, REQUEST_ID, HandlerDependencies, interrupting
 from coaching_service.core.http.request_parsing import Upload, device_of, is_disconnected, network_address
 from coaching_service.core.http.responses import Download
-from coaching_service.core.http.server import PRINCIPAL, REQUEST_ID, interrupting
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.rate_limits import RateLimitExceeded

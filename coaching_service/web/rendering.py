@@ -17,8 +17,8 @@ from coaching_service.core.auth import EXERCISES, Principal, new_token
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.dates import TIMEZONES
 from coaching_service.core.fields import Description, Label, declarations_of
+from coaching_service.core.http.handlers import REQUEST_ID, reported
 from coaching_service.core.http.responses import COMPRESSIBLE, to_json
-from coaching_service.core.http.server import REQUEST_ID, reported
 from coaching_service.core.media import IMAGE_TYPES, MEDIA_TYPES, PDF, UploadLimits
 from coaching_service.core.rate_limits import RateLimitExceeded
 from coaching_service.people.notifications import COMPANY

@@ -29,6 +29,7 @@ AIOHTTP_PACKAGES = (
     "oauth/",
     "web/",
     "app.py",
+    "http_server.py",
     "serving.py",
 )
 

@@ -9,8 +9,8 @@ import pytest
 
 from coaching_service import features
 from coaching_service.core.http.routes import routes_of
-from coaching_service.core.http.server import GUIDES_PATH
 from coaching_service.documentation.operator_endpoints import curl_command, list_guides, render, render_guide, type_name
+from coaching_service.http_server import GUIDES_PATH
 from tests.support.client import CoachClient, document
 
 ROUTES = routes_of(features.ROUTES)

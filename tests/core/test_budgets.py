@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 import pytest
 from aiohttp.test_utils import make_mocked_request
 
+from coaching_service import http_server
 from coaching_service.core import budgets
 from coaching_service.core.budgets import Budget, metered
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import Unavailable
-from coaching_service.core.http import server
 from coaching_service.core.slots import RequestSlots
 from coaching_service.documentation import operator_endpoints
 from coaching_service.progress import own_today
@@ -42,7 +42,7 @@ async def test_a_read_ends_when_its_budget_is_spent(
     ana, bo = await coach.create_customer(), await other_company.create_customer("Bo")
     client = await coach.as_client(ana)
     with monkeypatch.context() as patch:
-        patch.setattr(server, "READ_SECONDS", 0.3)
+        patch.setattr(http_server, "READ_SECONDS", 0.3)
         patch.setattr(own_today, "_count_streak_weeks", work_forever)
         answers = [client.get("/customer/today") for _ in range(8)]
         *ended, other = await asyncio.gather(*answers, other_company.get(client_path(bo)))

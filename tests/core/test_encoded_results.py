@@ -18,8 +18,8 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import NotFound
 from coaching_service.core.http.handlers import HandlerDependencies, mount
 from coaching_service.core.http.routes import Routes, routes_of
-from coaching_service.core.http.server import request_middleware
 from coaching_service.core.slots import RequestSlots
+from coaching_service.http_server import request_middleware
 from coaching_service.library.exercises.models import EXERCISE
 from tests.support.client import CoachClient
 

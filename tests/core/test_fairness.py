@@ -24,10 +24,10 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.http import request_parsing
 from coaching_service.core.http.handlers import HandlerDependencies, mount
 from coaching_service.core.http.routes import Routes
-from coaching_service.core.http.server import request_middleware
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.slots import RequestSlots, Sharing, WorkSlots
+from coaching_service.http_server import request_middleware
 from coaching_service.settings import Settings
 from tests.conftest import AsServed
 from tests.support.client import CoachClient

@@ -7,7 +7,7 @@ from aiohttp.test_utils import TestServer
 from coaching_service import runtime
 from coaching_service.app import create_app
 from coaching_service.core.database.context import Services
-from coaching_service.core.http.server import Availability
+from coaching_service.http_server import Availability
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 from aiohttp import web
 
-from coaching_service.core.http.server import ConnectionLimits, Runner, raise_descriptor_limit
+from coaching_service.http_server import ConnectionLimits, Runner, raise_descriptor_limit
 from tests.support.logs import recorded_logs
 
 KEY = "cs_ak_very-secret-indeed"

@@ -18,9 +18,9 @@ from coaching_service.core.http import responses
 from coaching_service.core.http.handlers import HandlerDependencies, mount
 from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import Routes
-from coaching_service.core.http.server import request_middleware
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.slots import RequestSlots
+from coaching_service.http_server import request_middleware
 from coaching_service.people import api_keys, team
 from tests.support.client import CoachClient, Reply
 from tests.support.service_process import until

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Hashable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager, closing, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -18,7 +18,9 @@ from marshmallow import Schema
 
 from coaching_service.core import audit, errors, idempotency
 from coaching_service.core.auth import Principal, check_access, for_operation
-from coaching_service.core.database import context
+from coaching_service.core.budgets import Budget
+from coaching_service.core.database import context, outcome
+from coaching_service.core.database.connection import Interruption
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.events import Accepted
@@ -26,11 +28,99 @@ from coaching_service.core.external_identity import Upserted
 from coaching_service.core.http import request_parsing, responses
 from coaching_service.core.http import routes as http_routes
 from coaching_service.core.http.request_parsing import attach_files, read_upload, store_upload
-from coaching_service.core.http.server import PRINCIPAL, REQUEST_ID, Authenticate, RequestLimits, interruptible
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import AS_OF_HEADER, as_of
 from coaching_service.core.media import UploadLimits
+from coaching_service.core.rate_limits import RateLimitExceeded, TokenBuckets
 from coaching_service.core.slots import RequestSlots
+
+REQUEST_ID = web.RequestKey("request_id", str)
+PRINCIPAL = web.RequestKey("principal", Principal)
+READS = frozenset({"GET", "HEAD", "OPTIONS"})  # what changes nothing
+
+
+# --- What ends a request: a database that does not respond (see DatabaseMonitor), and its budget of processor time ----
+
+
+BUDGET = web.RequestKey("budget", Budget)
+_INTERRUPTION = web.RequestKey("interruption", Interruption)
+
+
+def interrupting(services: context.Services, request: web.Request) -> Interruption:
+    """Return a context that raises Unavailable when the database is lost, unless the response has begun by then."""
+    interruption = request[_INTERRUPTION] = services.monitor.interrupting()
+    return interruption
+
+
+def interruptible(services: context.Services, handler: AiohttpHandler) -> AiohttpHandler:
+    """Return the aiohttp handler that runs `handler` in `interrupting`."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        async with interrupting(services, request):
+            return await handler(request)
+
+    return handle
+
+
+async def end_interruption(request: web.Request, _: web.StreamResponse) -> None:
+    """Handle `on_response_prepare`: a response that has begun cannot become a 503."""
+    if (budget := request.get(BUDGET)) is not None:
+        budget.end()
+    if (interruption := request.get(_INTERRUPTION)) is not None:
+        interruption.end()
+
+
+def reported(request: web.Request, error: errors.ServiceError) -> errors.ServiceError:
+    """Return the error to report: OutcomeUnknown if the request may have changed something."""
+    return error if request.method in READS else outcome.reported(error)
+
+
+# --- Request limits ---------------------------------------------------------------------------------------------------
+# The limit of requests for each API key, session and grant (RATE_LIMIT_PER_MINUTE), and the headers that report it.
+#
+# The headers follow draft-ietf-httpapi-ratelimit-headers-10.
+
+
+Authenticate = Callable[[context.Services, web.Request], Awaitable[Principal]]
+
+_STATE = web.RequestKey("rate_limit", str)
+
+
+class RequestLimits:
+    """Counts the requests of each credential: `per_minute` at once, and as many a minute in the long run."""
+
+    def __init__(self, services: context.Services, per_minute: int) -> None:
+        self._buckets = TokenBuckets(services, per_minute)
+        self._exceeded = services.metrics.rate_limited.labels("requests")
+        self._policy = f'"requests";q={per_minute};w=60'
+
+    def applied_to(self, authenticate: Authenticate) -> Authenticate:
+        """Authentication that also counts the request, the first time. It raises RateLimitExceeded as well."""
+
+        async def authenticate_and_count(services: context.Services, request: web.Request) -> Principal:
+            principal = request[PRINCIPAL] = await authenticate(services, request)
+            if _STATE not in request:
+                await self.count(request, principal)
+            return principal
+
+        return authenticate_and_count
+
+    async def count(self, request: web.Request, principal: Principal) -> None:
+        """Count a request of this credential. Raises RateLimitExceeded."""
+        try:
+            remaining = await self._buckets.take(principal.credential_id)
+        except RateLimitExceeded as error:
+            request[_STATE] = f'"requests";r=0;t={error.seconds}'
+            self._exceeded.inc()
+            raise
+        request[_STATE] = f'"requests";r={remaining};t={self._buckets.seconds_per_token}'
+
+    async def add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
+        """Handle `on_response_prepare`: report the limit to callers whose request was counted."""
+        if (state := request.get(_STATE)) is not None:
+            response.headers["RateLimit-Policy"] = self._policy
+            response.headers["RateLimit"] = state
+
 
 # --- Dry runs ---------------------------------------------------------------------------------------------------------
 # Dry runs: what an operation would do, while nothing is written. Where it is not supported, `dryRun` is an error.
@@ -264,13 +354,9 @@ class HandlerDependencies:
     ) -> web.StreamResponse:
         """Send a download. Of exports, each company may receive a few at once, one piece after another."""
         company, work_slots = ctx.slot_holder, self.services.work_slots
-        if not download.is_export:
-            turns = partial(self.download_slots.holding, company)
-            limited = responses.read_in_turns(download, turns, ctx.load_caller)
-            return await responses.send_download(request, limited, headers)
-        async with work_slots.exports.holding(company):
-            turns = partial(work_slots.pieces.paced, company)
-            limited = responses.read_in_turns(download, turns, ctx.load_caller)
+        take_turn = work_slots.pieces.paced if download.is_export else self.download_slots.holding
+        async with work_slots.exports.holding(company) if download.is_export else nullcontext():
+            limited = responses.read_in_turns(download, partial(take_turn, company), ctx.load_caller)
             return await responses.send_download(request, limited, headers)
 
 
@@ -305,13 +391,27 @@ def make_handler(
     query = route.query if isinstance(route.query, Schema) else None
 
     async def handle(request: web.Request) -> web.StreamResponse:
-        principal, started = None, time.monotonic()
-        if route.access.audience != "public":
-            principal = await dependencies.authenticate(dependencies.services, request)
-            principal = request[PRINCIPAL] = for_operation(route.access, principal)
+        started, is_public = time.monotonic(), route.access.audience == "public"
+        principal = None if is_public else await _load_caller(route, request, dependencies)
         waited = time.monotonic() - started
-        _check(route, request, principal, dependencies.services)
-        ctx = _make_context(route, request, principal, dependencies)
+        if route.stores:
+            dependencies.services.disk_space.require()
+        if route.refuses_key and _IDEMPOTENCY_KEY in request.headers:
+            raise idempotency.KeyNotSupported
+        request[request_parsing.PREFERS_JOB] = route.may_be_job and request_parsing.prefers_job(request)
+        ctx = Context(
+            dependencies.services,
+            principal,
+            request_id=request[REQUEST_ID],
+            network_address=request_parsing.network_address(request, dependencies.proxies),
+            device=request_parsing.device_of(request),
+            is_disconnected=partial(request_parsing.is_disconnected, request),
+            operation=route.operation_id,
+            prefers_job=request[request_parsing.PREFERS_JOB],
+            load_caller=None if is_public else partial(_load_caller, route, request, dependencies),
+        )
+        turn = partial(dependencies.database_slots.holding, ctx.slot_holder)
+        ctx = replace(ctx, turn=turn) if route.request_class == "held" else ctx
         arguments: dict[str, Any] = dict(request_parsing.path_identifiers(route, request))
         is_strict = request[request_parsing.IS_STRICT] = request_parsing.prefers_strict(request)
         if is_strict:
@@ -322,10 +422,10 @@ def make_handler(
         if route.selects_only:
             del arguments["query"]
         await reject_dry_run(route, request, dependencies.body_limit)
-        limit, optional = dependencies.body_limit, route.body_optional
-        json_body = (
-            None if route.body is None else await request_parsing.read_json(ctx, request, limit, optional=optional)
-        )
+        json_body = None
+        if route.body is not None:
+            limit, optional = dependencies.body_limit, route.body_optional
+            json_body = await request_parsing.read_json(ctx, request, limit, optional=optional)
         reject_in_body(route, json_body)
         conditional = with_conditions(route, version_read, request, {} if json_body is None else json_body)
         if route.body is not None:
@@ -347,34 +447,11 @@ def make_handler(
             )
         audit.record_access(ctx, route.kind)
         if isinstance(response, responses.Download):
-            headers = {"X-Request-Id": ctx.request_id} | (
-                {"Preference-Applied": request_parsing.STRICT} if is_strict else {}
-            )
-            return await dependencies.send(request, ctx, response, headers)
+            applied = {"Preference-Applied": request_parsing.STRICT} if is_strict else {}
+            return await dependencies.send(request, ctx, response, {"X-Request-Id": ctx.request_id, **applied})
         return _with_headers(response, ctx, read_as_of if route.reports_as_of else None)
 
     return handle
-
-
-def _make_context(
-    route: http_routes.Route, request: web.Request, principal: Principal | None, dependencies: HandlerDependencies
-) -> Context:
-    request[request_parsing.PREFERS_JOB] = route.may_be_job and request_parsing.prefers_job(request)
-    ctx = Context(
-        dependencies.services,
-        principal,
-        request_id=request[REQUEST_ID],
-        network_address=request_parsing.network_address(request, dependencies.proxies),
-        device=request_parsing.device_of(request),
-        is_disconnected=partial(request_parsing.is_disconnected, request),
-        operation=route.operation_id,
-        prefers_job=request[request_parsing.PREFERS_JOB],
-    )
-    if route.access.audience != "public":
-        ctx = replace(ctx, load_caller=partial(_load_caller, route, request, dependencies))
-    if route.request_class == "held":
-        return replace(ctx, turn=partial(dependencies.database_slots.holding, ctx.slot_holder))
-    return ctx
 
 
 def _selecting(route: http_routes.Route, names: Sequence[str] | None) -> http_routes.Route:
@@ -395,22 +472,11 @@ def _selecting(route: http_routes.Route, names: Sequence[str] | None) -> http_ro
 
 
 async def _load_caller(route: http_routes.Route, request: web.Request, dependencies: HandlerDependencies) -> Principal:
+    """Return the caller. Raises what authenticating does, and the error of a caller without access."""
     principal = await dependencies.authenticate(dependencies.services, request)
     principal = request[PRINCIPAL] = for_operation(route.access, principal)
     check_access(route.access, principal, writes=route.writes)
     return principal
-
-
-def _check(
-    route: http_routes.Route, request: web.Request, principal: Principal | None, services: context.Services
-) -> None:
-    """Raise the error of a request that may not be served, whatever its body: of `check_access`, StorageFull, and
-    KeyNotSupported if it has an `Idempotency-Key` that the operation refuses."""
-    check_access(route.access, principal, writes=route.writes)
-    if route.stores:
-        services.disk_space.require()
-    if route.refuses_key and _IDEMPOTENCY_KEY in request.headers:
-        raise idempotency.KeyNotSupported
 
 
 def _with_headers(response: web.StreamResponse, ctx: Context, read_as_of: datetime | None = None) -> web.StreamResponse:
@@ -508,8 +574,7 @@ def _customer_id(route: http_routes.Route, ctx: Context, arguments: dict[str, An
     if route.access.audience == "customer":
         return ctx.caller.id
     body = arguments.get("body")
-    in_body = body.get("customerId") if isinstance(body, dict) else None
-    return arguments.get("customer_id") or in_body
+    return arguments.get("customer_id") or (body.get("customerId") if isinstance(body, dict) else None)
 
 
 def _schedule(route: http_routes.Route, ctx: Context, arguments: Mapping[str, Any]) -> Hashable | None:
@@ -526,7 +591,7 @@ def _response(route: http_routes.Route, result: Any) -> Any:
     status = route.status
     if isinstance(result, Accepted):
         status, result = 202, result.to_response()
-    if isinstance(result, Upserted):
+    elif isinstance(result, Upserted):
         status, result = 201 if result.created else 200, result.record
     if status == 204:
         return web.Response(status=204)

@@ -9,10 +9,11 @@ import json
 import re
 import unicodedata
 import warnings
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import IO, Any
 from urllib.parse import unquote
@@ -71,36 +72,25 @@ def decode_json(raw: bytes) -> Any:
     raw = raw.removeprefix(codecs.BOM_UTF8)
     value = orjson.loads(raw)
     # Only as many levels as opening brackets are possible.
-    if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH and _is_deeper_than(value, MAX_DEPTH):
-        raise core_errors.BadRequest(
-            f"The body must not be nested more than {MAX_DEPTH} levels deep", code="JSON_TOO_DEEP"
-        )
+    if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH:
+        level = [value] if isinstance(value, dict | list) else []
+        for _ in range(MAX_DEPTH):
+            children = chain.from_iterable(each.values() if isinstance(each, dict) else each for each in level)
+            level = [child for child in children if isinstance(child, dict | list)]
+        if level:
+            message = f"The body must not be nested more than {MAX_DEPTH} levels deep"
+            raise core_errors.BadRequest(message, code="JSON_TOO_DEEP")
+
+    def require_unique_names(pairs: list[tuple[str, Any]]) -> None:
+        if len(pairs) > 1 and len({name for name, _ in pairs}) < len(pairs):
+            names = [name for name, _ in pairs]
+            repeated = next(name for position, name in enumerate(names) if name in names[:position])
+            message = f"The body has the name {repeated[:100]!r} twice in one object"
+            raise core_errors.BadRequest(message, code="REPEATED_JSON_NAME")
+
     if b"{" in raw:
-        json.loads(raw, object_pairs_hook=_require_unique_names, parse_int=str, parse_float=str)
+        json.loads(raw, object_pairs_hook=require_unique_names, parse_int=str, parse_float=str)
     return value
-
-
-def _is_deeper_than(value: Any, depth: int) -> bool:
-    level = [value]
-    for _ in range(depth):
-        level = [
-            child
-            for container in level
-            for child in (container.values() if isinstance(container, dict) else container)
-            if isinstance(child, dict | list)
-        ]
-        if not level:
-            return False
-    return True
-
-
-def _require_unique_names(pairs: list[tuple[str, Any]]) -> None:
-    if len(pairs) > 1 and len({name for name, _ in pairs}) < len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = next(name for position, name in enumerate(names) if name in names[:position])
-        raise core_errors.BadRequest(
-            f"The body has the name {repeated[:100]!r} twice in one object", code="REPEATED_JSON_NAME"
-        )
 
 
 BODY_SECONDS = 60.0
@@ -108,15 +98,7 @@ INVALID_ID_MESSAGE = "must be an identifier of 24 hexadecimal characters"
 _MAX_ADDRESS_LENGTH = 100
 _BRACKETED = re.compile(r"(\w+)(?:\[[^\[\]]*\])+")
 _MAX_CACHED_QUERY = 256  # characters
-_CACHED_FIELDS = (
-    fields.Integer,
-    fields.Boolean,
-    validation.Choice,
-    validation.Date,
-    validation.Identifier,
-    QueryIdentifiers,
-    QueryTime,
-)
+_TYPED = (fields.Integer, fields.Boolean, validation.Choice, validation.Date, validation.Identifier)
 
 
 def path_identifiers(route: Route, request: web.Request) -> dict[str, ObjectId | str]:
@@ -131,12 +113,12 @@ def path_identifiers(route: Route, request: web.Request) -> dict[str, ObjectId |
                 identifiers[name] = route.path_fields[wire].deserialize(request.match_info[wire])
             except ValidationError as error:
                 raise _one_invalid({**validation.field_errors(error)[0], "field": wire}) from None
-            continue
-        if (identifier := parse_id(request.match_info[wire])) is None:
-            if wire in route.legacy_id_errors:
-                raise core_errors.LegacyFailure(*route.legacy_id_errors[wire])
+        elif (identifier := parse_id(request.match_info[wire])) is not None:
+            identifiers[name] = identifier
+        elif wire in route.legacy_id_errors:
+            raise core_errors.LegacyFailure(*route.legacy_id_errors[wire])
+        else:
             raise _one_invalid({"field": wire, "code": "INVALID_ID", "message": INVALID_ID_MESSAGE})
-        identifiers[name] = identifier
     return identifiers
 
 
@@ -155,7 +137,9 @@ def read_query(schema: Schema, request: web.Request) -> dict[str, Any]:
 @lru_cache(None)  # there is one schema for each route
 def _cached_names(schema: Schema) -> frozenset[str]:
     """Return the fields that are neither typed by people nor secret: texts must not outlive their request."""
-    return frozenset(name for name, field in schema.fields.items() if isinstance(field, _CACHED_FIELDS))
+    return frozenset(
+        name for name, field in schema.fields.items() if isinstance(field, (*_TYPED, QueryIdentifiers, QueryTime))
+    )
 
 
 @lru_cache(1024)  # callers repeat the queries of their lists, and what is loaded depends on nothing else
@@ -165,7 +149,12 @@ def _load_cached(schema: Schema, query_string: str) -> dict[str, Any]:
 
 def _load_query(schema: Schema, sent_values: MultiMapping[str]) -> dict[str, Any]:
     metadata = _read_metadata(sent_values) if isinstance(schema.fields.get("metadata"), MetadataFilter) else {}
-    _reject_brackets(schema, sent_values, metadata)
+    for name in sent_values:  # `name[]` or `name[0]` in place of a parameter `name`
+        bracketed = _BRACKETED.fullmatch(name)
+        if bracketed and bracketed[1] in schema.fields and not (metadata and bracketed[1] == "metadata"):
+            repeated = ": repeat it instead" if isinstance(schema.fields[bracketed[1]], fields.List) else ""
+            message = f"is not supported: the name of the parameter is {bracketed[1]}, without brackets{repeated}"
+            raise _one_invalid({"field": name, "code": "BRACKETS", "message": message})
     values: dict[str, Any] = {"metadata": metadata} if metadata else {}
     for name, declared in schema.fields.items():
         if name in values or not (sent := sent_values.getall(name, [])):
@@ -182,16 +171,6 @@ def _load_query(schema: Schema, sent_values: MultiMapping[str]) -> dict[str, Any
             raise core_errors.InvalidQueryType(first["message"]) from None
         raise _one_invalid(first) from None
     return query
-
-
-def _reject_brackets(schema: Schema, sent_values: MultiMapping[str], metadata: Mapping[str, str]) -> None:
-    """Raise InvalidFields for `name[]` or `name[0]` in place of a parameter `name`."""
-    for name in sent_values:
-        bracketed = _BRACKETED.fullmatch(name)
-        if bracketed and bracketed[1] in schema.fields and not (metadata and bracketed[1] == "metadata"):
-            repeated = ": repeat it instead" if isinstance(schema.fields[bracketed[1]], fields.List) else ""
-            message = f"is not supported: the name of the parameter is {bracketed[1]}, without brackets{repeated}"
-            raise _one_invalid({"field": name, "code": "BRACKETS", "message": message})
 
 
 def _read_metadata(sent_values: MultiMapping[str]) -> dict[str, str]:
@@ -282,7 +261,7 @@ async def read_bytes(
         raise core_errors.RequestTimeout("The body did not arrive in time", {"Connection": "close"}) from None
     except ConnectionResetError:
         raise core_errors.ClientDisconnected() from None
-    except (web.RequestPayloadError, HttpProcessingError):
+    except _MALFORMED:
         message = "The body could not be read: its encoding is broken"
         raise core_errors.BadRequest(message, code="MALFORMED_BODY") from None
     if max(len(raw), request.content_length or 0) > limit:
@@ -391,14 +370,8 @@ _MAX_VALUES = 50  # of each list, further parts
 _MAX_DRAINED_BYTES = 200_000_000
 _CHUNK_BYTES, _PIECE_BYTES = 64 * 1024, 256 * 1024
 _MAX_NAME_LENGTH, _MAX_SUFFIX_LENGTH = 200, 10
-_MULTIPART_ERRORS = (
-    ValueError,
-    LookupError,
-    AssertionError,
-    RuntimeError,
-    web.RequestPayloadError,
-    HttpProcessingError,
-)
+_MALFORMED = (web.RequestPayloadError, HttpProcessingError)
+_MULTIPART_ERRORS = (ValueError, LookupError, AssertionError, RuntimeError, *_MALFORMED)
 _INVISIBLE_CATEGORIES, _JOINERS = ("Cc", "Cf", "Cs", "Zl", "Zp"), "\u200c\u200d"
 # aiohttp warns about malformed headers of a client, which must not fill the service's error output.
 for _warning in (BadContentDispositionHeader, BadContentDispositionParam):
@@ -457,7 +430,6 @@ async def read_upload(
     types, BadRequest for malformed multipart bodies, TooLarge, RequestTimeout, Unavailable if there is no space for
     the file, and ClientDisconnected when the connection closes before the end.
     """
-    text_fields = multipart.text_fields | set(extra_fields)
     if not request.body_exists:
         return Upload()
     if request.content_type != "multipart/form-data":
@@ -468,19 +440,17 @@ async def read_upload(
     upload = Upload()
     try:
         async with asyncio.timeout(UPLOAD_SECONDS):
+            text_fields = multipart.text_fields | set(extra_fields)
             await _read_parts(ctx, await request.multipart(), multipart, limits, text_fields, upload)
-    except TimeoutError:
+    except BaseException as error:
         upload.close()
-        raise core_errors.RequestTimeout("The body did not arrive in time", {"Connection": "close"}) from None
-    except ConnectionError:
-        upload.close()
-        raise core_errors.ClientDisconnected from None
-    except _MULTIPART_ERRORS:
-        upload.close()
+        if isinstance(error, TimeoutError):
+            raise core_errors.RequestTimeout("The body did not arrive in time", {"Connection": "close"}) from None
+        if isinstance(error, ConnectionError):
+            raise core_errors.ClientDisconnected from None
+        if not isinstance(error, _MULTIPART_ERRORS):
+            raise
         raise core_errors.BadRequest("The body is not valid multipart/form-data", code="MALFORMED_MULTIPART") from None
-    except BaseException:
-        upload.close()
-        raise
     return upload
 
 
@@ -503,9 +473,8 @@ async def _read_parts(
         encoding = part.headers.get(hdrs.CONTENT_TRANSFER_ENCODING, "binary").lower()
         is_encoded = encoding not in ("binary", "8bit", "7bit") or hdrs.CONTENT_ENCODING in part.headers
         if not isinstance(part, BodyPartReader) or is_encoded:
-            raise core_errors.BadRequest(
-                "The parts of the body must not be nested or encoded", code="MALFORMED_MULTIPART"
-            )
+            message = "The parts of the body must not be nested or encoded"
+            raise core_errors.BadRequest(message, code="MALFORMED_MULTIPART")
         if (name := part.name) is None:
             message = "Each part of the body needs a Content-Disposition that names its field"
             raise core_errors.BadRequest(message, code="MALFORMED_MULTIPART")
@@ -519,7 +488,12 @@ async def _read_parts(
             upload.more_files[name] = Upload()
             await _read_file(ctx, part, limits, upload.more_files[name])
         elif name in text_fields:
-            text = await _read_text(part, multipart.text_bytes)
+            raw = bytearray()
+            while chunk := await part.read_chunk(_CHUNK_BYTES):
+                raw += chunk
+                if len(raw) > multipart.text_bytes:
+                    raise core_errors.invalid_field(name, "is too long", code="TOO_LONG")
+            text = raw.decode("utf-8")
             # A form has the checked boxes of a list as one text, with a value in each line.
             upload.texts[name] = f"{upload.texts[name]}\n{text}" if name in upload.texts else text
         else:
@@ -609,15 +583,6 @@ async def _copy(
 
 def _too_large(limit: int, description: str = "The file") -> core_errors.TooLarge:
     return core_errors.TooLarge(f"{description} must not be larger than {limit} bytes", {"Connection": "close"})
-
-
-async def _read_text(part: BodyPartReader, limit: int) -> str:
-    raw = bytearray()
-    while chunk := await part.read_chunk(_CHUNK_BYTES):
-        raw += chunk
-        if len(raw) > limit:
-            raise core_errors.invalid_field(str(part.name), "is too long", code="TOO_LONG")
-    return raw.decode("utf-8")
 
 
 @asynccontextmanager

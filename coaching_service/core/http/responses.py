@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import hashlib
 import io
 import re
 import secrets
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
@@ -82,20 +81,16 @@ def _accepts_gzip(header: str) -> bool:
     weights: dict[str, float] = {}
     for entry in header.lower().split(","):
         coding, _, parameters = entry.partition(";")
-        weights[coding.strip()] = _weight(parameters)
+        name, _, value = parameters.partition("=")
+        weight = 1.0  # without `q=0.5`; 0 if that is malformed
+        if name.strip() == "q":
+            try:
+                weight = float(value.strip())
+            except ValueError:
+                weight = 0.0
+        weights[coding.strip()] = weight
     weight = weights.get("gzip", weights.get("x-gzip", weights.get("*", 0.0)))
     return weight > 0 and weight >= weights.get("identity", 0.0)
-
-
-def _weight(parameters: str) -> float:
-    """Return the number of `q=0.5`; 1 without it, 0 if it is malformed."""
-    name, _, value = parameters.partition("=")
-    if name.strip() != "q":
-        return 1.0
-    try:
-        return float(value.strip())
-    except ValueError:
-        return 0.0
 
 
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME
@@ -139,34 +134,6 @@ def is_not_modified(request: web.Request, etag: str) -> bool:
     """
     sent = ",".join(request.headers.getall(hdrs.IF_NONE_MATCH, ()))
     return sent.strip() == "*" or etag.removeprefix("W/") in _TAGS.findall(sent)
-
-
-class StaticContent:
-    """The bytes of a page or document, with their type."""
-
-    def __init__(self, body: str | bytes, content_type: str) -> None:
-        self._body = body.encode() if isinstance(body, str) else body
-        self._content_type = content_type
-
-    @cached_property
-    def _compressed(self) -> bytes:
-        return gzip.compress(self._body, mtime=0)
-
-    @cached_property
-    def _etag(self) -> str:
-        return f'"{hashlib.sha256(self._body).hexdigest()}"'
-
-    def respond(self, request: web.Request, headers: Mapping[str, str] | None = None) -> web.Response:
-        """Return the response with the content, 304 if the caller has it."""
-        is_compressed = accepts_gzip(request)
-        etag = f"W/{self._etag}" if is_compressed else self._etag  # the compressed bytes differ
-        sent = {hdrs.ETAG: etag, hdrs.CACHE_CONTROL: "no-cache", hdrs.VARY: hdrs.ACCEPT_ENCODING, **(headers or {})}
-        if is_not_modified(request, etag):
-            return web.Response(status=304, headers=sent)
-        if is_compressed:
-            sent[hdrs.CONTENT_ENCODING] = "gzip"
-        sent[hdrs.CONTENT_TYPE] = self._content_type
-        return web.Response(body=self._compressed if is_compressed else self._body, headers=sent)
 
 
 # --- File downloads: streamed in bounded memory, completely or in part ------------------------------------------------
@@ -267,30 +234,19 @@ async def send_download(request: web.Request, download: Download, headers: dict[
         except ConnectionResetError:  # the file has been removed
             raise NotFound("file") from None
         await response.prepare(request)
-        if first_chunk is not None:
-            await _write(request, response, first_chunk, chunks)
+        chunk = first_chunk
+        try:
+            while chunk is not None:
+                async with asyncio.timeout(CHUNK_SECONDS):
+                    await response.write(chunk)
+                chunk = await anext(chunks, None)
+            if first_chunk is not None:
+                await response.write_eof()
+        except Exception as error:  # noqa: BLE001 - the status is sent, so any failure can only be shown by closing
+            if request.transport is not None and not request.transport.is_closing():
+                log.warning("download aborted", error=type(error).__name__)
+                request.transport.abort()  # so that the caller notices that the file is incomplete
     return response
-
-
-async def _write(
-    request: web.Request, response: web.StreamResponse, first_chunk: bytes, chunks: AsyncGenerator[bytes, None]
-) -> None:
-    """Send the chunks. On failure close the connection, so that the caller notices that the file is incomplete."""
-    try:
-        await _send(response, first_chunk)
-        async for chunk in chunks:
-            await _send(response, chunk)
-        await response.write_eof()
-    except Exception as error:  # noqa: BLE001 - the status is sent, so any failure can only be shown by closing
-        if request.transport is not None and not request.transport.is_closing():
-            log.warning("download aborted", error=type(error).__name__)
-            request.transport.abort()
-
-
-async def _send(response: web.StreamResponse, chunk: bytes) -> None:
-    """Send a chunk. Raises TimeoutError if the receiver takes too long to accept it."""
-    async with asyncio.timeout(CHUNK_SECONDS):
-        await response.write(chunk)
 
 
 def _requested_range(request: web.Request, download: Download) -> slice | None:

@@ -295,8 +295,16 @@ class Routes:
             options.setdefault("operation_id", camel_case(handler.__name__))
             declared = field_schemas.with_schemas(options, handler)
             if declared.get("selects_fields"):
+                # The query also takes `fields`: names of fields of what is returned, or of each entry of a list.
                 own = declared.get("query")
-                declared |= {"query": _with_field_names(own, returns), "selects_only": own is None}
+                schema = returns.schema if isinstance(returns, PlainList) else returns
+                entries = schema._declared_fields.get("docs")
+                nested = entries.inner if isinstance(entries, fields.List) else None
+                known = (type(nested.schema) if isinstance(nested, fields.Nested) else schema)._declared_fields
+                base = Input if own is None else type(own)
+                name = f"{schema.__name__}Fields" if own is None else base.__name__
+                selecting: type[Schema] = type(name, (base,), {"fields": FieldNames(known), "__doc__": base.__doc__})
+                declared |= {"query": selecting(), "selects_only": own is None}
             self.declared.append(
                 Route(
                     method,
@@ -314,18 +322,6 @@ class Routes:
             return handler
 
         return declare
-
-
-def _with_field_names(query: Schema | None, returns: Any) -> Schema:
-    """Return a query that also takes `fields`: names of fields of what is returned, or of each entry of a list."""
-    schema = returns.schema if isinstance(returns, PlainList) else returns
-    entries = schema._declared_fields.get("docs")
-    nested = entries.inner if isinstance(entries, fields.List) else None
-    known = (type(nested.schema) if isinstance(nested, fields.Nested) else schema)._declared_fields
-    base = Input if query is None else type(query)
-    name = f"{schema.__name__}Fields" if query is None else base.__name__
-    selecting: type[Schema] = type(name, (base,), {"fields": FieldNames(known), "__doc__": base.__doc__})
-    return selecting()
 
 
 _LISTS: dict[Any, Callable[[Any], Any]] = {list: list_of, Page: page_of, CursorPage: cursor_page_of}

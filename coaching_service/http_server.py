@@ -1,4 +1,4 @@
-"""The HTTP server below the application.
+"""The HTTP server below the application, and the outermost middlewares of every request.
 
 Errors it raises by itself have the service's error shape and never repeat parts of the request (aiohttp's own error
 pages quote the offending line, including credentials).
@@ -26,16 +26,15 @@ from aiohttp.web_runner import AppRunner
 from opentelemetry.trace import SpanKind
 
 from coaching_service.core import errors
-from coaching_service.core.auth import Principal
 from coaching_service.core.budgets import READ_SECONDS, WRITE_SECONDS, Budget, metered
 from coaching_service.core.database import outcome
-from coaching_service.core.database.connection import Interruption, as_service_error
+from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Services
 from coaching_service.core.errors import Unavailable
+from coaching_service.core.http.handlers import BUDGET, PRINCIPAL, READS, REQUEST_ID, reported
 from coaching_service.core.http.request_parsing import list_applied, network_address
 from coaching_service.core.http.responses import compress, to_json
 from coaching_service.core.http.routes import Route
-from coaching_service.core.rate_limits import RateLimitExceeded, TokenBuckets
 from coaching_service.core.tracing import NO_TRACER, fail, measure
 
 # --- Limits of HTTP connections: how many, how long for request headers, and the file descriptors they need -----------
@@ -115,39 +114,15 @@ _MAX_HEADER_BYTES = _MAX_ADDRESS_BYTES + 1  # so that the error says which of bo
 
 _VERSIONS = (HttpVersion10, HttpVersion11)
 _RETRY_SECONDS = 10
+_SECURITY_HEADERS = {"Server": "coaching-service", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 _CLOSING_CHECK_SECONDS = 0.02
 
 
 def protocol_error(status: int) -> web.Response:
     """Return the response to a request that never reached the application."""
     status = status if status in PROTOCOL_ERRORS else 500
-    return web.Response(status=status, body=_error_body(status), headers=_error_headers())
-
-
-def _error_body(status: int) -> bytes:
-    return to_json({"statusCode": status, **PROTOCOL_ERRORS[status]})
-
-
-def _error_headers() -> dict[str, str]:
-    return {
-        "Content-Type": "application/json; charset=utf-8",
-        "X-Request-Id": uuid.uuid4().hex,
-        "X-Content-Type-Options": "nosniff",
-        "Cache-Control": "no-store",
-        "Server": "coaching-service",
-    }
-
-
-def _refusal() -> bytes:
-    """Return the 503 of a connection that no request is read from."""
-    body = _error_body(503)
-    headers = _error_headers() | {
-        "Retry-After": str(_RETRY_SECONDS),
-        "Connection": "close",
-        "Content-Length": str(len(body)),
-    }
-    lines = ["HTTP/1.1 503 Service Unavailable", *(f"{name}: {value}" for name, value in headers.items())]
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+    headers = {"Content-Type": "application/json; charset=utf-8", "X-Request-Id": uuid.uuid4().hex, **_SECURITY_HEADERS}
+    return web.Response(status=status, body=to_json({"statusCode": status, **PROTOCOL_ERRORS[status]}), headers=headers)
 
 
 class _ConnectionHandler(RequestHandler):
@@ -164,8 +139,12 @@ class _ConnectionHandler(RequestHandler):
         peer = transport.get_extra_info("peername")
         address = str(peer[0]) if peer else "-"
         if not self._limits.admit(address):
-            refused = cast("asyncio.Transport", transport)
-            refused.write(_refusal())
+            refused, response = cast("asyncio.Transport", transport), protocol_error(503)
+            body = cast("bytes", response.body)
+            response.headers.update({"Retry-After": str(_RETRY_SECONDS), "Connection": "close"})
+            response.headers["Content-Length"] = str(len(body))
+            lines = ["HTTP/1.1 503 Service Unavailable", *(f"{name}: {it}" for name, it in response.headers.items())]
+            refused.write("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
             refused.close()
             self._manager = None  # connection_lost then does nothing
             return
@@ -194,7 +173,7 @@ class _ConnectionHandler(RequestHandler):
         request, task = self._current_request, self._task_handler
         super().connection_lost(exc)
         # No caller reads the response. A write is carried out: its caller may have gone after sending it.
-        if request is not None and task is not None and request.method in _READS:
+        if request is not None and task is not None and request.method in READS:
             task.cancel()
 
     def log_exception(self, *args: Any, **options: Any) -> None:
@@ -334,51 +313,16 @@ class Availability:
         return check_availability
 
 
-# --- What ends a request: a database that does not respond (see DatabaseMonitor), and its budget of processor time ----
-
-
-BUDGET = web.RequestKey("budget", Budget)
-_INTERRUPTION = web.RequestKey("interruption", Interruption)
-
-
-def interrupting(services: Services, request: web.Request) -> Interruption:
-    """Return a context that raises Unavailable when the database is lost, unless the response has begun by then."""
-    interruption = request[_INTERRUPTION] = services.monitor.interrupting()
-    return interruption
-
-
-def interruptible(services: Services, handler: Handler) -> Handler:
-    """Return the aiohttp handler that runs `handler` in `interrupting`."""
-
-    async def handle(request: web.Request) -> web.StreamResponse:
-        async with interrupting(services, request):
-            return await handler(request)
-
-    return handle
-
-
-async def end_interruption(request: web.Request, _: web.StreamResponse) -> None:
-    """Handle `on_response_prepare`: a response that has begun cannot become a 503."""
-    if (budget := request.get(BUDGET)) is not None:
-        budget.end()
-    if (interruption := request.get(_INTERRUPTION)) is not None:
-        interruption.end()
-
-
 # --- The outermost middleware: request id, log line, metrics, and the response shape of every error -------------------
 
 
 GUIDES_PATH = "/docs/guides"
 ERRORS_PATH = f"{GUIDES_PATH}/errors"
-REQUEST_ID = web.RequestKey("request_id", str)
-PRINCIPAL = web.RequestKey("principal", Principal)
 
 _VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
-_SECURITY_HEADERS = {"Server": "coaching-service", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 _CLIENT_CLOSED_REQUEST = 499  # never sent; the customary status in logs and metrics
 _UNKNOWN_ROUTE = "unknown"
 _PROBES = ("/healthz", "/readyz", "/metrics")  # not traced
-_READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 log = structlog.get_logger("coaching_service")
@@ -408,7 +352,7 @@ def request_middleware(services: Services, proxies: int = 0) -> Middleware:
 
     async def respond(request: web.Request, handler: Handler, started: float) -> web.StreamResponse:
         outcome.begin()
-        budget = request[BUDGET] = Budget(READ_SECONDS if request.method in _READS else WRITE_SECONDS)
+        budget = request[BUDGET] = Budget(READ_SECONDS if request.method in READS else WRITE_SECONDS)
         budget.begin()
         try:
             response = await metered(handler(request))
@@ -457,7 +401,18 @@ def request_middleware(services: Services, proxies: int = 0) -> Middleware:
 def _error_response(request: web.Request, error: Exception, base_url: str) -> web.StreamResponse:
     if isinstance(error, errors.ClientDisconnected):
         return web.Response(status=_CLIENT_CLOSED_REQUEST)
-    service_error = error if isinstance(error, errors.ServiceError) else _to_service_error(request, error)
+    service_error: errors.ServiceError | None
+    if isinstance(error, errors.ServiceError):
+        service_error = error
+    elif isinstance(error, web.HTTPMethodNotAllowed):
+        allowed = {"Allow": ", ".join(sorted(error.allowed_methods))}
+        service_error = errors.MethodNotAllowed(f"Cannot {request.method} {request.path}", allowed)
+    elif isinstance(error, web.HTTPNotFound):
+        service_error = errors.RouteNotFound(f"Cannot {request.method} {request.path}")
+    elif isinstance(error, web.HTTPRequestEntityTooLarge):
+        service_error = errors.TooLarge("The body is too large", {"Connection": "close"})
+    else:
+        service_error = as_service_error(error)
     if service_error is None:
         log.error("unexpected error", request_id=request[REQUEST_ID], route=_route(request), exc_info=error)
         service_error = errors.InternalError()
@@ -474,22 +429,6 @@ def _error_response(request: web.Request, error: Exception, base_url: str) -> we
     if service_error.headers.get("Connection") == "close":  # aiohttp does not act on the header
         response.force_close()
     return response
-
-
-def reported(request: web.Request, error: errors.ServiceError) -> errors.ServiceError:
-    """Return the error to report: OutcomeUnknown if the request may have changed something."""
-    return error if request.method in _READS else outcome.reported(error)
-
-
-def _to_service_error(request: web.Request, error: Exception) -> errors.ServiceError | None:
-    if isinstance(error, web.HTTPMethodNotAllowed):
-        allowed = ", ".join(sorted(error.allowed_methods))
-        return errors.MethodNotAllowed(f"Cannot {request.method} {request.path}", {"Allow": allowed})
-    if isinstance(error, web.HTTPNotFound):
-        return errors.RouteNotFound(f"Cannot {request.method} {request.path}")
-    if isinstance(error, web.HTTPRequestEntityTooLarge):
-        return errors.TooLarge("The body is too large", {"Connection": "close"})
-    return as_service_error(error)
 
 
 def _route(request: web.Request) -> str:
@@ -593,50 +532,3 @@ class CrossOrigin:
         principal = request.get(PRINCIPAL)
         has_key = "X-API-Key" in request.headers or (principal is not None and principal.via == "apiKey")
         return request.headers.get("Origin") in self._origins and not has_key and self._is_rest(request)
-
-
-# --- Request limits ---------------------------------------------------------------------------------------------------
-# The limit of requests for each API key, session and grant (RATE_LIMIT_PER_MINUTE), and the headers that report it.
-#
-# The headers follow draft-ietf-httpapi-ratelimit-headers-10.
-
-
-Authenticate = Callable[[Services, web.Request], Awaitable[Principal]]
-
-_STATE = web.RequestKey("rate_limit", str)
-
-
-class RequestLimits:
-    """Counts the requests of each credential: `per_minute` at once, and as many a minute in the long run."""
-
-    def __init__(self, services: Services, per_minute: int) -> None:
-        self._buckets = TokenBuckets(services, per_minute)
-        self._exceeded = services.metrics.rate_limited.labels("requests")
-        self._policy = f'"requests";q={per_minute};w=60'
-
-    def applied_to(self, authenticate: Authenticate) -> Authenticate:
-        """Authentication that also counts the request, the first time. It raises RateLimitExceeded as well."""
-
-        async def authenticate_and_count(services: Services, request: web.Request) -> Principal:
-            principal = request[PRINCIPAL] = await authenticate(services, request)
-            if _STATE not in request:
-                await self.count(request, principal)
-            return principal
-
-        return authenticate_and_count
-
-    async def count(self, request: web.Request, principal: Principal) -> None:
-        """Count a request of this credential. Raises RateLimitExceeded."""
-        try:
-            remaining = await self._buckets.take(principal.credential_id)
-        except RateLimitExceeded as error:
-            request[_STATE] = f'"requests";r=0;t={error.seconds}'
-            self._exceeded.inc()
-            raise
-        request[_STATE] = f'"requests";r={remaining};t={self._buckets.seconds_per_token}'
-
-    async def add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
-        """Handle `on_response_prepare`: report the limit to callers whose request was counted."""
-        if (state := request.get(_STATE)) is not None:
-            response.headers["RateLimit-Policy"] = self._policy
-            response.headers["RateLimit"] = state
