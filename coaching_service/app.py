@@ -77,8 +77,8 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
     app = web.Application(
         middlewares=[
             http_server.request_middleware(services, settings.trusted_proxies),
-            cross_origin.middleware(),
-            availability.middleware(),
+            cross_origin.answer_preflight,
+            availability.check,
         ]
     )
     app[SERVICES] = services

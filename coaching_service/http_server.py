@@ -298,19 +298,14 @@ class Availability:
         """Report that the service stops, so that load balancers send requests elsewhere; it still responds."""
         self._is_stopping = True
 
-    def middleware(self) -> Middleware:
-        """Return the middleware that responds 503 to all but health checks while the service starts, and to /readyz
-        while it stops."""
-
-        @web.middleware
-        async def check_availability(request: web.Request, handler: Handler) -> web.StreamResponse:
-            if not self.ready.is_set() and request.path not in _ALWAYS_AVAILABLE:
-                raise Unavailable(self.message)
-            if self._is_stopping and request.path == "/readyz":
-                raise Unavailable("The service is stopping")
-            return await handler(request)
-
-        return check_availability
+    @web.middleware
+    async def check(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Respond 503 to all but health checks while the service starts, and to /readyz while it stops."""
+        if not self.ready.is_set() and request.path not in _ALWAYS_AVAILABLE:
+            raise Unavailable(self.message)
+        if self._is_stopping and request.path == "/readyz":
+            raise Unavailable("The service is stopping")
+        return await handler(request)
 
 
 # --- The outermost middleware: request id, log line, metrics, and the response shape of every error -------------------
@@ -498,22 +493,18 @@ class CrossOrigin:
         self._origins = frozenset(origins)
         self._paths = frozenset(route.path for route in routes)
 
-    def middleware(self) -> Middleware:
-        """Return the middleware that answers preflight requests."""
-
-        @web.middleware
-        async def answer_preflight(request: web.Request, handler: Handler) -> web.StreamResponse:
-            is_preflight = request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
-            if not is_preflight or not self._is_allowed(request):
-                return await handler(request)
-            allowed = {
-                "Access-Control-Allow-Methods": _CROSS_ORIGIN_METHODS,
-                "Access-Control-Allow-Headers": _REQUEST_HEADERS,
-                "Access-Control-Max-Age": str(_PREFLIGHT_SECONDS),
-            }
-            return web.Response(status=204, headers=allowed)
-
-        return answer_preflight
+    @web.middleware
+    async def answer_preflight(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Answer preflight requests, as a middleware."""
+        is_preflight = request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
+        if not is_preflight or not self._is_allowed(request):
+            return await handler(request)
+        allowed = {
+            "Access-Control-Allow-Methods": _CROSS_ORIGIN_METHODS,
+            "Access-Control-Allow-Headers": _REQUEST_HEADERS,
+            "Access-Control-Max-Age": str(_PREFLIGHT_SECONDS),
+        }
+        return web.Response(status=204, headers=allowed)
 
     async def add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
         """Handle `on_response_prepare`: let the page read the response, unless a key was sent."""

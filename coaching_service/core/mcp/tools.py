@@ -186,20 +186,15 @@ class Tools:
         *,
         access: Access,
         takes: Schema,
-        returns: Any = None,
         confirms: Iterable[Reason] = (),
-        prepare: Preparation | None = None,
-        check: Check | None = None,
-        locks: Schedule | None = None,
-        **hints: bool,
+        **options: Any,
     ) -> Callable[[ToolHandler], ToolHandler]:
-        """Declare a tool. `hints` are the fields of Tool that are True, such as writes or destructive."""
+        """Declare a tool. `options` are further fields of Tool, such as `returns` or `writes`."""
 
         def declare(handler: ToolHandler) -> ToolHandler:
             if not handler.__doc__:
                 raise TypeError(f"{handler.__name__}: a tool needs a docstring, its description for assistants")
-            options: dict[str, Any] = {"locks": locks, "prepare": prepare, "check": check, **hints}
-            self.declared.append(Tool(title, handler, access, takes, returns, confirms=frozenset(confirms), **options))
+            self.declared.append(Tool(title, handler, access, takes, confirms=frozenset(confirms), **options))
             return handler
 
         return declare

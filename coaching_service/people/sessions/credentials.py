@@ -69,10 +69,8 @@ async def send_password_reset(services: Services, job: Job) -> None:
             principal = await get_principal(services, identity)
         except CompanySuspended:
             continue
-        if principal is None:
-            continue
-        if principal.company.holds_mail and principal.role != "OWNER":
-            continue  # the token would expire before its mail is sent
+        if principal is None or (principal.company.holds_mail and principal.role != "OWNER"):
+            continue  # else the token would expire before its mail is sent
         mails, _ = await rate_limits.count(services, "reset mail", str(identity.subject_id))
         if mails <= _RESET_MAILS:
             await _queue_reset_mail(Context(services).acting_as(principal), identity)
@@ -83,11 +81,9 @@ async def send_reset_mail(services: Services, identity: Identity) -> bool:
 
     Raises CompanySuspended.
     """
-    principal = await get_principal(services, identity)
-    if principal is None:
-        return False
-    await _queue_reset_mail(Context(services).acting_as(principal), identity)
-    return True
+    if (principal := await get_principal(services, identity)) is not None:
+        await _queue_reset_mail(Context(services).acting_as(principal), identity)
+    return principal is not None
 
 
 @transactional
@@ -117,9 +113,8 @@ async def _queue_reset_mail(ctx: Context, identity: Identity) -> None:
         reset_mail = NewMail(email, subject, body, identity.subject_id)
     else:
         addition = f"Applications can send the password with this token to POST /auth/password/reset: {token}"
-        reset_mail = NewMail(
-            email, "Set a new password", body, text_addition=addition, is_urgent=ctx.caller.role == "OWNER"
-        )
+        is_owner = ctx.caller.role == "OWNER"
+        reset_mail = NewMail(email, "Set a new password", body, text_addition=addition, is_urgent=is_owner)
     await mail.enqueue_mail(ctx, reset_mail)
 
 
@@ -212,17 +207,14 @@ async def report_password_change(ctx: Context, user: Principal, how: str) -> Non
     if is_coach:
         names = await api_keys.list_own_names(ctx)
         more = [f"{len(names) - _NAMED_KEYS} more"] if len(names) > _NAMED_KEYS else []
-        kept = (
-            f"These API keys still work: {', '.join([*names[:_NAMED_KEYS], *more])}."
-            if names
-            else "You have no API key."
-        )
+        listed = ", ".join([*names[:_NAMED_KEYS], *more])
+        kept = f"These API keys still work: {listed}." if names else "You have no API key."
         notes = [kept, "If that was not you, set a new password now, and delete the API keys that you do not know."]
     body: MailBody = {
         "company": company,
         "name": user.name,
         "paragraphs": [
-            f"The password with which you sign in at {company} was changed {how}. Other devices were signed out.",
+            f"The password with which you sign in at {company} was changed {how}. Other devices were signed out."
         ],
         "button": "Set a new password",
         "link": f"{ctx.services.base_url}/app/forgotten-password",
@@ -276,9 +268,8 @@ async def confirm_authenticator(ctx: Context, code: str) -> second_factor.Confir
 async def _confirm_authenticator(ctx: Context, code: str) -> second_factor.ConfirmedFactor | None:
     if (codes := await second_factor.confirm(ctx, code)) is not None:
         await mark_second_factor(ctx, ctx.caller.id, ctx.caller.credential_id)
-        await report_sign_in_change(
-            ctx, ctx.caller, "Two-step sign-in is on", "From now on a code is needed to sign in"
-        )
+        sentence = "From now on a code is needed to sign in"
+        await report_sign_in_change(ctx, ctx.caller, "Two-step sign-in is on", sentence)
     return codes
 
 
@@ -353,9 +344,8 @@ async def _remove_second_factor(ctx: Context, user: Principal, operator: str | N
         await audit.record(ctx, "second_factor.disabled", user.id, customer_id=audit.own_client(user))
     else:
         await audit.record_operator(ctx, operator, "person.secondFactorReset", user.id)
-    await report_sign_in_change(
-        ctx, user, "Two-step sign-in is off", "From now on the password alone is enough to sign in"
-    )
+    sentence = "From now on the password alone is enough to sign in"
+    await report_sign_in_change(ctx, user, "Two-step sign-in is off", sentence)
 
 
 async def remove_of_removed_coach(ctx: Context, event: CoachRemoved) -> None:
@@ -498,9 +488,8 @@ async def link_account(ctx: Context, linkable: str) -> bool:
     await _accounts.delete_many(ctx, {"subjectId": ctx.caller.id})
     await _accounts.insert(ctx, {"subjectId": ctx.caller.id, **where})
     name = ctx.services.open_id.registration.name if ctx.services.open_id else account["issuer"]
-    await report_sign_in_change(
-        ctx, ctx.caller, f"{name} was connected", f"From now on your account at {name} signs you in"
-    )
+    sentence = f"From now on your account at {name} signs you in"
+    await report_sign_in_change(ctx, ctx.caller, f"{name} was connected", sentence)
     return True
 
 

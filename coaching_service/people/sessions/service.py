@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import structlog
 
@@ -528,11 +528,12 @@ async def start_web(
 ) -> StartedSession:
     """Start a session of a user; one who is signed in already keeps the session, which begins again."""
     is_again = ctx.principal is not None and ctx.principal.id == user.id
-    started = _Start(has_second_factor, ctx.principal.credential_id if ctx.principal and is_again else None)
+    renewed_id = ctx.principal.credential_id if ctx.principal and is_again else None
+    start = {"has_second_factor": has_second_factor, "renewed_id": renewed_id}
     user_ctx = ctx.acting_as(user)
     if kind == "coach":
-        return await start_for_coach(user_ctx, user.id, started)
-    session = await start_for_customer(user_ctx, user.id, device, started)
+        return await start_for_coach(user_ctx, user.id, **start)
+    session = await start_for_customer(user_ctx, user.id, device, **start)
     await customers.record_sign_in(user_ctx, user.id)
     return session
 
@@ -544,47 +545,38 @@ async def sign_up_web(
     return await register(ctx, company_name, name, email, password, start_for_coach, timezone)
 
 
-class _Start(NamedTuple):
-    """How a session starts: with a second factor or not, and instead of an earlier one of the same browser, if any."""
-
-    has_second_factor: bool = False
-    renewed_id: ObjectId | None = None
-
-
-_WITH_PASSWORD = _Start()
-
-
-async def start_for_coach(ctx: Context, coach_id: ObjectId, start: _Start = _WITH_PASSWORD) -> StartedSession:
+async def start_for_coach(ctx: Context, coach_id: ObjectId, **start: Any) -> StartedSession:
     """Start a session of a coach of the company: it ends after 12 hours, or 2 hours without a request."""
-    return await _start(ctx, coach_id, "coach", start, (COACH_IDLE_LIFETIME, COACH_LIFETIME))
+    return await _start(ctx, coach_id, "coach", (COACH_IDLE_LIFETIME, COACH_LIFETIME), {}, **start)
 
 
-async def start_for_customer(
-    ctx: Context, customer_id: ObjectId, device: str, start: _Start = _WITH_PASSWORD
-) -> StartedSession:
+async def start_for_customer(ctx: Context, customer_id: ObjectId, device: str, **start: Any) -> StartedSession:
     """Start a session of a client of the company: it ends 90 days after its last request."""
     used = {"device": device[:_MAX_DEVICE_LENGTH], "lastUsedAt": now()}
-    return await _start(ctx, customer_id, "customer", start, (CUSTOMER_LIFETIME, CUSTOMER_LIFETIME), **used)
+    return await _start(ctx, customer_id, "customer", (CUSTOMER_LIFETIME, CUSTOMER_LIFETIME), used, **start)
 
 
 async def _start(
     ctx: Context,
     subject_id: ObjectId,
     kind: SubjectKind,
-    start: _Start,
     lifetimes: tuple[timedelta, timedelta],
-    **used: Any,
+    used: Document,
+    *,
+    has_second_factor: bool = False,
+    renewed_id: ObjectId | None = None,
 ) -> StartedSession:
+    """Start a session; `renewed_id`: instead of an earlier one of the same browser."""
     session: Any = {
         "subjectId": subject_id,
         "kind": kind,
         "application": _APPLICATION,
         "impersonatedBy": None,
-        "hasSecondFactor": start.has_second_factor,
+        "hasSecondFactor": has_second_factor,
         **used,
     }
     token = new_token()
-    await create(ctx, session, token_hash(token), *lifetimes, renewed_id=start.renewed_id)
+    await create(ctx, session, token_hash(token), *lifetimes, renewed_id=renewed_id)
     return StartedSession(token, kind, lifetimes[1], await identities.sign_device(ctx, subject_id))
 
 
