@@ -27,6 +27,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.progress import personal_records
 from coaching_service.training import programs, templates, training_maxes
 from coaching_service.training.workouts.blocks import load_conversion as workouts
+from coaching_service.training.workouts.blocks.service import ClientCalendar
 
 # --- The conversion of a company's loads as it is sent ----------------------------------------------------------------
 
@@ -184,7 +185,7 @@ async def _store(ctx: Context, job: jobs.StoredJob, fields: Mapping[str, object]
 async def _convert_client(ctx: Context, customer_id: ObjectId, conversion: account.Conversion) -> Mapping[str, int]:
     if conversion.is_stored:
         await customers.lock_and_mark_figures(ctx, customer_id)
-    of_workouts = await workouts.convert_client(ctx, customer_id, conversion)
+    of_workouts = await workouts.convert_blocks(ctx, ClientCalendar(customer_id), conversion)
     of_records, estimates = await personal_records.convert_client(ctx, customer_id, conversion)
     of_maxes = await training_maxes.convert_client(ctx, customer_id, conversion, estimates)
     if conversion.is_stored:
@@ -198,7 +199,7 @@ async def _convert_client(ctx: Context, customer_id: ObjectId, conversion: accou
 
 
 async def _convert_program(ctx: Context, program_id: ObjectId, conversion: account.Conversion) -> Mapping[str, int]:
-    converted = await workouts.convert_program(ctx, program_id, conversion)
+    converted = await workouts.convert_blocks(ctx, programs.ProgramPlan(program_id), conversion)
     return {"workouts": converted.documents, "loads": converted.loads}
 
 

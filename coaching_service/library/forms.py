@@ -20,6 +20,7 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED, UpdatedSince
 from coaching_service.core.text import normalize
+from coaching_service.core.validation import ListOf
 
 # --- Forms as they are sent, stored and read --------------------------------------------------------------------------
 
@@ -81,11 +82,9 @@ class _OptionsOfChoice(validation.Input):
             raise ValidationError("should not be empty", "options")
 
 
-def questions_field(**options: Any) -> validation.ListOf:
+def questions_field(**options: Any) -> ListOf:
     """Return a field of at least one question."""
-    return validation.ListOf(
-        fields.Nested(input_of(QuestionInput, _OptionsOfChoice, name="NewQuestion")), minimum=1, **options
-    )
+    return ListOf(fields.Nested(input_of(QuestionInput, _OptionsOfChoice, name="NewQuestion")), minimum=1, **options)
 
 
 class FormName(TypedDict):
@@ -224,6 +223,3 @@ def assign_question_ids(
         }
         for question in questions
     ]
-
-
-# --- Forms over REST --------------------------------------------------------------------------------------------------

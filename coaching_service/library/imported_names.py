@@ -177,12 +177,22 @@ async def resolve_names(
         raise invalid_field("file", f"has more than {MAX_NAMES:,} names of exercises", code="TOO_MANY")
     sent = {key: answer for name, answer in (answers or {}).items() if (key := key_of(name)) in sets}
     await exercises.require(ctx, _exercises_in(sent.values()))
-    remembered = await _find_remembered(ctx, sets.keys() - sent.keys())
-    answered = {**remembered, **sent}
+    # Answers to earlier imports count but for exercises that were deleted since.
+    where = {"name": {"$in": list(sets.keys() - sent.keys())}}
+    found = await imported_names.find(ctx, where, fields=("name", "exerciseId"), hint=BY_NAME)
+    usable = await exercises.get_names(
+        ctx, [each["exerciseId"] for each in found if each["exerciseId"]], only_usable=True
+    )
+    answered: dict[str, NameAnswer] = {
+        each["name"]: each["exerciseId"] or SKIP
+        for each in found
+        if each["exerciseId"] is None or each["exerciseId"] in usable
+    }
+    answered |= sent
     resolved, names = await gather_reads(
         ctx,
         _resolve(ctx, list(spellings.values())),
-        exercises.get_usable_names(ctx, _exercises_in(answered.values())),
+        exercises.get_names(ctx, _exercises_in(answered.values()), only_usable=True),
     )
     described = [
         _describe(each, sets[key], answered.get(key), names) for key, each in zip(spellings, resolved, strict=True)
@@ -243,18 +253,16 @@ async def _resolve(ctx: Context, names: Sequence[str]) -> list[ResolvedExerciseN
     english = [each for each in dict.fromkeys(stock.values()) if each != ASK]
     resolved = await name_resolution.resolve_names(ctx, [*names, *english])
     by_name = {each["name"]: each for each in resolved[len(names) :]}
-    return [_with_stock(each, stock.get(each["name"]), by_name) for each in resolved[: len(names)]]
-
-
-def _with_stock(
-    resolved: ResolvedExerciseName, stock: str | None, by_name: Mapping[str, ResolvedExerciseName]
-) -> ResolvedExerciseName:
-    match = resolved["match"]
-    if stock is None or (match is not None and _stock_key(match["name"]) == _stock_key(resolved["name"])):
-        return resolved
-    if stock != ASK:
-        return {**by_name[stock], "name": resolved["name"]}
-    return {**resolved, "match": None, "alternatives": [*([match] if match else []), *resolved["alternatives"]][:3]}
+    meant_names: list[ResolvedExerciseName] = []
+    for each in resolved[: len(names)]:
+        match, known = each["match"], stock.get(each["name"])
+        if known is not None and (match is None or _stock_key(match["name"]) != _stock_key(each["name"])):
+            others = [*([match] if match else []), *each["alternatives"]][:3]
+            asked: ResolvedExerciseName = {**each, "match": None, "alternatives": others}
+            meant_names.append(asked if known == ASK else {**by_name[known], "name": each["name"]})
+        else:
+            meant_names.append(each)
+    return meant_names
 
 
 @cache
@@ -274,15 +282,6 @@ def _stock_key(name: str) -> str:
     """Return a name without accents and signs: applications change these in their exports."""
     letters = unicodedata.normalize("NFKD", normalize(name))
     return " ".join(re.sub(r"[^\w\s]|_", lambda sign: "" if unicodedata.combining(sign[0]) else " ", letters).split())
-
-
-async def _find_remembered(ctx: Context, keys: Iterable[str]) -> dict[str, NameAnswer]:
-    """Return the answers to earlier imports about names, but for exercises that were deleted since."""
-    where = {"name": {"$in": list(keys)}}
-    remembered = await imported_names.find(ctx, where, fields=("name", "exerciseId"), hint=BY_NAME)
-    stored = {each["name"]: each["exerciseId"] for each in remembered}
-    usable = await exercises.get_usable_names(ctx, [each for each in stored.values() if each is not None])
-    return {key: SKIP if each is None else each for key, each in stored.items() if each is None or each in usable}
 
 
 def _exercises_in(answers: Iterable[NameAnswer]) -> list[ObjectId]:

@@ -58,15 +58,10 @@ routes = Routes(
 )
 
 
+@routes.get("", access=within(MESSAGES_SCOPES, coach(CUSTOMERS.VIEW)), operation_id="listMessageTemplates")
 async def list_all(ctx: Context) -> list[MessageTemplate]:
-    """Return the company's message templates, sorted by name."""
-    return await templates.find(ctx, {}, sort=("sortName", "_id"))
-
-
-@routes.get("", access=within(MESSAGES_SCOPES, coach(CUSTOMERS.VIEW)))
-async def list_message_templates(ctx: Context) -> list[MessageTemplate]:
     """List the message templates by name."""
-    return await list_all(ctx)
+    return await templates.find(ctx, {}, sort=("sortName", "_id"))
 
 
 async def get(ctx: Context, template_id: ObjectId) -> MessageTemplate:

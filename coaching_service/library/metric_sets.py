@@ -15,6 +15,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter, now
 from coaching_service.core.errors import NotFound, invalid_field, require_found
 from coaching_service.core.field_schemas import input_of, output_of
+from coaching_service.core.fields import Default, Description
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.list_selection import UPDATED, UpdatedSince
@@ -44,9 +45,7 @@ class MetricSetDetails(TypedDict):
     """The fields of a metric set without its metrics."""
 
     name: Annotated[str, Text()]
-    assignAutomatically: Annotated[
-        bool, core_fields.Default(False), core_fields.Description(request="Assign the set to every new client.")
-    ]
+    assignAutomatically: Annotated[bool, Default(False), Description(request="Assign the set to every new client.")]
 
 
 class NewMetricsSet(MetricSetDetails):
@@ -138,8 +137,7 @@ UNITS: dict[ObjectId, MetricUnit] = {
 
 def unit_id(short_name: str) -> ObjectId:
     """Return the identifier of the unit with this short name. Raises KeyError."""
-    ids = {unit["shortName"]: identifier for identifier, unit in UNITS.items()}
-    return ids[short_name]
+    return {unit["shortName"]: identifier for identifier, unit in UNITS.items()}[short_name]
 
 
 # --- Metric sets in the database. Deleted ones remain for the history and the items that refer to them ----------------
@@ -230,8 +228,7 @@ async def list_automatic(ctx: Context) -> list[MetricSet]:
 
 async def get_by_id(ctx: Context, set_ids: Iterable[ObjectId]) -> dict[ObjectId, MetricSetWithArchived]:
     """Return the metric sets by identifier, deleted ones included."""
-    ids = set(set_ids)
-    if not ids:
+    if not (ids := set(set_ids)):
         return {}
     metric_sets = await _metric_sets.find(ctx, {"_id": {"$in": list(ids)}})
     return {metric_set["_id"]: _with_archived(metric_set) for metric_set in metric_sets}

@@ -73,8 +73,7 @@ async def find_on_dates(
     recorded = [each["date"] for each in known]
     weights: dict[str, float] = {}
     for day in dates:
-        position = bisect_right(recorded, day)
-        if position and recorded[position - 1] >= _shift(day, -_VALID):
+        if (position := bisect_right(recorded, day)) and recorded[position - 1] >= _shift(day, -_VALID):
             latest = known[position - 1]
             weights[day] = convert_stored_load(latest["value"], latest["unit"], load_unit)
     return weights

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -13,7 +13,7 @@ from coaching_service.core.auth import CUSTOMERS, PROGRAMS, coach
 from coaching_service.core.database import declared
 from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.documents import Documents
-from coaching_service.core.errors import Conflict, Forbidden, InvalidFields, NotFound, invalid_field
+from coaching_service.core.errors import Conflict, Forbidden, InvalidFields, NotFound, invalid_field, require_found
 from coaching_service.core.fields import Default, Description, Label, take
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
@@ -149,25 +149,15 @@ async def find_named(ctx: Context, names: Sequence[str]) -> list[StoredGroupProg
 
 
 _MEMBERS_AT_ONCE = 200
+_PATH, _ABOUT = "/coach/customers/groups/{name}", {"name": "The name of a group, percent-encoded."}
+routes = Routes(f"{_PATH}/program", tag="Programs", path_descriptions=_ABOUT)
+group_routes = Routes(_PATH, tag="Customers", path_descriptions=_ABOUT)
+_NAME = {"name": GroupName()}
 
 
-@dataclass
-class _Programs:
-    """The programs to give to clients, each read once for a day on which it begins.
-
-    None: it is archived, or it has got so long that it would leave the calendar.
-    """
-
-    dated: dict[tuple[ObjectId, str], DatedProgram | None] = field(default_factory=dict)
-
-    async def get(self, ctx: Context, program_id: ObjectId, start: str) -> DatedProgram | None:
-        """Return a program with dates, or None for one that is not given."""
-        key = program_id, start
-        if key not in self.dated:
-            is_archived = (await programs.get(ctx, program_id))["isArchived"]
-            with suppress(InvalidFields):
-                self.dated[key] = None if is_archived else await programs.get_dated(ctx, program_id, start)
-        return self.dated.setdefault(key, None)
+# The programs to give to clients, each read once for a day on which it begins. None: it is archived, or it has got so
+# long that it would leave the calendar.
+_Given = dict[tuple[ObjectId, str], DatedProgram | None]
 
 
 async def list_all(ctx: Context) -> list[GroupProgram]:
@@ -175,8 +165,15 @@ async def list_all(ctx: Context) -> list[GroupProgram]:
     return await _present(ctx, await group_programs.find(ctx, {}, sort=("groupName",), hint=BY_NAME))
 
 
+@routes.get(
+    "",
+    access=coach(CUSTOMERS.VIEW, PROGRAMS.VIEW),
+    errors=(NotFound,),
+    path_fields=_NAME,
+    operation_id="getGroupProgram",
+)
 async def get(ctx: Context, name: str) -> GroupProgram:
-    """Return the program of a group. Raises NotFound if it has none."""
+    """Return the program that clients get when they join a group."""
     if not (groups := await _present(ctx, await find_named(ctx, [name]))):
         raise NotFound("group program")
     return groups[0]
@@ -191,28 +188,30 @@ async def _present(ctx: Context, groups: Sequence[StoredGroupProgram]) -> list[G
     ]
 
 
-async def have_program(ctx: Context, names: Sequence[str]) -> bool:
-    """Return whether any of some groups has a program."""
-    return bool(await find_named(ctx, names))
+@routes.put(
+    "",
+    access=coach(CUSTOMERS.EDIT, PROGRAMS.VIEW),
+    locks="program",
+    errors=(NotFound,),
+    example={"programId": "66f0c0ffee0000000000abcd", "startOn": "nextMonday", "leave": "removeUpcoming"},
+    path_fields=_NAME,
+)
+async def set_group_program(ctx: Context, name: str, body: GroupProgramChange) -> Enrolment:
+    """Set the program that clients get when they join a group.
 
-
-async def set_program(ctx: Context, name: str, change: GroupProgramChange) -> int:
-    """Give clients who join a group a program, and with `existing` those who are in it now, as one batch.
-
-    Returns how many clients got it. Raises NotFound for the program, InvalidFields if it would leave the calendar, and
-    Forbidden if a client of the group is outside of the coach's scope.
+    A client for whom the program runs already does not get it again, and an archived client does not get it.
     """
     await _require_in_scope(ctx, name)
     ctx = replace(ctx, batch_id=ObjectId())
-    await _save(ctx, {**take(GroupProgramContent, {**change, "groupName": name})})
-    if not change["existing"]:
-        return 0
+    await _save(ctx, {**take(GroupProgramContent, {**body, "groupName": name})})
+    if not body["existing"]:
+        return {"enrolled": 0}
     enrolled = 0
-    given = _Programs()
+    given = _Given()
     async for ids in bulk.iterate_matching(ctx, {"archived": False, "groups": [name]}, _MEMBERS_AT_ONCE):
         for customer_id in ids:
             enrolled += await _enrol_member(ctx, name, customer_id, given)
-    return enrolled
+    return {"enrolled": enrolled}
 
 
 async def _require_in_scope(ctx: Context, group: str) -> None:
@@ -234,20 +233,28 @@ async def _save(ctx: Context, content: GroupProgramContent) -> None:
 
 
 @transactional
-async def _enrol_member(ctx: Context, name: str, customer_id: ObjectId, given: _Programs) -> bool:
+async def _enrol_member(ctx: Context, name: str, customer_id: ObjectId, given: _Given) -> bool:
     clients = await bulk.load_active(ctx, [customer_id])
     groups = await find_named(ctx, [name])
     return any([await _enrol(ctx, group, client, given) for client in clients.values() for group in groups])
 
 
-async def rename(ctx: Context, group: str, change: GroupChange) -> CustomerGroup:
-    """Give a group another name, with its program and those that clients have by it, as one batch.
+@group_routes.patch(
+    "",
+    access=coach(CUSTOMERS.EDIT),
+    request_class="bulk",
+    errors=(NotFound, Conflict),
+    example={"name": "Evening"},
+    path_fields=_NAME,
+    operation_id="updateCustomerGroup",
+)
+async def rename(ctx: Context, name: str, body: GroupChange) -> CustomerGroup:
+    """Rename a group of clients.
 
-    No client joins or leaves a group by that: no program begins or ends. Raises NotFound for a group without clients
-    and program, Conflict if there is one of the new name, unless both are to be merged, and Forbidden if a client of
-    either is outside of the coach's scope.
+    Archived ones too; the program of the group, and those that clients have by it, stay as they are. The clients are
+    changed a few hundred at a time: repeat a request that was cut off with `merge`.
     """
-    name = change["name"]
+    group, name = name, body["name"]
     sizes = {each["name"]: each["count"] for each in await customers.list_groups(ctx)}
     programs_of = {each["groupName"] for each in await find_named(ctx, [group, name])}
     for each in {group, name}:
@@ -256,7 +263,7 @@ async def rename(ctx: Context, group: str, change: GroupChange) -> CustomerGroup
         raise NotFound("group")
     if name == group:
         return {"name": name, "count": sizes.get(name, 0)}
-    if name in sizes.keys() | programs_of and not change["merge"]:
+    if name in sizes.keys() | programs_of and not body["merge"]:
         raise Conflict("There is a group of this name; send merge: true to put both together", code="GROUP_EXISTS")
     ctx = replace(ctx, batch_id=ObjectId())
     for archived in (False, True):
@@ -282,12 +289,17 @@ async def _rename_program(ctx: Context, group: str, name: str) -> None:
             await group_programs.upsert(ctx, {"groupName": name}, {**content, "groupName": name})
 
 
+@routes.delete(
+    "", access=coach(CUSTOMERS.EDIT), errors=(NotFound,), path_fields=_NAME, operation_id="deleteGroupProgram"
+)
 @transactional
 async def remove_program(ctx: Context, name: str) -> None:
-    """Give clients who join a group no program any more; those who have it keep it. Raises NotFound, Forbidden."""
+    """Give clients who join a group no program any more.
+
+    Clients who have it keep it.
+    """
     await _require_in_scope(ctx, name)
-    if await group_programs.delete(ctx, {"groupName": name}) is None:
-        raise NotFound("group program")
+    require_found(await group_programs.delete(ctx, {"groupName": name}), "group program")
 
 
 async def enrol_all(ctx: Context, joined: dict[ObjectId, list[str]]) -> None:
@@ -295,43 +307,29 @@ async def enrol_all(ctx: Context, joined: dict[ObjectId, list[str]]) -> None:
     groups = await find_named(ctx, list({name for names in joined.values() for name in names}))
     if not groups:
         return
-    clients, given = await bulk.load_identities(ctx, list(joined)), _Programs()
+    clients, given = await bulk.load_identities(ctx, list(joined)), _Given()
     for customer_id, client in clients.items():
         for group in groups:
             if group["groupName"] in joined[customer_id] and not client["customerRoleData"]["isArchived"]:
                 await _enrol(ctx, group, client, given)
 
 
-async def _enrol(ctx: Context, group: StoredGroupProgram, client: Customer, given: _Programs) -> bool:
+async def _enrol(ctx: Context, group: StoredGroupProgram, client: Customer, given: _Given) -> bool:
     """Give a client the program of a group, unless it is archived, over, or running for the client already."""
     customer_id, program_id = client["_id"], group["programId"]
     today = _today(ctx, client)
-    dated = await given.get(ctx, program_id, start_of(group["startOn"], today))
+    key = program_id, start_of(group["startOn"], today)
+    if key not in given:
+        is_archived = (await programs.get(ctx, program_id))["isArchived"]
+        with suppress(InvalidFields):
+            given[key] = None if is_archived else await programs.get_dated(ctx, *key)
+    dated = given.setdefault(key, None)
     if dated is None or all(str(block["date"]) < str(today) for block in dated.blocks):
         return False
     if await assignments.is_running(ctx, customer_id, program_id, str(today)):
         return False
     await assignments.add_to_calendar(ctx, dated, customer_id, first=str(today), group=group["groupName"])
     return True
-
-
-async def leave_all(ctx: Context, left: dict[ObjectId, list[str]]) -> None:
-    """End the programs of groups for clients who have left them, where the group says so, in the caller's transaction.
-
-    What of them is still to come is removed. A program that another group of the client has too goes on.
-    """
-    groups = await find_named(ctx, list({name for names in left.values() for name in names}))
-    ended = {group["groupName"] for group in groups if group["leave"] == "removeUpcoming"}
-    leaving = {customer_id: ended.intersection(names) for customer_id, names in left.items()}
-    clients = await bulk.load_identities(ctx, [customer_id for customer_id, names in leaving.items() if names])
-    staying = {each: set(client["customerRoleData"]["groups"]) - set(left[each]) for each, client in clients.items()}
-    others = await find_named(ctx, list(set().union(*staying.values())))
-    for customer_id, client in clients.items():
-        of_client = {
-            each["programId"]: each["groupName"] for each in others if each["groupName"] in staying[customer_id]
-        }
-        today = str(_today(ctx, client))
-        await assignments.end_of_groups(ctx, customer_id, leaving[customer_id], today, of_client)
 
 
 def _today(ctx: Context, client: Customer) -> date:
@@ -361,7 +359,21 @@ async def assign_programs_of_groups(ctx: Context, event: GroupsChanged) -> None:
     left = {each.customer_id: sorted(each.left) for each in event.changes if each.left}
     joined = {each.customer_id: sorted(each.joined) for each in event.changes if each.joined}
     if left:
-        await leave_all(ctx, left)
+        # What is still to come is removed where the group says so, unless another group of the client has the program.
+        groups = await find_named(ctx, list({name for names in left.values() for name in names}))
+        ended = {group["groupName"] for group in groups if group["leave"] == "removeUpcoming"}
+        leaving = {customer_id: ended.intersection(names) for customer_id, names in left.items()}
+        clients = await bulk.load_identities(ctx, [customer_id for customer_id, names in leaving.items() if names])
+        staying = {
+            each: set(client["customerRoleData"]["groups"]) - set(left[each]) for each, client in clients.items()
+        }
+        others = await find_named(ctx, list(set().union(*staying.values())))
+        for customer_id, client in clients.items():
+            of_client = {
+                each["programId"]: each["groupName"] for each in others if each["groupName"] in staying[customer_id]
+            }
+            today = str(_today(ctx, client))
+            await assignments.end_of_groups(ctx, customer_id, leaving[customer_id], today, of_client)
     if joined:
         await enrol_all(ctx, joined)
 
@@ -371,69 +383,3 @@ async def forget_program(ctx: Context, event: ProgramDeleted) -> None:
     where = {"programId": event.program_id}
     for group in await group_programs.find(ctx, where, fields=("_id",), hint=BY_PROGRAM):
         await group_programs.delete(ctx, {"_id": group["_id"]})
-
-
-# --- The programs of groups over REST ---------------------------------------------------------------------------------
-
-
-routes = Routes(
-    "/coach/customers/groups/{name}/program",
-    tag="Programs",
-    path_descriptions={"name": "The name of a group, percent-encoded."},
-)
-_NAME = {"name": GroupName()}
-
-
-@routes.get("", access=coach(CUSTOMERS.VIEW, PROGRAMS.VIEW), errors=(NotFound,), path_fields=_NAME)
-async def get_group_program(ctx: Context, name: str) -> GroupProgram:
-    """Return the program that clients get when they join a group."""
-    return await get(ctx, name)
-
-
-@routes.put(
-    "",
-    access=coach(CUSTOMERS.EDIT, PROGRAMS.VIEW),
-    locks="program",
-    errors=(NotFound,),
-    example={"programId": "66f0c0ffee0000000000abcd", "startOn": "nextMonday", "leave": "removeUpcoming"},
-    path_fields=_NAME,
-)
-async def set_group_program(ctx: Context, name: str, body: GroupProgramChange) -> Enrolment:
-    """Set the program that clients get when they join a group.
-
-    A client for whom the program runs already does not get it again, and an archived client does not get it.
-    """
-    return {"enrolled": await set_program(ctx, name, body)}
-
-
-@routes.delete("", access=coach(CUSTOMERS.EDIT), errors=(NotFound,), path_fields=_NAME)
-async def delete_group_program(ctx: Context, name: str) -> None:
-    """Give clients who join a group no program any more.
-
-    Clients who have it keep it.
-    """
-    await remove_program(ctx, name)
-
-
-group_routes = Routes(
-    "/coach/customers/groups/{name}",
-    tag="Customers",
-    path_descriptions={"name": "The name of a group, percent-encoded."},
-)
-
-
-@group_routes.patch(
-    "",
-    access=coach(CUSTOMERS.EDIT),
-    request_class="bulk",
-    errors=(NotFound, Conflict),
-    example={"name": "Evening"},
-    path_fields=_NAME,
-)
-async def update_customer_group(ctx: Context, name: str, body: GroupChange) -> CustomerGroup:
-    """Rename a group of clients.
-
-    Archived ones too; the program of the group, and those that clients have by it, stay as they are. The clients are
-    changed a few hundred at a time: repeat a request that was cut off with `merge`.
-    """
-    return await rename(ctx, name, body)

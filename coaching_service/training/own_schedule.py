@@ -15,7 +15,6 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import CalendarDate, ListOf, Version, patch_of
 from coaching_service.people import account
-from coaching_service.people.account import ClientRights
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
 from coaching_service.training import visibility
@@ -58,24 +57,27 @@ OwnWorkoutChange: TypeAlias = Change[NewOwnWorkout]
 
 DAYS_TO_MOVE = 7
 _Right = Literal["clientsMayMove", "clientsMayAdd"]
+own_routes = Routes("/customer/wblocks", tag="The client's own")
 
 
-async def get_rights(ctx: Context) -> ClientRights:
-    """Return what the caller, a client, may do by themselves."""
-    return await account.get(ctx)
-
-
+@own_routes.put(
+    "/{wblockId}/date",
+    access=customer(),
+    returns=WORKOUT_BLOCK,
+    errors=(Conflict,),
+    example={"date": "2026-03-02"},
+    operation_id="moveOwnWorkoutBlock",
+)
 @transactional
-async def move(ctx: Context, block_id: ObjectId, day: str, version: int | None = None) -> Block:
-    """Move a workout of the caller, a client, to another day, after the workouts of that day.
+async def move(ctx: Context, wblock_id: ObjectId, body: WorkoutMove) -> Block:
+    """Move a workout of mine to another day.
 
-    Back on the day that the coach planned, it counts as not moved.
-
-    Raises NotFound if there is no such workout or its day is hidden, InvalidFields if the day is hidden or more than
-    DAYS_TO_MOVE days from the coach's, Conflict if something of it is done, if it is of a check-in or has changed since
-    `version`, and Forbidden if clients may not move workouts.
+    To a visible day at most 7 days from the coach's, which `plannedDate` states afterwards; it goes after the workouts
+    of that day. Something done in it is 409 `WORKOUT_LOGGED`; 403 `CLIENT_MOVES_OFF` if the account has no
+    `clientsMayMove`.
     """
-    calendar, block = await _begin(ctx, block_id, version)
+    day = body["date"]
+    calendar, block = await _begin(ctx, wblock_id, body.get("version"))
     is_own = block.get("createdBy") == "client"
     await _require_right(ctx, "clientsMayAdd" if is_own else "clientsMayMove")
     await _require_visible(ctx, day)
@@ -85,69 +87,88 @@ async def move(ctx: Context, block_id: ObjectId, day: str, version: int | None =
         raise Conflict("Something of this workout is done: it stays on its day", code="WORKOUT_LOGGED")
     current = str(block["date"])
     if is_own:
-        return await _change_own(ctx, calendar, block_id, {"date": day})
+        return await _change_own(ctx, calendar, wblock_id, {"date": day})
     planned = block.get("plannedDate") or current
     if abs((date.fromisoformat(day) - date.fromisoformat(planned)).days) > DAYS_TO_MOVE:
         raise invalid_field("date", f"must be within {DAYS_TO_MOVE} days of {planned}", code="TOO_FAR")
     if day == current:
-        return await workouts.get(ctx, calendar, block_id)
-    if day == planned:
-        await activity.delete_events(ctx, calendar.customer_id, block_id, "workout_moved")
-        return await workouts.store_change(ctx, calendar, block_id, {"date": day}, None)
+        return await workouts.get(ctx, calendar, wblock_id)
+    if day == planned:  # it counts as not moved
+        await activity.delete_events(ctx, calendar.customer_id, wblock_id, "workout_moved")
+        return await workouts.store_change(ctx, calendar, wblock_id, {"date": day}, None)
     fields = ("date", "order") if block.get("plannedDate") else ("date", "order", "plannedDate")
     await activity.record_event(
-        *(ctx, "workout_moved", calendar.customer_id, block_id, "new", fields),
-        wblockId=block_id,
+        *(ctx, "workout_moved", calendar.customer_id, wblock_id, "new", fields),
+        wblockId=wblock_id,
         blockName=block["name"],
         day=day,
         plannedDate=planned,
     )
-    return await workouts.store_change(ctx, calendar, block_id, {"date": day, "plannedDate": planned}, None)
+    return await workouts.store_change(ctx, calendar, wblock_id, {"date": day, "plannedDate": planned}, None)
 
 
+@own_routes.post(
+    "",
+    access=customer(),
+    returns=WORKOUT_BLOCK,
+    errors=(NotFound,),
+    example={"name": "Run with friends", "date": "2026-03-07", "items": [ITEM_EXAMPLE]},
+    operation_id="createOwnWorkoutBlock",
+)
 @transactional
-async def create(ctx: Context, workout: NewOwnWorkout) -> Block:
-    """Add a workout of the caller, a client, to their calendar.
+async def create(ctx: Context, body: NewOwnWorkout) -> Block:
+    """Add a workout of my own.
 
-    Raises Forbidden if clients may not, InvalidFields if the day is hidden, and NotFound for an exercise, naming it.
+    `createdBy` is `client`; compliance counts its day only when it is completed. 403 `CLIENT_WORKOUTS_OFF` if the
+    account has no `clientsMayAdd`.
     """
     calendar = ClientCalendar(ctx.caller.id)
     await customers.lock_active(ctx, calendar.customer_id)
     await _require_right(ctx, "clientsMayAdd")
-    await _require_visible(ctx, workout["date"])
-    [items] = await resolve_items(ctx, {"items": workout["items"]})
+    await _require_visible(ctx, body["date"])
+    [items] = await resolve_items(ctx, {"items": body["items"]})
     plan: BlockPlan = {
-        "name": workout["name"],
+        "name": body["name"],
         "isRest": False,
-        "date": workout["date"],
+        "date": body["date"],
         "items": items,
         "createdBy": "client",
     }
-    days = await batches.read_days(ctx, calendar, {"$eq": workout["date"]})
+    days = await batches.read_days(ctx, calendar, {"$eq": body["date"]})
     block = (await batches.apply(ctx, calendar, batches.Batch(created=[plan]), days))["created"][0]
     await activity.record_event(ctx, "workout_added", calendar.customer_id, block["_id"], **_feed_data(block))
     return block
 
 
+@own_routes.patch(
+    "/{wblockId}",
+    access=customer(),
+    body=patch_of(input_of(NewOwnWorkout), name="OwnWorkoutChange"),
+    returns=WORKOUT_BLOCK,
+    errors=(Conflict,),
+    example={"name": "Run in the park", "version": 0},
+    operation_id="updateOwnWorkoutBlock",
+)
 @transactional
-async def update(ctx: Context, block_id: ObjectId, change: OwnWorkoutChange) -> Block:
-    """Change a workout that the caller, a client, has added; `items` replace its items.
+async def update(ctx: Context, wblock_id: ObjectId, body: OwnWorkoutChange) -> Block:
+    """Change a workout that I added.
 
-    Raises NotFound, Forbidden if a coach has planned it or clients may not add workouts, InvalidFields if the day is
-    hidden, and Conflict if it has changed since `version`, or its items change and something in it is done.
+    `items` replace its items: 409 `WORKOUT_LOGGED` if something in it is done. A workout of a coach is 403
+    `PLANNED_BY_COACH`.
     """
-    calendar, _ = await _begin_own(ctx, block_id)
-    if "date" in change:
-        await _require_visible(ctx, change["date"])
-    return await _change_own(ctx, calendar, block_id, change)
+    calendar, _ = await _begin_own(ctx, wblock_id)
+    if "date" in body:
+        await _require_visible(ctx, body["date"])
+    return await _change_own(ctx, calendar, wblock_id, body)
 
 
+@own_routes.delete("/{wblockId}", access=customer(), operation_id="deleteOwnWorkoutBlock")
 @transactional
-async def delete(ctx: Context, block_id: ObjectId) -> None:
-    """Delete a workout that the caller, a client, has added. Raises NotFound, Forbidden as `update`."""
-    calendar, _ = await _begin_own(ctx, block_id)
-    await workouts.delete(ctx, calendar, block_id)
-    await activity.delete_events(ctx, calendar.customer_id, block_id, "workout_added")
+async def delete(ctx: Context, wblock_id: ObjectId) -> None:
+    """Delete a workout that I added, with what was logged in it."""
+    calendar, _ = await _begin_own(ctx, wblock_id)
+    await workouts.delete(ctx, calendar, wblock_id)
+    await activity.delete_events(ctx, calendar.customer_id, wblock_id, "workout_added")
 
 
 @transactional
@@ -249,61 +270,3 @@ async def _is_visible(ctx: Context, day: str) -> bool:
 
 def _feed_data(block: Block) -> dict[str, object]:
     return {"wblockId": block["_id"], "blockName": block["name"], "day": block["date"]}
-
-
-# --- Changes of clients to their calendar, over REST ------------------------------------------------------------------
-
-
-own_routes = Routes("/customer/wblocks", tag="The client's own")
-
-
-@own_routes.put(
-    "/{wblockId}/date", access=customer(), returns=WORKOUT_BLOCK, errors=(Conflict,), example={"date": "2026-03-02"}
-)
-async def move_own_workout_block(ctx: Context, wblock_id: ObjectId, body: WorkoutMove) -> Block:
-    """Move a workout of mine to another day.
-
-    To a visible day at most 7 days from the coach's, which `plannedDate` states afterwards; it goes after the workouts
-    of that day. Something done in it is 409 `WORKOUT_LOGGED`; 403 `CLIENT_MOVES_OFF` if the account has no
-    `clientsMayMove`.
-    """
-    return await move(ctx, wblock_id, body["date"], body.get("version"))
-
-
-@own_routes.post(
-    "",
-    access=customer(),
-    returns=WORKOUT_BLOCK,
-    errors=(NotFound,),
-    example={"name": "Run with friends", "date": "2026-03-07", "items": [ITEM_EXAMPLE]},
-)
-async def create_own_workout_block(ctx: Context, body: NewOwnWorkout) -> Block:
-    """Add a workout of my own.
-
-    `createdBy` is `client`; compliance counts its day only when it is completed. 403 `CLIENT_WORKOUTS_OFF` if the
-    account has no `clientsMayAdd`.
-    """
-    return await create(ctx, body)
-
-
-@own_routes.patch(
-    "/{wblockId}",
-    access=customer(),
-    body=patch_of(input_of(NewOwnWorkout), name="OwnWorkoutChange"),
-    returns=WORKOUT_BLOCK,
-    errors=(Conflict,),
-    example={"name": "Run in the park", "version": 0},
-)
-async def update_own_workout_block(ctx: Context, wblock_id: ObjectId, body: OwnWorkoutChange) -> Block:
-    """Change a workout that I added.
-
-    `items` replace its items: 409 `WORKOUT_LOGGED` if something in it is done. A workout of a coach is 403
-    `PLANNED_BY_COACH`.
-    """
-    return await update(ctx, wblock_id, body)
-
-
-@own_routes.delete("/{wblockId}", access=customer())
-async def delete_own_workout_block(ctx: Context, wblock_id: ObjectId) -> None:
-    """Delete a workout that I added, with what was logged in it."""
-    await delete(ctx, wblock_id)

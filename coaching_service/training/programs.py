@@ -27,7 +27,7 @@ from coaching_service.core.external_identity import (
     Upserted,
 )
 from coaching_service.core.field_schemas import checks_of, input_of, output_of, query_of
-from coaching_service.core.fields import take
+from coaching_service.core.fields import Description, take
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import RECORDS, Page, RecordQuery, page_of, part_of
@@ -46,7 +46,7 @@ from coaching_service.training.workouts.blocks.models import (
     plan_of,
 )
 from coaching_service.training.workouts.blocks.service import ClientCalendar, ScheduleOwner
-from coaching_service.training.workouts.shared_routes import BlockRoutes
+from coaching_service.training.workouts.shared_routes import declare_block_routes
 
 # --- Programs as they are sent, stored and read -----------------------------------------------------------------------
 
@@ -57,16 +57,14 @@ LAST_DAY = 3_660
 class ProgramBlockCopy(TypedDict):
     """The day of a copy."""
 
-    day: Annotated[
-        int, validation.Integer(minimum=1, maximum=LAST_DAY), core_fields.Description(argument="The day, from 1.")
-    ]
+    day: Annotated[int, validation.Integer(minimum=1, maximum=LAST_DAY), Description(argument="The day, from 1.")]
 
 
 class ProgramBlockFields(block_models.BlockName, ProgramBlockCopy, block_models.BlockSettings):
     """The fields of a workout block of a program."""
 
 
-class NewProgramBlock(ProgramBlockFields, block_models.BlockItems):
+class NewProgramBlock(ProgramBlockFields, BlockItems):
     """A workout block with items for a program, created all or nothing."""
 
 
@@ -75,7 +73,7 @@ class _Details(TypedDict):
     description: Annotated[
         str | None,
         validation.Text(max_length=validation.TEXT_LENGTH, allow_blank=True),
-        core_fields.Description(argument="What it is for."),
+        Description(argument="What it is for."),
     ]
     tags: Annotated[list[str], validation.StringList(), core_fields.Default(list)]
 
@@ -98,7 +96,7 @@ class StoredProgram(_ProgramFields, declared.Stored):
 
 class _Days(TypedDict):
     numberOfDaysWithWorkouts: Annotated[
-        int, core_fields.Description("The number of days with a block that is not rest and has an item.")
+        int, Description("The number of days with a block that is not rest and has an item.")
     ]
 
 
@@ -110,7 +108,7 @@ class ProgramQuery(RecordQuery):
     """The filters of the program list."""
 
     archived: bool
-    keywords: NotRequired[Annotated[str, core_fields.Description("Every word must occur in name, description or tag.")]]
+    keywords: NotRequired[Annotated[str, Description("Every word must occur in name, description or tag.")]]
 
 
 class ProgramDayRange(block_models.BlockFilters):
@@ -143,7 +141,7 @@ class DatedProgram:
 
     program: ProgramName
     start: str
-    blocks: list[block_models.BlockPlan]
+    blocks: list[BlockPlan]
     weekdays: list[int] | None = None
     days: int = 0
 
@@ -188,10 +186,6 @@ _EVENT_TYPES: dict[declared.Action, EventType] = {
 }
 
 
-def _event(action: declared.Action, known: Mapping[str, Any], _: Collection[str]) -> declared.EventData:
-    return {"type": _EVENT_TYPES[action], "data": {"programId": known["_id"]}}
-
-
 def _texts(program: Mapping[str, Any]) -> Iterator[declared.SearchedText]:
     text = "\n".join([program.get("description") or "", *program.get("tags", ())])
     yield declared.SearchedText("programs", program.get("name", ""), text, program.get("createdAt"))
@@ -207,7 +201,9 @@ _programs = Documents[StoredProgram](
         declared.Index(("isArchived", *list_selection.BY_UPDATE)),
     ),
     private=("companyId", "sortName", "search", "suf", "scheduleChanges"),
-    history=declared.History("program", _event),
+    history=declared.History(
+        "program", lambda action, known, _: {"type": _EVENT_TYPES[action], "data": {"programId": known["_id"]}}
+    ),
     transfer=declared.Portable(
         StoredProgram,
         declared.LIBRARY,
@@ -222,20 +218,6 @@ _BY_SUFFIX = _programs.index_name("isArchived", "suf")
 BY_ID = _programs.index_name("_id")
 _BY_EXTERNAL_ID = _programs.index_name("externalId")
 _BY_UPDATE = _programs.index_name("isArchived", *list_selection.BY_UPDATE)
-
-
-async def find_page(
-    ctx: Context, where: Filter, list_part: list_selection.ListPart, *, keywords: str
-) -> tuple[list[StoredProgram], int]:
-    """Return the programs of `where` for one part of the list with their sort fields, and their total number."""
-    if "\0" in keywords:
-        return [], 0
-    condition = where | (keyword_filter(keywords) if keywords else {})
-    # An index that serves few programs, if there is one.
-    selecting = (("externalId", _BY_EXTERNAL_ID), ("_id", BY_ID), (list_selection.UPDATED, _BY_UPDATE))
-    by_order = _BY_SUFFIX if keywords else _BY_NAME if list_part.sort == ORDER else _BY_UPDATE
-    hint = next((index for name, index in selecting if name in where), by_order)
-    return await list_part.read(ctx, _programs, condition, hint=hint)
 
 
 async def find_id_by_external_id(ctx: Context, external_id: str) -> ObjectId | None:
@@ -305,7 +287,7 @@ async def list_page(
     external_id: str | None = None,
     selection: list_selection.ListSelection = list_selection.ALL_ENTRIES,
     after: str | None = None,
-) -> list_selection.Page[Program]:
+) -> Page[Program]:
     """Return one page of programs, sorted by name, or those after a cursor.
 
     `external_id` is the identifier in another system.
@@ -316,10 +298,17 @@ async def list_page(
     list_part = list_selection.ListPart(
         ctx, "programs", filters, order, page=page, size=size, after=after, private=PRIVATE_ORDER
     )
-    where = {"isArchived": archived, **selection.filter()}
+    where: Filter = {"isArchived": archived, **selection.filter()}
     if external_id is not None:
         where["externalId"] = external_id
-    stored, total = await find_page(ctx, where, list_part, keywords=keywords)
+    stored, total = list[StoredProgram](), 0
+    if "\0" not in keywords:
+        # An index that serves few programs, if there is one.
+        selecting = (("externalId", _BY_EXTERNAL_ID), ("_id", BY_ID), (list_selection.UPDATED, _BY_UPDATE))
+        by_order = _BY_SUFFIX if keywords else _BY_NAME if list_part.sort == ORDER else _BY_UPDATE
+        hint = next((index for name, index in selecting if name in where), by_order)
+        where |= keyword_filter(keywords) if keywords else {}
+        stored, total = await list_part.read(ctx, _programs, where, hint=hint)
     docs, cursor = list_part.take_page(stored)
     return list_part.numbered(await _present(ctx, docs), total, cursor)
 
@@ -372,7 +361,13 @@ async def upsert_program(ctx: Context, external_id: str, body: ProgramChange) ->
     201 if it is new; otherwise 200, as changed by PATCH, and unchanged if it has all of it already. It needs the
     permission of what it does.
     """
-    return await upsert_external(ctx, external_id, body, lambda: complete_upsert(NEW_PROGRAM(), body))
+    return await external_identity.upsert(
+        ctx,
+        lambda tx: find_id_by_external_id(tx, external_id),
+        lambda tx, program_id: update(tx, program_id, body, only_differences=True),
+        lambda tx: create(tx, complete_upsert(NEW_PROGRAM(), body) | {"externalId": external_id}),
+        (PROGRAMS.CREATE, PROGRAMS.EDIT),
+    )
 
 
 @routes.get(
@@ -403,10 +398,16 @@ async def get(ctx: Context, program_id: ObjectId) -> Program:
     body=patch_of(NEW_PROGRAM, name="ProgramChange"),
     returns=PROGRAM,
     example={"tags": ["strength"], "version": 0},
+    operation_id="updateProgram",
 )
-async def update_program(ctx: Context, program_id: ObjectId, body: ProgramChange) -> Program:
+async def update(ctx: Context, program_id: ObjectId, body: ProgramChange, *, only_differences: bool = False) -> Program:
     """Change a program."""
-    return await update(ctx, program_id, body)
+    fields = cast("ProgramFields", external_identity.stored_fields(take(ProgramInput, body)))
+
+    def changed_fields(stored: StoredProgram) -> ProgramFields:  # what has these values already is then no change
+        return cast("ProgramFields", external_identity.find_differences(stored, fields)) if only_differences else fields
+
+    return await _present_one(ctx, await rewrite(ctx, program_id, changed_fields, body.get("version")))
 
 
 @routes.delete("/{programId}", access=coach(PROGRAMS.DELETE), locks="program", operation_id="deleteProgram")
@@ -416,8 +417,7 @@ async def delete(ctx: Context, program_id: ObjectId) -> None:
 
     Blocks that were assigned from it remain on the clients' calendars.
     """
-    if await _programs.delete(ctx, {"_id": program_id}) is None:
-        raise NotFound("program")
+    require_found(await _programs.delete(ctx, {"_id": program_id}), "program")
     await workouts.delete_all(ctx, ProgramPlan(program_id))
     await ctx.publish(ProgramDeleted(program_id))
 
@@ -427,9 +427,7 @@ list_ids_after = _programs.list_ids_after
 
 async def require(ctx: Context, program_id: ObjectId) -> ProgramName:
     """Return the name of a program. Raises NotFound."""
-    if (program := await _programs.find_one(ctx, {"_id": program_id}, ("name",))) is None:
-        raise NotFound("program")
-    return program
+    return require_found(await _programs.find_one(ctx, {"_id": program_id}, ("name",)), "program")
 
 
 async def get_names(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
@@ -449,40 +447,6 @@ async def duplicate(ctx: Context, program_id: ObjectId) -> Program:
     plans: list[BlockPlan] = [{**plan_of(block, block["items"]), "day": block["day"]} for block in blocks]
     await batches.write(ctx, ProgramPlan(copy["_id"]), batches.Batch(created=plans), [])
     return await get(ctx, copy["_id"])
-
-
-async def update(
-    ctx: Context, program_id: ObjectId, change: ProgramChange, *, only_differences: bool = False
-) -> Program:
-    """Change the fields of a program that are sent. Raises NotFound, and Conflict if it has changed since `version`.
-
-    With `only_differences`, fields that have these values already are not changes.
-    """
-    fields = cast("ProgramFields", external_identity.stored_fields(take(ProgramInput, change)))
-
-    def changed_fields(stored: StoredProgram) -> ProgramFields:
-        return cast("ProgramFields", external_identity.find_differences(stored, fields)) if only_differences else fields
-
-    return await _present_one(ctx, await rewrite(ctx, program_id, changed_fields, change.get("version")))
-
-
-async def upsert_external(
-    ctx: Context,
-    external_id: str,
-    sent: ProgramChange,
-    complete: Callable[[], ProgramInput],
-) -> external_identity.Upserted:
-    """Change the program with this identifier in another system, or create one of what `complete` returns.
-
-    What is stored already is not a change. Raises what `change` and core's `upsert` raise.
-    """
-    return await external_identity.upsert(
-        ctx,
-        lambda tx: find_id_by_external_id(tx, external_id),
-        lambda tx, program_id: update(tx, program_id, sent, only_differences=True),
-        lambda tx: create(tx, {**complete(), "externalId": external_id}),
-        (PROGRAMS.CREATE, PROGRAMS.EDIT),
-    )
 
 
 async def set_archived(ctx: Context, program_id: ObjectId, *, archived: bool, version: int | None = None) -> Program:
@@ -518,8 +482,18 @@ async def get_dated(
     program = await require(ctx, program_id)
     blocks = await workouts.list_stored_blocks(ctx, ProgramPlan(program_id))
     dates = date_blocks(blocks, start, weekdays)
-    dated = [_dated_block(block, dates[block["_id"]]) for block in blocks if block["_id"] in dates]
-    days = [block["day"] or 1 for block in blocks if block["_id"] in dates]
+    blocks = [block for block in blocks if block["_id"] in dates]
+    dated: list[BlockPlan] = [
+        {
+            **plan_of(block, block["items"]),
+            **copy_of(block),
+            "date": dates[block["_id"]],
+            "day": block["day"],
+            "programId": block["programId"],
+        }
+        for block in blocks
+    ]
+    days = [block["day"] or 1 for block in blocks]
     span = max(days) - min(days) + 1 if days else 0
     return DatedProgram(program, start, dated, sorted(weekdays) if weekdays else None, span)
 
@@ -544,20 +518,13 @@ def date_blocks(blocks: Sequence[StoredBlock], start: str, weekdays: Collection[
     return {block["_id"]: dates[block["day"] or 1] for block in blocks}
 
 
-def _dated_block(block: StoredBlock, day: str) -> BlockPlan:
-    plan = plan_of(block, block["items"])
-    return {**plan, **copy_of(block), "date": day, "day": block["day"], "programId": block["programId"]}
-
-
 def copy_of(block: StoredBlock) -> ProgramCopy:
     """Return what a client's copy of a block of a program remembers of it."""
     return {"programBlockId": block["_id"], "programBlockVersion": block["version"]}
 
 
 async def _present_one(ctx: Context, program: StoredProgram | None) -> Program:
-    if program is None:
-        raise NotFound("program")
-    return (await _present(ctx, [program]))[0]
+    return (await _present(ctx, [require_found(program, "program")]))[0]
 
 
 async def _present(ctx: Context, programs: Sequence[StoredProgram]) -> list[Program]:
@@ -607,18 +574,15 @@ async def unarchive_program(ctx: Context, program_id: ObjectId, body: VersionRef
     return await set_archived(ctx, program_id, archived=False, version=body.get("version"))
 
 
-BlockRoutes(
-    routes=block_routes,
-    owner=ProgramPlan,
-    owner_parameter="program_id",
-    view=coach(PROGRAMS.VIEW),
-    edit=coach(PROGRAMS.EDIT),
+declare_block_routes(
+    block_routes,
+    ProgramPlan,
+    PROGRAMS,
     range_query=DAY_RANGE(),
-    range_names=("startDay", "endDay"),
     new_block=NEW_PROGRAM_BLOCK(),
     block_change=patch_of(
         input_of(ProgramBlockFields, IdentityFields), input_of(BlockPosition), name="ProgramBlockChange"
     ),
     copy_target=PROGRAM_BLOCK_COPY(),
     block_example={"name": "Full body A", "day": 1},
-).declare()
+)

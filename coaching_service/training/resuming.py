@@ -20,6 +20,7 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import results
 from coaching_service.core.mcp.arguments import CustomerArgument, optional
+from coaching_service.core.mcp.results import Written
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.people import availability
 from coaching_service.people.availability import (
@@ -93,8 +94,7 @@ async def resume(
     """
     calendar = ClientCalendar(customer_id)
     await (calendar.require_access(ctx) if dry_run else calendar.authorize_and_lock(ctx))
-    absence = await availability.find_absence_before(ctx, customer_id, back)
-    if absence is None:
+    if (absence := await availability.find_absence_before(ctx, customer_id, back)) is None:
         raise Conflict("The client has no absence to return from on this day", code="NO_ABSENCE")
     last = str(add_days(back, -1, field))
     if dry_run:
@@ -208,7 +208,7 @@ async def set_availability(
     until: str | None,
     note: str | None,
     planned: ResumeMode | None,
-) -> results.Written:
+) -> Written:
     """Enter or change when a client is away, injured or ill: nothing is missed then, and check-ins pause; or end it."""
     today = await customers.get_local_date(ctx, customer_id)
     if kind == _BACK:
@@ -225,11 +225,11 @@ async def set_availability(
     name = await _name(ctx, customer_id)
     if before == period:
         line = f"Nothing changed: {name} is {write_period(period)} already."
-        return results.Written(line, {"customerId": customer_id, "availabilityId": period["_id"]})
+        return Written(line, {"customerId": customer_id, "availabilityId": period["_id"]})
     was = f"{write_period(before)} → " if before is not None else ""
     now = await customers.resolve_today(ctx, customer_id)
     days = [period["from"]] if period["until"] is None else [period["from"], period["until"]]
-    return results.Written(
+    return Written(
         f"Set {name} {was}{write_period(period)}.{_describe_check_ins(ctx, now)}"
         f"{await _name_planned(ctx, period, now)}",
         {"customerId": customer_id, "availabilityId": period["_id"]},
@@ -247,9 +247,7 @@ async def _find_beginning(ctx: Context, customer_id: ObjectId, today: date, kind
     return current["from"]
 
 
-async def _resume(
-    ctx: Context, customer_id: ObjectId, today: date, back: str, planned: ResumeMode | None
-) -> results.Written:
+async def _resume(ctx: Context, customer_id: ObjectId, today: date, back: str, planned: ResumeMode | None) -> Written:
     result = await resume(ctx, customer_id, back, planned, field="startDate")
     period, moved = result["availability"], result["changed"]
     dates = [str(block["date"]) for block in moved]
@@ -262,7 +260,7 @@ async def _resume(
         sentences.append(f"removed {_count(len(result['removed']))}")
     if result["kept"]:
         sentences.append(f"kept {_count(result['kept'])} with something done")
-    return results.Written(
+    return Written(
         f"{'; '.join(sentences)}.{_describe_check_ins(ctx, now)}",
         {"customerId": customer_id, "availabilityId": period["_id"]},
         results.find_reasons(
@@ -294,8 +292,7 @@ async def _name_planned(ctx: Context, period: Availability, today: str) -> str:
         return ""
     days = {"$gte": period["from"]} | ({"$lte": period["until"]} if period["until"] else {})
     blocks = await batches.read_days(ctx, ClientCalendar(period["customerId"]), days, MAX_BLOCKS)
-    planned = [block for block in regular_blocks(blocks) if has_nothing_done(block)]
-    if not planned:
+    if not (planned := [block for block in regular_blocks(blocks) if has_nothing_done(block)]):
         return " Nothing is planned in it."
     named = join_some(
         [f"{results.typed(block['name'])} on {name_days([str(block['date'])], today)}" for block in planned], _MAX_NAMED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
@@ -105,10 +105,6 @@ def _event(action: declared.Action, known: Mapping[str, Any], _: Collection[str]
     return {"type": "media.added", "data": data} if action == "created" else None
 
 
-def _contact(stored: Mapping[str, Any]) -> Iterable[str]:
-    return [comment["text"] for comment in stored["comments"]]
-
-
 media = Documents[StoredMedia](
     "setMedia",
     (
@@ -119,7 +115,13 @@ media = Documents[StoredMedia](
     ),
     private=("unseenBy", "unseenAt"),
     client_field="customerId",
-    history=declared.History("media", _event, ("wblockId", "witemId"), undo="never", contact=_contact),
+    history=declared.History(
+        "media",
+        _event,
+        ("wblockId", "witemId"),
+        undo="never",
+        contact=lambda stored: [each["text"] for each in stored["comments"]],
+    ),
     transfer=declared.Portable(
         StoredMedia,
         declared.RECORDS,

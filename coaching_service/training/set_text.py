@@ -62,15 +62,13 @@ class _Scanner:
 
     def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Read what `pattern` matches after white space; None, and nothing is read, if it does not match."""
-        match = pattern.match(self.text, self.start)
-        if match is not None:
+        if (match := pattern.match(self.text, self.start)) is not None:
             self.position = match.end()
         return match
 
     def take_word(self, *words: str) -> bool:
         """Read one of these words, in lower or upper case, and return whether it was there."""
-        match = _WORD.match(self.text, self.start)
-        if match is None or match[0].lower() not in words:
+        if (match := _WORD.match(self.text, self.start)) is None or match[0].lower() not in words:
             return False
         self.position = match.end()
         return True
@@ -89,8 +87,7 @@ class _Scanner:
         Raises SetTextError for three digits after a comma, such as 1,500, which may also be thousands.
         """
         start = self.start
-        match = self.take(_NUMBER)
-        if match is None:
+        if (match := self.take(_NUMBER)) is None:
             return None
         if match[2] == ",":
             if len(match[3]) == _THOUSANDS and int(match[1]):
@@ -101,16 +98,14 @@ class _Scanner:
     def require_number(self, expected: str, minimum: int, maximum: int) -> Decimal:
         """Read a number from `minimum` to `maximum`. Raises SetTextError."""
         start = self.start
-        number = self.take_number()
-        if number is None or not minimum <= number <= maximum:
+        if (number := self.take_number()) is None or not minimum <= number <= maximum:
             raise self.error(expected, start)
         return number
 
     def require_integer(self, expected: str, minimum: int, maximum: int) -> int:
         """Read a whole number from `minimum` to `maximum`. Raises SetTextError."""
         start = self.start
-        number = self.require_number(expected, minimum, maximum)
-        if number != number.to_integral_value():
+        if (number := self.require_number(expected, minimum, maximum)) != number.to_integral_value():
             raise self.error(expected, start)
         return int(number)
 
@@ -329,7 +324,17 @@ def _read_planned_option(entry: _Entry) -> bool:
     """Read a load or a flag; False if there is none."""
     scanner, start = entry.scanner, entry.scanner.start
     if scanner.take_text("@"):
-        _read_planned_load(entry, start)
+        if scanner.take_text("?"):
+            entry.set_once("load", None, start)
+        elif (number := scanner.take_number()) is None:
+            raise scanner.error("a load (60kg, 135lb), a percentage (70%) or ?")
+        elif scanner.take_text("%"):
+            most = workout_sets.MAX_PERCENT
+            percent = scanner.bound(number, most, f"at most {most}%", start)
+            entry.set_once("load", None, start)
+            entry.fields["loadPercent"] = percent
+        else:
+            entry.set_once("load", entry.read_load(number, start), start)
     elif scanner.take_word("rest"):
         if (seconds := _take_clock(scanner)) is None:
             number = scanner.require_number("a time, such as 90s", 0, workout_sets.MAX_SECONDS)
@@ -344,21 +349,6 @@ def _read_planned_option(entry: _Entry) -> bool:
     else:
         return entry.read_stated(_PLANNED_WORDS, start)
     return True
-
-
-def _read_planned_load(entry: _Entry, start: int) -> None:
-    scanner = entry.scanner
-    if scanner.take_text("?"):
-        entry.set_once("load", None, start)
-        return
-    if (number := scanner.take_number()) is None:
-        raise scanner.error("a load (60kg, 135lb), a percentage (70%) or ?")
-    if not scanner.take_text("%"):
-        entry.set_once("load", entry.read_load(number, start), start)
-        return
-    percent = scanner.bound(number, workout_sets.MAX_PERCENT, f"at most {workout_sets.MAX_PERCENT}%", start)
-    entry.set_once("load", None, start)
-    entry.fields["loadPercent"] = percent
 
 
 _PLAIN_TEMPO = re.compile(r'[^\s,"|«»]+')  # the others have a meaning in the line of an exercise
@@ -382,7 +372,14 @@ def write_planned(sets: Sequence[PlannedSet], load_unit: str) -> str:
 
 
 def _write_planned_set(planned: PlannedSet, load_unit: str) -> str:
-    words = [_write_planned_quantity(planned) + ("/side" if planned.get("perSide") else "")]
+    quantity = _write_range(planned.get("minPlannedReps"), planned.get("maxPlannedReps"))
+    if planned["type"].startswith("distance"):
+        quantity = f"{_write_range(planned.get('plannedMeters'))}m"
+    elif planned["type"].startswith("time"):
+        quantity = f"{_write_range(planned.get('minPlannedSeconds'), planned.get('maxPlannedSeconds'))}s"
+    elif planned.get("isAmrap"):
+        quantity = "AMRAP" if quantity == "?" else f"{quantity}+"
+    words = [quantity + ("/side" if planned.get("perSide") else "")]
     if planned.get("loadPercent") is not None:
         words.append(f"@{write_number(cast('float', planned['loadPercent']))}%")
     elif planned["type"].endswith("_load"):
@@ -397,17 +394,6 @@ def _write_planned_set(planned: PlannedSet, load_unit: str) -> str:
     if planned.get("isAmrap") and not planned["type"].startswith("reps"):
         words.append("AMRAP")
     return " ".join(words)
-
-
-def _write_planned_quantity(planned: PlannedSet) -> str:
-    if planned["type"].startswith("distance"):
-        return f"{_write_range(planned.get('plannedMeters'))}m"
-    if planned["type"].startswith("time"):
-        return f"{_write_range(planned.get('minPlannedSeconds'), planned.get('maxPlannedSeconds'))}s"
-    reps = _write_range(planned.get("minPlannedReps"), planned.get("maxPlannedReps"))
-    if planned.get("isAmrap"):
-        return "AMRAP" if reps == "?" else f"{reps}+"
-    return reps
 
 
 def _write_range(*ends: float | None) -> str:
@@ -488,8 +474,7 @@ def _read_done_entry(scanner: _Scanner, load_unit: str) -> _Entry:
 
 def _read_done_quantity(entry: _Entry) -> bool:
     scanner, start = entry.scanner, entry.scanner.start
-    number = scanner.take_number()
-    if number is None:
+    if (number := scanner.take_number()) is None:
         return False
     if not entry.fields and scanner.take(_TIMES):
         if number != number.to_integral_value() or not 1 <= number <= workout_sets.MAX_SETS:

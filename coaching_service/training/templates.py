@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, cast
 
 from marshmallow import fields
@@ -15,7 +14,7 @@ from coaching_service.core.auth import CUSTOMERS, PROGRAMS, coach
 from coaching_service.core.database import declared
 from coaching_service.core.database.context import Context, gather_reads, transactional, version_conflict
 from coaching_service.core.database.documents import Documents, Filter, now
-from coaching_service.core.errors import Conflict, NotFound, invalid_field
+from coaching_service.core.errors import Conflict, NotFound, invalid_field, require_found
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
@@ -28,7 +27,7 @@ from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.load_conversion import convert_items
-from coaching_service.training.workouts.blocks.models import WORKOUT_BLOCK, Block
+from coaching_service.training.workouts.blocks.models import WORKOUT_BLOCK, Block, PlannedBlock, StoredBlock
 from coaching_service.training.workouts.blocks.service import ClientCalendar, ScheduleOwner
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.descriptions import COMPUTED_ITEM_FIELDS, ITEM_REFERENCES, complete_items
@@ -86,10 +85,6 @@ TemplateFields: TypeAlias = core_fields.Partial[TemplateContent]
 # --- Workout templates in the database --------------------------------------------------------------------------------
 
 
-def _event(action: declared.Action, known: Mapping[str, Any], _: Collection[str]) -> declared.EventData | None:
-    return {"type": "template.deleted", "data": {"templateId": known["_id"]}} if action == "deleted" else None
-
-
 _templates = Documents[WorkoutTemplate](
     "workoutTemplates",
     (
@@ -100,7 +95,13 @@ _templates = Documents[WorkoutTemplate](
         declared.Index((list_selection.UPDATED,)),
     ),
     private=("companyId", "sortName", "search", "suf"),
-    history=declared.History("template", _event, contact=list_contacts),
+    history=declared.History(
+        "template",
+        lambda action, known, _: (
+            {"type": "template.deleted", "data": {"templateId": known["_id"]}} if action == "deleted" else None
+        ),
+        contact=list_contacts,
+    ),
     transfer=declared.Portable(
         WorkoutTemplate,
         declared.TEMPLATES,
@@ -117,11 +118,6 @@ BY_SUFFIX = _templates.index_name("suf")
 async def find_one(ctx: Context, template_id: ObjectId) -> WorkoutTemplate | None:
     """Return the template, or None."""
     return await _templates.find_one(ctx, {"_id": template_id})
-
-
-async def _create(ctx: Context, template: TemplateContent) -> WorkoutTemplate:
-    """Store a new template."""
-    return await _templates.insert(ctx, {**template, **_search_fields(template)})
 
 
 async def rewrite(
@@ -150,40 +146,19 @@ routes = Routes(
 )
 
 
-async def search(
-    ctx: Context,
-    *,
-    kind: str | None = None,
-    tag: str | None = None,
-    keywords: str = "",
-    updated_since: datetime | None = None,
-) -> list[WorkoutTemplate]:
-    """Return the templates of a type and with a tag, sorted by name; each keyword must occur in name or tags.
-
-    With `updated_since` (UTC), those changed at this time or later.
-    """
-    keywords = normalize(keywords)
-    if "\0" in keywords:
-        return []
-    condition: Filter = {name: value for name, value in (("type", kind), ("tags", tag)) if value is not None}
-    if keywords:
-        condition |= keyword_filter(keywords)
-    if updated_since is not None:
-        condition[list_selection.UPDATED] = {"$gte": updated_since}
-    hint = None if updated_since is None else BY_UPDATE
-    return await _present(ctx, await _templates.find(ctx, condition, sort=ORDER, hint=hint))
-
-
 @routes.get("", access=coach(PROGRAMS.VIEW))
 async def list_workout_templates(ctx: Context, query: TemplateQuery) -> list[WorkoutTemplate]:
     """List workout templates by name."""
-    return await search(
-        ctx,
-        kind=query.get("type"),
-        tag=query.get("tag"),
-        keywords=query.get("q", ""),
-        updated_since=query.get("updatedSince"),
-    )
+    keywords = normalize(query.get("q", ""))
+    if "\0" in keywords:
+        return []
+    filters = (("type", query.get("type")), ("tags", query.get("tag")))
+    where: Filter = {name: value for name, value in filters if value is not None}
+    where |= keyword_filter(keywords) if keywords else {}
+    if (since := query.get("updatedSince")) is not None:
+        where[list_selection.UPDATED] = {"$gte": since}
+    found = await _templates.find(ctx, where, sort=ORDER, hint=None if since is None else BY_UPDATE)
+    return await _present(ctx, found)
 
 
 @routes.get("/{templateId}", access=coach(PROGRAMS.VIEW), operation_id="getWorkoutTemplate")
@@ -209,7 +184,8 @@ async def create(ctx: Context, body: NewWorkoutTemplate) -> WorkoutTemplate:
     """Create a workout template."""
     new_items = await create_items(ctx, dict(enumerate(body["items"])))
     await items.fix_load_unit(ctx, new_items)
-    return await _present_one(ctx, await _create(ctx, {**body, "items": new_items}))
+    new: TemplateContent = {**body, "items": new_items}
+    return await _present_one(ctx, await _templates.insert(ctx, {**new, **_search_fields(new)}))
 
 
 @routes.patch(
@@ -239,8 +215,7 @@ async def delete(ctx: Context, template_id: ObjectId) -> None:
 
     Blocks that were created from it remain.
     """
-    if await _templates.delete(ctx, {"_id": template_id}) is None:
-        raise NotFound("workout template")
+    require_found(await _templates.delete(ctx, {"_id": template_id}), "workout template")
 
 
 async def list_page(ctx: Context, *, page: int, size: int, keywords: str = "") -> list_selection.Page[WorkoutTemplate]:
@@ -271,23 +246,30 @@ async def create_from_block(
     """Create a template of what a block plans. Raises NotFound, Forbidden for the block and its owner."""
     plan = await workouts.get_plan(ctx, owner, block_id)
     await items.fix_load_unit(ctx, plan["items"])
-    return await _present_one(ctx, await _create(ctx, {**core_fields.take(TemplateContent, plan), **details}))
+    new: TemplateContent = {**core_fields.take(TemplateContent, plan), **details}
+    return await _present_one(ctx, await _templates.insert(ctx, {**new, **_search_fields(new)}))
 
 
+@routes.post(
+    "/{templateId}/apply",
+    access=coach(CUSTOMERS.EDIT),
+    locks="customer",
+    returns=WORKOUT_BLOCK,
+    errors=(Conflict,),
+    example={"customerId": "66f0c0ffee0000000000abcd", "date": "2026-03-02"},
+    operation_id="applyWorkoutTemplate",
+)
 @transactional
-async def apply(
-    ctx: Context, template_id: ObjectId, customer_id: ObjectId, date: str, on_conflict: OnConflict = "add"
-) -> block_models.Block:
-    """Add a template to a client's calendar and return the new block.
+async def apply(ctx: Context, template_id: ObjectId, body: TemplateApplication) -> Block:
+    """Add a workout template to a client's calendar.
 
-    Raises NotFound, Forbidden, and Conflict if the day has blocks and `on_conflict` is `skip`.
+    The response is the new block. With `onConflict` skip, a day that has blocks is 409 and stays as it is.
     """
-    calendar = ClientCalendar(customer_id)
+    calendar, on_conflict = ClientCalendar(body["customerId"]), body["onConflict"]
     await calendar.require_access(ctx)
-    if (template := await find_one(ctx, template_id)) is None:
-        raise NotFound("workout template")
-    plan: block_models.BlockPlan = {**block_models.plan_of(template, template["items"]), "date": date}
-    days = await batches.read_days(ctx, calendar, {"$eq": date})
+    template = require_found(await find_one(ctx, template_id), "workout template")
+    plan: block_models.BlockPlan = {**block_models.plan_of(template, template["items"]), "date": body["date"]}
+    days = await batches.read_days(ctx, calendar, {"$eq": body["date"]})
     batch = resolve_conflicts(calendar, [plan], days, on_conflict)
     if not batch.created:
         there = ", ".join(conflict["name"] for conflict in find_conflicts(calendar, [plan], days, on_conflict))
@@ -297,7 +279,7 @@ async def apply(
 
 async def apply_named(
     ctx: Context, template_name: str, owner: ScheduleOwner, day: str | int, instead: Mapping[str, object]
-) -> block_models.Block:
+) -> Block:
     """Add the template with a name, in any case, to a date of a client or a day of a program, and return the new block.
 
     What is planned in `instead`, and is not empty, replaces what the template has. Raises Forbidden and NotFound for
@@ -305,24 +287,17 @@ async def apply_named(
     """
     await owner.require_access(ctx)
     where = {"sortName": normalize(template_name)}
-    named = await _templates.find(ctx, where, limit=2, hint=BY_NAME)
-    if not named:
+    if not (named := await _templates.find(ctx, where, limit=2, hint=BY_NAME)):
         raise invalid_field("template", "must be the name of a template", code="UNKNOWN_TEMPLATE")
     if len(named) > 1:
         raise invalid_field("template", "is the name of several templates: rename one", code="AMBIGUOUS_TEMPLATE")
-    given = {
-        name: value
-        for name, value in core_fields.take(block_models.PlannedBlock, instead).items()
-        if value not in (None, "")
-    }
+    given = {name: value for name, value in core_fields.take(PlannedBlock, instead).items() if value not in (None, "")}
     plan = cast("block_models.BlockPlan", {**block_models.plan_of(named[0], named[0]["items"]), **given})
     return await batches.add_to_day(ctx, owner, plan, day)
 
 
 async def _present_one(ctx: Context, template: WorkoutTemplate | None) -> WorkoutTemplate:
-    if template is None:
-        raise NotFound("workout template")
-    return (await _present(ctx, [template]))[0]
+    return (await _present(ctx, [require_found(template, "workout template")]))[0]
 
 
 async def _present(ctx: Context, templates: Sequence[WorkoutTemplate]) -> list[WorkoutTemplate]:
@@ -345,8 +320,7 @@ list_ids_after = _templates.list_ids_after
 
 async def convert_template(ctx: Context, template_id: ObjectId, conversion: Conversion) -> LoadCount:
     """Convert the loads of a template, in the caller's transaction."""
-    template = await find_one(ctx, template_id)
-    if template is None:
+    if (template := await find_one(ctx, template_id)) is None:
         return LoadCount()
     converted, loads = convert_items(template["items"], conversion.convert)
     if loads and conversion.is_stored:  # a change, but not one of the history
@@ -379,10 +353,9 @@ class TemplatePlan(ScheduleOwner):
 
     async def require_access(self, ctx: Context) -> None:
         """Raise NotFound if the company has no such template."""
-        if await find_one(ctx, self.template_id) is None:
-            raise NotFound("workout template")
+        require_found(await find_one(ctx, self.template_id), "workout template")
 
-    async def find_block(self, ctx: Context, block_id: ObjectId) -> block_models.StoredBlock | None:
+    async def find_block(self, ctx: Context, block_id: ObjectId) -> StoredBlock | None:
         """Return the template in the place of a block, or None."""
         template = await find_one(ctx, block_id)
         return None if template is None else _as_block(template)
@@ -392,16 +365,13 @@ class TemplatePlan(ScheduleOwner):
         template = await find_one(ctx, self.template_id)
         return template is not None and any(item["_id"] == item_id for item in template["items"])
 
-    async def push_item(self, ctx: Context, block_id: ObjectId, item: WorkItem) -> block_models.StoredBlock | None:
+    async def push_item(self, ctx: Context, block_id: ObjectId, item: WorkItem) -> StoredBlock | None:
         """Append an item to a template; None if there is no such template with room."""
-        block = await self.find_block(ctx, block_id)
-        if block is None or len(block["items"]) >= MAX_ITEMS:
+        if (block := await self.find_block(ctx, block_id)) is None or len(block["items"]) >= MAX_ITEMS:
             return None
         return await self.set_items(ctx, block, [*block["items"], item])
 
-    async def set_items(
-        self, ctx: Context, block: block_models.StoredBlock, items: Sequence[WorkItem]
-    ) -> block_models.StoredBlock:
+    async def set_items(self, ctx: Context, block: StoredBlock, items: Sequence[WorkItem]) -> StoredBlock:
         """Replace the items of a template. Raises Conflict if it has changed since it was read, or was deleted."""
         template = await rewrite(ctx, block["_id"], {"items": list(items)}, block["version"])
         if template is None:
@@ -412,7 +382,7 @@ class TemplatePlan(ScheduleOwner):
         """Do nothing: nothing depends on a template."""
 
 
-def _as_block(template: WorkoutTemplate) -> block_models.StoredBlock:
+def _as_block(template: WorkoutTemplate) -> StoredBlock:
     """Return a template as a block without an owner and a day."""
     block = {
         **core_fields.take(declared.Returned, template),
@@ -420,23 +390,4 @@ def _as_block(template: WorkoutTemplate) -> block_models.StoredBlock:
         **block_models.no_session(),
         **block_models.plan_of(template, template["items"]),
     }
-    return cast("block_models.StoredBlock", block)
-
-
-# --- REST -------------------------------------------------------------------------------------------------------------
-
-
-@routes.post(
-    "/{templateId}/apply",
-    access=coach(CUSTOMERS.EDIT),
-    locks="customer",
-    returns=WORKOUT_BLOCK,
-    errors=(Conflict,),
-    example={"customerId": "66f0c0ffee0000000000abcd", "date": "2026-03-02"},
-)
-async def apply_workout_template(ctx: Context, template_id: ObjectId, body: TemplateApplication) -> Block:
-    """Add a workout template to a client's calendar.
-
-    The response is the new block. With `onConflict` skip, a day that has blocks is 409 and stays as it is.
-    """
-    return await apply(ctx, template_id, body["customerId"], body["date"], body["onConflict"])
+    return cast("StoredBlock", block)

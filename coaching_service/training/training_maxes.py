@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal, TypedDict, cast
+from typing import Annotated, Literal, TypedDict, cast
 
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database import declared
 from coaching_service.core.database.context import Context, gather_reads, transactional
 from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.errors import NotFound
-from coaching_service.core.fields import Description
+from coaching_service.core.fields import Description, take
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Number
@@ -89,16 +89,16 @@ SET: MaxSource = "coach"
 ESTIMATED: MaxSource = "records"
 
 
-def _kind_of(known: Mapping[str, Any]) -> str:
-    """Return the kind of a stored load in the history: what a coach has set, or what follows from the records."""
-    return "estimated_max" if known.get("source") == ESTIMATED else "training_max"
-
-
 training_maxes = Documents[StoredTrainingMax](
     "trainingMaxes",
     (declared.Index(("customerId", "exerciseId", "source"), unique=True),),
     client_field="customerId",
-    history=declared.History("training_max", undo="derived", event_fields=("source",), kind_of=_kind_of),
+    history=declared.History(
+        "training_max",
+        undo="derived",
+        event_fields=("source",),
+        kind_of=lambda known: "estimated_max" if known.get("source") == ESTIMATED else "training_max",
+    ),
     transfer=declared.Portable(
         StoredTrainingMax, declared.RECORDS, references={"customerId": "customers", "exerciseId": "exercises"}
     ),
@@ -123,7 +123,7 @@ async def set_by_coach(ctx: Context, customer_id: ObjectId, exercise_id: ObjectI
         await account.lock_load_unit(ctx)
         await customers.lock_and_mark_figures(ctx, customer_id)
     where = key(customer_id, exercise_id, SET)
-    return _present(await training_maxes.upsert(ctx, where, {"value": value}))
+    return take(TrainingMax, await training_maxes.upsert(ctx, where, {"value": value}))
 
 
 async def find_set_maxes(
@@ -135,14 +135,16 @@ async def find_set_maxes(
 
 
 async def load_reference_loads(
-    ctx: Context, customer_id: ObjectId, exercise_ids: Iterable[ObjectId]
+    ctx: Context, customer_id: ObjectId | None, exercise_ids: Iterable[ObjectId]
 ) -> dict[ObjectId, ReferenceLoads]:
     """Return the training maximum and the estimated one-repetition maximum of exercises, in the company's unit.
 
-    For a client whose access has been checked; exercises with neither are left out.
+    For a client whose access has been checked (None: there are none); exercises with neither are left out.
     """
-    where: Filter = {"customerId": customer_id, "exerciseId": {"$in": list(exercise_ids)}, "value": {"$ne": None}}
-    loads: dict[ObjectId, ReferenceLoads] = {}
+    ids, loads = list(exercise_ids), dict[ObjectId, ReferenceLoads]()
+    if customer_id is None or not ids:
+        return loads
+    where: Filter = {"customerId": customer_id, "exerciseId": {"$in": ids}, "value": {"$ne": None}}
     for stored in await training_maxes.find(ctx, where, fields=("exerciseId", "source", "value")):
         of_exercise = loads.setdefault(stored["exerciseId"], {"trainingMax": None, "estimatedOneRepMax": None})
         of_exercise["trainingMax" if stored["source"] == SET else "estimatedOneRepMax"] = stored["value"]
@@ -151,8 +153,7 @@ async def load_reference_loads(
 
 async def set_estimates(ctx: Context, customer_id: ObjectId, estimates: Mapping[ObjectId, float | None]) -> None:
     """Store a client's estimated one-repetition maximums, by exercise, derived from the records; None deletes one."""
-    removed = [exercise_id for exercise_id, value in estimates.items() if value is None]
-    if removed:
+    if removed := [exercise_id for exercise_id, value in estimates.items() if value is None]:
         where: Filter = {"customerId": customer_id, "exerciseId": {"$in": removed}, "source": ESTIMATED}
         await training_maxes.delete_many(ctx, where)
     stored = [
@@ -161,10 +162,6 @@ async def set_estimates(ctx: Context, customer_id: ObjectId, estimates: Mapping[
         if value is not None
     ]
     await training_maxes.upsert_many(ctx, ("customerId", "exerciseId", "source"), stored)
-
-
-def _present(stored: StoredTrainingMax) -> TrainingMax:
-    return {"exerciseId": stored["exerciseId"], "value": stored["value"], "updatedAt": stored["updatedAt"]}
 
 
 async def convert_client(
@@ -209,7 +206,7 @@ async def list_training_maxes(ctx: Context, customer_id: ObjectId) -> list[Train
     where = {"customerId": customer_id, "source": SET, "value": {"$ne": None}}
     find_maxes = training_maxes.find(ctx, where, sort=("exerciseId",))
     _, maxes = await gather_reads(ctx, customers.get_visible(ctx, customer_id), find_maxes)
-    return [_present(stored) for stored in maxes]
+    return [take(TrainingMax, stored) for stored in maxes]
 
 
 @routes.put("/{exerciseId}", access=coach(CUSTOMERS.EDIT), errors=(NotFound,), example={"value": 140})

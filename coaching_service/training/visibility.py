@@ -61,18 +61,7 @@ async def find_hidden_days(ctx: Context, customer_id: ObjectId, first: str, last
 
 MAX_DAYS = 1_100
 _FIRST_DATE, _LAST_DATE = "", "9999-12-31"
-
-
-async def list_days(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[DayVisibility]:
-    """Return the visibility of every day from `first` to `last`.
-
-    Raises NotFound, Forbidden, and InvalidFields for more than three years.
-    """
-    days = _list_dates(first, last)
-    _, hidden = await gather_reads(
-        ctx, customers.get_visible(ctx, customer_id), find_hidden_days(ctx, customer_id, first, last)
-    )
-    return [{"date": day, "isVisible": day not in hidden} for day in days]
+routes = Routes("/coach/customers/{customerId}/visibility", tag="Visibility", locks="customer")
 
 
 async def find_visibility(
@@ -98,8 +87,7 @@ async def find_days_hidden_from_caller(ctx: Context, customer_id: ObjectId) -> f
 
 def _list_dates(first: str, last: str) -> list[str]:
     start = date.fromisoformat(first)
-    count = (date.fromisoformat(last) - start).days + 1
-    if count > MAX_DAYS:
+    if (count := (date.fromisoformat(last) - start).days + 1) > MAX_DAYS:
         message = f"must not be more than {MAX_DAYS - 1} days after startDate"
         raise invalid_field("endDate", message, code="RANGE_TOO_LONG")
     return [str(start + timedelta(days=number)) for number in range(count)]
@@ -108,16 +96,16 @@ def _list_dates(first: str, last: str) -> list[str]:
 # --- REST -------------------------------------------------------------------------------------------------------------
 
 
-routes = Routes("/coach/customers/{customerId}/visibility", tag="Visibility", locks="customer")
-
-
 @routes.get("", access=coach(CUSTOMERS.VIEW), query=SearchedRange())
 async def get_visibility(ctx: Context, customer_id: ObjectId, query: Period) -> list[DayVisibility]:
     """List which days a client sees.
 
     Every day of the range, at most three years; shown unless hidden.
     """
-    return await list_days(ctx, customer_id, query["startDate"], query["endDate"])
+    days = _list_dates(query["startDate"], query["endDate"])
+    find_hidden = find_hidden_days(ctx, customer_id, query["startDate"], query["endDate"])
+    _, hidden = await gather_reads(ctx, customers.get_visible(ctx, customer_id), find_hidden)
+    return [{"date": day, "isVisible": day not in hidden} for day in days]
 
 
 @routes.put(

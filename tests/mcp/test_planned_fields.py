@@ -185,7 +185,7 @@ async def test_block_from_a_template_of_a_block_has_every_planned_field(source: 
     ctx, customer_id = source.coach.ctx, ObjectId(source.customer["_id"])
     details: Any = {"name": source.block["name"], "type": None, "tags": []}
     template = await templates.create_from_block(ctx, source.owner, source.block["_id"], details)
-    await templates.apply(ctx, template["_id"], customer_id, TARGET)
+    await templates.apply(ctx, template["_id"], {"customerId": customer_id, "date": TARGET, "onConflict": "add"})
     # A template is a workout: it is never a day of rest.
     assert await source.copies() == [{**plan_of(source.block), "isRest": False}]
 

@@ -122,7 +122,7 @@ async def _end_program(recorder: Recorder) -> None:
     assigned = await assignments.assign(recorder.ctx, program["_id"], customer_id, LAST_DAY)
     recorder.events.clear()
     assert assigned["assignmentId"] is not None
-    await assignments.end(recorder.ctx, customer_id, assigned["assignmentId"], remove_upcoming=True)
+    await assignments.end(recorder.ctx, customer_id, assigned["assignmentId"], {"removeUpcoming": True})
 
 
 async def _add_item(recorder: Recorder) -> None:
@@ -155,7 +155,8 @@ async def _assign_program(recorder: Recorder) -> None:
 
 async def _apply_template(recorder: Recorder) -> None:
     template = await templates.create(recorder.ctx, {"name": "Short", "type": None, "tags": [], "items": [TASK]})
-    await templates.apply(recorder.ctx, template["_id"], recorder.calendar.customer_id, TUESDAY)
+    sent: Any = {"customerId": recorder.calendar.customer_id, "date": TUESDAY, "onConflict": "add"}
+    await templates.apply(recorder.ctx, template["_id"], sent)
 
 
 @pytest.mark.parametrize(

@@ -71,8 +71,7 @@ class WordList:
 
     def containing(self, text: str) -> list[str]:
         """Return the words that contain a text."""
-        trigrams = _trigrams(text)
-        if not trigrams:
+        if not (trigrams := _trigrams(text)):
             return [word for word in self.words if text in word]
         numbers: Sequence[int] = min((self._by_trigram.get(each, ()) for each in trigrams), key=len)
         return [self.words[number] for number in numbers if text in self.words[number]]
@@ -167,20 +166,6 @@ class IndexPart:
         return exercises
 
 
-class Vocabulary:
-    """The words of all exercises in the singular; those with a hyphen also written as one (pullup)."""
-
-    def __init__(self, lists: Sequence[WordList]) -> None:
-        self._lists = lists
-
-    def __contains__(self, word: str) -> bool:
-        return any(word in each for each in self._lists)
-
-    def with_one_typo(self, word: str) -> list[str]:
-        """Return the words that differ from a word by one typing error, in alphabetical order."""
-        return sorted({similar for each in self._lists for similar in each.with_one_typo(word)})
-
-
 class SearchIndex:
     """The exercises that are searched, in parts that are cached separately.
 
@@ -197,10 +182,13 @@ class SearchIndex:
         """All exercises."""
         return (1 << len(self.entries)) - 1
 
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The words of the exercises."""
-        return Vocabulary([part.vocabulary for part in self._parts])
+    def has_word(self, word: str) -> bool:
+        """Return whether any exercise has a word in the singular; those with a hyphen also written as one (pullup)."""
+        return any(word in part.vocabulary for part in self._parts)
+
+    def with_one_typo(self, word: str) -> list[str]:
+        """Return the words that differ from a word by one typing error, in alphabetical order."""
+        return sorted({similar for part in self._parts for similar in part.vocabulary.with_one_typo(word)})
 
     @property
     def joined_names(self) -> list[str]:
@@ -315,9 +303,21 @@ async def load_index(ctx: Context, condition: Filter, ownership: Ownership) -> S
 
     What is not cached of it is made on a thread: other requests continue meanwhile.
     """
-    stored, own_aliases = await gather_reads(
-        ctx, store.find_search_entries(ctx, condition, ownership=ownership), store.find_own_aliases(ctx)
+    fields = {
+        "search": 1,
+        "names": {"$ifNull": ["$searchNames", 1]},
+        "aliases": {"$ifNull": ["$searchAliases", {"$size": "$aliases"}]},
+        "isOwn": {"$ne": ["$companyId", None]},
+        "isCommon": {"$eq": ["$companyId", None]},
+    }
+    hint = store.selecting_index(condition) or (store.BY_TYPE if "type" in condition else store.BY_NAME)
+    where = {"deletedAt": None, **condition}
+    stored, overrides = await gather_reads(
+        ctx,
+        store.exercises.aggregate(ctx, where, {"$project": fields}, hint=hint, ownership=ownership),
+        store.overrides.find(ctx, {"aliases.0": {"$exists": True}}, fields=("exerciseId", "aliases")),
     )
+    own_aliases = {each["exerciseId"]: each["aliases"] for each in overrides}
     entries: list[SearchEntry] = []
     entry: SearchEntry
     for entry in stored:
@@ -415,8 +415,7 @@ def search(index: SearchIndex, keywords: str, use_counts: Mapping[ObjectId, int]
     text = " ".join(
         without_apostrophes(normalize(without_hidden(keywords))).replace("-", " ").replace(",", " ").split()
     )
-    words = split_words(text)
-    if not words:
+    if not (words := split_words(text)):
         return SearchResult([], [], tolerant=False)
     ranking = _Ranking(index, use_counts, _COMMON.get(" ".join(words), frozenset()))
     expanded = tuple(expand(text.split()))
@@ -426,7 +425,7 @@ def search(index: SearchIndex, keywords: str, use_counts: Mapping[ObjectId, int]
     )
     with_typos = []
     if len(numbers) < ENOUGH_MATCHES:
-        choices = [[word, *index.vocabulary.with_one_typo(word)] for word in words]
+        choices = [[word, *index.with_one_typo(word)] for word in words]
         alternatives = islice(product(*choices), 1, _MAX_ALTERNATIVES)  # the first one is as typed
         with_typos = ranking.take_matches([_Query(" ".join(corrected), corrected) for corrected in alternatives])
     numbers += with_typos
@@ -450,7 +449,8 @@ class _Ranking:
 
     def take_matches(self, queries: Sequence[_Query]) -> list[int]:
         """Return the exercises that match any of the queries and were not returned before, best match first."""
-        matches = [(query, self._matching(query)) for query in queries]
+        # The remaining exercises in which every word of a query occurs.
+        matches = [(each, reduce(and_, map(self._containing, each.words), self._remaining)) for each in queries]
         matching = reduce(or_, (each for _, each in matches), 0)
         ranked = []
         for number in numbers_of(matching):
@@ -463,10 +463,6 @@ class _Ranking:
             ranked.append((rank, -self._use_counts.get(entry["_id"], 0), name, entry["_id"], number))
         self._remaining &= ~matching
         return [number for *_, number in sorted(ranked)]
-
-    def _matching(self, query: _Query) -> int:
-        """Return the remaining exercises in which every word of a query occurs."""
-        return reduce(and_, map(self._containing, query.words), self._remaining)
 
     def _rank(self, number: int, query: _Query) -> int:
         """Return how well an exercise matches a query, 0 for the best."""

@@ -16,6 +16,7 @@ from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.field_schemas import input_of, output_of, query_of
+from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.list_selection import RECORDS, Page, RecordQuery, page_of
 from coaching_service.core.media import GIF, VIDEO_TYPES, file_extension
@@ -115,8 +116,8 @@ _LOAD_TYPE = (
 )
 
 
-def _movement(text: str) -> core_fields.Description:
-    return core_fields.Description(f"{text}; null where it does not apply, and for a company's own exercise.")
+def _movement(text: str) -> Description:
+    return Description(f"{text}; null where it does not apply, and for a company's own exercise.")
 
 
 class MuscleGroup(TypedDict):
@@ -145,10 +146,10 @@ class NewExerciseMedia(TypedDict):
     _id: NotRequired[ObjectId]
     type: MediaType
     url: Annotated[str, validation.Link()]
-    source: Annotated[str | None, validation.Text(), core_fields.Description("Where it comes from, such as YouTube.")]
-    key: Annotated[str | None, validation.Text(), core_fields.Description("Its identifier at the source.")]
+    source: Annotated[str | None, validation.Text(), Description("Where it comes from, such as YouTube.")]
+    key: Annotated[str | None, validation.Text(), Description("Its identifier at the source.")]
     thumbnailUrl: Annotated[
-        str | None, validation.Link(), core_fields.Description("A link to a small picture of it; null without one.")
+        str | None, validation.Link(), Description("A link to a small picture of it; null without one.")
     ]
 
 
@@ -173,31 +174,25 @@ class ExerciseMedia(TypedDict):
 
     _id: ObjectId
     type: MediaType
-    key: Annotated[
-        str | None, core_fields.Description("Its identifier at the source, or the storage key of an upload.")
-    ]
-    source: Annotated[str | None, core_fields.Description("Where it comes from; `upload` for a file.")]
+    key: Annotated[str | None, Description("Its identifier at the source, or the storage key of an upload.")]
+    source: Annotated[str | None, Description("Where it comes from; `upload` for a file.")]
     url: Annotated[
-        str,
-        fields.Url(),
-        core_fields.Description("A link to it; to an uploaded file it is signed and valid for two hours."),
+        str, fields.Url(), Description("A link to it; to an uploaded file it is signed and valid for two hours.")
     ]
-    thumbnailUrl: Annotated[
-        str | None, fields.Url(), core_fields.Description("A link to a small picture of it; null without one.")
-    ]
+    thumbnailUrl: Annotated[str | None, fields.Url(), Description("A link to a small picture of it; null without one.")]
 
 
 class TranslatedNames(TypedDict):
     """The name and the aliases of a shared exercise in another language."""
 
-    name: Annotated[str, core_fields.Description("The name in this language.")]
-    aliases: Annotated[list[str], core_fields.Description("Other names in this language.")]
+    name: Annotated[str, Description("The name in this language.")]
+    aliases: Annotated[list[str], Description("Other names in this language.")]
 
 
 class ExerciseTranslations(TypedDict):
     """The translations of a shared exercise."""
 
-    es: Annotated[TranslatedNames, core_fields.Description("Spanish.")]
+    es: Annotated[TranslatedNames, Description("Spanish.")]
 
 
 class Movement(TypedDict):
@@ -212,16 +207,16 @@ class Movement(TypedDict):
 
 
 class _Texts(TypedDict):
-    name: Annotated[str, validation.Text(), core_fields.Description(argument="Its name.")]
+    name: Annotated[str, validation.Text(), Description(argument="Its name.")]
     aliases: Annotated[list[str], validation.StringList(max_length=200), core_fields.Default(list)]
-    type: Annotated[ExerciseType, core_fields.Default("strength"), core_fields.Description(argument="Its kind.")]
+    type: Annotated[ExerciseType, core_fields.Default("strength"), Description(argument="Its kind.")]
     level: Level | None
     defaultInstructions: Annotated[
         str | None,
         validation.Text(max_length=validation.TEXT_LENGTH, allow_blank=True),
-        core_fields.Description(argument="How to do it."),
+        Description(argument="How to do it."),
     ]
-    videoLink: Annotated[str | None, validation.Link(), core_fields.Description(argument="A video of it.")]
+    videoLink: Annotated[str | None, validation.Link(), Description(argument="A video of it.")]
     tags: Annotated[list[str], validation.StringList(), core_fields.Default(list)]
 
 
@@ -238,14 +233,12 @@ class _Muscles(TypedDict):
 
 
 class _Equipment(TypedDict):
-    equipment: Annotated[str | None, validation.Text(), core_fields.Description(argument="What it needs.")]
+    equipment: Annotated[str | None, validation.Text(), Description(argument="What it needs.")]
 
 
 class _Loads(TypedDict):
     loadType: Annotated[
-        LoadType,
-        core_fields.Default(LOAD),
-        core_fields.Description(request=f"{_LOAD_TYPE} Default: `load`.", response=_LOAD_TYPE),
+        LoadType, core_fields.Default(LOAD), Description(request=f"{_LOAD_TYPE} Default: `load`.", response=_LOAD_TYPE)
     ]
 
 
@@ -260,7 +253,7 @@ class NewExercise(_Texts, _Roles, _Equipment, _Loads, external_identity.Identity
         list[NewExerciseMedia],
         validation.ListOf(fields.Nested(input_of(NewExerciseMedia)), maximum=40, allow_none=True),
         core_fields.Default(list),
-        core_fields.Description(
+        Description(
             "The links of the exercise. Uploaded files are not affected: those named by `_id` take the place in which "
             "they are sent, others stay at the end."
         ),
@@ -294,8 +287,7 @@ class Exercise(ExerciseTexts, _Loads, Movement, external_identity.Identity, Retu
     """An exercise as the company sees it: its own, or a shared one (`companyId` null) with the company's override."""
 
     translations: Annotated[
-        ExerciseTranslations | None,
-        core_fields.Description("Names in other languages; null for a company's own exercise."),
+        ExerciseTranslations | None, Description("Names in other languages; null for a company's own exercise.")
     ]
     media: list[ExerciseMedia]
     image: Annotated[str | None, fields.Url()]
@@ -343,9 +335,7 @@ class ExerciseName(TypedDict):
         Annotated[
             LoadType,
             validation.Choice(ASSISTANCE, ADDED),
-            core_fields.Description(
-                response="Only if the loads are help, and less is better, or added to the body's weight."
-            ),
+            Description(response="Only if the loads are help, and less is better, or added to the body's weight."),
             core_fields.Optional,
         ]
     ]
@@ -383,13 +373,6 @@ class ExerciseUse(TypedDict):
     count: int
 
 
-class UpdatedExercise(TypedDict):
-    """When an exercise was last changed."""
-
-    _id: ObjectId
-    updatedAt: datetime
-
-
 class SearchEntry(TypedDict):
     """What is searched of an exercise.
 
@@ -412,7 +395,7 @@ class OwnExerciseQuery(RecordQuery):
     keywords: NotRequired[
         Annotated[
             str,
-            core_fields.Description(
+            Description(
                 "Every word must occur in name, alias, tag, muscle or equipment; names and aliases in English or "
                 "Spanish, and aliases that the company has added. If fewer than 5 exercises match, those that match "
                 "with one typing error follow."
@@ -429,7 +412,7 @@ class ExerciseQuery(OwnExerciseQuery):
         Annotated[
             str,
             validation.Choice(MINE, PUBLIC, *TYPES),
-            core_fields.Description(
+            Description(
                 request="`my`, `public`, or a type of exercise.",
                 argument="my: the company's own; public: the shared library.",
             ),
@@ -471,7 +454,7 @@ class _Override(TypedDict):
         list[str],
         validation.StringList(max_length=200),
         core_fields.Default(list),
-        core_fields.Description("Names that the company uses, in addition to the shared aliases."),
+        Description("Names that the company uses, in addition to the shared aliases."),
     ]
 
 
@@ -520,11 +503,12 @@ def merge(
     known = {each["_id"]: each for each in stored}
     merged: list[StoredMedia] = []
     for each in sent:
-        media_id = each.get("_id")
-        if media_id is None and keep_equal:
+        if (media_id := each.get("_id")) is None and keep_equal:
             media_id = next((link["_id"] for link in known.values() if {**each, "_id": link["_id"]} == link), None)
         previous = known.pop(media_id, None) if media_id else None
-        merged.append(previous if previous and "fileId" in previous else _to_link(each, previous))
+        fields = {name: value for name, value in each.items() if name != "_id"}
+        link = {"_id": previous["_id"] if previous else ObjectId(), **fields}
+        merged.append(previous if previous and "fileId" in previous else cast("StoredMedia", link))
     return [*merged, *(each for each in known.values() if "fileId" in each)]
 
 
@@ -558,11 +542,6 @@ def file_ids(media: Sequence[StoredMedia]) -> list[ObjectId]:
     """Return the files of uploaded media, with their thumbnails."""
     ids = [(each.get("fileId"), each.get("thumbnailId")) for each in media]
     return [file_id for pair in ids for file_id in pair if file_id]
-
-
-def _to_link(sent: NewExerciseMedia, previous: StoredMedia | None) -> StoredMedia:
-    fields = {name: value for name, value in sent.items() if name != "_id"}
-    return cast("StoredMedia", {"_id": previous["_id"] if previous else ObjectId(), **fields})
 
 
 # --- The queries of exercises, and the schemas of their responses that are not only a TypedDict -----------------------

@@ -30,7 +30,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize, without_apostrophes, without_hidden
 from coaching_service.core.validation import ListOf, Text
 from coaching_service.library.exercises import _search_index, service, store
-from coaching_service.library.exercises._search_index import ABBREVIATIONS, singular, split_words
+from coaching_service.library.exercises._search_index import ABBREVIATIONS, SearchIndex, singular, split_words
 from coaching_service.library.exercises.models import MUSCLE_IDS, MUSCLES, MuscleRole
 
 # --- The words of exercise names that tell exercises apart: parts of the body, and numbers with their units -----------
@@ -85,9 +85,8 @@ _SAME_PARTS = (
 _SAME_WORDS = ("band banded", "fly flye", "leg legged", "pause paused")
 _OF_MUSCLES = {word for name in MUSCLES for word in split_words(normalize(name))}
 _NOT_PARTS = {"front", "side", "rear", "upper", "lower", "dorsi", "anterior"}  # words of muscles that name no part
-_PART_OF: Mapping[str, str] = {word: word for word in _OF_MUSCLES - _NOT_PARTS} | {
-    word: words.split()[0] for words in _SAME_PARTS for word in words.split()
-}
+# Words in the singular that name a part of the body or a muscle.
+_PARTS = (_OF_MUSCLES - _NOT_PARTS) | {word for words in _SAME_PARTS for word in words.split()}
 _SPELLINGS: Mapping[str, Sequence[str]] = {
     word: words.split() for words in (*_SAME_PARTS, *_SAME_WORDS) for word in words.split()
 }
@@ -140,7 +139,7 @@ class NameWords:
     @cached_property
     def parts(self) -> frozenset[str]:
         """The parts of the body that the words name."""
-        return frozenset(filter(is_part_of_body, self.words))
+        return frozenset(self.words) & _PARTS
 
     def has_same_numbers(self, other: NameWords) -> bool:
         """Return whether both have the same numbers, and the same units where both have one."""
@@ -149,19 +148,9 @@ class NameWords:
         )
 
 
-def is_part_of_body(word: str) -> bool:
-    """Return whether a word in the singular names a part of the body or a muscle."""
-    return word in _PART_OF
-
-
 def one_spelling(word: str) -> str:
     """Return a word in the spelling in which it is compared: calf for calves and gemelo, band for banded."""
-    return spellings_of(word)[0]
-
-
-def spellings_of(word: str) -> Sequence[str]:
-    """Return the words that are compared as the same word."""
-    return _SPELLINGS.get(word, (word,))
+    return _SPELLINGS.get(word, (word,))[0]
 
 
 # --- Comparing names --------------------------------------------------------------------------------------------------
@@ -226,7 +215,7 @@ class _Name:
 
 
 def resolve_name(
-    index: _search_index.SearchIndex,
+    index: SearchIndex,
     text: str,
     use_counts: Mapping[ObjectId, int],
     known: Collection[int] = (),
@@ -302,11 +291,11 @@ def _choose(candidates: Sequence[Candidate]) -> Candidate | None:
     return fitting[0] if len(fitting) == 1 else None
 
 
-def _find_with_words(index: _search_index.SearchIndex, name: _Name) -> Iterable[int]:
+def _find_with_words(index: SearchIndex, name: _Name) -> Iterable[int]:
     """Return the numbers of the exercises that may have all words of a name."""
 
     def find(word: str) -> int:
-        words = {*spellings_of(word)} | ({*index.vocabulary.with_one_typo(word)} if not word.isdigit() else set())
+        words = {*_SPELLINGS.get(word, (word,))} | ({*index.with_one_typo(word)} if not word.isdigit() else set())
         return reduce(or_, map(index.containing, words), 0)
 
     matching = 0
@@ -316,7 +305,7 @@ def _find_with_words(index: _search_index.SearchIndex, name: _Name) -> Iterable[
     return _search_index.numbers_of(matching)
 
 
-def _find_similar(index: _search_index.SearchIndex, name: _Name) -> list[Candidate]:
+def _find_similar(index: SearchIndex, name: _Name) -> list[Candidate]:
     """Return exercises with names that resemble a name, the best first.
 
     The last word, such as curl or press, counts more than others, and so does a part of the body that was not named.
@@ -354,28 +343,25 @@ def _find_similar(index: _search_index.SearchIndex, name: _Name) -> list[Candida
     return sorted(similar, key=rank)
 
 
-def _compare(index: _search_index.SearchIndex, number: int, name: _Name) -> Candidate:
+def _compare(index: SearchIndex, number: int, name: _Name) -> Candidate:
     """Compare an exercise with a name: the best of its names and aliases counts."""
     entry, lines = index.entries[number], index.lines(number)
     equipment = {one_spelling(word) for word in index.other_words(number)} & EQUIPMENT
     fits, score = [], 0.0
     for line in lines:
         written = _name_words_of(line.text)
-        fits.append(min(_fit(each, written, equipment, index.vocabulary) for each in name.spellings))
+        fits.append(min(_fit(each, written, equipment, index) for each in name.spellings))
         for spelling in name.spellings:
             words = [word for word in spelling.all_words if word in written.all_words or word not in equipment]
-            score = max(score, _similarity(words, written.all_words))
+            spaced = sorted(_join_like(words, written.all_words)), sorted(_join_like(written.all_words, words))
+            sorted_ratio = fuzz.ratio(" ".join(spaced[0]), " ".join(spaced[1]))
+            score = max(score, round(max(sorted_ratio, fuzz.ratio("".join(words), "".join(written.all_words))), 1))
     fit = min(fits)
     score = EXACT_SCORE if fit <= Fit.SAME else min(score, _MAX_OTHER_SCORE)
     return Candidate(entry["_id"], score, fit, min(fits[: entry["names"]]), entry["isOwn"], lines[0].text)
 
 
-def _fit(
-    name: NameWords,
-    written: NameWords,
-    equipment: Collection[str],
-    vocabulary: _search_index.Vocabulary,
-) -> Fit:
+def _fit(name: NameWords, written: NameWords, equipment: Collection[str], index: SearchIndex) -> Fit:
     """Return how a name fits a name or alias of an exercise; hyphens and spaces within words are left out."""
     if not name.has_same_numbers(written):
         return Fit.OTHER
@@ -384,19 +370,19 @@ def _fit(
     added.subtract(written.words)
     _remove_joined(missing, added, written.words)
     _remove_joined(added, missing, name.words)
-    if name.typed != written.typed and name.words and all(map(is_part_of_body, name.words)):
+    if name.typed != written.typed and name.words and _PARTS.issuperset(name.words):
         return Fit.UNSURE if {*name.words} <= {*written.words} else Fit.OTHER  # biceps is no biceps curl
     if name.words == written.words:
         return Fit.TYPED
     unlike = [word for word in (+added).elements() if word not in FILLERS]
-    typos = {word: same for word in unlike for same in +missing if _is_typo(word, same, vocabulary)}
+    typos = {word: same for word in unlike for same in +missing if _is_typo(word, same, index)}
     missing.subtract(typos.values())
     if any(word not in typos and word not in equipment for word in unlike):
         return Fit.OTHER
     if len(name.words) - (+added).total() + len(typos) <= 0:
         return Fit.OTHER
     extra = {word for word in +missing if word not in FILLERS or len(word) == 1}  # the A-Skip is no other skip
-    if any(map(is_part_of_body, extra)) or (extra and typos):
+    if not _PARTS.isdisjoint(extra) or (extra and typos):
         return Fit.UNSURE
     if extra - set(equipment):
         return Fit.WORDS
@@ -404,13 +390,6 @@ def _fit(
 
 
 _name_words_of = lru_cache(_CACHED_NAMES)(NameWords.of)
-
-
-def _similarity(words: Sequence[str], name: Sequence[str]) -> float:
-    """Return how much two names resemble each other, from 0 to 100, in any order and spacing of their words."""
-    spaced = sorted(_join_like(words, name)), sorted(_join_like(name, words))
-    sorted_ratio = fuzz.ratio(" ".join(spaced[0]), " ".join(spaced[1]))
-    return round(max(sorted_ratio, fuzz.ratio("".join(words), "".join(name))), 1)
 
 
 def _join_like(words: Sequence[str], other: Collection[str]) -> list[str]:
@@ -432,9 +411,9 @@ def _remove_joined(separate: Counter[str], joined: Counter[str], words: Sequence
             separate.subtract((first, second))
 
 
-def _is_typo(word: str, other: str, vocabulary: _search_index.Vocabulary) -> bool:
+def _is_typo(word: str, other: str, index: SearchIndex) -> bool:
     """Return whether a word that is in no exercise is another one with one typing error."""
-    if is_part_of_body(word) or word in vocabulary:
+    if word in _PARTS or index.has_word(word):
         return False
     spellings = (word, f"{word}s")  # as typed, perhaps: its ending was taken for a plural
     return any(
@@ -557,8 +536,15 @@ async def _resolve(ctx: Context, names: Sequence[str], known: KnownExercises | N
 
 
 async def find_deleted_names(ctx: Context, names: Sequence[str]) -> dict[str, list[str]]:
-    """Return, for each of `names`, the company's own exercises that were deleted and have all its words."""
-    deleted = {name: _words_of(name) for name in await store.find_deleted_names(ctx)} if names else {}
+    """Return, for each of `names`, the company's own exercises that were deleted and have all its words.
+
+    At most 1,000 deleted ones are compared.
+    """
+    if not names:
+        return {}
+    where = {"deletedAt": {"$ne": None}}
+    found = await store.exercises.find(ctx, where, fields=("name",), limit=1_000, ownership="own", hint=store.BY_NAME)
+    deleted = {each["name"]: _words_of(each["name"]) for each in found}
     return {name: [each for each, words in deleted.items() if _words_of(name) <= words] for name in names}
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from coaching_service.core import external_identity
 from coaching_service.core.auth import EXERCISES, coach, coach_with_any
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.external_identity import ExternalId, Upserted
 from coaching_service.core.http.routes import MultipartBody, Routes
-from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import part_of
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
-from coaching_service.library.exercises import models, name_resolution, service
+from coaching_service.library.exercises import models, name_resolution, service, store
 from coaching_service.library.exercises.name_resolution import ExerciseNames, ResolvedExerciseNames
 
 routes = Routes("", tag="Exercises")
@@ -66,17 +65,15 @@ async def _page(
     )
 
 
-@routes.post(
+routes.post(
     "/exercises",
     access=coach(EXERCISES.CREATE),
     body=models.NEW_EXERCISE(),
     returns=models.EXERCISE,
     errors=(NotFound,),
     example={"name": "Garage Squat", "type": "strength", "tags": ["squat"], "equipment": "Barbell"},
-)
-async def create_exercise(ctx: Context, body: models.NewExercise) -> models.Exercise:
-    """Create an exercise."""
-    return await service.create(ctx, body)
+    operation_id="createExercise",
+)(service.create)
 
 
 @routes.post(
@@ -111,109 +108,89 @@ async def upsert_exercise(ctx: Context, external_id: str, body: models.ExerciseC
     201 if it is new; otherwise 200, as changed by PATCH, and unchanged if it has all of it already. It needs the
     permission of what it does.
     """
-    return await service.upsert_external(ctx, external_id, body, lambda: complete_upsert(models.NEW_EXERCISE(), body))
+    return await external_identity.upsert(
+        ctx,
+        lambda tx: store.find_id_by_external_id(tx, external_id),
+        lambda tx, exercise_id: service.update(tx, exercise_id, body, only_differences=True),
+        lambda tx: service.create(tx, complete_upsert(models.NEW_EXERCISE(), body) | {"externalId": external_id}),
+        (EXERCISES.CREATE, EXERCISES.EDIT),
+    )
 
 
-@routes.get(
+routes.get(
     "/exercises/by-external-id/{externalId}",
     access=coach(EXERCISES.VIEW),
     path_fields={"externalId": ExternalId()},
     returns=models.EXERCISE,
     selects_fields=True,
-)
-async def get_exercise_by_external_id(ctx: Context, external_id: str) -> models.Exercise:
-    """Read the exercise with an external identifier."""
-    return await service.get_by_external_id(ctx, external_id)
+    operation_id="getExerciseByExternalId",
+)(service.get_by_external_id)
 
 
-@routes.get("/exercises/{exerciseId}", access=coach(EXERCISES.VIEW), returns=models.EXERCISE, selects_fields=True)
-async def get_exercise(ctx: Context, exercise_id: ObjectId) -> models.Exercise:
-    """Read an exercise."""
-    return await service.get(ctx, exercise_id)
+routes.get(
+    "/exercises/{exerciseId}",
+    access=coach(EXERCISES.VIEW),
+    returns=models.EXERCISE,
+    selects_fields=True,
+    operation_id="getExercise",
+)(service.get)
 
 
-@routes.patch(
+routes.patch(
     "/exercises/{exerciseId}",
     access=coach(EXERCISES.EDIT),
     body=patch_of(models.NEW_EXERCISE, name="ExerciseChange"),
     returns=models.EXERCISE,
     example={"level": "beginner", "version": 0},
-)
-async def update_exercise(ctx: Context, exercise_id: ObjectId, body: models.ExerciseChange) -> models.Exercise:
-    """Change one of the company's own exercises.
-
-    Shared exercises cannot be changed (403).
-    """
-    return await service.update(ctx, exercise_id, body)
+    operation_id="updateExercise",
+)(service.update)
 
 
-@routes.delete("/exercises/{exerciseId}", access=coach(EXERCISES.DELETE))
-async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> None:
-    """Delete one of the company's own exercises.
-
-    Scheduled blocks keep its name.
-    """
-    await service.delete(ctx, exercise_id)
+routes.delete("/exercises/{exerciseId}", access=coach(EXERCISES.DELETE), operation_id="deleteExercise")(service.delete)
 
 
-@routes.put(
+routes.put(
     "/exercises/{exerciseId}/override",
     access=coach(EXERCISES.EDIT),
     returns=models.EXERCISE,
     errors=(Conflict,),
     example={"videoLink": "https://video.example.com/squat", "aliases": ["Box squat Tuesday"]},
-)
-async def replace_exercise_override(
-    ctx: Context, exercise_id: ObjectId, body: models.ExerciseOverride
-) -> models.Exercise:
-    """Set the company's own video, instructions and aliases of a shared exercise.
-
-    Returns the exercise as the company sees it from now on, everywhere. Other companies are not affected.
-    """
-    return await service.set_override(ctx, exercise_id, body)
+    operation_id="replaceExerciseOverride",
+)(service.set_override)
 
 
-@routes.delete(
+routes.delete(
     "/exercises/{exerciseId}/override",
     access=coach(EXERCISES.EDIT),
     returns=models.EXERCISE,
     status=200,
     errors=(Conflict,),
-)
-async def delete_exercise_override(ctx: Context, exercise_id: ObjectId) -> models.Exercise:
-    """Remove everything that the company has changed in a shared exercise.
-
-    Its uploaded pictures and videos are deleted too. Returns the exercise.
-    """
-    return await service.remove_override(ctx, exercise_id)
+    operation_id="deleteExerciseOverride",
+)(service.remove_override)
 
 
-@routes.post(
+routes.post(
     "/exercises/{exerciseId}/media",
     access=coach(EXERCISES.EDIT),
     multipart=MultipartBody("file", MEDIA_TYPES, size_limit="attachment", file_required=True),
     example={},
-)
-async def upload_exercise_media(ctx: Context, exercise_id: ObjectId, file: StoredFile | None) -> models.ExerciseMedia:
-    """Add a picture or video to an exercise, own or shared.
-
-    JPEG, PNG, WebP, GIF, HEIC (stored as JPEG), MP4, QuickTime or WebM, recognised by content. Metadata, such as the
-    location, is removed, and so are tracks other than picture and sound; a video with one that cannot be removed is
-    refused. On a shared exercise only the company sees it.
-    """
-    return await service.add_media(ctx, exercise_id, file)
+    operation_id="uploadExerciseMedia",
+)(service.add_media)
 
 
-@routes.delete("/exercises/{exerciseId}/media/{mediaId}", access=coach(EXERCISES.EDIT))
-async def delete_exercise_media(ctx: Context, exercise_id: ObjectId, media_id: ObjectId) -> None:
-    """Remove a picture, video or link that the company has added to an exercise."""
-    await service.remove_media(ctx, exercise_id, media_id)
+routes.delete(
+    "/exercises/{exerciseId}/media/{mediaId}", access=coach(EXERCISES.EDIT), operation_id="deleteExerciseMedia"
+)(service.remove_media)
 
 
 @routes.get("/exercise-libraries", access=coach(EXERCISES.VIEW))
 async def list_exercise_libraries(ctx: Context) -> list[models.ExerciseLibrary]:
     """List the exercise libraries."""
-    return service.list_libraries(ctx)
+    company = ctx.caller.company
+    return [
+        {"_id": service.SHARED_LIBRARY, "name": "Shared exercises", "companyId": None},
+        {"_id": company.id, "name": company.name, "companyId": company.id},
+    ]
 
 
 @routes.get("/muscle-groups", access=coach(EXERCISES.VIEW))

@@ -5,23 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache, partial
 from importlib import resources
 from typing import Any, Final, cast
 
 from coaching_service.core import errors, external_identity, list_selection
-from coaching_service.core.auth import EXERCISES
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, Services, gather_reads, transactional, version_conflict
 from coaching_service.core.database.declared import Returned
 from coaching_service.core.database.documents import Filter, Ownership, now
 from coaching_service.core.database.files import StoredFile
+from coaching_service.core.errors import Conflict
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId, stable_id
+from coaching_service.core.list_selection import UPDATED, ListPart
 from coaching_service.core.text import normalize, without_apostrophes
 from coaching_service.library.exercises import _search_index, models, store
 from coaching_service.library.exercises._search_index import search
+from coaching_service.library.exercises.models import TrainedMuscle
 from coaching_service.library.exercises.store import BY_NAME, exercises
 from coaching_service.people import account
 from coaching_service.people.file_links import file_url
@@ -30,7 +32,7 @@ SHARED_LIBRARY = stable_id("library", "shared")
 
 
 async def get(ctx: Context, exercise_id: ObjectId) -> models.Exercise:
-    """Return an exercise as the company sees it, shared or own. Raises NotFound."""
+    """Read an exercise."""
     stored, override = await gather_reads(ctx, store.find_one(ctx, exercise_id), store.find_override(ctx, exercise_id))
     return present(ctx, errors.require_found(stored, "exercise"), override)
 
@@ -44,31 +46,27 @@ async def get_for_client(ctx: Context, exercise_id: ObjectId) -> models.OwnExerc
 async def require(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, models.ExerciseName]:
     """Return the names of exercises by identifier. Raises NotFound if one does not exist or is deleted."""
     ids = set(exercise_ids)
-    names = await get_usable_names(ctx, ids)
+    names = await get_names(ctx, ids, only_usable=True)
     if names.keys() != ids:
         raise errors.NotFound("exercise")
     return names
 
 
-async def get_usable_names(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, models.ExerciseName]:
-    """Return the names of exercises that exist and are not deleted, by identifier."""
-    return await _load_names(ctx, exercise_ids, only_usable=True)
+async def list_own_versions(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, int]:
+    """Return the versions of those of some exercises that are the company's own and not deleted."""
+    where: Filter = {"_id": {"$in": list(ids)}, "deletedAt": None}
+    own = await exercises.find(ctx, where, fields=("version",), hint="_id_", ownership="own")
+    return {exercise["_id"]: exercise["version"] for exercise in own}
 
 
-list_own_versions = store.find_versions
-
-
-async def get_names(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, models.ExerciseName]:
-    """Return the names of exercises by identifier, deleted ones included."""
-    return await _load_names(ctx, exercise_ids, only_usable=False)
-
-
-async def _load_names(
-    ctx: Context, exercise_ids: Iterable[ObjectId], *, only_usable: bool
+async def get_names(
+    ctx: Context, exercise_ids: Iterable[ObjectId], *, only_usable: bool = False
 ) -> dict[ObjectId, models.ExerciseName]:
-    """Return the names of exercises by identifier, with the company's own instructions."""
-    ids = list(set(exercise_ids))
-    if not ids:
+    """Return the names of exercises by identifier, with the company's own instructions.
+
+    Deleted ones are included unless `only_usable`.
+    """
+    if not (ids := list(set(exercise_ids))):
         return {}
     matching, instructions = await gather_reads(
         ctx, store.find_names(ctx, ids, only_usable=only_usable), store.find_own_instructions(ctx, ids)
@@ -85,9 +83,7 @@ async def require_known(ctx: Context, exercise_id: ObjectId) -> None:
         raise errors.NotFound("exercise")
 
 
-async def get_trained_muscles(
-    ctx: Context, exercise_ids: Sequence[ObjectId]
-) -> dict[ObjectId, list[models.TrainedMuscle]]:
+async def get_trained_muscles(ctx: Context, exercise_ids: Sequence[ObjectId]) -> dict[ObjectId, list[TrainedMuscle]]:
     """Return the muscles that exercises train by identifier, deleted exercises included."""
     where = {"_id": {"$in": list(exercise_ids)}}
     exercises = await store.exercises.find(ctx, where, fields=("muscleGroups",), hint="_id_") if exercise_ids else []
@@ -95,73 +91,52 @@ async def get_trained_muscles(
 
 
 async def get_by_external_id(ctx: Context, external_id: str) -> models.Exercise:
-    """Return the company's exercise with an identifier in another system. Raises NotFound."""
+    """Read the exercise with an external identifier."""
     return await get(ctx, errors.require_found(await store.find_id_by_external_id(ctx, external_id), "exercise"))
 
 
-list_shared_ids = store.find_shared_ids
+async def list_shared_ids(ctx: Context) -> list[ObjectId]:
+    """Return the identifiers of the shared exercises, deleted ones included."""
+    shared = await exercises.find(ctx, {}, fields=("_id",), ownership="shared", hint=BY_NAME)
+    return [exercise["_id"] for exercise in shared]
 
 
 @transactional
-async def create(ctx: Context, exercise: models.NewExercise) -> models.Exercise:
-    """Create an exercise of the company. Raises NotFound for an unknown muscle group."""
-    stored = await store.create(
-        ctx,
-        {
-            **take(models.ExerciseDetails, exercise),
-            "muscleGroups": _name_muscles(exercise["muscleGroups"]),
-            "media": models.merge([], exercise["media"]),
-            "libraryId": ctx.company_id,
-        },
-        external_identity.stored_identity(exercise),
-    )
-    return present(ctx, stored)
-
-
-async def upsert_external(
-    ctx: Context, external_id: str, sent: models.ExerciseChange, complete: Callable[[], models.NewExercise]
-) -> external_identity.Upserted:
-    """Change the company's exercise with this identifier in another system, or create one of what `complete` returns.
-
-    What is stored already is not a change. Raises what `change`, `create` and core's `upsert` raise.
-    """
-    return await external_identity.upsert(
-        ctx,
-        lambda tx: store.find_id_by_external_id(tx, external_id),
-        lambda tx, exercise_id: update(tx, exercise_id, sent, only_differences=True),
-        lambda tx: create(tx, {**complete(), "externalId": external_id}),
-        (EXERCISES.CREATE, EXERCISES.EDIT),
-    )
+async def create(ctx: Context, body: models.NewExercise) -> models.Exercise:
+    """Create an exercise."""
+    content: models.ExerciseContent = {
+        **take(models.ExerciseDetails, body),
+        "muscleGroups": _name_muscles(body["muscleGroups"]),
+        "media": models.merge([], body["media"]),
+        "libraryId": ctx.company_id,
+    }
+    private = {**store.search_fields(content), "deletedAt": None}
+    return present(ctx, await exercises.insert(ctx, {**content, **external_identity.stored_identity(body), **private}))
 
 
 @transactional
 async def update(
-    ctx: Context, exercise_id: ObjectId, change: models.ExerciseChange, *, only_differences: bool = False
+    ctx: Context, exercise_id: ObjectId, body: models.ExerciseChange, *, only_differences: bool = False
 ) -> models.Exercise:
-    """Change the fields of one of the company's exercises that are sent.
+    """Change one of the company's own exercises.
 
-    With `only_differences`, fields that already have these values do not count as changes, nor do media that differ
-    only in identifiers.
-    Raises NotFound, Forbidden for a shared exercise, and Conflict if it has changed since `version`.
+    Shared exercises cannot be changed (403).
     """
-    details = {name: value for name, value in change.items() if name not in ("version", "media")}
+    details = {name: value for name, value in body.items() if name not in ("version", "media")}
     fields = cast("models.ExerciseFields", external_identity.stored_fields(details))
-    if "muscleGroups" in change:
-        fields["muscleGroups"] = _name_muscles(change["muscleGroups"])
+    if "muscleGroups" in body:
+        fields["muscleGroups"] = _name_muscles(body["muscleGroups"])
     before = await _require_own(ctx, exercise_id)
+    # With `only_differences`, what is stored already is no change, nor are media that differ only in identifiers.
 
     def changed_fields(stored: models.StoredExercise) -> models.ExerciseFields:
-        changed = fields
-        if "media" in change:
-            media = models.merge(stored["media"], change["media"], keep_equal=only_differences)
-            changed = {**fields, "media": media}
-        return (
-            cast("models.ExerciseFields", external_identity.find_differences(stored, changed))
-            if only_differences
-            else changed
-        )
+        changed = dict(fields)
+        if "media" in body:
+            changed["media"] = models.merge(stored["media"], body["media"], keep_equal=only_differences)
+        changed = external_identity.find_differences(stored, changed) if only_differences else changed
+        return cast("models.ExerciseFields", changed)
 
-    exercise = await store.rewrite(ctx, exercise_id, changed_fields, change.get("version"))
+    exercise = await store.rewrite(ctx, exercise_id, changed_fields, body.get("version"))
     after = present(ctx, errors.require_found(exercise, "exercise"))
     if after["loadType"] != before["loadType"]:
         await ctx.publish(models.LoadTypeChanged(exercise_id))
@@ -170,23 +145,14 @@ async def update(
 
 @transactional
 async def delete(ctx: Context, exercise_id: ObjectId) -> None:
-    """Delete one of the company's exercises; scheduled blocks keep its name, and it keeps its files.
+    """Delete one of the company's own exercises.
 
-    Raises NotFound, and Forbidden for a shared exercise.
+    Scheduled blocks keep its name.
     """
     await _require_own(ctx, exercise_id)
     deletion = {"$set": {"deletedAt": now(), "externalId": None}}  # the identifier is free
     deleted = await store.exercises.update(ctx, {"_id": exercise_id, "deletedAt": None}, deletion)
     errors.require_found(deleted, "exercise")
-
-
-def list_libraries(ctx: Context) -> list[models.ExerciseLibrary]:
-    """Return the shared library and the company's own, which has the identifier of the company."""
-    company = ctx.caller.company
-    return [
-        {"_id": SHARED_LIBRARY, "name": "Shared exercises", "companyId": None},
-        {"_id": company.id, "name": company.name, "companyId": company.id},
-    ]
 
 
 def list_muscle_groups() -> list[models.MuscleGroup]:
@@ -202,7 +168,7 @@ async def _require_own(ctx: Context, exercise_id: ObjectId) -> models.Exercise:
     return exercise
 
 
-def _name_muscles(sent: Sequence[models.MuscleRole]) -> list[models.TrainedMuscle]:
+def _name_muscles(sent: Sequence[models.MuscleRole]) -> list[TrainedMuscle]:
     """Return muscles with their names. Raises NotFound for an unknown one, InvalidFields for a repeated one."""
     roles = {muscle["_id"]: muscle["role"] for muscle in sent}
     if len(roles) < len(sent):
@@ -300,39 +266,37 @@ async def list_exercises(
     condition |= selection.filter()
     if selection.updated_since is not None:  # a change of the company's override counts too
         overridden = await store.find_override_updates(ctx, selection.updated_since)
-        changed = {list_selection.UPDATED: condition.pop(list_selection.UPDATED)}
-        condition["$or"] = [changed, {"_id": {"$in": list(overridden)}}]
+        condition["$or"] = [{UPDATED: condition.pop(UPDATED)}, {"_id": {"$in": list(overridden)}}]
     if selection.by_update:
-        list_part = list_selection.ListPart(
-            ctx, "exercises", filters, list_selection.BY_UPDATE, page=page, size=size, after=after
-        )
+        list_part = ListPart(ctx, "exercises", filters, list_selection.BY_UPDATE, page=page, size=size, after=after)
+        by_update = store.selecting_index(condition) or store.BY_LAST_UPDATE
         updates, overridden = await gather_reads(
-            ctx, store.find_updates(ctx, condition, ownership=ownership), store.find_override_updates(ctx)
+            ctx,
+            store.exercises.find(
+                ctx, {"deletedAt": None, **condition}, fields=(UPDATED,), ownership=ownership, hint=by_update
+            ),
+            store.find_override_updates(ctx),
         )
-        listed, tolerant = updates, False
+        listed, tolerant = cast("list[Any]", updates), False
         if filters["keywords"]:
             result = search(await _search_index.load_index(ctx, condition, ownership), filters["keywords"], {})
             matching, tolerant = set(result.ids), result.tolerant
-            listed = [each for each in updates if each["_id"] in matching]
+            listed = [each for each in listed if each["_id"] in matching]
         for each in listed:
             each["updatedAt"] = max(each["updatedAt"], overridden.get(each["_id"], each["updatedAt"]))
         listed.sort(key=lambda each: (each["updatedAt"], each["_id"]))
-        docs, cursor = list_part.take_page_from(listed)
-        exercises = await present_all(ctx, await store.find_by_ids(ctx, [each["_id"] for each in docs]))
+        taken, cursor = list_part.take_page_from(listed)
+        exercises = await present_all(ctx, await store.find_by_ids(ctx, [each["_id"] for each in taken]))
         part = cast("models.ExercisePage", list_part.numbered(exercises, len(listed), cursor))
         return {**part, "tolerant": True} if tolerant else part
     if not filters["keywords"]:
         order = store.ORDER
-        list_part = list_selection.ListPart(
-            ctx, "exercises", filters, order, page=page, size=size, after=after, private=order[:1]
-        )
+        list_part = ListPart(ctx, "exercises", filters, order, page=page, size=size, after=after, private=order[:1])
         condition, hint = {"deletedAt": None, **condition}, store.selecting_index(condition)
         stored, total = await list_part.read(ctx, store.exercises, condition, hint=hint, ownership=ownership)
         docs, cursor = list_part.take_page(stored)
         return cast("models.ExercisePage", list_part.numbered(await present_all(ctx, docs), total, cursor))
-    list_part = list_selection.ListPart(
-        ctx, "exercises", filters, list_selection.RANKED, page=page, size=size, after=after
-    )
+    list_part = ListPart(ctx, "exercises", filters, list_selection.RANKED, page=page, size=size, after=after)
     index, use_counts = await gather_reads(
         ctx, _search_index.load_index(ctx, condition, ownership), load_use_counts(ctx)
     )
@@ -390,8 +354,7 @@ async def list_alternatives(
     primary muscle of it; among these, those that the company plans most, then by name. Empty for an exercise of another
     company.
     """
-    exercise = await exercises.find_one(ctx, {"_id": exercise_id}, _FIELDS)
-    if exercise is None:
+    if (exercise := await exercises.find_one(ctx, {"_id": exercise_id}, _FIELDS)) is None:
         return []
     muscles = _primary_muscles(exercise)
     pattern = exercise.get("movementPattern")
@@ -454,48 +417,44 @@ async def read_with_override(ctx: Context, exercise_id: ObjectId) -> tuple[model
 
 
 @transactional
-async def set_override(ctx: Context, exercise_id: ObjectId, sent: models.ExerciseOverride) -> models.Exercise:
-    """Set the company's own video, instructions and aliases of a shared exercise, and return it as the company sees it.
+async def set_override(ctx: Context, exercise_id: ObjectId, body: models.ExerciseOverride) -> models.Exercise:
+    """Set the company's own video, instructions and aliases of a shared exercise.
 
-    Media that the company has added stay. Raises NotFound, Conflict for one of the company's own exercises, and
-    Conflict if the exercise has changed since `version`.
+    Returns the exercise as the company sees it from now on, everywhere. Other companies are not affected.
     """
     stored = await _read_shared(ctx, exercise_id)
-    version = sent.get("version")
-    if version is not None and version != version_of(stored, await store.find_override(ctx, exercise_id)):
+    if body.get("version") not in (None, version_of(stored, await store.find_override(ctx, exercise_id))):
         raise version_conflict()
-    override = await store.save_override(
-        ctx,
-        exercise_id,
-        {
-            "videoLink": sent["videoLink"],
-            "defaultInstructions": sent["defaultInstructions"],
-            "aliases": sent["aliases"],
-        },
-    )
-    return present(ctx, stored, override)
+    fields: models.OverrideFields = {
+        "videoLink": body["videoLink"],
+        "defaultInstructions": body["defaultInstructions"],
+        "aliases": body["aliases"],
+    }
+    return present(ctx, stored, await store.save_override(ctx, exercise_id, fields))
 
 
 @transactional
 async def remove_override(ctx: Context, exercise_id: ObjectId) -> models.Exercise:
-    """Remove everything that the company has changed in a shared exercise, its media with their files included.
+    """Remove everything that the company has changed in a shared exercise.
 
-    Returns the exercise. Raises NotFound, and Conflict for one of the company's own exercises.
+    Its uploaded pictures and videos are deleted too. Returns the exercise.
     """
     stored = await _read_shared(ctx, exercise_id)
-    before = await store.find_override(ctx, exercise_id)
-    if before is None:
+    if (before := await store.find_override(ctx, exercise_id)) is None:
         return present(ctx, stored)
-    override = await store.clear_override(ctx, exercise_id)
+    # The document stays, so that versions of the exercise never repeat.
+    override = await store.overrides.update(ctx, {"exerciseId": exercise_id}, {"$set": dict(store.NOTHING)})
     await files.discard(ctx, models.file_ids(before["media"]))
     return present(ctx, stored, override)
 
 
 @transactional
 async def add_media(ctx: Context, exercise_id: ObjectId, file: StoredFile | None) -> models.ExerciseMedia:
-    """Add an uploaded picture or video to an exercise, own or shared, and return its entry.
+    """Add a picture or video to an exercise, own or shared.
 
-    Raises NotFound, and InvalidFields if there is no file or the exercise has 20 files already.
+    JPEG, PNG, WebP, GIF, HEIC (stored as JPEG), MP4, QuickTime or WebM, recognised by content. Metadata, such as the
+    location, is removed, and so are tracks other than picture and sound; a video with one that cannot be removed is
+    refused. On a shared exercise only the company sees it.
     """
     stored = await _read(ctx, exercise_id)
     if file is None:
@@ -507,10 +466,7 @@ async def add_media(ctx: Context, exercise_id: ObjectId, file: StoredFile | None
 
 @transactional
 async def remove_media(ctx: Context, exercise_id: ObjectId, media_id: ObjectId) -> None:
-    """Remove a picture, video or link from an exercise, with its file.
-
-    Raises NotFound if the exercise does not exist, or has no such entry of the company.
-    """
+    """Remove a picture, video or link that the company has added to an exercise."""
     stored = await _read(ctx, exercise_id)
     remaining = models.without(await _load_media(ctx, stored), media_id)
     media, file_ids = errors.require_found(remaining, "exercise media")
@@ -525,9 +481,7 @@ async def _read(ctx: Context, exercise_id: ObjectId) -> models.StoredExercise:
 async def _read_shared(ctx: Context, exercise_id: ObjectId) -> models.StoredExercise:
     stored = await _read(ctx, exercise_id)
     if stored["companyId"] is not None:
-        raise errors.Conflict(
-            "Only shared exercises have an override; change this exercise itself", code="OWN_EXERCISE"
-        )
+        raise Conflict("Only shared exercises have an override; change this exercise itself", code="OWN_EXERCISE")
     return stored
 
 
@@ -583,37 +537,34 @@ def shared_entries() -> tuple[LibraryEntry, ...]:
 
 async def publish_shared(services: Services) -> int:
     """Store the library in the database, or update it. Returns how many exercises were written or deleted."""
-    return await store.publish(services, [_to_exercise(entry) for entry in shared_entries()])
+    shared: list[models.SharedExercise] = []
+    for entry in shared_entries():
+        # What changes with an entry; the usual type of load, which came later, is left out.
+        content = {name: value for name, value in entry.items() if (name, value) != ("loadType", models.LOAD)}
+        shared.append(
+            {
+                "_id": stable_id("exercise", entry["name"]),
+                "name": entry["name"],
+                "aliases": entry["aliases"],
+                "type": entry["type"],
+                "level": entry["level"],
+                "defaultInstructions": entry["cue"],
+                "videoLink": None,
+                "tags": entry["tags"],
+                "muscleGroups": [*_muscles(entry["primary"], "primary"), *_muscles(entry["secondary"], "secondary")],
+                "equipment": entry["equipment"],
+                "loadType": entry["loadType"],
+                **take(models.Movement, entry),
+                "translations": entry["translations"],
+                "media": [],
+                "libraryId": SHARED_LIBRARY,
+                "digest": hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest(),
+            }
+        )
+    return await store.publish(services, shared)
 
 
-def _to_exercise(entry: LibraryEntry) -> models.SharedExercise:
-    return {
-        "_id": stable_id("exercise", entry["name"]),
-        "name": entry["name"],
-        "aliases": entry["aliases"],
-        "type": entry["type"],
-        "level": entry["level"],
-        "defaultInstructions": entry["cue"],
-        "videoLink": None,
-        "tags": entry["tags"],
-        "muscleGroups": [*_muscles(entry["primary"], "primary"), *_muscles(entry["secondary"], "secondary")],
-        "equipment": entry["equipment"],
-        "loadType": entry["loadType"],
-        **take(models.Movement, entry),
-        "translations": entry["translations"],
-        "media": [],
-        "libraryId": SHARED_LIBRARY,
-        "digest": _digest(entry),
-    }
-
-
-def _digest(entry: LibraryEntry) -> str:
-    """Return what changes with an entry; the usual type of load, which came later, is left out."""
-    content = {name: value for name, value in entry.items() if (name, value) != ("loadType", models.LOAD)}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def _muscles(names: list[str], role: models.Role) -> list[models.TrainedMuscle]:
+def _muscles(names: list[str], role: models.Role) -> list[TrainedMuscle]:
     return [{"_id": models.MUSCLE_IDS[name], "name": name, "role": role} for name in names]
 
 

@@ -18,14 +18,14 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.events import EventType
-from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS, StoredIdentity
+from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import BY_UPDATE, UPDATED
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import TEXT_LENGTH, Choice, Text
 from coaching_service.library.exercises import models as exercise_models
-from coaching_service.library.exercises.models import MEDIA_CHECKS, Override, OverrideFields
+from coaching_service.library.exercises.models import MEDIA_CHECKS, ExerciseName, Override, OverrideFields
 from coaching_service.people import account
 
 
@@ -42,10 +42,10 @@ def _complete_imported(exercise: dict[str, Any]) -> dict[str, Any]:
         if muscle["_id"] not in exercise_models.MUSCLE_NAMES:
             raise invalid_field("muscleGroups._id", "is not the identifier of a muscle group", code="NOT_FOUND")
         muscle["name"] = exercise_models.MUSCLE_NAMES[muscle["_id"]]
-    return {**exercise, **_search_fields(exercise)}
+    return {**exercise, **search_fields(exercise)}
 
 
-exercises = database_documents.Documents[exercise_models.StoredExercise](
+exercises = Documents[exercise_models.StoredExercise](
     "exercises",
     (
         declared.Index(("deletedAt", "sortName", "_id")),
@@ -70,7 +70,7 @@ exercises = database_documents.Documents[exercise_models.StoredExercise](
         complete=_complete_imported,
     ),
 )
-exercise_uses = database_documents.Documents[exercise_models.ExerciseUse](
+exercise_uses = Documents[exercise_models.ExerciseUse](
     "exerciseUses",
     (declared.Index(("exerciseId",), unique=True),),
     cross_company_reason="the uses of all companies are stored together",
@@ -79,9 +79,9 @@ exercise_uses = database_documents.Documents[exercise_models.ExerciseUse](
 )
 ORDER = ("sortName", "_id")
 BY_NAME = exercises.index_name("deletedAt", *ORDER)
-_BY_TYPE = exercises.index_name("deletedAt", "type", *ORDER)
+BY_TYPE = exercises.index_name("deletedAt", "type", *ORDER)
 _BY_EXTERNAL_ID = exercises.index_name("externalId")
-_BY_UPDATE = exercises.index_name("deletedAt", *BY_UPDATE)
+BY_LAST_UPDATE = exercises.index_name("deletedAt", *BY_UPDATE)
 _NAME_FIELDS: Final = ("name", "defaultInstructions", "loadType", "companyId", "deletedAt")
 
 
@@ -91,34 +91,6 @@ def selecting_index(condition: database_documents.Filter) -> str | None:
         if field in condition:
             return index
     return None
-
-
-async def find_updates(
-    ctx: Context, condition: database_documents.Filter, *, ownership: database_documents.Ownership
-) -> list[exercise_models.UpdatedExercise]:
-    """Return when the exercises that meet a condition were last changed."""
-    hint = selecting_index(condition) or _BY_UPDATE
-    updates = await exercises.find(
-        ctx, {"deletedAt": None, **condition}, fields=(UPDATED,), ownership=ownership, hint=hint
-    )
-    return cast("list[exercise_models.UpdatedExercise]", updates)
-
-
-async def find_search_entries(
-    ctx: Context, condition: database_documents.Filter, *, ownership: database_documents.Ownership
-) -> list[exercise_models.SearchEntry]:
-    """Return what is searched of each exercise."""
-    fields = {
-        "search": 1,
-        "names": {"$ifNull": ["$searchNames", 1]},
-        "aliases": {"$ifNull": ["$searchAliases", {"$size": "$aliases"}]},
-        "isOwn": {"$ne": ["$companyId", None]},
-        "isCommon": {"$eq": ["$companyId", None]},
-    }
-    hint = selecting_index(condition) or (_BY_TYPE if "type" in condition else BY_NAME)
-    return await exercises.aggregate(
-        ctx, {"deletedAt": None, **condition}, {"$project": fields}, hint=hint, ownership=ownership
-    )
 
 
 async def find_by_ids(ctx: Context, ids: Sequence[ObjectId]) -> list[exercise_models.StoredExercise]:
@@ -140,16 +112,7 @@ async def find_one(ctx: Context, exercise_id: ObjectId) -> exercise_models.Store
     return await exercises.find_one(ctx, {"_id": exercise_id, "deletedAt": None})
 
 
-async def find_versions(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, int]:
-    """Return the versions of those of some exercises that are the company's own and not deleted."""
-    where: database_documents.Filter = {"_id": {"$in": list(ids)}, "deletedAt": None}
-    own = await exercises.find(ctx, where, fields=("version",), hint="_id_", ownership="own")
-    return {exercise["_id"]: exercise["version"] for exercise in own}
-
-
-async def find_names(
-    ctx: Context, ids: Sequence[ObjectId], *, only_usable: bool = False
-) -> list[exercise_models.ExerciseName]:
+async def find_names(ctx: Context, ids: Sequence[ObjectId], *, only_usable: bool = False) -> list[ExerciseName]:
     """Return the names of exercises, deleted ones included unless `only_usable`."""
     # Those of shared exercises are in the memory of this process if they were read recently.
     recent: dict[ObjectId, exercise_models.StoredExerciseName] = ctx.services.shared_exercise_names.select(ids)
@@ -162,34 +125,14 @@ async def find_names(
     return [_to_name(each) for each in recent.values() if not only_usable or each.get("deletedAt") is None]
 
 
-def _to_name(exercise: exercise_models.StoredExerciseName) -> exercise_models.ExerciseName:
-    name: exercise_models.ExerciseName = {
+def _to_name(exercise: exercise_models.StoredExerciseName) -> ExerciseName:
+    name: ExerciseName = {
         "_id": exercise["_id"],
         "name": exercise["name"],
         "defaultInstructions": exercise["defaultInstructions"],
     }
     load_type = exercise.get("loadType", exercise_models.LOAD)
     return name if load_type == exercise_models.LOAD else {**name, "loadType": load_type}
-
-
-async def find_deleted_names(ctx: Context) -> list[str]:
-    """Return the names of the company's own exercises that were deleted, at most 1,000."""
-    where = {"deletedAt": {"$ne": None}}
-    deleted = await exercises.find(ctx, where, fields=("name",), limit=1_000, ownership="own", hint=BY_NAME)
-    return [exercise["name"] for exercise in deleted]
-
-
-async def find_shared_ids(ctx: Context) -> list[ObjectId]:
-    """Return the identifiers of the shared exercises, deleted ones included."""
-    shared = await exercises.find(ctx, {}, fields=("_id",), ownership="shared", hint=BY_NAME)
-    return [exercise["_id"] for exercise in shared]
-
-
-async def create(
-    ctx: Context, exercise: exercise_models.ExerciseContent, identity: StoredIdentity
-) -> exercise_models.StoredExercise:
-    """Store a new exercise of the company."""
-    return await exercises.insert(ctx, {**exercise, **identity, **_search_fields(exercise), "deletedAt": None})
 
 
 async def rewrite(
@@ -205,7 +148,7 @@ async def rewrite(
 
     def mutate(stored: exercise_models.StoredExercise) -> Mapping[str, Any]:
         fields = changed_fields(stored)
-        return {**fields, **_search_fields({**stored, **fields})} if fields else fields
+        return {**fields, **search_fields({**stored, **fields})} if fields else fields
 
     return await exercises.rewrite(ctx, {"_id": exercise_id, "deletedAt": None}, mutate, version=version)
 
@@ -240,7 +183,7 @@ async def publish(services: Services, shared: Sequence[exercise_models.SharedExe
     for entry in shared:
         fields: dict[str, Any] = {
             **entry,
-            **_search_fields(entry),
+            **search_fields(entry),
             "companyId": None,
             "deletedAt": None,
             "updatedAt": at,
@@ -256,7 +199,7 @@ async def publish(services: Services, shared: Sequence[exercise_models.SharedExe
     return len(writes)
 
 
-def _search_fields(exercise: Mapping[str, Any]) -> dict[str, Any]:
+def search_fields(exercise: Mapping[str, Any]) -> dict[str, Any]:
     """Return the private fields by which an exercise is sorted and searched."""
     translations: exercise_models.ExerciseTranslations | dict[str, Any] = exercise.get("translations") or {}
     translated = list(cast("dict[str, Any]", translations).values())
@@ -275,15 +218,14 @@ def _search_fields(exercise: Mapping[str, Any]) -> dict[str, Any]:
 # --- What companies change in shared exercises: one document for a company and exercise -------------------------------
 
 
-def _override_event(action: declared.Action, known: Mapping[str, Any], paths: Collection[str]) -> declared.EventData:
-    del action, paths
-    return {"type": "exercise.updated", "data": {"exerciseId": known["exerciseId"]}}
-
-
 overrides = Documents[Override](
     "exerciseOverrides",
     (declared.Index(("exerciseId",), unique=True), declared.Index((UPDATED,))),
-    history=declared.History("exercise_override", _override_event, ("exerciseId",)),
+    history=declared.History(
+        "exercise_override",
+        lambda _, known, __: {"type": "exercise.updated", "data": {"exerciseId": known["exerciseId"]}},
+        ("exerciseId",),
+    ),
     transfer=declared.Portable(
         Override,
         declared.TEMPLATES,
@@ -293,7 +235,7 @@ overrides = Documents[Override](
     ),
 )
 _BY_EXERCISE = overrides.index_name("exerciseId")
-_NOTHING: OverrideFields = {"videoLink": None, "defaultInstructions": None, "aliases": [], "media": []}
+NOTHING: OverrideFields = {"videoLink": None, "defaultInstructions": None, "aliases": [], "media": []}
 
 
 async def find_overrides(ctx: Context, exercise_ids: Sequence[ObjectId]) -> dict[ObjectId, Override]:
@@ -316,12 +258,6 @@ async def find_own_instructions(ctx: Context, exercise_ids: Sequence[ObjectId]) 
     return {each["exerciseId"]: each["defaultInstructions"] or "" for each in matching}
 
 
-async def find_own_aliases(ctx: Context) -> dict[ObjectId, list[str]]:
-    """Return the aliases that the company has added, by exercise."""
-    matching = await overrides.find(ctx, {"aliases.0": {"$exists": True}}, fields=("exerciseId", "aliases"))
-    return {each["exerciseId"]: each["aliases"] for each in matching}
-
-
 async def find_override_updates(ctx: Context, since: datetime | None = None) -> dict[ObjectId, datetime]:
     """Return when the company's overrides were last changed, by exercise; with `since`, only those changed since."""
     where = {} if since is None else {UPDATED: {"$gte": since}}
@@ -337,13 +273,5 @@ async def save_override(ctx: Context, exercise_id: ObjectId, fields: OverrideFie
     """
     if await overrides.find_one(ctx, {"exerciseId": exercise_id}, ("_id",)) is None:
         await account.record_overrides(ctx)
-        await overrides.insert_many(ctx, [{"exerciseId": exercise_id, **_NOTHING}], recorded=False)
+        await overrides.insert_many(ctx, [{"exerciseId": exercise_id, **NOTHING}], recorded=False)
     return await overrides.upsert(ctx, {"exerciseId": exercise_id}, fields)
-
-
-async def clear_override(ctx: Context, exercise_id: ObjectId) -> Override | None:
-    """Empty the override of an exercise and return it; None if there is none.
-
-    The document stays, so that versions of the exercise never repeat.
-    """
-    return await overrides.update(ctx, {"exerciseId": exercise_id}, {"$set": dict(_NOTHING)})

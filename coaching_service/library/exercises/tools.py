@@ -125,7 +125,15 @@ def _describe(exercise: exercise_models.Exercise) -> str:
 async def _check_new(ctx: Context, valid: Mapping[str, Any]) -> None:
     """Raise InvalidFields for a name that means an exercise already, and for unknown muscle groups."""
     errors: list[FieldError] = []
-    if (name := valid.get("name")) is not None and (same := await _find_same(ctx, name)):
+    same: list[ExerciseMatch] = []
+    if (name := valid.get("name")) is not None:
+        # The exercise that has this name or alias, or the several that have this name.
+        [about] = await name_resolution.resolve_names(ctx, [name])
+        if about["match"] is not None and name_resolution.is_exact(about):
+            same = [about["match"]]
+        else:
+            same = [each for each in about["alternatives"] if normalize(each["name"]) == normalize(name)]
+    if same:
         known = " and ".join(map(_identify, same))
         message = f"means {known} already: use it; the name of a separate exercise needs a word that tells them apart"
         errors.append({"field": "name", "code": "NAME_IN_USE", "message": message})
@@ -134,14 +142,6 @@ async def _check_new(ctx: Context, valid: Mapping[str, Any]) -> None:
         errors.append({"field": "muscles", "code": "UNKNOWN_NAME", "message": message})
     if errors:
         raise InvalidFields(errors)
-
-
-async def _find_same(ctx: Context, name: str) -> list[ExerciseMatch]:
-    """Return the exercise that has this name or alias, or the several that have this name."""
-    [about] = await name_resolution.resolve_names(ctx, [name])
-    if about["match"] is not None and name_resolution.is_exact(about):
-        return [about["match"]]
-    return [each for each in about["alternatives"] if normalize(each["name"]) == normalize(name)]
 
 
 @tools.tool(

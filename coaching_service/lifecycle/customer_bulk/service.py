@@ -35,7 +35,7 @@ from coaching_service.training.assignments import service as assignments
 from coaching_service.training.assignments import sync
 from coaching_service.training.schedule import service as effects
 from coaching_service.training.schedule.models import OnConflict, ScheduleConflict, SkipReason, on_conflict
-from coaching_service.training.schedule.service import Effect
+from coaching_service.training.schedule.service import Outcome
 from coaching_service.training.workouts.reports import exercises as exercise_reports
 
 # --- Requests and results of bulk operations --------------------------------------------------------------------------
@@ -301,7 +301,7 @@ async def remove_groups(ctx: Context, groups: list[str]) -> Operation:
 
 async def _group_batch(ctx: Context, groups: list[str]) -> int | None:
     """Return how many clients join or leave groups in one transaction, if the groups have a program."""
-    return _PROGRAM_BATCH if await group_programs.have_program(ctx, groups) else None
+    return _PROGRAM_BATCH if await group_programs.find_named(ctx, groups) else None
 
 
 async def assign_trainer(ctx: Context, coach_id: ObjectId | None) -> Operation:
@@ -557,7 +557,7 @@ async def change(
 class Preview:
     """What an operation would do to each client: the effects by client, and those who could not be changed."""
 
-    effects: dict[ObjectId, Effect]
+    effects: dict[ObjectId, Outcome[Any]]
     failed: list[BulkFailure]
 
 
@@ -566,7 +566,7 @@ async def preview(
 ) -> Preview:
     """Return what an operation would do to clients; writes nothing. Raises as `change`."""
     await effects.check(ctx, operation, fields)
-    by_client: dict[ObjectId, Effect] = {}  # by client, as a transaction may be repeated
+    by_client: dict[ObjectId, Outcome[Any]] = {}  # by client, as a transaction may be repeated
 
     async def report(tx: Context, customer_id: ObjectId, dry_run: bool) -> ClientChange:
         by_client[customer_id] = await effects.apply(tx, operation, customer_id, fields, dry_run=dry_run)
@@ -587,9 +587,11 @@ async def list_planned_for(ctx: Context, exercise_id: ObjectId) -> list[ObjectId
     ]
 
 
-def _summarize(customer_id: ObjectId, effect: Effect, listed: int) -> ClientChange:
-    skipped: list[SkippedWorkout] = [{"wblockId": block["wblockId"], "code": block["code"]} for block in effect.skipped]
-    summary: ClientChange = {"customerId": customer_id, "changed": len(effect.changed), "skipped": skipped[:listed]}
+def _summarize(customer_id: ObjectId, outcome: Outcome[Any], listed: int) -> ClientChange:
+    skipped: list[SkippedWorkout] = [
+        {"wblockId": block["wblockId"], "code": block["code"]} for block in outcome.skipped
+    ]
+    summary: ClientChange = {"customerId": customer_id, "changed": len(outcome.affected), "skipped": skipped[:listed]}
     return {**summary, "moreSkipped": len(skipped) - listed} if len(skipped) > listed else summary
 
 

@@ -15,14 +15,15 @@ from coaching_service.core.changes.models import NamedDocument
 from coaching_service.core.changes.undo import DocumentsMoved, RestorationPlanned
 from coaching_service.core.database import declared
 from coaching_service.core.database.context import Context, transactional
+from coaching_service.core.database.declared import Index
 from coaching_service.core.database.documents import Documents
-from coaching_service.core.errors import NotFound
+from coaching_service.core.errors import require_found
 from coaching_service.core.events import EventValue
 from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.fields import Default, Description, Partial
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import DryRun
+from coaching_service.core.validation import Date, DryRun, ListOf
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
@@ -35,7 +36,6 @@ from coaching_service.training.workouts.blocks.batches import Batch
 from coaching_service.training.workouts.blocks.models import BlockPlan, ScheduleShifted
 from coaching_service.training.workouts.blocks.service import ClientCalendar, has_nothing_done
 from coaching_service.training.workouts.reports import blocks as block_reports
-from coaching_service.training.workouts.reports.blocks import AssignedBlocks
 
 # --- Assignments of programs as they are stored and returned ----------------------------------------------------------
 
@@ -49,7 +49,7 @@ class Shift(TypedDict):
     `first` is a date as the shifts before have moved it.
     """
 
-    first: Annotated[str, validation.Date()]
+    first: Annotated[str, Date()]
     days: int
 
 
@@ -68,10 +68,8 @@ class AssignmentContent(TypedDict):
     programName: Annotated[str, validation.Text()]
     startDate: Annotated[str, validation.CalendarDate()]
     endDate: Annotated[str, validation.CalendarDate()]
-    endedDate: Annotated[str | None, validation.Date()]
-    weekdays: NotRequired[
-        Annotated[list[int] | None, validation.ListOf(validation.Integer(minimum=1, maximum=7), maximum=7)]
-    ]
+    endedDate: Annotated[str | None, Date()]
+    weekdays: NotRequired[Annotated[list[int] | None, ListOf(validation.Integer(minimum=1, maximum=7), maximum=7)]]
     programBlockIds: NotRequired[list[ObjectId]]
     groupName: NotRequired[Annotated[str | None, validation.Text(max_length=100)]]
     shifts: NotRequired[list[Shift]]
@@ -85,19 +83,6 @@ class StoredAssignment(AssignmentContent, declared.Stored):
 AssignmentFields: TypeAlias = Partial[AssignmentContent]
 
 
-class _Dated(TypedDict):
-    date: str
-
-
-class AssignmentsEnd(TypedDict):
-    """The latest `endDate` of the `assignments` of a client (`_id`), and the last block that is left, if any."""
-
-    _id: ObjectId
-    endDate: str
-    assignments: list[ObjectId]
-    lastBlock: list[_Dated]
-
-
 class ProgramAssignment(validation.DryRunField):
     """The client that a program is assigned to, and the dates."""
 
@@ -106,7 +91,7 @@ class ProgramAssignment(validation.DryRunField):
     weekdays: NotRequired[
         Annotated[
             list[int],
-            validation.ListOf(validation.Integer(minimum=1, maximum=7), minimum=1, maximum=7),
+            ListOf(validation.Integer(minimum=1, maximum=7), minimum=1, maximum=7),
             Description(
                 request="Weekdays from 1 (Monday) to 7 (Sunday): the days with work go onto the next dates of these "
                 "weekdays, in order, and rest days are left out. Default: day 1 on `startDate`, day 8 a week later.",
@@ -120,7 +105,7 @@ class ProgramAssignment(validation.DryRunField):
 class AssignmentConflict(TypedDict):
     """A block that was on the calendar before."""
 
-    date: Annotated[str, validation.Date()]
+    date: Annotated[str, Date()]
     wblockId: ObjectId
     name: str
 
@@ -130,9 +115,7 @@ class ProgramAssignmentResult(TypedDict):
 
     blocks: Annotated[int, Description("The number of blocks that were added.")]
     assignmentId: Annotated[ObjectId | None, Description("The identifier of the assignment; null in a dry run.")]
-    dates: Annotated[
-        list[str], validation.ListOf(validation.Date()), Description("The date of each block that was added, in order.")
-    ]
+    dates: Annotated[list[str], ListOf(Date()), Description("The date of each block that was added, in order.")]
     conflicts: Annotated[
         list[ScheduleConflict],
         fields.List(fields.Nested(output_of(AssignmentConflict))),
@@ -151,9 +134,9 @@ class ClientProgram(TypedDict):
     _id: Annotated[ObjectId, Description("The identifier of the assignment.")]
     programId: ObjectId
     name: Annotated[str, Description("The name of the program when it was assigned.")]
-    startDate: Annotated[str, validation.Date(), Description("The date of day 1.")]
+    startDate: Annotated[str, Date(), Description("The date of day 1.")]
     endDate: Annotated[
-        str, validation.Date(), Description("The date of its last block, or on which it was ended, if that is before.")
+        str, Date(), Description("The date of its last block, or on which it was ended, if that is before.")
     ]
     blocks: Annotated[int, Description("The number of its blocks that are on the calendar.")]
     completedBlocks: Annotated[int, Description("The number of them that are completed.")]
@@ -198,10 +181,7 @@ def _event(action: declared.Action, known: Mapping[str, Any], paths: Collection[
 
 _assignments = Documents[StoredAssignment](
     "programAssignments",
-    (
-        declared.Index(("customerId", "-startDate", "-_id")),
-        declared.Index(("programId", "endedDate", "customerId")),
-    ),
+    (Index(("customerId", "-startDate", "-_id")), Index(("programId", "endedDate", "customerId"))),
     client_field="customerId",
     history=declared.History("program_assignment", _event, ("programId", "startDate", "endedDate")),
     transfer=declared.Portable(
@@ -212,6 +192,8 @@ _assignments = Documents[StoredAssignment](
 )
 BY_PROGRAM = _assignments.index_name("programId", "endedDate", "customerId")
 BY_CLIENT = _assignments.index_name("customerId", "-startDate", "-_id")
+routes = Routes("/coach/customers/{customerId}/programs", tag="Programs", locks="customer")
+program_routes = Routes("/coach/programs/{programId}", tag="Programs", locks="customer")
 
 
 async def find_all(ctx: Context, customer_id: ObjectId) -> list[StoredAssignment]:
@@ -226,14 +208,14 @@ async def list_last_days(ctx: Context, customer_ids: Sequence[ObjectId]) -> list
     """
     where = {"customerId": {"$in": list(customer_ids)}, "endedDate": None}
     found = await _assignments.find(ctx, where, fields=("customerId", "endDate", "shifts"), hint=BY_CLIENT)
-    return [(each["customerId"], _last_day(each["endDate"], each.get("shifts", ()))) for each in found]
-
-
-def _last_day(day: str, shifts: Sequence[Shift]) -> str:
-    for shift in shifts:
-        if day >= shift["first"]:
-            day = str(date.fromordinal(max(1, date.fromisoformat(day).toordinal() + shift["days"])))
-    return day
+    last_days: list[tuple[ObjectId, str]] = []
+    for each in found:
+        day = each["endDate"]
+        for shift in each.get("shifts", ()):
+            if day >= shift["first"]:
+                day = str(date.fromordinal(max(1, date.fromisoformat(day).toordinal() + shift["days"])))
+        last_days.append((each["customerId"], day))
+    return last_days
 
 
 async def find_one(ctx: Context, customer_id: ObjectId, assignment_id: ObjectId) -> StoredAssignment | None:
@@ -331,8 +313,9 @@ async def add_to_calendar(
     }
 
 
+@routes.get("", access=coach(CUSTOMERS.VIEW), operation_id="listCustomerPrograms")
 async def list_programs(ctx: Context, customer_id: ObjectId) -> list[ClientProgram]:
-    """Return the programs assigned to a client, latest start first. Raises NotFound, Forbidden."""
+    """List the programs assigned to a client, latest start first."""
     return await _list(ctx, customer_id, str(await customers.get_local_date(ctx, customer_id)))
 
 
@@ -341,46 +324,48 @@ async def _list(ctx: Context, customer_id: ObjectId, today: str) -> list[ClientP
     program_ids = {assignment["programId"] for assignment in assignments}
     counts = await block_reports.count_assigned_blocks(ctx, customer_id, list(program_ids)) if program_ids else []
     by_assignment = {count["_id"]: count for count in counts}
-    return [_present(assignment, by_assignment.get(assignment["_id"]), today) for assignment in assignments]
+    listed: list[ClientProgram] = []
+    for assignment in assignments:
+        start, end, ended = assignment["startDate"], assignment["endDate"], assignment["endedDate"]
+        if (blocks := by_assignment.get(assignment["_id"])) is not None:  # which coaches may have moved
+            start, end = min(start, blocks["firstDate"]), blocks["lastDate"]
+        status: Status = "upcoming" if start > today else "current"
+        if ended is not None:
+            status, end = "ended", min(end, max(start, ended))
+        elif end < today:
+            status = "ended"
+        listed.append(
+            {
+                "_id": assignment["_id"],
+                "programId": assignment["programId"],
+                "name": assignment["programName"],
+                "startDate": start,
+                "endDate": end,
+                "blocks": blocks["blocks"] if blocks else 0,
+                "completedBlocks": blocks["completedBlocks"] if blocks else 0,
+                "status": status,
+            }
+        )
+    return listed
 
 
-def _present(assignment: StoredAssignment, blocks: AssignedBlocks | None, today: str) -> ClientProgram:
-    """Return an assignment with the dates of the blocks that it still has, which coaches may have moved."""
-    start, end, ended = assignment["startDate"], assignment["endDate"], assignment["endedDate"]
-    if blocks is not None:
-        start, end = min(start, blocks["firstDate"]), blocks["lastDate"]
-    status: Status = "current"
-    if ended is not None:
-        start_or_end = max(start, ended)
-        status, end = "ended", min(end, start_or_end)
-    elif end < today:
-        status = "ended"
-    elif start > today:
-        status = "upcoming"
-    return {
-        "_id": assignment["_id"],
-        "programId": assignment["programId"],
-        "name": assignment["programName"],
-        "startDate": start,
-        "endDate": end,
-        "blocks": blocks["blocks"] if blocks else 0,
-        "completedBlocks": blocks["completedBlocks"] if blocks else 0,
-        "status": status,
-    }
-
-
+@routes.post(
+    "/{assignmentId}/end",
+    access=coach(CUSTOMERS.EDIT),
+    status=200,
+    body_optional=True,
+    example={"removeUpcoming": True},
+    operation_id="endCustomerProgram",
+)
 @transactional
-async def end(ctx: Context, customer_id: ObjectId, assignment_id: ObjectId, *, remove_upcoming: bool) -> int:
-    """End a program of a client, as of the client's local date; repeating is harmless.
+async def end(ctx: Context, customer_id: ObjectId, assignment_id: ObjectId, body: ProgramEnd) -> ProgramEndResult:
+    """End a program of a client.
 
-    With `remove_upcoming`, removes its blocks from that date on that have nothing done. Returns how many were
-    removed. Raises NotFound, Forbidden.
+    Its completed blocks stay on the calendar, the others too unless `removeUpcoming`. Repeating is harmless.
     """
     today = str(await customers.get_local_date(ctx, customer_id))
-    assignment = await find_one(ctx, customer_id, assignment_id)
-    if assignment is None:
-        raise NotFound("program assignment")
-    return await _end(ctx, assignment, today, remove_upcoming=remove_upcoming)
+    assignment = require_found(await find_one(ctx, customer_id, assignment_id), "program assignment")
+    return {"removed": await _end(ctx, assignment, today, remove_upcoming=body["removeUpcoming"])}
 
 
 async def _end(ctx: Context, assignment: StoredAssignment, today: str, *, remove_upcoming: bool) -> int:
@@ -434,7 +419,7 @@ async def find_last_dates(ctx: Context, customer_ids: Sequence[ObjectId]) -> dic
     where = {"customerId": {"$in": list(customer_ids)}, "endedDate": None}
     group = {"_id": "$customerId", "endDate": {"$max": "$endDate"}, "assignments": {"$push": "$_id"}}
     stages = {"$group": group}, block_reports.last_assigned_block_stage(ctx)
-    ends: list[AssignmentsEnd] = await _assignments.aggregate(ctx, where, *stages, hint=BY_CLIENT)
+    ends: list[Any] = await _assignments.aggregate(ctx, where, *stages, hint=BY_CLIENT)
     return {end["_id"]: end["lastBlock"][0]["date"] if end["lastBlock"] else end["endDate"] for end in ends}
 
 
@@ -483,10 +468,6 @@ async def require_single_copies(ctx: Context, event: RestorationPlanned) -> None
 # --- REST -------------------------------------------------------------------------------------------------------------
 
 
-routes = Routes("/coach/customers/{customerId}/programs", tag="Programs", locks="customer")
-program_routes = Routes("/coach/programs/{programId}", tag="Programs", locks="customer")
-
-
 @program_routes.post(
     "/assign",
     access=coach(CUSTOMERS.EDIT),
@@ -508,27 +489,3 @@ async def assign_program(ctx: Context, program_id: ObjectId, body: ProgramAssign
         on_conflict=body["onConflict"],
         dry_run=body["dryRun"],
     )
-
-
-@routes.get("", access=coach(CUSTOMERS.VIEW))
-async def list_customer_programs(ctx: Context, customer_id: ObjectId) -> list[ClientProgram]:
-    """List the programs assigned to a client, latest start first."""
-    return await list_programs(ctx, customer_id)
-
-
-@routes.post(
-    "/{assignmentId}/end",
-    access=coach(CUSTOMERS.EDIT),
-    status=200,
-    body_optional=True,
-    example={"removeUpcoming": True},
-)
-async def end_customer_program(
-    ctx: Context, customer_id: ObjectId, assignment_id: ObjectId, body: ProgramEnd
-) -> ProgramEndResult:
-    """End a program of a client.
-
-    Its completed blocks stay on the calendar, the others too unless `removeUpcoming`. Repeating is harmless.
-    """
-    removed = await end(ctx, customer_id, assignment_id, remove_upcoming=body["removeUpcoming"])
-    return {"removed": removed}

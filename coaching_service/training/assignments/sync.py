@@ -22,12 +22,13 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import NamedCustomer
 from coaching_service.training import programs
 from coaching_service.training.assignments import service
-from coaching_service.training.assignments.service import Shift, StoredAssignment, find_week
+from coaching_service.training.assignments.service import StoredAssignment, find_week
 from coaching_service.training.programs import ProgramName, ProgramPlan, date_blocks
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.batches import Batch
+from coaching_service.training.workouts.blocks.models import StoredBlock
 from coaching_service.training.workouts.reports import blocks as block_reports
 
 # --- What a program as it is now would change on the calendars of the clients who are on it ---------------------------
@@ -137,13 +138,8 @@ class ProgramNow:
     """A program with its blocks, by day, and the summary of what is planned in each."""
 
     program: ProgramName
-    blocks: list[block_models.StoredBlock]
+    blocks: list[StoredBlock]
     summaries: Mapping[ObjectId, str]
-
-    @staticmethod
-    def of(program: ProgramName, blocks: list[block_models.StoredBlock]) -> ProgramNow:
-        """Return a program with the summaries of its blocks."""
-        return ProgramNow(program, blocks, {block["_id"]: workouts.summarize_plan(block) for block in blocks})
 
 
 @dataclass(frozen=True)
@@ -155,8 +151,8 @@ class Comparison:
     """
 
     state: SyncState
-    source: block_models.StoredBlock | None
-    copy: block_models.StoredBlock | None
+    source: StoredBlock | None
+    copy: StoredBlock | None
     program_date: str
     date: str
     new_date: str
@@ -170,15 +166,11 @@ class Comparison:
     def name(self) -> str:
         """The name that the program has for it now, or of what no longer changes its own."""
         own = self.copy if self.source is None or self.state in ("done", "past") else None
-        return (own or cast("block_models.StoredBlock", self.source or self.copy))["name"]
-
-    def is_from(self, first: str) -> bool:
-        """Return whether it is on the date `first` or later, and would stay so."""
-        return self.new_date >= first and (self.copy is None or str(self.copy["date"]) >= first)
+        return (own or cast("StoredBlock", self.source or self.copy))["name"]
 
 
 def compare(
-    program: ProgramNow, assignment: StoredAssignment, copies: Sequence[block_models.StoredBlock], today: str
+    program: ProgramNow, assignment: StoredAssignment, copies: Sequence[StoredBlock], today: str
 ) -> list[Comparison]:
     """Return the blocks of an assignment compared with the program, by date; `today` is the client's local date."""
     dates = date_blocks(program.blocks, assignment["startDate"], find_weekdays(program, assignment, copies))
@@ -188,18 +180,30 @@ def compare(
     compared: list[Comparison] = []
     for source in program.blocks:
         if (day := dates.get(source["_id"])) is not None:
-            days = day, _shift(day, shifts), today
+            shifted = day
+            for shift in shifts:
+                if shifted >= shift["first"]:
+                    shifted = workouts.shift_date(shifted, shift["days"], "startDate")
+            days = day, shifted, today
             compared.append(_compare_block(program, source, copy_of.get(source["_id"]), days, known))
         elif (copy := copy_of.get(source["_id"])) is not None:
             matched.discard(copy["_id"])  # it is a rest day now, which weekdays leave out
-    compared += [_compare_removed(copy, today) for copy in copies if copy["_id"] not in matched]
+    for copy in (each for each in copies if each["_id"] not in matched):
+        state: SyncState = "removed"
+        if not workouts.has_nothing_done(copy):
+            state = "done"
+        elif str(copy["date"]) < today:
+            state = "past"
+        elif copy.get("programBlockId") is None or _is_customised(copy, workouts.summarize_plan(copy)):
+            state = "customised"
+        compared.append(Comparison(state, None, copy, *(str(copy["date"]),) * 3))
     return sorted(compared, key=lambda each: each.date)
 
 
 def _compare_block(
     program: ProgramNow,
-    source: block_models.StoredBlock,
-    copy: block_models.StoredBlock | None,
+    source: StoredBlock,
+    copy: StoredBlock | None,
     days: tuple[str, str, str],
     known: Collection[ObjectId],
 ) -> Comparison:
@@ -225,33 +229,12 @@ def _compare_block(
     return Comparison(state, source, copy, program_date, day, new_date)
 
 
-def _compare_removed(copy: block_models.StoredBlock, today: str) -> Comparison:
-    state: SyncState = "removed"
-    if not workouts.has_nothing_done(copy):
-        state = "done"
-    elif str(copy["date"]) < today:
-        state = "past"
-    elif copy.get("programBlockId") is None or _is_customised(copy, workouts.summarize_plan(copy)):
-        state = "customised"
-    day = str(copy["date"])
-    return Comparison(state, None, copy, day, day, day)
-
-
-def _shift(day: str, shifts: Sequence[Shift]) -> str:
-    """Return where the shifts of an assignment have moved a date of the program."""
-    for shift in shifts:
-        if day >= shift["first"]:
-            day = workouts.shift_date(day, shift["days"], "startDate")
-    return day
-
-
-def _is_customised(copy: block_models.StoredBlock, plan: str) -> bool:
+def _is_customised(copy: StoredBlock, plan: str) -> bool:
     """Return whether a copy was changed since it was made; `plan` is the summary of what is planned in it.
 
     Of a copy that is older than the summaries, this is certain only while it has never been changed.
     """
-    summary = copy.get("programCopy")
-    if summary is None:
+    if (summary := copy.get("programCopy")) is None:
         return copy["version"] > 0
     return summary != workouts.summarize_copy(copy, plan)
 
@@ -266,9 +249,7 @@ def taken_over(program: ProgramNow, assignment: StoredAssignment) -> set[ObjectI
     return {block["_id"] for block in program.blocks if block["createdAt"] <= assignment["createdAt"]}
 
 
-def find_weekdays(
-    program: ProgramNow, assignment: StoredAssignment, copies: Sequence[block_models.StoredBlock]
-) -> list[int] | None:
+def find_weekdays(program: ProgramNow, assignment: StoredAssignment, copies: Sequence[StoredBlock]) -> list[int] | None:
     """Return the weekdays that a program was assigned to; None for all days.
 
     For an assignment that is older than this field, those on which most of its blocks have the dates that they have.
@@ -288,7 +269,7 @@ def find_weekdays(
     return max(choices, key=count_right)
 
 
-def _match(program: ProgramNow, copies: Sequence[block_models.StoredBlock]) -> dict[ObjectId, block_models.StoredBlock]:
+def _match(program: ProgramNow, copies: Sequence[StoredBlock]) -> dict[ObjectId, StoredBlock]:
     """Return the copy of each block of a program that has one, by identifier of the block.
 
     Copies that are older than their reference to the program's block belong to a block of the same day: with the same
@@ -296,14 +277,13 @@ def _match(program: ProgramNow, copies: Sequence[block_models.StoredBlock]) -> d
     """
     linked = {copy.get("programBlockId"): copy for copy in copies}
     matched = {block["_id"]: linked[block["_id"]] for block in program.blocks if block["_id"] in linked}
-    older = [copy for copy in copies if copy.get("programBlockId") is None]
-    if not older:
+    if not (older := [copy for copy in copies if copy.get("programBlockId") is None]):
         return matched
     sources = _by_day(block for block in program.blocks if block["_id"] not in matched)
     for day, of_day in _by_day(older).items():
         left = sources.get(day, [])
         remaining = Counter(program.summaries[source["_id"]] for source in left)
-        rest: list[block_models.StoredBlock] = []
+        rest: list[StoredBlock] = []
         for copy in of_day:
             summary = workouts.summarize_plan(copy)
             if remaining[summary] > 0:
@@ -318,8 +298,8 @@ def _match(program: ProgramNow, copies: Sequence[block_models.StoredBlock]) -> d
     return matched
 
 
-def _by_day(blocks: Iterable[block_models.StoredBlock]) -> defaultdict[int | None, list[block_models.StoredBlock]]:
-    by_day: defaultdict[int | None, list[block_models.StoredBlock]] = defaultdict(list)
+def _by_day(blocks: Iterable[StoredBlock]) -> defaultdict[int | None, list[StoredBlock]]:
+    by_day: defaultdict[int | None, list[StoredBlock]] = defaultdict(list)
     for block in blocks:
         by_day[block["day"]].append(block)
     return by_day
@@ -346,7 +326,8 @@ class _Running:
 async def load_program(ctx: Context, program_id: ObjectId) -> ProgramNow:
     """Return a program as it is now. Raises NotFound."""
     program = await programs.require(ctx, program_id)
-    return ProgramNow.of(program, await workouts.list_stored_blocks(ctx, ProgramPlan(program_id)))
+    blocks = await workouts.list_stored_blocks(ctx, ProgramPlan(program_id))
+    return ProgramNow(program, blocks, {block["_id"]: workouts.summarize_plan(block) for block in blocks})
 
 
 @on_worker_thread
@@ -452,9 +433,9 @@ async def _list_running(ctx: Context, program_id: ObjectId) -> list[_Running]:
 
 async def _read_copies(
     ctx: Context, program_id: ObjectId, assignments: Sequence[StoredAssignment]
-) -> defaultdict[ObjectId, list[block_models.StoredBlock]]:
+) -> defaultdict[ObjectId, list[StoredBlock]]:
     """Return the blocks of assignments of a program, by assignment."""
-    by_assignment: defaultdict[ObjectId, list[block_models.StoredBlock]] = defaultdict(list)
+    by_assignment: defaultdict[ObjectId, list[StoredBlock]] = defaultdict(list)
     if assignments:
         for copy in await block_reports.find_assigned(ctx, program_id, [each["_id"] for each in assignments]):
             by_assignment[cast("ObjectId", copy["assignmentId"])].append(copy)
@@ -484,50 +465,52 @@ async def sync_client(
         own = copies[assignment["_id"]]
         compared = compare(program, assignment, own, today)
         first = max(today, choice.first or today)
-        chosen = [each for each in compared if each.state in choice.include and each.is_from(first)]
-        batch = _plan(assignment, chosen)
-        counts.update(
-            changed=len(batch.rewritten),
-            created=len(batch.created),
-            removed=len(batch.removed),
-            unchanged=len(compared) - len(chosen),
-        )
+        of_states = [each for each in compared if each.state in choice.include]
+        from_first = [each for each in of_states if each.copy is None or str(each.copy["date"]) >= first]
+        chosen = [each for each in from_first if each.new_date >= first]
+        created: list[block_models.BlockPlan] = []
+        rewritten: list[tuple[StoredBlock, block_models.BlockFields]] = []
+        removed: list[ObjectId] = []
+        for each in chosen:
+            if each.source is None:
+                removed.append(cast("StoredBlock", each.copy)["_id"])
+            elif each.copy is not None:
+                rewritten.append((each.copy, _rewrite(each.source, each.copy, each)))
+            else:
+                created.append(
+                    {
+                        **block_models.plan_of(each.source, each.source["items"]),
+                        **programs.copy_of(each.source),
+                        "shiftedDays": each.shifted_days,
+                        "date": each.date,
+                        "day": each.source["day"],
+                        "programId": each.source["programId"],
+                        "assignmentId": assignment["_id"],
+                    }
+                )
+        counts.update(changed=len(rewritten), created=len(created), removed=len(removed))
+        counts["unchanged"] += len(compared) - len(chosen)
         if chosen and not dry_run:
-            await batches.write(
-                ctx, workouts.ClientCalendar(customer_id), batch, cast("list[block_models.DayBlock]", own)
-            )
-            await _store_result(ctx, program, assignment, own, chosen)
+            batch = Batch(created=created, rewritten=rewritten, removed=removed, is_copy=True)
+            days = cast("list[block_models.DayBlock]", own)
+            await batches.write(ctx, workouts.ClientCalendar(customer_id), batch, days)
+            # Which blocks of the program the assignment has taken over, and its last date, if they differ.
+            gone = {each.copy["_id"] for each in chosen if each.source is None and each.copy is not None}
+            gone_sources = {
+                copy["programBlockId"] for copy in own if copy["_id"] in gone and copy.get("programBlockId")
+            }
+            added = {each.source["_id"] for each in chosen if each.source is not None}
+            block_ids = sorted((taken_over(program, assignment) | added) - gone_sources)
+            moved = {copy["_id"]: str(new["date"]) for copy, new in rewritten}
+            dates = [moved.get(copy["_id"], str(copy["date"])) for copy in own if copy["_id"] not in gone]
+            dates += [each.new_date for each in chosen if each.copy is None]
+            end_date = max([assignment["startDate"], *dates])
+            if block_ids != sorted(assignment.get("programBlockIds") or []) or end_date != assignment["endDate"]:
+                await service.set_fields(ctx, assignment, {"programBlockIds": block_ids, "endDate": end_date})
     return counts
 
 
-def _plan(assignment: StoredAssignment, chosen: Sequence[Comparison]) -> Batch:
-    """Return what brings the chosen workouts up to date."""
-    created: list[block_models.BlockPlan] = []
-    rewritten: list[tuple[block_models.StoredBlock, block_models.BlockFields]] = []
-    removed: list[ObjectId] = []
-    for each in chosen:
-        if each.source is None:
-            removed.append(cast("block_models.StoredBlock", each.copy)["_id"])
-        elif each.copy is None:
-            created.append(
-                {
-                    **block_models.plan_of(each.source, each.source["items"]),
-                    **programs.copy_of(each.source),
-                    "shiftedDays": each.shifted_days,
-                    "date": each.date,
-                    "day": each.source["day"],
-                    "programId": each.source["programId"],
-                    "assignmentId": assignment["_id"],
-                }
-            )
-        else:
-            rewritten.append((each.copy, _rewrite(each.source, each.copy, each)))
-    return Batch(created=created, rewritten=rewritten, removed=removed, is_copy=True)
-
-
-def _rewrite(
-    source: block_models.StoredBlock, copy: block_models.StoredBlock, compared: Comparison
-) -> block_models.BlockFields:
+def _rewrite(source: StoredBlock, copy: StoredBlock, compared: Comparison) -> block_models.BlockFields:
     """Return the fields of a copy that is brought up to date; a client's move stays if the program has not moved."""
     items = workouts.renew_items(copy["items"], source["items"])
     fields = {**take(block_models.PlannedBlock, source), **programs.copy_of(source), "items": items}
@@ -536,23 +519,3 @@ def _rewrite(
     summary = workouts.summarize_copy({**source, "date": compared.program_date})
     day = {"day": source["day"], "date": compared.new_date, "shiftedDays": compared.shifted_days}
     return cast("block_models.BlockFields", {**fields, **day, "programCopy": summary})
-
-
-async def _store_result(
-    ctx: Context,
-    program: ProgramNow,
-    assignment: StoredAssignment,
-    copies: Sequence[block_models.StoredBlock],
-    chosen: Sequence[Comparison],
-) -> None:
-    """Store with an assignment which blocks of the program it has taken over, and its last date, if they differ."""
-    gone = {each.copy["_id"] for each in chosen if each.source is None and each.copy is not None}
-    gone_sources = {copy["programBlockId"] for copy in copies if copy["_id"] in gone and copy.get("programBlockId")}
-    added = {each.source["_id"] for each in chosen if each.source is not None}
-    block_ids = sorted((taken_over(program, assignment) | added) - gone_sources)
-    moved = {each.copy["_id"]: each.new_date for each in chosen if each.source is not None and each.copy is not None}
-    dates = [moved.get(copy["_id"], str(copy["date"])) for copy in copies if copy["_id"] not in gone]
-    dates += [each.new_date for each in chosen if each.copy is None]
-    end_date = max([assignment["startDate"], *dates])
-    if block_ids != sorted(assignment.get("programBlockIds") or []) or end_date != assignment["endDate"]:
-        await service.set_fields(ctx, assignment, {"programBlockIds": block_ids, "endDate": end_date})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -20,7 +20,7 @@ from coaching_service.core.mcp import arguments
 from coaching_service.core.mcp import results as mcp_results
 from coaching_service.core.mcp.results import Reason, Written, find_reasons, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Identifier, invalid
+from coaching_service.core.validation import Identifier, ListOf, Text, invalid
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import ASSISTANCE
 from coaching_service.people.account import convert_stored_load
@@ -30,7 +30,7 @@ from coaching_service.people.customers.bulk import ClientsArgument, choose_clien
 from coaching_service.people.customers.models import NamedCustomer
 from coaching_service.training import programs
 from coaching_service.training.assignments import service, sync
-from coaching_service.training.assignments.service import ProgramAssignment, ProgramAssignmentResult
+from coaching_service.training.assignments.service import ProgramAssignment
 from coaching_service.training.schedule import models as schedule_models
 from coaching_service.training.schedule import service as schedule
 from coaching_service.training.schedule.models import (
@@ -134,8 +134,12 @@ async def assign_program(
         count = assignments[0]["blocks"]
         line += f"{typed(clients[0]['name'])}: {count} workout{'' if count == 1 else 's'}, {days}{conflicts}."
     else:
-        each = "; ".join(map(_describe_assignment, clients, assignments))
-        line += f"{len(clients)} clients, workouts {days}: {each}."
+        texts = []
+        for client, assigned in zip(clients, assignments, strict=True):
+            taken = len({conflict["date"] for conflict in assigned["conflicts"]})
+            others = f" ({taken} {'day' if taken == 1 else 'days'} had workouts)" if taken else ""
+            texts.append(f"{typed(client['name'])} {assigned['blocks']}{others}")
+        line += f"{len(clients)} clients, workouts {days}: {'; '.join(texts)}."
         if any(assignment["conflicts"] for assignment in assignments):
             line += f" On days that had workouts: {OUTCOMES[on_conflict]}."
     span = days_between(planned[0], planned[-1]) + 1 if planned else 0
@@ -161,13 +165,6 @@ async def assign_program(
     )
 
 
-def _describe_assignment(client: NamedCustomer, assignment: ProgramAssignmentResult) -> str:
-    """Return the number of workouts that a client gets, and on how many days there were others."""
-    taken = len({conflict["date"] for conflict in assignment["conflicts"]})
-    conflicts = f" ({taken} {'day' if taken == 1 else 'days'} had workouts)" if taken else ""
-    return f"{typed(client['name'])} {assignment['blocks']}{conflicts}"
-
-
 # --- Arguments of the tools for many days of the calendars of clients -------------------------------------------------
 
 
@@ -179,25 +176,23 @@ _LOAD_CHANGES = ("addLoad", "addPercent")
 _UNLISTED: dict[str, Any] = {"load_default": None, "allow_none": True, "metadata": arguments.UNLISTED}
 
 
-class CalendarsArgument(bulk.ClientsArgument):
+class CalendarsArgument(ClientsArgument):
     """The clients whose calendars change: also everyone a program runs for.
 
     All tools accept each choice; `tools/list` has the usual ones, as each costs every assistant context.
     """
 
     choices = (*bulk.ClientsArgument.choices, "assignedProgramId")
-    customerIds = validation.ListOf(validation.Identifier(), minimum=1, maximum=bulk.MAX_CLIENTS, **_UNLISTED)
-    groups = validation.ListOf(validation.Text(max_length=100), minimum=1, maximum=bulk.MAX_CLIENTS, **_UNLISTED)
-    assignedProgramId = validation.Identifier(**_UNLISTED)
+    customerIds = ListOf(Identifier(), minimum=1, maximum=bulk.MAX_CLIENTS, **_UNLISTED)
+    groups = ListOf(Text(max_length=100), minimum=1, maximum=bulk.MAX_CLIENTS, **_UNLISTED)
+    assignedProgramId = Identifier(**_UNLISTED)
 
 
 class SeveralCalendarsArgument(CalendarsArgument):
     """The same, with the choices for several clients listed."""
 
-    customerIds = validation.ListOf(
-        validation.Identifier(), minimum=1, maximum=bulk.MAX_CLIENTS, **arguments.optional("Instead: several.")
-    )
-    assignedProgramId = validation.Identifier(**arguments.optional("Or all on it: a program's _id from list_programs."))
+    customerIds = ListOf(Identifier(), minimum=1, maximum=bulk.MAX_CLIENTS, **arguments.optional("Instead: several."))
+    assignedProgramId = Identifier(**arguments.optional("Or all on it: a program's _id from list_programs."))
 
 
 class ProgressionArguments(arguments.Arguments):
@@ -213,9 +208,7 @@ class ProgressionArguments(arguments.Arguments):
         maximum=1_000,
         **arguments.optional("Step of loads, default 2.5 kg or 5 lb; smaller changes and 0: exact."),
     )
-    exercises = validation.ListOf(
-        validation.Text(), minimum=1, maximum=_MAX_EXERCISES, **arguments.optional("Only these: names or _ids.")
-    )
+    exercises = ListOf(Text(), minimum=1, maximum=_MAX_EXERCISES, **arguments.optional("Only these: names or _ids."))
 
     @validates_schema(skip_on_field_errors=False)
     def changes_each_once(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -243,8 +236,8 @@ class ScheduleCopy(ProgressionArguments, arguments.Dates, CalendarsArgument):
     addSets = argument_of(SetsProgression, "add", **arguments.UNLISTED)
     setsPercent = argument_of(SetsProgression, "percent", **arguments.UNLISTED)
     rounding = validation.Number(minimum=0, maximum=1_000, **_UNLISTED)
-    exercises = validation.ListOf(
-        validation.Text(),
+    exercises = ListOf(
+        Text(),
         minimum=1,
         maximum=_MAX_EXERCISES,
         **arguments.optional("All is copied; only these (names or _ids) get more."),
@@ -267,16 +260,14 @@ class ScheduleAdjustment(ProgressionArguments, arguments.Dates, SeveralCalendars
 class ScheduleClearing(arguments.Dates, CalendarsArgument):
     """The days to clear."""
 
-    customerIds = validation.ListOf(
-        validation.Identifier(), minimum=1, maximum=bulk.MAX_CLIENTS, **arguments.optional("Instead: several.")
-    )
+    customerIds = ListOf(Identifier(), minimum=1, maximum=bulk.MAX_CLIENTS, **arguments.optional("Instead: several."))
 
 
 class ExerciseReplacement(SeveralCalendarsArgument):
     """The exercise to replace, the one that takes its place, and the days."""
 
-    exercise = validation.Text(required=True, metadata={"description": "Its name or _id."})
-    withExercise = validation.Text(required=True, metadata={"description": "Name or _id of the new one."})
+    exercise = Text(required=True, metadata={"description": "Its name or _id."})
+    withExercise = Text(required=True, metadata={"description": "Name or _id of the new one."})
     startDate = validation.Date(required=True)
     endDate = validation.Date(**arguments.optional("Last day. Default: no end."))
     load = ReplacedLoadField(  # type: ignore[assignment]  # marshmallow removes fields from the class, which keeps its load()
@@ -324,7 +315,7 @@ async def copy_schedule(
     repeat: int,
     on_conflict: OnConflict,
     **sent: Any,
-) -> mcp_results.Written:
+) -> Written:
     """Copy days of a client's calendar, such as last week, with nothing done; each copy may add load or repetitions."""
     clients = await _choose(ctx, sent)
     progression, named, read_as = await _read_progression(ctx, clients, sent)
@@ -340,14 +331,16 @@ async def copy_schedule(
     today = await customers.resolve_today(ctx, clients[0]["_id"])
     conflicts = schedule.describe_conflicts(results[0]["conflicts"], on_conflict, today) if len(clients) == 1 else ""
     past = " All of these days are in the past." if last < today else ""
-    return mcp_results.Written(
+    return await _answer(
+        ctx,
+        clients,
         f"Copied {name_period(start_date, end_date, today)} of {_name(clients)}: "
         f"{_count(len(created), 'new workout')}, {_name_changed(created, target_date, last, today)}"
         f"{_describe(sent, named)}{replaced}"
-        f"{_describe_each(clients, outcomes)}{await _describe_changes(ctx, outcomes)}{conflicts}.{past}{read_as}"
-        f"{_note_unchanged(ctx)}",
-        {**identify_workouts(created), **_identify(clients)},
-        await _find_reasons(ctx, clients, (start_date, last, target_date), days),
+        f"{_describe_each(clients, outcomes)}{await _describe_changes(ctx, outcomes)}{conflicts}.{past}{read_as}",
+        identify_workouts(created),
+        (start_date, last, target_date),
+        days,
         depends_on=[[block["date"], block["name"]] for block in created],
         sources=copied,
         raised=[
@@ -359,25 +352,23 @@ async def copy_schedule(
 
 
 @_change("Adjust loads, repetitions and sets", takes=ScheduleAdjustment())
-async def adjust_schedule(ctx: Context, start_date: str, end_date: str, **sent: Any) -> mcp_results.Written:
+async def adjust_schedule(ctx: Context, start_date: str, end_date: str, **sent: Any) -> Written:
     """Change the planned loads, repetitions or number of sets on days of a client's calendar, of all exercises or some.
     Items with something done stay."""
     clients = await _choose(ctx, sent)
     progression, named, read_as = await _read_progression(ctx, clients, sent)
     change = cast("Progression", progression)
-    outcomes = await _for_each(
-        clients,
-        lambda calendar: schedule.adjust(ctx, calendar, start_date, end_date, change),
-    )
+    outcomes = await _for_each(clients, lambda calendar: schedule.adjust(ctx, calendar, start_date, end_date, change))
     today, changed = await customers.resolve_today(ctx, clients[0]["_id"]), _list_changed(outcomes)
     planned = "" if changed else await _name_planned(ctx, clients[0]["_id"], start_date, end_date)
-    return mcp_results.Written(
+    return await _answer(
+        ctx,
+        clients,
         f"Adjusted {_count_changed(outcomes)} of {_name(clients)}, "
         f"{_name_changed(changed, start_date, end_date, today)}{_describe(sent, named)}"
-        f"{_describe_each(clients, outcomes)}{await _describe_changes(ctx, outcomes)}.{read_as}{planned}"
-        f"{_note_unchanged(ctx)}",
-        {**identify_workouts(changed), **_identify(clients)},
-        await _find_reasons(ctx, clients, (start_date, end_date), schedule.days_between(start_date, end_date) + 1),
+        f"{_describe_each(clients, outcomes)}{await _describe_changes(ctx, outcomes)}.{read_as}{planned}",
+        identify_workouts(changed),
+        (start_date, end_date),
     )
 
 
@@ -390,7 +381,7 @@ async def replace_exercise(
     end_date: str | None,
     load: ReplacedLoad | None,
     **sent: Any,
-) -> mcp_results.Written:
+) -> Written:
     """Replace an exercise with another on a client's calendar from startDate on; sets stay, and so do items with
     something done."""
     clients = await _choose(ctx, sent)
@@ -398,6 +389,8 @@ async def replace_exercise(
     exercise_id, with_id = await resolve_exercises(ctx, texts, clients[0]["_id"], ["exercise"])
     swap, days = (exercise_id, with_id), (start_date, end_date)
     chosen = await schedule.choose_load(ctx, *swap) if load is None else load
+    become = {"keep": "are kept", "clear": "are removed"}[chosen] if isinstance(chosen, str) else ""
+    become = become or f"are {cast('Mapping[str, Any]', chosen)['percent']:g} % of before"
     outcomes = await _for_each(
         clients, lambda calendar: schedule.replace_accessible(ctx, calendar, *swap, *days, chosen, dry_run=False)
     )
@@ -406,24 +399,22 @@ async def replace_exercise(
     today, changed = await customers.resolve_today(ctx, clients[0]["_id"]), _list_changed(outcomes)
     planned = "" if changed else await _name_planned(ctx, clients[0]["_id"], start_date, end_date)
     dates = [str(block["date"]) for block in changed] or [start_date]
-    return mcp_results.Written(
+    return await _answer(
+        ctx,
+        clients,
         f"Replaced {mcp_results.typed(names[0])} by {mcp_results.typed(names[1])} "
         f"in {_count_changed(outcomes)} of {_name(clients)}, "
         f"{_name_changed(changed, start_date, end_date, today)}{_describe_each(clients, outcomes)}"
-        f"{f'; {_describe_loads(chosen)}' if changed else ''}."
-        f"{describe_readings(texts.values(), names)}{planned}{_note_unchanged(ctx)}",
-        {"exerciseId": with_id, **identify_workouts(changed), **_identify(clients)},
-        await _find_reasons(
-            ctx,
-            clients,
-            (*dates, start_date, *([end_date] if end_date else [])),
-            mcp_results.count_span(dates) if end_date is None else schedule.days_between(start_date, end_date) + 1,
-        ),
+        f"{f'; planned loads {become}' if changed else ''}."
+        f"{describe_readings(texts.values(), names)}{planned}",
+        {"exerciseId": with_id, **identify_workouts(changed)},
+        (*dates, start_date, *([end_date] if end_date else [])),
+        mcp_results.count_span(dates) if end_date is None else schedule.days_between(start_date, end_date) + 1,
     )
 
 
 @_change("Clear days of a calendar", takes=ScheduleClearing(), deletes=True)
-async def clear_schedule(ctx: Context, start_date: str, end_date: str, **sent: Any) -> mcp_results.Written:
+async def clear_schedule(ctx: Context, start_date: str, end_date: str, **sent: Any) -> Written:
     """Remove every workout from days of a client's calendar. Those with something done stay, and so do check-ins."""
     clients = await _choose(ctx, sent)
     days = start_date, end_date
@@ -437,11 +428,8 @@ async def clear_schedule(ctx: Context, start_date: str, end_date: str, **sent: A
         line += _name_blocks(affected, today)
         if kept := outcomes[0].skipped:
             line += f"; kept {_count(len(kept), 'workout')} with something done{_name_blocks(kept, today)}"
-    return mcp_results.Written(
-        f"{line}{_describe_each(clients, outcomes)}.{_note_unchanged(ctx)}",
-        {"workoutIds": removed if len(removed) <= _MAX_NAMED else [], **_identify(clients)},
-        await _find_reasons(ctx, clients, (start_date, end_date), schedule.days_between(start_date, end_date) + 1),
-    )
+    workout_ids = removed if len(removed) <= _MAX_NAMED else []
+    return await _answer(ctx, clients, f"{line}{_describe_each(clients, outcomes)}.", {"workoutIds": workout_ids}, days)
 
 
 # --- Clients ---------------------------------------------------------------------------------------------------------
@@ -468,22 +456,27 @@ async def _for_each(
     return outcomes
 
 
-def _note_unchanged(ctx: Context) -> str:
-    """Return a sentence if the call has changed nothing, and a space before it."""
-    return " Nothing was changed." if ctx.changes.is_empty else ""
+async def _answer(
+    ctx: Context,
+    clients: Sequence[NamedCustomer],
+    line: str,
+    identifiers: mcp_results.Identifiers,
+    dates: Sequence[str],
+    days: int | None = None,
+    **options: Any,
+) -> Written:
+    """Return what a call has done, and why it has to be confirmed; one that changes nothing says so, and needs none.
 
-
-async def _find_reasons(
-    ctx: Context, clients: Sequence[NamedCustomer], dates: Sequence[str], days: int
-) -> tuple[mcp_results.Reason, ...]:
-    """Return why a change of the calendars of clients on some dates, over a number of days, has to be confirmed.
-
-    What changes nothing needs no confirmation.
+    `days`: over how many days; by default from the first of the dates to the last. Several clients are identified: one
+    was named by the call.
     """
+    identifiers = {**identifiers, **(bulk.identify_clients(clients) if len(clients) > 1 else {})}
     if ctx.changes.is_empty:
-        return ()
+        return Written(f"{line} Nothing was changed.", identifiers, (), **options)
     today = await customers.get_local_date(ctx, clients[0]["_id"])
-    return mcp_results.find_reasons(today=today, dates=dates, days=days, clients=len(clients))
+    days = schedule.days_between(dates[0], dates[-1]) + 1 if days is None else days
+    reasons = mcp_results.find_reasons(today=today, dates=dates, days=days, clients=len(clients))
+    return Written(line, identifiers, reasons, **options)
 
 
 def _list_changed(
@@ -496,18 +489,6 @@ def _name(clients: Sequence[NamedCustomer]) -> str:
     return mcp_results.typed(clients[0]["name"]) if len(clients) == 1 else f"{len(clients)} clients"
 
 
-def _identify(clients: Sequence[NamedCustomer]) -> mcp_results.Identifiers:
-    """Return the identifiers of several clients; nothing for one client, whom the call has named."""
-    return bulk.identify_clients(clients) if len(clients) > 1 else {}
-
-
-def _describe_loads(load: ReplacedLoad) -> str:
-    """Return what becomes of planned loads."""
-    if isinstance(load, str):
-        return "planned loads are kept" if load == "keep" else "planned loads are removed"
-    return f"planned loads are {load['percent']:g} % of before"
-
-
 def _describe_each(clients: Sequence[NamedCustomer], outcomes: Sequence[schedule.Outcome[R]]) -> str:
     """Return what happens to each of several clients: `: «Ana» 3 workouts, 1 left because it is done; «Bo» 2 workouts`.
 
@@ -515,16 +496,12 @@ def _describe_each(clients: Sequence[NamedCustomer], outcomes: Sequence[schedule
     """
     if len(clients) == 1:
         return ""
-    return f": {'; '.join(map(_describe_one, clients, outcomes))}"
-
-
-def _describe_one(client: NamedCustomer, outcome: schedule.Outcome[R]) -> str:
-    left = [
-        f", {sum(block['code'] == code for block in outcome.skipped)} {words}"
-        for code, words in _LEFT.items()
-        if any(block["code"] == code for block in outcome.skipped)
-    ]
-    return f"{mcp_results.typed(client['name'])} {_count(len(outcome.affected), 'workout')}{''.join(left)}"
+    texts = []
+    for client, outcome in zip(clients, outcomes, strict=True):
+        counts = Counter(block["code"] for block in outcome.skipped)
+        left = "".join(f", {counts[code]} {words}" for code, words in _LEFT.items() if counts[code])
+        texts.append(f"{mcp_results.typed(client['name'])} {_count(len(outcome.affected), 'workout')}{left}")
+    return f": {'; '.join(texts)}"
 
 
 # --- Sentences -------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import LOAD
 from coaching_service.people.account import convert_entered_load, convert_stored_load
 from coaching_service.training.schedule import models as schedule_models
+from coaching_service.training.schedule.models import SetsProgression
 from coaching_service.training.workouts import sets as workout_sets
 from coaching_service.training.workouts.items.models import ItemChange, ItemInput, WorkItem
 
@@ -29,7 +30,7 @@ class SetChange:
 
     load: schedule_models.LoadProgression | None
     add_reps: int
-    sets: schedule_models.SetsProgression | None
+    sets: SetsProgression | None
     rounding: Decimal | None
     exercise_ids: Collection[ObjectId] | None
     load_unit: str
@@ -74,20 +75,18 @@ class SetChange:
         fields = dict(planned)
         load = planned.get("load")
         if self.load is not None and load is not None:
-            fields["load"] = self._change_load(load, self.load)
+            if self.load_unit == self.stored_unit:
+                fields["load"] = change_load(load, self.load, self.rounding)
+            else:
+                shown = convert_stored_load(load, self.stored_unit, self.load_unit)
+                changed = change_load(shown, self.load, self.rounding)
+                if changed != shown:  # a load that does not change keeps the decimals that are not shown
+                    fields["load"] = convert_entered_load(changed, self.load_unit, self.stored_unit)
         for name in _REPS:
             reps = planned.get(name)
             if self.add_reps and isinstance(reps, int):
                 fields[name] = min(max(reps + self.add_reps, 1), workout_sets.MAX_REPS)
         return cast("workout_sets.PlannedSet", fields)
-
-    def _change_load(self, load: float, change: schedule_models.LoadProgression) -> float:
-        if self.load_unit == self.stored_unit:
-            return change_load(load, change, self.rounding)
-        shown = convert_stored_load(load, self.stored_unit, self.load_unit)
-        changed = change_load(shown, change, self.rounding)
-        # A load that does not change keeps the decimals that are not shown.
-        return load if changed == shown else convert_entered_load(changed, self.load_unit, self.stored_unit)
 
     def _applies_to(self, exercise_id: ObjectId) -> bool:
         return self.exercise_ids is None or exercise_id in self.exercise_ids
@@ -131,16 +130,13 @@ def replace_loads(
     return changed
 
 
-def change_set_count(
-    sets: Sequence[workout_sets.PlannedSet], change: schedule_models.SetsProgression
-) -> list[workout_sets.PlannedSet]:
+def change_set_count(sets: Sequence[workout_sets.PlannedSet], change: SetsProgression) -> list[workout_sets.PlannedSet]:
     """Return planned sets with more or fewer working sets, numbered again; warm-up sets stay.
 
     New ones repeat the last working set and follow it; the last ones are removed, but not the first. A percentage is
     rounded half up to whole sets. Without a working set, all stay as they are.
     """
-    working = [position for position, planned in enumerate(sets) if not planned["isWarmup"]]
-    if not working:
+    if not (working := [position for position, planned in enumerate(sets) if not planned["isWarmup"]]):
         return [*sets]
     count = len(working)
     if "add" in change:
@@ -148,8 +144,7 @@ def change_set_count(
     else:
         exact = Decimal(count) * (100 + Decimal(str(change["percent"]))) / 100
         wanted = int(exact.to_integral_value(ROUND_HALF_UP))
-    wanted = min(max(wanted, 1), workout_sets.MAX_SETS - (len(sets) - count))
-    if wanted == count:
+    if (wanted := min(max(wanted, 1), workout_sets.MAX_SETS - (len(sets) - count))) == count:
         return [*sets]
     removed = {*working[wanted:]}
     changed = [planned for position, planned in enumerate(sets) if position not in removed]
@@ -157,11 +152,6 @@ def change_set_count(
         after = working[-1] + 1
         changed[after:after] = [sets[working[-1]]] * (wanted - count)
     return [cast("workout_sets.PlannedSet", {**planned, "index": index}) for index, planned in enumerate(changed, 1)]
-
-
-def progress_items(items: list[ItemInput | WorkItem], change: SetChange) -> list[ItemInput | WorkItem]:
-    """Return the plan of items after a change; whatever was done for them is left as it is."""
-    return [cast("WorkItem", {**item, **change.change_item(cast("WorkItem", item))}) for item in items]
 
 
 # --- What a progression has changed of planned sets, before and after: loads, repetitions, and numbers of sets --------
@@ -191,24 +181,18 @@ async def list_changes(ctx: Context, pairs: Iterable[tuple[Item, Item]]) -> sche
     names = await exercises.get_names(ctx, {exercise_id for exercise_id, _, _ in (*loads, *counts)})
     load_changes: list[schedule_models.LoadChange] = [
         {
-            "exerciseId": exercise_id,
-            "exerciseName": names[exercise_id]["name"],
-            "loadType": names[exercise_id].get("loadType", LOAD),
+            "exerciseId": each,
+            "exerciseName": names[each]["name"],
+            "loadType": names[each].get("loadType", LOAD),
             "before": before,
             "after": after,
             "sets": count,
         }
-        for (exercise_id, before, after), count in loads.items()
+        for (each, before, after), count in loads.items()
     ]
     set_changes: list[schedule_models.SetCountChange] = [
-        {
-            "exerciseId": exercise_id,
-            "exerciseName": names[exercise_id]["name"],
-            "before": before,
-            "after": after,
-            "items": count,
-        }
-        for (exercise_id, before, after), count in counts.items()
+        {"exerciseId": each, "exerciseName": names[each]["name"], "before": before, "after": after, "items": count}
+        for (each, before, after), count in counts.items()
     ]
     return {
         "loadChanges": sorted(load_changes, key=lambda each: (each["exerciseName"], each["before"], each["after"])),
@@ -236,11 +220,11 @@ def _compare_exercises(
 ) -> Iterator[tuple[ObjectId, list[workout_sets.PlannedSet], list[workout_sets.PlannedSet]]]:
     """Yield the exercises of items with their planned sets before and after."""
     for before, after in pairs:
-        for (exercise_id, old), (_, new) in zip(_sets_by_exercise(before), _sets_by_exercise(after), strict=True):
+        for (exercise_id, old), (_, new) in zip(sets_by_exercise(before), sets_by_exercise(after), strict=True):
             yield exercise_id, old, new
 
 
-def _sets_by_exercise(item: Item) -> list[tuple[ObjectId, list[workout_sets.PlannedSet]]]:
+def sets_by_exercise(item: Item) -> list[tuple[ObjectId, list[workout_sets.PlannedSet]]]:
     """Return the planned sets of an item for each of its exercises in order, of a circuit in one round."""
     if item["type"] == "EXERCISE":
         return [(item["exerciseId"], item["exerciseSets"])]

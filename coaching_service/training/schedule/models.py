@@ -17,7 +17,7 @@ from coaching_service.core.fields import Default, Description, Optional
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.independent_entries import IndependentEntries, InvalidEntry
 from coaching_service.core.query import DateRange, Period
-from coaching_service.core.validation import DryRun, Input, invalid
+from coaching_service.core.validation import DryRun, Input, Integer, invalid
 from coaching_service.library.exercises.models import LoadType
 from coaching_service.training.programs import LAST_DAY
 from coaching_service.training.workouts.blocks.models import (
@@ -49,7 +49,7 @@ def on_conflict(default: OnConflict = "add", about: str = _ON_CONFLICT) -> valid
 # --- Progressions ----------------------------------------------------------------------------------------------------
 
 
-class _OneChange(validation.Input):
+class _OneChange(Input):
     @validates_schema
     def is_one_change(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require exactly one of `add` and `percent`."""
@@ -83,7 +83,7 @@ class RepsProgression(TypedDict):
 
     add: Annotated[
         int,
-        validation.Integer(minimum=-MAX_REPS, maximum=MAX_REPS),
+        Integer(minimum=-MAX_REPS, maximum=MAX_REPS),
         Description(
             request="Added to minimum and maximum, which do not fall below 1.", argument="Added to repetitions."
         ),
@@ -95,7 +95,7 @@ class SetsProgression(TypedDict, total=False):
 
     add: Annotated[
         int,
-        validation.Integer(minimum=-MAX_SETS, maximum=MAX_SETS),
+        Integer(minimum=-MAX_SETS, maximum=MAX_SETS),
         Description(
             request="Sets to add, like the last one; negative removes the last ones.",
             argument="Working sets added; at least one stays.",
@@ -154,7 +154,7 @@ class Progression(SentProgression):
     loadUnit: NotRequired[str]
 
 
-class _SomeChange(validation.Input):
+class _SomeChange(Input):
     @validates_schema
     def changes_something(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require a change of loads, repetitions or sets."""
@@ -172,7 +172,7 @@ class Repetition(TypedDict):
 
     repeat: Annotated[
         int,
-        validation.Integer(minimum=1, maximum=12),
+        Integer(minimum=1, maximum=12),
         Default(1),
         Description(
             request="How many copies, one after another; copy k applies the progression k times.",
@@ -203,12 +203,10 @@ class ScheduleCopy(validation.DryRunField, Period, TargetDate, _CopyOptions):
 class ProgramDays(TypedDict):
     """The days of a program to copy, both included, and the day on which the first copy begins."""
 
-    startDay: Annotated[int, validation.Integer(minimum=1, maximum=LAST_DAY)]
-    endDay: Annotated[int, validation.Integer(minimum=1, maximum=LAST_DAY)]
+    startDay: Annotated[int, Integer(minimum=1, maximum=LAST_DAY)]
+    endDay: Annotated[int, Integer(minimum=1, maximum=LAST_DAY)]
     targetDay: Annotated[
-        int,
-        validation.Integer(minimum=1, maximum=LAST_DAY),
-        Description("The day of the program on which the first copy begins."),
+        int, Integer(minimum=1, maximum=LAST_DAY), Description("The day of the program on which the first copy begins.")
     ]
 
 

@@ -27,7 +27,7 @@ from coaching_service.training.schedule import service
 from coaching_service.training.schedule.service import join_some
 from coaching_service.training.workout_text.edits import check_names
 from coaching_service.training.workout_text.finding import read_texts
-from coaching_service.training.workout_text.lines import Problem, Problems, error_in_line, require_name
+from coaching_service.training.workout_text.lines import Problems, error_in_line, require_name
 from coaching_service.training.workout_text.tool_schemas import BlockArguments, WorkoutPage, workout_text
 from coaching_service.training.workout_text.tools import answer_workouts
 from coaching_service.training.workout_text.writing import DETAILS, Detail, WorkoutTexts
@@ -35,6 +35,7 @@ from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.batches import Batch
+from coaching_service.training.workouts.blocks.models import DayBlock
 from coaching_service.training.workouts.items.service import resolve_items
 
 # --- Reading programs -------------------------------------------------------------------------------------------------
@@ -121,8 +122,7 @@ class SaveProgram(Arguments):
     def is_complete(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require a name for a new program, and its days or a calendar; a program that exists has no calendar."""
         calendar = [name for name in _CALENDAR if data.get(name) is not None]
-        is_new = data.get("programId", ...) is None
-        if is_new and data.get("name", ...) is None:
+        if (is_new := data.get("programId", ...) is None) and data.get("name", ...) is None:
             raise ValidationError("is required for a new program", "name")
         if (
             is_new
@@ -178,7 +178,7 @@ async def save_program(
             {"programId": program["_id"]},
             sources=[await batches.read_calendar(ctx, customer_id, start_date, end_date)],
         )
-    before: programs.Program | None = None
+    before: Program | None = None
     if program_id is None:
         created = await programs.create(ctx, {"name": str(name), "description": description, "tags": []})
         program_id = created["_id"]
@@ -210,9 +210,7 @@ async def save_program(
     return Written(line, {"programId": program_id}, find_reasons(program_days=bool(removed)))
 
 
-async def _replace_days(
-    ctx: Context, owner: ProgramPlan, days: Sequence[_Day]
-) -> tuple[int, list[block_models.DayBlock], str]:
+async def _replace_days(ctx: Context, owner: ProgramPlan, days: Sequence[_Day]) -> tuple[int, list[DayBlock], str]:
     """Return how many workouts of some days are new, which they replace, and how names were read, in words."""
     read = await read_texts(ctx, [(f"days.{index}.text", day["text"]) for index, day in enumerate(days)])
     items = {f"days.{index}.items": each for index, each in enumerate(read.items)}
@@ -258,32 +256,25 @@ async def read_program_text(ctx: Context, text: str, path: str) -> tuple[list[bl
     A day named Rest without lines is a day of rest. `path` is the field of the request that has the text. Raises
     TextError for all lines that cannot be read, with what was expected.
     """
-    days, problems = _split(text, path)
-    read = await read_texts(ctx, [(path, day.text) for day in days], problems)
-    blocks: list[block_models.NewBlock] = [
-        {"name": day.name, "day": day.day, "isRest": day.is_rest, "items": day_items}
-        for day, day_items in zip(days, read.items, strict=True)
-    ]
-    return blocks, read.remarks
-
-
-def _split(text: str, path: str) -> tuple[Sequence[_ProgramDay], Sequence[Problem]]:
-    """Return the days with their lines, and the headings that are wrong or missing."""
     days: list[_ProgramDay] = []
-    problems = Problems()
+    problems = Problems()  # headings that are wrong or missing
     for number, line in enumerate(split_lines(text), 1):
-        heading = _HEADING.fullmatch(line.strip())
-        if heading is not None:
-            day = int(heading[1])
-            name = heading[2].strip() or f"Day {day}"
+        if (heading := _HEADING.fullmatch(line.strip())) is not None:
+            day_number = int(heading[1])
+            name = heading[2].strip() or f"Day {day_number}"
             with problems.collect():
-                if not 1 <= day <= programs.LAST_DAY:
+                if not 1 <= day_number <= programs.LAST_DAY:
                     raise error_in_line(path, number, f"expected a day from 1 to {programs.LAST_DAY}")
                 require_name(path, number, name)
-            days.append(_ProgramDay(day, name, number))
+            days.append(_ProgramDay(day_number, name, number))
         elif days:
             days[-1].lines.append(line)
         elif line.strip() and not problems.entries:
             with problems.collect():
                 raise error_in_line(path, number, f"expected the heading of a day, such as {EXAMPLE}")
-    return days, problems.entries
+    read = await read_texts(ctx, [(path, day.text) for day in days], problems.entries)
+    blocks: list[block_models.NewBlock] = [
+        {"name": day.name, "day": day.day, "isRest": day.is_rest, "items": day_items}
+        for day, day_items in zip(days, read.items, strict=True)
+    ]
+    return blocks, read.remarks

@@ -15,9 +15,9 @@ from coaching_service.core.http.routes import Handler, Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.independent_entries import BatchResult
 from coaching_service.core.validation import complete_upsert
-from coaching_service.training import programs
-from coaching_service.training.programs import PROGRAM, ProgramPlan
+from coaching_service.training.programs import PROGRAM, Program, ProgramPlan
 from coaching_service.training.schedule import models, service
+from coaching_service.training.schedule.models import AdjustedSchedule, ClearedSchedule, WorkoutBlockBatch
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks.models import SCHEDULED_WORKOUT_BLOCK
 from coaching_service.training.workouts.blocks.service import ClientCalendar, ScheduleOwner
@@ -55,9 +55,7 @@ def _declare_change(path: str, body: Schema, returns: Any, **options: Any) -> Ca
         ]
     },
 )
-async def create_workout_blocks(
-    ctx: Context, customer_id: ObjectId, body: models.WorkoutBlockBatch
-) -> models.ScheduleResult:
+async def create_workout_blocks(ctx: Context, customer_id: ObjectId, body: WorkoutBlockBatch) -> models.ScheduleResult:
     """Schedule many workout blocks with their items.
 
     All or nothing; a message about an item names it (`blocks.1.items.2.exerciseId`). Unknown fields are 400.
@@ -110,9 +108,7 @@ async def copy_schedule(ctx: Context, customer_id: ObjectId, body: models.Schedu
     models.ADJUSTED_LOADS,
     example={**_WEEK, "progression": _PROGRESSION},
 )
-async def adjust_schedule(
-    ctx: Context, customer_id: ObjectId, body: models.ScheduleAdjustment
-) -> models.AdjustedSchedule:
+async def adjust_schedule(ctx: Context, customer_id: ObjectId, body: models.ScheduleAdjustment) -> AdjustedSchedule:
     """Change loads and repetitions on a client's calendar.
 
     Only of items with nothing done; `items` counts those that are different afterwards.
@@ -143,13 +139,9 @@ async def replace_scheduled_exercise(
 
 
 @_declare_change(
-    "/schedule/clear",
-    models.SCHEDULE_CLEARING(),
-    models.ClearedSchedule,
-    example={**_WEEK, "dryRun": True},
-    deletes=True,
+    "/schedule/clear", models.SCHEDULE_CLEARING(), ClearedSchedule, example={**_WEEK, "dryRun": True}, deletes=True
 )
-async def clear_schedule(ctx: Context, customer_id: ObjectId, body: models.ScheduleClearing) -> models.ClearedSchedule:
+async def clear_schedule(ctx: Context, customer_id: ObjectId, body: models.ScheduleClearing) -> ClearedSchedule:
     """Remove the blocks with nothing done from days of a client's calendar.
 
     `kept` counts the blocks that stay because work was done.
@@ -167,7 +159,7 @@ async def clear_schedule(ctx: Context, customer_id: ObjectId, body: models.Sched
     errors=(NotFound,),
     example={"customerId": "66f0c0ffee0000000000abcd", **_WEEK, "name": "First week"},
 )
-async def create_program_from_calendar(ctx: Context, body: models.ProgramFromCalendar) -> programs.Program:
+async def create_program_from_calendar(ctx: Context, body: models.ProgramFromCalendar) -> Program:
     """Create a program from a client's calendar.
 
     What is planned becomes blocks of the program, rest days included; the first day is day 1. Nothing that was done is

@@ -7,7 +7,7 @@ Each is one transaction, never touches work that has been done, and ignores the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from itertools import cycle
@@ -24,10 +24,12 @@ from coaching_service.training import programs
 from coaching_service.training.programs import LAST_DAY, Program, ProgramPlan
 from coaching_service.training.schedule import _progression
 from coaching_service.training.schedule import models as schedule_models
+from coaching_service.training.schedule.models import SkippedBlock
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service as blocks
 from coaching_service.training.workouts.blocks.batches import Batch
+from coaching_service.training.workouts.blocks.models import BlockPlan, DayBlock, StoredBlock
 from coaching_service.training.workouts.blocks.service import (
     ClientCalendar,
     ScheduleOwner,
@@ -47,10 +49,7 @@ OUTCOMES = {"add": "the new ones follow them", "skip": "left as they are", "repl
 
 
 def resolve_conflicts(
-    owner: ScheduleOwner,
-    plans: Sequence[block_models.BlockPlan],
-    days: Sequence[block_models.DayBlock],
-    on_conflict: schedule_models.OnConflict,
+    owner: ScheduleOwner, plans: Sequence[BlockPlan], days: Sequence[DayBlock], on_conflict: schedule_models.OnConflict
 ) -> Batch:
     """Return what to create and remove when the target range has the blocks `days`."""
     regular = regular_blocks(days)
@@ -63,10 +62,7 @@ def resolve_conflicts(
 
 
 def find_conflicts(
-    owner: ScheduleOwner,
-    plans: Sequence[block_models.BlockPlan],
-    days: Sequence[block_models.DayBlock],
-    on_conflict: schedule_models.OnConflict,
+    owner: ScheduleOwner, plans: Sequence[BlockPlan], days: Sequence[DayBlock], on_conflict: schedule_models.OnConflict
 ) -> list[schedule_models.ScheduleConflict]:
     """Return the blocks among `days` that are on days of the plans; with `replace`, on every day of the range."""
     targets = {plan[owner.day_field] for plan in plans}
@@ -148,7 +144,7 @@ class Outcome(NamedTuple, Generic[R]):
 
     result: R
     affected: list[schedule_models.PlacedBlock]
-    skipped: list[schedule_models.SkippedBlock]
+    skipped: list[SkippedBlock]
     rep_changes: Sequence[_progression.RepChange] = ()
     replaced: Sequence[ReplacedSets] = ()
 
@@ -161,7 +157,8 @@ async def create_blocks(
 
     Raises NotFound and Forbidden for the owner, and NotFound for documents that items refer to, naming the entry.
     """
-    return _result(ctx, await batches.create_blocks(ctx, owner, blocks, dry_run=dry_run), dry_run=dry_run)
+    change = await batches.create_blocks(ctx, owner, blocks, dry_run=dry_run)
+    return {"dryRun": dry_run, "changeId": None if dry_run else ctx.change_id, **change}
 
 
 @on_worker_thread
@@ -175,19 +172,34 @@ async def copy_days(
     than 500 blocks, or if a copy would leave the calendar.
     """
     await owner.require_access(ctx)
-    change = await _set_change(ctx, request.progression) if request.progression else None
-    source: list[block_models.StoredBlock] = [
+    change: _progression.SetChange | None = None
+    if request.progression:
+        await require_exercises(ctx, request.progression)
+        change = _progression.SetChange.of(request.progression, ctx.caller.company.load_unit)
+    source: list[StoredBlock] = [
         {**block, "items": [items.with_planned_sets(item) for item in block["items"]]}
         for block in await get_regular_blocks(ctx, owner, request.first, request.last)
     ]
-    plans = _plan_copies(owner, source, request, change)
+    length = days_between(request.first, request.last) + 1
+    plans: list[BlockPlan] = []
+    planned_items: list[list[ItemInput | WorkItem]] = [list(block["items"]) for block in source]
+    for number in range(request.repeat):
+        if change is not None:
+            planned_items = [
+                [cast("WorkItem", {**item, **change.change_item(cast("WorkItem", item))}) for item in each]
+                for each in planned_items
+            ]
+        for block, block_items in zip(source, planned_items, strict=True):
+            offset = number * length + days_between(request.first, cast("schedule_models.Day", block[owner.day_field]))
+            day = add_days(request.target, offset, "targetDate" if owner.day_field == "date" else "targetDay")
+            plan = {**block_models.plan_of(block, block_items), owner.day_field: day}
+            plans.append(cast("BlockPlan", plan))
     if len(plans) > MAX_BLOCKS:
         raise invalid_field("repeat", f"would create more than {MAX_BLOCKS} blocks", code="TOO_MANY")
-    length = days_between(request.first, request.last) + 1
     last_target = last_day_of(request.target, length * request.repeat)
     days = await get_target_days(ctx, owner, request.target, last_target)
     batch = replace(resolve_conflicts(owner, plans, days, request.on_conflict), is_copy=True)
-    result = await batches.apply(ctx, owner, batch, days, dry_run=dry_run)
+    result = await _apply(ctx, owner, batch, days, dry_run)
     created_days = {plan[owner.day_field] for plan in batch.created}
     pairs = [
         pair
@@ -196,7 +208,7 @@ async def copy_days(
         for pair in zip(block["items"], plan["items"], strict=True)
     ]
     copied: schedule_models.CopiedSchedule = {
-        **_result(ctx, result, dry_run=dry_run),
+        **result,
         "conflicts": find_conflicts(owner, plans, days, request.on_conflict),
         **await _progression.list_changes(ctx, pairs),
     }
@@ -211,28 +223,6 @@ async def copy_days(
     removed = set(batch.removed)
     affected = _place(owner, [day for day in days if day["_id"] in removed]) + _place(owner, batch.created)
     return Outcome(copied, affected, skipped, _progression.list_rep_changes(pairs))
-
-
-def _plan_copies(
-    owner: ScheduleOwner,
-    source: Sequence[block_models.StoredBlock],
-    request: schedule_models.CopyRequest,
-    change: _progression.SetChange | None,
-) -> list[block_models.BlockPlan]:
-    length = days_between(request.first, request.last) + 1
-    field = "targetDate" if owner.day_field == "date" else "targetDay"
-    plans: list[block_models.BlockPlan] = []
-    planned_items: list[list[ItemInput | WorkItem]] = [list(block["items"]) for block in source]
-    for number in range(request.repeat):
-        if change is not None:
-            planned_items = [_progression.progress_items(each, change) for each in planned_items]
-        for block, block_items in zip(source, planned_items, strict=True):
-            offset = number * length + days_between(request.first, cast("schedule_models.Day", block[owner.day_field]))
-            day = add_days(request.target, offset, field)
-            plans.append(
-                cast("block_models.BlockPlan", {**block_models.plan_of(block, block_items), owner.day_field: day})
-            )
-    return plans
 
 
 @transactional
@@ -250,11 +240,11 @@ async def adjust(
     Raises NotFound, Forbidden, and InvalidFields if there are more than 500 blocks.
     """
     await owner.require_access(ctx)
-    change = await _set_change(ctx, progression)
+    await require_exercises(ctx, progression)
+    change = _progression.SetChange.of(progression, ctx.caller.company.load_unit)
     blocks = await get_regular_blocks(ctx, owner, first, last)
-    changed, skipped = _change_items(owner, blocks, change.change_item)
+    result, changed, skipped = await _change_items(ctx, owner, blocks, change.change_item, dry_run=dry_run)
     pairs = [pair for block, new_items in changed for pair in zip(block["items"], new_items, strict=True)]
-    result = await _apply_changes(ctx, owner, changed, dry_run=dry_run)
     adjusted: schedule_models.AdjustedSchedule = {**result, **await _progression.list_changes(ctx, pairs)}
     return Outcome(
         adjusted, _place(owner, [block for block, _ in changed]), skipped, _progression.list_rep_changes(pairs)
@@ -288,12 +278,6 @@ async def replace_exercise(
     return Outcome(result, outcome.affected, outcome.skipped, replaced=outcome.replaced)
 
 
-def require_another(exercise_id: ObjectId, with_exercise_id: ObjectId) -> None:
-    """Raise InvalidFields unless an exercise is replaced by another one."""
-    if exercise_id == with_exercise_id:
-        raise invalid_field("withExerciseId", "must be another exercise", code="SAME_EXERCISE")
-
-
 async def choose_load(ctx: Context, exercise_id: ObjectId, with_exercise_id: ObjectId) -> schedule_models.ReplacedLoad:
     """Return what becomes of loads by default: kept only if both exercises have the same movement and equipment."""
     kinds = {await exercises.find_movement(ctx, each) for each in (exercise_id, with_exercise_id)}
@@ -313,7 +297,7 @@ async def replace_accessible(
     dry_run: bool,
 ) -> Outcome[schedule_models.ChangedItems]:
     """Replace an exercise on the schedule of an owner whose access has been checked; see `replace_exercise`."""
-    require_another(exercise_id, with_exercise_id)
+    _require_another(exercise_id, with_exercise_id)
     await exercises.require(ctx, [with_exercise_id])
     if load is None:
         load = await choose_load(ctx, exercise_id, with_exercise_id)
@@ -336,57 +320,54 @@ async def replace_accessible(
 
     blocks = await batches.read_with_exercise(ctx, owner, exercise_id, first, last, MAX_BLOCKS + 1)
     blocks = regular_blocks(_require_few(blocks, "startDate"))
-    changed, skipped = _change_items(owner, blocks, put_in)
-    result = await _apply_changes(ctx, owner, changed, dry_run=dry_run)
+    result, changed, skipped = await _change_items(ctx, owner, blocks, put_in, dry_run=dry_run)
     replaced = [
-        ([*before], change_sets(before))
+        (before, change_sets(before))
         for block, _ in changed
         for item in block["items"]
         if not items.is_recorded(item)
-        for before in _sets_of(item, exercise_id)
+        for each, before in _progression.sets_by_exercise(item)
+        if each == exercise_id
     ]
     return Outcome(result, _place(owner, [block for block, _ in changed]), skipped, replaced=replaced)
 
 
-def _sets_of(item: WorkItem, exercise_id: ObjectId) -> list[list[PlannedSet]]:
-    if item["type"] == "EXERCISE":
-        return [item["exerciseSets"]] if item["exerciseId"] == exercise_id else []
-    if item["type"] == "CIRCUIT":
-        return [entry["sets"] for entry in item["circuitExercises"] if entry["exerciseId"] == exercise_id]
-    return []
+async def _change_items(
+    ctx: Context,
+    owner: ScheduleOwner,
+    blocks: Sequence[StoredBlock],
+    change: Callable[[WorkItem], ItemChange],
+    *,
+    dry_run: bool,
+) -> tuple[schedule_models.ChangedItems, list[tuple[StoredBlock, list[WorkItem]]], list[SkippedBlock]]:
+    """Change items with nothing done; `change` returns the new fields of an item, or none.
 
-
-def _change_items(
-    owner: ScheduleOwner, blocks: Sequence[block_models.StoredBlock], change: Callable[[WorkItem], ItemChange]
-) -> tuple[list[tuple[block_models.StoredBlock, list[WorkItem]]], list[schedule_models.SkippedBlock]]:
-    """Return the blocks with items that change, with their new items, and those in which what was done stays as it is.
-
-    `change` returns the new fields of an item, or none.
+    Returns the result, the blocks with items that change, with their new items, and those in which what was done stays
+    as it is.
     """
-    changed: list[tuple[block_models.StoredBlock, list[WorkItem]]] = []
-    skipped: list[schedule_models.SkippedBlock] = []
+    changed: list[tuple[StoredBlock, list[WorkItem]]] = []
+    skipped: list[SkippedBlock] = []
+    count = 0
     for block in blocks:
         new_items = [
             item if items.is_recorded(item) else items.change_item(item, change(item)) for item in block["items"]
         ]
-        has_changed = any(new is not item for new, item in zip(new_items, block["items"], strict=True))
-        if has_changed:
+        different = sum(new is not item for new, item in zip(new_items, block["items"], strict=True))
+        count += different
+        if different:
             changed.append((block, new_items))
         if any(items.is_recorded(item) and change(item) for item in block["items"]):
-            skipped.append(_skip(owner, block, "PARTLY_DONE" if has_changed else "DONE"))
-    return changed, skipped
-
-
-async def _apply_changes(
-    ctx: Context, owner: ScheduleOwner, changed: list[tuple[block_models.StoredBlock, list[WorkItem]]], *, dry_run: bool
-) -> schedule_models.ChangedItems:
+            skipped.append(_skip(owner, block, "PARTLY_DONE" if different else "DONE"))
     dates = {block[owner.day_field] for block, _ in changed}
     days = await batches.read_days(ctx, owner, {"$in": list(dates)}) if dates else []
-    result = await batches.apply(ctx, owner, Batch(changed=changed), days, dry_run=dry_run)
-    count = sum(
-        new is not item for block, new_items in changed for new, item in zip(new_items, block["items"], strict=True)
-    )
-    return {**_result(ctx, result, dry_run=dry_run), "items": count}
+    return {**await _apply(ctx, owner, Batch(changed=changed), days, dry_run), "items": count}, changed, skipped
+
+
+async def _apply(
+    ctx: Context, owner: ScheduleOwner, batch: Batch, days: Sequence[DayBlock], dry_run: bool
+) -> schedule_models.ScheduleResult:
+    change = await batches.apply(ctx, owner, batch, days, dry_run=dry_run)
+    return {"dryRun": dry_run, "changeId": None if dry_run else ctx.change_id, **change}
 
 
 @transactional
@@ -407,12 +388,8 @@ async def clear(
     days = await get_target_days(ctx, owner, first, last, field)
     blocks = regular_blocks(days)
     removed = [block for block in blocks if has_nothing_done(block)]
-    batch = Batch(removed=[block["_id"] for block in removed])
-    result = await batches.apply(ctx, owner, batch, days, dry_run=dry_run)
-    cleared: schedule_models.ClearedSchedule = {
-        **_result(ctx, result, dry_run=dry_run),
-        "kept": len(blocks) - len(removed),
-    }
+    result = await _apply(ctx, owner, Batch(removed=[block["_id"] for block in removed]), days, dry_run)
+    cleared: schedule_models.ClearedSchedule = {**result, "kept": len(blocks) - len(removed)}
     skipped = [_skip(owner, block, "DONE") for block in blocks if not has_nothing_done(block)]
     return Outcome(cleared, _place(owner, removed), skipped)
 
@@ -428,7 +405,7 @@ async def create_program(ctx: Context, customer_id: ObjectId, first: str, last: 
     source = await get_regular_blocks(ctx, calendar, first, last)
     program = await programs.create(ctx, {"name": name, "description": None, "tags": []})
     owner = ProgramPlan(program["_id"])
-    plans: list[block_models.BlockPlan] = [
+    plans: list[BlockPlan] = [
         {**block_models.plan_of(block, block["items"]), "day": days_between(first, str(block["date"])) + 1}
         for block in source
     ]
@@ -441,7 +418,7 @@ async def create_program(ctx: Context, customer_id: ObjectId, first: str, last: 
 
 async def get_regular_blocks(
     ctx: Context, owner: ScheduleOwner, first: schedule_models.Day, last: schedule_models.Day, field: str = ""
-) -> list[block_models.StoredBlock]:
+) -> list[StoredBlock]:
     """Return the blocks of days, without check-ins, of an owner whose access has been checked, in order.
 
     Raises InvalidFields, naming `field`, if there are more than 500; by default the field of the last day.
@@ -452,7 +429,7 @@ async def get_regular_blocks(
 
 async def get_target_days(
     ctx: Context, owner: ScheduleOwner, first: schedule_models.Day, last: schedule_models.Day, field: str = ""
-) -> list[block_models.DayBlock]:
+) -> list[DayBlock]:
     """Return the blocks on the days that an operation writes to, of an owner whose access has been checked, in order.
 
     Raises InvalidFields, naming `field`, if there are more than 500 without check-ins; by default the field of the
@@ -473,21 +450,13 @@ async def require_exercises(ctx: Context, progression: schedule_models.Progressi
             raise NotFound("exercise", f"progression.exerciseIds.{index}: Exercise not found")
 
 
-async def _set_change(ctx: Context, progression: schedule_models.Progression) -> _progression.SetChange:
-    """Return the change that a progression means. Raises as `require_exercises`."""
-    await require_exercises(ctx, progression)
-    return _progression.SetChange.of(progression, ctx.caller.company.load_unit)
-
-
 def _place(
-    owner: ScheduleOwner, blocks: Sequence[block_models.StoredBlock | block_models.DayBlock | block_models.BlockPlan]
+    owner: ScheduleOwner, blocks: Sequence[StoredBlock | DayBlock | BlockPlan]
 ) -> list[schedule_models.PlacedBlock]:
     return [{"day": cast("schedule_models.Day", block[owner.day_field]), "name": block["name"]} for block in blocks]
 
 
-def _skip(
-    owner: ScheduleOwner, block: block_models.StoredBlock | block_models.DayBlock, code: schedule_models.SkipReason
-) -> schedule_models.SkippedBlock:
+def _skip(owner: ScheduleOwner, block: StoredBlock | DayBlock, code: schedule_models.SkipReason) -> SkippedBlock:
     """Return a block that an operation leaves alone, or in which it leaves what was done alone."""
     return {
         "wblockId": block["_id"],
@@ -497,16 +466,16 @@ def _skip(
     }
 
 
+def _require_another(exercise_id: ObjectId, with_exercise_id: ObjectId) -> None:
+    if exercise_id == with_exercise_id:
+        raise invalid_field("withExerciseId", "must be another exercise", code="SAME_EXERCISE")
+
+
 def _require_few(blocks: list[T], field: str) -> list[T]:
     if len(blocks) > MAX_BLOCKS:
         message = f"has more than {MAX_BLOCKS} blocks to work on: choose fewer days"
         raise invalid_field(field, message, code="TOO_MANY")
     return blocks
-
-
-def _result(ctx: Context, change: block_models.ScheduleChange, *, dry_run: bool) -> schedule_models.ScheduleResult:
-    """Return the result of an operation, in its transaction."""
-    return {"dryRun": dry_run, "changeId": None if dry_run else ctx.change_id, **change}
 
 
 # --- One operation on the calendar of a client among many: what it changes, what it leaves alone, and why -------------
@@ -517,45 +486,28 @@ Operation = Literal["adjust", "replace-exercise", "clear", "shift", "copy"]
 Fields = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Effect:
-    """The blocks that an operation changes on a calendar, those it leaves alone, and what a progression changes."""
-
-    changed: list[schedule_models.PlacedBlock]
-    skipped: list[schedule_models.SkippedBlock]
-    progression: schedule_models.ProgressionChanges | None = None
-    replaced: Sequence[ReplacedSets] = ()
-
-
 async def apply(
     ctx: Context, operation: Operation, customer_id: ObjectId, fields: Fields, *, dry_run: bool = False
-) -> Effect:
-    """Do an operation, or with `dry_run` decide the same and write nothing. Raises as the operation on one client."""
+) -> Outcome[Any]:
+    """Do an operation, or with `dry_run` decide the same and write nothing. Raises as the operation on one client.
+
+    A shift has the result None.
+    """
     calendar = ClientCalendar(customer_id)
     if operation == "shift":
         moved, stay = await blocks.shift_accessible(ctx, calendar, fields["from"], fields["days"], dry_run=dry_run)
-        return Effect(
-            _place(calendar, moved),
-            [
-                {"day": str(block["date"]), "name": block["name"], "wblockId": block["_id"], "code": "DONE"}
-                for block in stay
-            ],
-        )
+        return Outcome(cast("Any", None), _place(calendar, moved), [_skip(calendar, block, "DONE") for block in stay])
     days = fields["startDate"], fields["endDate"]
     if operation == "adjust":
-        adjusted = await adjust(ctx, calendar, *days, fields["progression"], dry_run=dry_run)
-        return Effect(adjusted.affected, adjusted.skipped, adjusted.result)
+        return await adjust(ctx, calendar, *days, fields["progression"], dry_run=dry_run)
     if operation == "copy":
         options = fields["repeat"], fields["progression"], fields["onConflict"]
         request = schedule_models.CopyRequest(*days, fields["targetDate"], *options)
-        copied = await copy_days(ctx, calendar, request, dry_run=dry_run)
-        return Effect(copied.affected, copied.skipped, copied.result)
+        return await copy_days(ctx, calendar, request, dry_run=dry_run)
     if operation == "replace-exercise":
         swap, load = (fields["exerciseId"], fields["withExerciseId"]), fields.get("load", "keep")
-        replaced = await replace_accessible(ctx, calendar, *swap, *days, load, dry_run=dry_run)
-        return Effect(replaced.affected, replaced.skipped, replaced=replaced.replaced)
-    cleared = await clear(ctx, calendar, *days, dry_run=dry_run)
-    return Effect(cleared.affected, cleared.skipped)
+        return await replace_accessible(ctx, calendar, *swap, *days, load, dry_run=dry_run)
+    return await clear(ctx, calendar, *days, dry_run=dry_run)
 
 
 async def check(ctx: Context, operation: Operation, fields: Fields) -> None:
@@ -563,6 +515,6 @@ async def check(ctx: Context, operation: Operation, fields: Fields) -> None:
     if operation == "replace-exercise":
         await exercises.require_known(ctx, fields["exerciseId"])
         await exercises.require(ctx, [fields["withExerciseId"]])
-        require_another(fields["exerciseId"], fields["withExerciseId"])
+        _require_another(fields["exerciseId"], fields["withExerciseId"])
     if progression := fields.get("progression"):
         await require_exercises(ctx, progression)

@@ -96,7 +96,12 @@ async def apply_edits(
             target = edit["toWorkoutId"] or block_id
             await _move(ctx, owner, item["_id"], block_id, target, index)
             outcome.changes_done_work |= target != block_id and is_recorded(item)
-            outcome.sentences.append(await _describe_move(ctx, owner, item, block_id, target))
+            moved = f"moved {typed(writing.name_of(item))}"
+            if target != block_id:
+                other = await service.get(ctx, owner, target)
+                day = name_days([str(other["date"])], await customers.resolve_today(ctx, owner.customer_id))
+                moved += f" to {typed(other['name'])} on {day}"
+            outcome.sentences.append(moved)
         else:
             await block_items.delete_item(ctx, owner, block_id, item["_id"])
             outcome.changes_done_work |= is_recorded(item)
@@ -139,34 +144,19 @@ def _label(block: Block, item: WorkItem) -> str | None:
     return writing.superset_letters(block["items"])[superset] if superset else None
 
 
-def parse_texts(edits: Mapping[int, ItemEditArguments], load_unit: str) -> list[lines.ParsedWorkout]:
+def parse_texts(edits: Mapping[int, ItemEditArguments], load_unit: str) -> list[ParsedWorkout]:
     """Return what the texts of edits, by their positions, describe."""
-    return [
-        _check_sets(str(edit["text"]), load_unit, f"changes.{number}.text")
-        if edit["action"] == "change" and lines.is_sets(str(edit["text"]))
-        else lines.parse_items(str(edit["text"]), load_unit, f"changes.{number}.text")
-        for number, edit in edits.items()
-        if edit["action"] in ("add", "change")
-    ]
-
-
-def _check_sets(text: str, load_unit: str, path: str) -> lines.ParsedWorkout:
-    """Return no items, and the problem of a text of sets that cannot be read."""
-    problems = lines.Problems()
-    with problems.collect():
-        lines.read_planned(lines.split_note(text)[0], load_unit, path)
-    return lines.ParsedWorkout(problems=problems.entries)
-
-
-async def _describe_move(
-    ctx: Context, owner: ClientCalendar, item: WorkItem, source: ObjectId, target: ObjectId
-) -> str:
-    """Return in words where an item was moved; the workout is named if it is another one."""
-    if target == source:
-        return f"moved {typed(writing.name_of(item))}"
-    block = await service.get(ctx, owner, target)
-    day = name_days([str(block["date"])], await customers.resolve_today(ctx, owner.customer_id))
-    return f"moved {typed(writing.name_of(item))} to {typed(block['name'])} on {day}"
+    parsed: list[ParsedWorkout] = []
+    for number, edit in edits.items():
+        text, path = str(edit["text"]), f"changes.{number}.text"
+        if edit["action"] == "change" and lines.is_sets(text):
+            problems = lines.Problems()  # no items, and what is wrong with the sets
+            with problems.collect():
+                lines.read_planned(lines.split_note(text)[0], load_unit, path)
+            parsed.append(ParsedWorkout(problems=problems.entries))
+        elif edit["action"] in ("add", "change"):
+            parsed.append(lines.parse_items(text, load_unit, path))
+    return parsed
 
 
 async def _add(
@@ -211,24 +201,17 @@ async def _change(ctx: Context, owner: ClientCalendar, block: Block, item: WorkI
         if len(parsed.items) != 1 or parsed.items[0].item["type"] != item["type"]:
             message = f"must describe one item of the type {item['type']}; remove the item and add another instead"
             raise invalid_field(path, message, code="INVALID")
-        change = _planned_change(block, item, parsed.items[0])
+        new = parsed.items[0]  # a missing note or label leaves the item's
+        stated = {name: new.item[name] for name in PLANNED_FIELDS[item["type"]] if name in new.item}
+        change = cast("ItemChange", stated)
+        if item["type"] == "EXERCISE":
+            if change["exerciseInstructions"] is None:
+                del change["exerciseInstructions"]
+            change["supersetId"] = None if new.superset in (None, "-") else _superset_of(block, str(new.superset))
+            if new.superset is None:
+                del change["supersetId"]
     parsed_change = ParsedChange(change)
     return await block_items.update_item(ctx, owner, block["_id"], item["_id"], parsed_change, only_differences=True)
-
-
-def _planned_change(block: Block, item: WorkItem, parsed: lines.ParsedItem) -> ItemChange:
-    """Return the fields that a text states: a missing note or label leaves the item's."""
-    stated = {name: parsed.item[name] for name in PLANNED_FIELDS[item["type"]] if name in parsed.item}
-    change = cast("ItemChange", stated)
-    if item["type"] != "EXERCISE":
-        return change
-    if change["exerciseInstructions"] is None:
-        del change["exerciseInstructions"]
-    if parsed.superset is None:
-        del change["supersetId"]
-    else:
-        change["supersetId"] = None if parsed.superset == "-" else _superset_of(block, parsed.superset)
-    return change
 
 
 def _superset_of(block: Block, letter: str) -> str:

@@ -20,6 +20,7 @@ from coaching_service.core.mcp.arguments import Lines, ToolPage, describe_list, 
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import normalize, without_hidden
+from coaching_service.core.validation import Identifier, ListOf, Text
 from coaching_service.library import forms, metric_sets
 from coaching_service.library.exercises import name_resolution
 from coaching_service.library.exercises import service as listing
@@ -30,6 +31,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.bulk import MAX_CLIENTS, choose_clients
 from coaching_service.training.workout_text import lines as workout_text_lines
 from coaching_service.training.workout_text import writing
+from coaching_service.training.workout_text.lines import Mention, ParsedWorkout, Problems
 from coaching_service.training.workout_text.tool_schemas import ToolExerciseArguments, ToolSetArguments
 from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.load_conversion import show_loads, store_loads
@@ -77,17 +79,13 @@ async def read_texts(
     """
     load_unit = ctx.caller.load_unit
     parsed = [workout_text_lines.parse_items(text, load_unit, path) for path, text in texts]
-    read_as = await resolve_workouts(
-        ctx, [workout_text_lines.ParsedWorkout(problems=list(earlier)), *parsed], customer_id
-    )
+    read_as = await resolve_workouts(ctx, [ParsedWorkout(problems=list(earlier)), *parsed], customer_id)
     store_loads([item.item for workout in parsed for item in workout.items], ctx)
     items = [[item.details for item in workout.items] for workout in parsed]
     return ReadTexts(items, read_as + workout_text_lines.describe_lone_labels(parsed))
 
 
-async def resolve_workouts(
-    ctx: Context, workouts: Sequence[workout_text_lines.ParsedWorkout], customer_id: ObjectId | None = None
-) -> str:
+async def resolve_workouts(ctx: Context, workouts: Sequence[ParsedWorkout], customer_id: ObjectId | None = None) -> str:
     """Put the identifiers of what workouts mention into their items.
 
     With a client, names of exercises mean first those on the client's calendar.
@@ -96,8 +94,8 @@ async def resolve_workouts(
     Raises TextError for all lines that cannot be read, and all names that mean nothing or more than one document, with
     the nearest ones.
     """
-    problems = workout_text_lines.Problems([problem for workout in workouts for problem in workout.problems])
-    of_kind: dict[workout_text_lines.Kind, list[workout_text_lines.Mention]] = {
+    problems = Problems([problem for workout in workouts for problem in workout.problems])
+    of_kind: dict[workout_text_lines.Kind, list[Mention]] = {
         "exercise": [],
         "form": [],
         "metric set": [],
@@ -111,7 +109,13 @@ async def resolve_workouts(
     if of_kind["exercise"]:
         with problems.collect():
             remarks = await _resolve_exercises(ctx, of_kind["exercise"], customer_id)
-            _remove_letters_of_names(workouts, of_kind["exercise"])
+            # What is part of a name is no label of a superset.
+            names = {id(mention.target) for mention in of_kind["exercise"] if mention.whole == mention.name}
+            for workout in workouts if names else ():
+                for parsed in workout.items:
+                    if id(parsed.item) in names:
+                        parsed.item["supersetId"] = parsed.superset = None
+                workout_text_lines.group_supersets(workout.items)
     problems.raise_any()
     return remarks
 
@@ -124,11 +128,9 @@ async def resolve_document(ctx: Context, kind: Literal["form", "metric set"], pa
     """
     if (identifier := parse_id(text.strip().lower())) is not None:
         return identifier
-    mention = workout_text_lines.Mention(kind, path, 1, text, {}, "_id")
+    mention = Mention(kind, path, 1, text, {}, "_id")
     problems = _match_names(ctx, [mention], await _list_names(ctx, kind))
-    workout_text_lines.Problems(
-        [replace(each, line=None, message=f"is unknown: {each.message}") for each in problems]
-    ).raise_any()
+    Problems([replace(each, line=None, message=f"is unknown: {each.message}") for each in problems]).raise_any()
     return ObjectId(mention.target["_id"])
 
 
@@ -192,9 +194,7 @@ def describe_readings(texts: Iterable[str], names: Iterable[str]) -> str:
     return f" Read {', '.join(read_as)}." if read_as else ""
 
 
-async def _resolve_exercises(
-    ctx: Context, mentions: Sequence[workout_text_lines.Mention], customer_id: ObjectId | None
-) -> str:
+async def _resolve_exercises(ctx: Context, mentions: Sequence[Mention], customer_id: ObjectId | None) -> str:
     names = list(dict.fromkeys(name for mention in mentions for name in (mention.name, mention.whole) if name))
     if len(names) > _MAX_NAMES:
         raise workout_text_lines.error_in_line(
@@ -210,7 +210,7 @@ async def _resolve_exercises(
     resolved = {mention.name: resolved[mention.name] for mention in mentions}
     unknown = [name for name, about in resolved.items() if about["match"] is None]
     deleted_by_name = await name_resolution.find_deleted_names(ctx, unknown) if _may_list(ctx, "exercise") else {}
-    problems = workout_text_lines.Problems()
+    problems = Problems()
     for mention in mentions:
         about = resolved[mention.name]
         if about["match"] is not None:
@@ -226,25 +226,13 @@ async def _resolve_exercises(
     return describe_readings(matched.keys(), matched.values())
 
 
-def _remove_letters_of_names(
-    workouts: Sequence[workout_text_lines.ParsedWorkout], mentions: Sequence[workout_text_lines.Mention]
-) -> None:
-    """Take what is part of a name from the labels of supersets."""
-    names = {id(mention.target) for mention in mentions if mention.whole == mention.name}
-    for workout in workouts if names else ():
-        for parsed in workout.items:
-            if id(parsed.item) in names:
-                parsed.item["supersetId"] = parsed.superset = None
-        workout_text_lines.group_supersets(workout.items)
-
-
 def _may_list(ctx: Context, kind: workout_text_lines.Kind) -> bool:
     """Return whether the caller may see which names there are."""
     return auth.areas_of(ctx.caller).allows(area=_AREAS[kind])
 
 
 def _match_names(
-    ctx: Context, mentions: Iterable[workout_text_lines.Mention], names: Mapping[ObjectId, str]
+    ctx: Context, mentions: Iterable[Mention], names: Mapping[ObjectId, str]
 ) -> Iterator[workout_text_lines.Problem]:
     """Put identifiers into mentions by exact names; yields the problems of the others."""
     for mention in mentions:
@@ -262,15 +250,19 @@ def _match_names(
 
 
 def _unknown(
-    ctx: Context, mention: workout_text_lines.Mention, message: str, nearest: Sequence[str], deleted: Sequence[str] = ()
+    ctx: Context, mention: Mention, message: str, nearest: Sequence[str], deleted: Sequence[str] = ()
 ) -> workout_text_lines.Problem:
     """Return the problem of a name; only names that one document has can be written in its place."""
     counts = Counter(map(normalize, nearest))
     suggestions = [name for name in nearest if counts[normalize(name)] == 1]
-    is_shared = counts[normalize(mention.name)] > 1
-    description = _describe_problem(mention, is_shared, suggestions, deleted)
+    description = f"“{mention.name}” is not the name of {'an' if mention.kind == 'exercise' else 'a'} {mention.kind}"
     if not _may_list(ctx, mention.kind):
         description = f"“{mention.name}” is not the name of exactly one {mention.kind}"
+    elif counts[normalize(mention.name)] > 1:
+        description = f"“{mention.name}” is the name of more than one {mention.kind}. Rename the one you mean"
+    else:
+        description += f". Deleted: {', '.join(f'“{name}”' for name in deleted)}" if deleted else ""
+        description += ". Did you mean" if suggestions else ", and no name is similar. Create it first"
     return workout_text_lines.Problem(
         mention.field,
         mention.line,
@@ -280,18 +272,6 @@ def _unknown(
         name=mention.name,
         suggestions=suggestions,
     )
-
-
-def _describe_problem(
-    mention: workout_text_lines.Mention, is_shared: bool, suggestions: Sequence[str], deleted: Sequence[str]
-) -> str:
-    kind = f"{'an' if mention.kind == 'exercise' else 'a'} {mention.kind}"
-    if is_shared:
-        return f"“{mention.name}” is the name of more than one {mention.kind}. Rename the one you mean"
-    problem = f"“{mention.name}” is not the name of {kind}"
-    if deleted:
-        problem += f". Deleted: {', '.join(f'“{name}”' for name in deleted)}"
-    return f"{problem}. Did you mean" if suggestions else f"{problem}, and no name is similar. Create it first"
 
 
 def _candidates_of(resolved: ResolvedExerciseName) -> list[tuple[str, ObjectId]]:
@@ -317,15 +297,11 @@ _MUSCLES = {normalize(name): identifier for name, identifier in MUSCLE_IDS.items
 class WorkoutSearch(ToolPage):
     """What the workouts have, whose they are and when, and a page."""
 
-    exercise = validation.Text(**optional("A name, or _id."))
-    muscle = validation.Text(max_length=40, **optional("Or: trained by an exercise."))
-    words = validation.Text(max_length=100, **optional("Or: in names and notes."))
-    customerIds = validation.ListOf(
-        validation.Identifier(), minimum=1, maximum=MAX_CLIENTS, **optional("Without: all active clients.")
-    )
-    groups = validation.ListOf(
-        validation.Text(max_length=100), minimum=1, maximum=MAX_CLIENTS, **optional("Or: clients in these.")
-    )
+    exercise = Text(**optional("A name, or _id."))
+    muscle = Text(max_length=40, **optional("Or: trained by an exercise."))
+    words = Text(max_length=100, **optional("Or: in names and notes."))
+    customerIds = ListOf(Identifier(), minimum=1, maximum=MAX_CLIENTS, **optional("Without: all active clients."))
+    groups = ListOf(Text(max_length=100), minimum=1, maximum=MAX_CLIENTS, **optional("Or: clients in these."))
     locals()["from"] = validation.Date(**optional("Without: 28 days ago."))
     to = validation.Date(**optional("Without: in 28 days."))
     status = validation.Choice("planned", "done", **optional("Only what is not done yet, or done."))
@@ -431,7 +407,10 @@ async def to_exercise_items(
             sets[path] = (
                 workout_text_lines.read_planned(each["sets"], ctx.caller.load_unit, f"{path}.sets")
                 if isinstance(each["sets"], str)
-                else _planned_sets(each["sets"])
+                else [
+                    _planned_set(index, sent)
+                    for index, sent in enumerate((some for some in each["sets"] for _ in range(some["count"])), 1)
+                ]
             )
         except InvalidFields as error:
             errors += error.errors
@@ -454,11 +433,6 @@ async def to_exercise_items(
         for path, each in exercises.items()
     ]
     return store_loads(read, ctx)
-
-
-def _planned_sets(sets: Iterable[ToolSetArguments]) -> list[PlannedSet]:
-    repeated = [each for each in sets for _ in range(each["count"])]
-    return [_planned_set(index, each) for index, each in enumerate(repeated, 1)]
 
 
 def _planned_set(index: int, sent: ToolSetArguments) -> PlannedSet:

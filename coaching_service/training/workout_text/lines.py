@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
@@ -146,7 +146,7 @@ def parse_items(text: str, load_unit: str, path: str) -> ParsedWorkout:
     parser, problems = _Parser(load_unit, path), Problems()
     for number, line in enumerate(split_lines(text), 1):
         if line.strip():
-            if not parser.continues_circuit(line.strip()):
+            if parser.circuit is None or not _ENTRY.match(_without_id(line.strip())):
                 with problems.collect():
                     parser.end_circuit()
             with problems.collect():
@@ -230,15 +230,12 @@ def split_segments(text: str, limit: int = -1) -> list[str]:
 
 def split_name(text: str) -> tuple[str, ObjectId | None, str] | None:
     """Return the name at the beginning of a line, the identifier `[id]` after it, and what follows the colon."""
-    match = _NAME.match(text)
-    if match is None:
+    if (match := _NAME.match(text)) is None:
         return None
     position = match.end()
-    identifier = _ID.match(text, position)
-    if identifier is not None:
+    if (identifier := _ID.match(text, position)) is not None:
         position = identifier.end()
-    colon = _COLON.match(text, position)
-    if colon is None:
+    if (colon := _COLON.match(text, position)) is None:
         return None
     name = match["marked"] if match["marked"] is not None else match["plain"]
     return name.strip(), parse_id(identifier[1].lower()) if identifier else None, text[colon.end() :].strip()
@@ -248,55 +245,45 @@ class _Parser:
     def __init__(self, load_unit: str, path: str) -> None:
         self.load_unit, self.path = load_unit, path
         self.workout = ParsedWorkout()
-        self._circuit: ParsedItem | None = None
-
-    def continues_circuit(self, line: str) -> bool:
-        """Return whether a line is an exercise of the circuit before it."""
-        return self._circuit is not None and _ENTRY.match(_without_id(line)) is not None
+        self.circuit: ParsedItem | None = None
 
     def read_line(self, number: int, line: str) -> None:
         """Read one line that is not empty. Raises TextError."""
         line = _without_id(line)
-        if self._circuit is not None and (entry := _ENTRY.match(line)):
+        if self.circuit is not None and (entry := _ENTRY.match(line)):
             exercise: dict[str, Any] = {}
-            self._circuit.item["circuitExercises"].append(exercise)
+            self.circuit.item["circuitExercises"].append(exercise)
             self._read_exercise(number, line[entry.end() :], exercise, "sets", "instructions")
             return
-        for pattern, read in self._readers():
+        readers = ((_CIRCUIT, self._read_circuit), (_REMINDER, self._read_reminder), (_OTHER, self._read_other))
+        for pattern, read in readers:
             if match := pattern.match(line):
                 read(number, match, line[match.end() :])
                 return
-        self._read_exercise_item(number, line)
+        label = LABEL.match(line)
+        superset = label and (label[1] or label[2] or label[3])[0].upper()
+        content: dict[str, Any] = {"type": "EXERCISE", "supersetId": None}
+        self._add(number, content, superset or None)
+        known = len(self.workout.mentions)
+        text = line[label.end() :] if label else line
+        self._read_exercise(number, text, content, "exerciseSets", "exerciseInstructions")
+        if label and len(label[2] or "") == 1 and len(self.workout.mentions) > known:
+            self.workout.mentions[-1].whole = f"{label[2]} {self.workout.mentions[-1].name}"
 
     def end_circuit(self) -> None:
         """Check the circuit whose lines have ended. Raises TextError."""
-        circuit, self._circuit = self._circuit, None
+        circuit, self.circuit = self.circuit, None
         if circuit is not None and not 1 <= len(circuit.item["circuitExercises"]) <= _MAX_CIRCUIT_EXERCISES:
             message = f"expected 1 to {_MAX_CIRCUIT_EXERCISES} exercises in the next lines, as in: - Burpee: 1x10"
             raise error_in_line(self.path, circuit.line, message)
-
-    def _readers(self) -> Sequence[tuple[re.Pattern[str], Callable[[int, re.Match[str], str], None]]]:
-        return ((_CIRCUIT, self._read_circuit), (_REMINDER, self._read_reminder), (_OTHER, self._read_other))
 
     def _add(self, number: int, item: dict[str, Any], superset: str | None = None) -> ParsedItem:
         self.workout.items.append(ParsedItem(item, number, superset))
         return self.workout.items[-1]
 
-    def _read_exercise_item(self, number: int, line: str) -> None:
-        label = LABEL.match(line)
-        superset = label and (label[1] or label[2] or label[3])[0].upper()
-        content: dict[str, Any] = {"type": "EXERCISE", "supersetId": None}
-        self._add(number, content, superset or None)
-        text = line[label.end() :] if label else line
-        known = len(self.workout.mentions)
-        self._read_exercise(number, text, content, "exerciseSets", "exerciseInstructions")
-        if label and len(label[2] or "") == 1 and len(self.workout.mentions) > known:
-            self.workout.mentions[-1].whole = f"{label[2]} {self.workout.mentions[-1].name}"
-
     def _read_exercise(self, number: int, text: str, content: dict[str, Any], sets_field: str, note_field: str) -> None:
         """Read the name, sets and note of an exercise into `content`: the name first, so that all are checked."""
-        parts = split_name(text)
-        if parts is None:
+        if (parts := split_name(text)) is None:
             raise error_in_line(self.path, number, f"expected NAME: SETS, as in: {EXAMPLE}", _INCOMPLETE)
         name, exercise_id, rest_of_line = parts
         sets, note = split_note(rest_of_line)
@@ -317,7 +304,7 @@ class _Parser:
             "rounds": count,
             "circuitExercises": [],
         }
-        self._circuit = self._add(number, item)
+        self.circuit = self._add(number, item)
         if not 1 <= count <= 1000:
             raise error_in_line(self.path, number, "expected 1 to 1000 rounds")
         require_name(self.path, number, item["circuitName"])
@@ -333,8 +320,7 @@ class _Parser:
         self._add(number, {"type": "REMINDER", "reminderFields": {"scheduledTime": match[1], "message": message}})
 
     def _read_other(self, number: int, match: re.Match[str], text: str) -> None:
-        kind = match[1].lower()
-        if kind == "task":
+        if (kind := match[1].lower()) == "task":
             title, note = split_note(text)
             title = unmark(title)
             require_name(self.path, number, title)

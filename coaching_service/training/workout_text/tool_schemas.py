@@ -13,20 +13,21 @@ from coaching_service.core.field_schemas import argument_of, arguments_of, input
 from coaching_service.core.fields import Default, Description, names_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import arguments
+from coaching_service.core.validation import Integer, ListOf, Text
 from coaching_service.training.workout_text.writing import DETAILS
 from coaching_service.training.workouts import sets as workout_sets
 from coaching_service.training.workouts.blocks.models import BlockSettings
 
 _MAX_CALENDAR = 93
 MAX_DAYS, MAX_TEXT = 31, 20_000
-_SETS_TEXT = validation.Text(max_length=2_000)
+_SETS_TEXT = Text(max_length=2_000)
 _ITEM_ID = re.compile(r"#?[0-9a-fA-F]{6,24}", re.ASCII)
 
 
 class WorkoutPage(arguments.ToolPage):
     """How much of each workout, and a page."""
 
-    pageSize = validation.Integer(minimum=1, maximum=arguments.MAX_TOOL_PAGE, load_default=40)
+    pageSize = Integer(minimum=1, maximum=arguments.MAX_TOOL_PAGE, load_default=40)
     detail = validation.Choice(
         *DETAILS,
         load_default="plan",
@@ -43,7 +44,7 @@ class CalendarDates(arguments.Dates, WorkoutPage, arguments.CustomerArgument):
     max_days = _MAX_CALENDAR
 
 
-class ItemIdentifier(validation.Text):
+class ItemIdentifier(Text):
     """The identifier of an item, or its last 6 characters or more."""
 
     def __init__(self, **options: Any) -> None:
@@ -58,8 +59,8 @@ class ItemIdentifier(validation.Text):
 
 
 class _Quantity(TypedDict):
-    reps: Annotated[int | None, validation.Integer(minimum=0, maximum=workout_sets.MAX_REPS)]
-    repsMax: Annotated[int | None, validation.Integer(minimum=0, maximum=workout_sets.MAX_REPS)]
+    reps: Annotated[int | None, Integer(minimum=0, maximum=workout_sets.MAX_REPS)]
+    repsMax: Annotated[int | None, Integer(minimum=0, maximum=workout_sets.MAX_REPS)]
     seconds: Annotated[float | None, validation.Number(minimum=0, maximum=workout_sets.MAX_SECONDS)]
     meters: Annotated[float | None, validation.Number(minimum=0, maximum=workout_sets.MAX_METERS)]
 
@@ -67,7 +68,7 @@ class _Quantity(TypedDict):
 class ToolSetArguments(_Quantity, workout_sets.PlannedLoad, workout_sets.SetOptions):
     """A planned set: repetitions, seconds or meters, with a load or without; `count` such sets."""
 
-    count: Annotated[int, validation.Integer(minimum=1, maximum=20), Default(1)]
+    count: Annotated[int, Integer(minimum=1, maximum=20), Default(1)]
 
 
 class _Quantities(arguments.Arguments):
@@ -86,7 +87,7 @@ class _Quantities(arguments.Arguments):
 _ToolSet = input_of(ToolSetArguments, _Quantities, name="ToolSet")
 
 
-class ToolSets(validation.ListOf):
+class ToolSets(ListOf):
     """Sets as text or as an array: at most 100 in all, each counted `count` times."""
 
     def __init__(self, **options: Any) -> None:
@@ -104,8 +105,8 @@ class ToolExerciseArguments(TypedDict):
     exerciseId: ObjectId | None
     name: str | None
     sets: Annotated[str | list[ToolSetArguments], ToolSets()]
-    instructions: Annotated[str | None, validation.Text(max_length=validation.TEXT_LENGTH)]
-    superset: Annotated[str | None, validation.Text(max_length=50)]
+    instructions: Annotated[str | None, Text(max_length=validation.TEXT_LENGTH)]
+    superset: Annotated[str | None, Text(max_length=50)]
 
 
 class _NamedExercise(arguments.Arguments):
@@ -125,9 +126,9 @@ class _NamedExercise(arguments.Arguments):
 _ToolExercise = input_of(ToolExerciseArguments, _NamedExercise, name="ToolExercise")
 
 
-def workout_text(description: str, **options: Any) -> validation.Text:
+def workout_text(description: str, **options: Any) -> Text:
     """Return the field of a text with a line for each item."""
-    return validation.Text(max_length=MAX_TEXT, metadata={"description": description}, **options)
+    return Text(max_length=MAX_TEXT, metadata={"description": description}, **options)
 
 
 class BlockArguments(arguments.Arguments):
@@ -149,10 +150,7 @@ class WorkoutDayArguments(BlockSettings):
     date: Annotated[str, validation.CalendarDate(), Description("YYYY-MM-DD, the client's local date.")]
     name: Annotated[str, Description("Name of the workout, such as Lower body.")]
     text: Annotated[
-        str,
-        validation.Text(max_length=MAX_TEXT, allow_blank=True),
-        Default(""),
-        Description("A line for each item, in order."),
+        str, Text(max_length=MAX_TEXT, allow_blank=True), Default(""), Description("A line for each item, in order.")
     ]
 
 
@@ -166,12 +164,10 @@ class WorkoutDay(BlockArguments):
 class NewWorkouts(arguments.CustomerArgument):
     """Workouts as text; or one with its exercises as an array."""
 
-    days = validation.ListOf(
-        fields.Nested(WorkoutDay), minimum=1, maximum=MAX_DAYS, **arguments.optional("The workouts.")
-    )
+    days = ListOf(fields.Nested(WorkoutDay), minimum=1, maximum=MAX_DAYS, **arguments.optional("The workouts."))
     date = validation.CalendarDate(load_default=None, allow_none=True, metadata=arguments.UNLISTED)
-    name = validation.Text(load_default=None, allow_none=True, metadata=arguments.UNLISTED)
-    exercises = validation.ListOf(
+    name = Text(load_default=None, allow_none=True, metadata=arguments.UNLISTED)
+    exercises = ListOf(
         fields.Nested(_ToolExercise),
         minimum=1,
         maximum=50,
@@ -206,9 +202,9 @@ class WorkoutChange(WorkoutArgument):
     class Meta(arguments.Arguments.Meta):
         include = {name: argument_of(BlockSettings, name, may_be_absent=True) for name in names_of(BlockSettings)}
 
-    name = validation.Text(**arguments.optional("A new name."))
+    name = Text(**arguments.optional("A new name."))
     date = validation.CalendarDate(**arguments.optional("A new date, YYYY-MM-DD."))
-    order = validation.Integer(minimum=0, maximum=1000, **arguments.optional("New position in the day, from 0."))
+    order = Integer(minimum=0, maximum=1000, **arguments.optional("New position in the day, from 0."))
 
     @validates_schema(skip_on_field_errors=False)
     def changes_something(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -227,13 +223,11 @@ class ItemEditArguments(TypedDict):
     ]
     text: Annotated[
         str | None,
-        validation.Text(max_length=MAX_TEXT),
+        Text(max_length=MAX_TEXT),
         Description("add: lines as in create_workout. change: one such item, or only its sets."),
     ]
     index: Annotated[
-        int | None,
-        validation.Integer(minimum=0, maximum=1000),
-        Description("add, move: new position from 0. Default: the end."),
+        int | None, Integer(minimum=0, maximum=1000), Description("add, move: new position from 0. Default: the end.")
     ]
     toWorkoutId: Annotated[ObjectId | None, Description("move: another workout of the client.")]
 
@@ -247,8 +241,7 @@ class ItemEdit(arguments.Arguments):
     @validates_schema
     def has_what_the_action_needs(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require the item, and the text, where the action needs them."""
-        action = data["action"]
-        if action != "add" and data["itemId"] is None:
+        if (action := data["action"]) != "add" and data["itemId"] is None:
             raise ValidationError(f"is required to {action}", "itemId")
         if action in ("add", "change") and data["text"] is None:
             raise ValidationError(f"is required to {action}", "text")
@@ -257,6 +250,6 @@ class ItemEdit(arguments.Arguments):
 class ItemEdits(WorkoutArgument):
     """Changes of a workout's items, in order."""
 
-    changes = validation.ListOf(
+    changes = ListOf(
         fields.Nested(ItemEdit), minimum=1, maximum=50, required=True, metadata={"description": "In order."}
     )

@@ -14,7 +14,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import Page
 from coaching_service.core.mcp import results
 from coaching_service.core.mcp.arguments import CustomerArgument, describe_list, format_figure, paged
-from coaching_service.core.mcp.results import RaisedLoad, Written, typed
+from coaching_service.core.mcp.results import Answer, RaisedLoad, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import snake_case
 from coaching_service.core.validation import Number, Text
@@ -33,9 +33,12 @@ from coaching_service.training.workout_text.finding import (
     resolve_exercises,
     to_exercise_items,
 )
+from coaching_service.training.workout_text.tool_schemas import CalendarDates, ItemEdits, WorkoutChange
+from coaching_service.training.workout_text.writing import Detail
 from coaching_service.training.workouts.blocks import batches, service
 from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
+from coaching_service.training.workouts.blocks.models import NewBlock
 from coaching_service.training.workouts.blocks.service import ClientCalendar, has_nothing_done, regular_blocks
 from coaching_service.training.workouts.items.service import load_percent_bases
 from coaching_service.training.workouts.sets import MAX_LOAD
@@ -46,21 +49,13 @@ _change = partial(tools.tool, access=coach(CUSTOMERS.EDIT), writes=True, locks="
 # Of planned sets, which assistants read only where they differ.
 _DEFAULTS: dict[str, Any] = {"isAmrap": False, "perSide": False, "setKind": "normal"}
 _LISTED_IDENTIFIERS, _NAMED_BLOCKS = 20, 10
-_SETTINGS = labels_of(block_models.BlockSettings)
+_SETTINGS, _YES_NO = labels_of(block_models.BlockSettings), {True: "yes", False: "no"}
 
 
-@tools.tool(
-    "Read workouts", access=coach(CUSTOMERS.VIEW), takes=tool_schemas.CalendarDates(), returns=writing.CalendarTexts
-)
+@tools.tool("Read workouts", access=coach(CUSTOMERS.VIEW), takes=CalendarDates(), returns=writing.CalendarTexts)
 async def get_workouts(
-    ctx: Context,
-    customer_id: ObjectId,
-    start_date: str,
-    end_date: str,
-    page: int,
-    page_size: int,
-    detail: writing.Detail,
-) -> results.Answer:
+    ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, page: int, page_size: int, detail: Detail
+) -> Answer:
     """Read the workouts on a client's calendar as text, planned and done, of at most three months. A line for each
     item, as create_workout takes it, begins with # and the item's id; the workout's _id is in brackets."""
     customer, blocks, today = await gather_reads(
@@ -77,43 +72,36 @@ async def get_workouts(
     if period is None:
         return answer
     text = f"Availability: {write_period(period)}\n{answer.text}"
-    return results.Answer(text, {**answer.data, "availability": take(AvailabilityText, period)})
+    return Answer(text, {**answer.data, "availability": take(AvailabilityText, period)})
 
 
-def answer_workouts(
-    title: str, page: Page[block_models.Block], load_unit: str, detail: writing.Detail
-) -> results.Answer:
+def answer_workouts(title: str, page: Page[block_models.Block], load_unit: str, detail: Detail) -> Answer:
     """Return a page of workouts as text and as data."""
-    docs = [_describe_workout(block, load_unit, detail) for block in page["docs"]]
+    docs: list[dict[str, Any]] = []
+    for block in page["docs"]:
+        settings = take(block_models.BlockSettings, block).items()
+        described: dict[str, Any] = {
+            "_id": block["_id"],
+            "date": block["date"],
+            "day": block["day"],
+            "name": block["name"],
+            "settings": {name: value for name, value in settings if value not in (None, False)} or None,
+            "session": writing.write_session(block) or None,
+            "lines": writing.write_block(block, load_unit, detail) or None,
+        }
+        if detail == "full":  # also its items as objects
+            omitted = ("createdAt", "updatedAt", "exerciseId", "version")
+            described["items"] = [
+                {name: _without_unset(each) for name, each in item.items() if name not in omitted and each is not None}
+                for item in block["items"]
+            ]
+        docs.append({name: value for name, value in described.items() if value is not None})
     more = f"; more on page {page['nextPage']} of {page['totalPages']}" if page["hasNextPage"] else ""
     workouts = [
         f"{writing.write_header(block)}\n{doc.get('lines', '')}" for block, doc in zip(page["docs"], docs, strict=True)
     ]
     text = "\n\n".join([f"{title}: {page['totalDocs']}{more}", *workouts])
-    return results.Answer(text, {**describe_list(title, page), "docs": docs})
-
-
-def _describe_workout(block: block_models.Block, load_unit: str, detail: writing.Detail) -> dict[str, Any]:
-    """Return a workout as assistants read it; for `full` also its items as objects."""
-    settings = {
-        name: value for name, value in take(block_models.BlockSettings, block).items() if value not in (None, False)
-    }
-    described: dict[str, Any] = {
-        "_id": block["_id"],
-        "date": block["date"],
-        "day": block["day"],
-        "name": block["name"],
-        "settings": settings or None,
-        "session": writing.write_session(block) or None,
-        "lines": writing.write_block(block, load_unit, detail) or None,
-    }
-    if detail == "full":
-        omitted = ("createdAt", "updatedAt", "exerciseId", "version")
-        described["items"] = [
-            {name: _without_unset(value) for name, value in item.items() if name not in omitted and value is not None}
-            for item in block["items"]
-        ]
-    return {name: value for name, value in described.items() if value is not None}
+    return Answer(text, {**describe_list(title, page), "docs": docs})
 
 
 def _without_unset(value: Any) -> Any:
@@ -142,7 +130,7 @@ async def create_workout(
     date: str | None,
     name: str | None,
     exercises: list[tool_schemas.ToolExerciseArguments] | None,
-) -> results.Written:
+) -> Written:
     """Schedule workouts on a client's calendar, all or nothing. text has a line for each item: `NAME: SETS | note`,
     NAME an exercise's name or [id]. SETS are groups separated by commas, each
     `COUNT x REPS[-REPS] [@LOAD[kg|lb] | @P%] [flags]`: 4x8-10 @60kg rest 90s RPE8; 3x30s; 2x400m; 3xAMRAP; 1x8+ (at
@@ -156,20 +144,18 @@ async def create_workout(
         texts = [(f"days.{index}.text", day["text"]) for index, day in enumerate(days)]
         read = await read_texts(ctx, texts, customer_id=customer_id)
         plans = [block_models.plan_of(day, items) for day, items in zip(days, read.items, strict=True)]
-        blocks = [
-            cast("block_models.NewBlock", {**plan, "date": day["date"]}) for plan, day in zip(plans, days, strict=True)
-        ]
+        blocks = [cast("NewBlock", {**plan, "date": day["date"]}) for plan, day in zip(plans, days, strict=True)]
         read_as = read.remarks
         created = (await batches.create_blocks(ctx, owner, blocks))["created"]
     else:
         items = await to_exercise_items(ctx, customer_id, exercises or [])
-        block: block_models.NewBlock = {"name": name or "", "date": date or "", "isRest": False, "items": items}
+        block: NewBlock = {"name": name or "", "date": date or "", "isRest": False, "items": items}
         created = [await batches.create_block(ctx, owner, block, items_field="exercises")]
         sent = [each["name"] or str(each["exerciseId"]) for each in exercises or []]
         read_as = describe_readings(sent, [writing.name_of(item) for item in created[0]["items"]])
     dates = {str(block["date"]) for block in created}
     today = await customers.resolve_today(ctx, customer_id)
-    return results.Written(
+    return Written(
         f"Created {await _name_workouts(ctx, customer_id, created)}{describe_taken_days(there, today)}.{read_as}",
         identify_workouts(created),
         results.find_reasons(today=await customers.get_local_date(ctx, customer_id), dates=dates, days=len(dates)),
@@ -178,12 +164,6 @@ async def create_workout(
 
 def _describe_change(before: str, after: str) -> str:
     return before if before == after else f"{before} → {after}"
-
-
-def _say(value: Any) -> str:
-    return (
-        ("yes" if value else "no") if isinstance(value, bool) else "-" if value is None else results.typed(str(value))
-    )
 
 
 async def read_taken_days(ctx: Context, owner: ClientCalendar, dates: Collection[str]) -> list[block_models.DayBlock]:
@@ -220,9 +200,7 @@ async def _name_workouts(ctx: Context, customer_id: ObjectId, blocks: Sequence[b
 
 
 @_change(
-    "Rename or move a workout",
-    takes=tool_schemas.WorkoutChange(),
-    confirms=(results.Reason.DONE_WORK, results.Reason.FAR_DATE),
+    "Rename or move a workout", takes=WorkoutChange(), confirms=(results.Reason.DONE_WORK, results.Reason.FAR_DATE)
 )
 async def update_workout(
     ctx: Context,
@@ -232,7 +210,7 @@ async def update_workout(
     date: str | None,
     order: int | None,
     **settings: Any,
-) -> results.Written:
+) -> Written:
     """Change a workout's name, date, position in the day or other settings; what is done moves with it, after
     confirmation."""
     owner = ClientCalendar(customer_id)
@@ -256,13 +234,17 @@ async def update_workout(
     place = _describe_change(str((block if "date" in change else before)["order"]), str(block["order"]))
     position = "" if order is None else f", position {place} of the day"
     for each in changed:
-        values = [_say(cast("Mapping[str, Any]", known)[each]) for known in (before, block)]
+        said = [cast("Mapping[str, Any]", known)[each] for known in (before, block)]
+        values = [
+            "-" if value is None else _YES_NO[value] if isinstance(value, bool) else results.typed(str(value))
+            for value in said
+        ]
         position += f", {_SETTINGS.get(each, each).lower()} {_describe_change(*values)}"
     if ctx.change_id is None:
         about = f"the workout {named} of {results.typed(customer['name'])}"
         stays = f"Nothing changed: {about} is already on {moved}{position}."
-        return results.Written(stays, {"workoutId": workout_id})
-    return results.Written(
+        return Written(stays, {"workoutId": workout_id})
+    return Written(
         f"Changed the workout {named} of {results.typed(customer['name'])}, {moved}{position}"
         f"{describe_taken_days(there, today)}.",
         {"workoutId": workout_id},
@@ -274,19 +256,17 @@ async def update_workout(
     )
 
 
-@_change(
-    "Change a workout's items", takes=tool_schemas.ItemEdits(), confirms=(results.Reason.DONE_WORK,), check=check_names
-)
+@_change("Change a workout's items", takes=ItemEdits(), confirms=(results.Reason.DONE_WORK,), check=check_names)
 async def update_workout_items(
     ctx: Context, customer_id: ObjectId, workout_id: ObjectId, changes: list[tool_schemas.ItemEditArguments]
-) -> results.Written:
+) -> Written:
     """Add, change, move and remove items of a workout, all or nothing. A changed exercise may have only new sets (`4x8
     @62.5kg`), or `NAME: SETS | note`; without a note it stays. A label A) puts it into a superset, -) takes it out."""
     owner = ClientCalendar(customer_id)
     outcome = await apply_edits(ctx, owner, workout_id, changes)
     named = await _name_workouts(ctx, customer_id, [await service.get(ctx, owner, workout_id)])
     verb = "Nothing changed in" if ctx.change_id is None else "Changed items of"
-    return results.Written(
+    return Written(
         f"{verb} {named}: {'; '.join(outcome.sentences)}.{outcome.remarks}",
         {"workoutId": workout_id, "itemIds": outcome.added},
         results.find_reasons(done_work=outcome.changes_done_work),
@@ -294,12 +274,12 @@ async def update_workout_items(
 
 
 @_change("Remove a workout", takes=tool_schemas.WorkoutArgument(), deletes=True, confirms=(results.Reason.DONE_WORK,))
-async def remove_workout(ctx: Context, customer_id: ObjectId, workout_id: ObjectId) -> results.Written:
+async def remove_workout(ctx: Context, customer_id: ObjectId, workout_id: ObjectId) -> Written:
     """Remove a workout with its items; with something done only after confirmation."""
     owner = ClientCalendar(customer_id)
     block = await service.get(ctx, owner, workout_id)
     await service.delete(ctx, owner, workout_id)
-    return results.Written(
+    return Written(
         f"Removed {await _name_workouts(ctx, customer_id, [block])}.",
         {"workoutId": workout_id},
         results.find_reasons(done_work=not has_nothing_done(block)),

@@ -15,6 +15,7 @@ from coaching_service.training.set_text import write_done, write_done_sets, writ
 from coaching_service.training.workouts.blocks.models import Block, BlockSettings
 from coaching_service.training.workouts.blocks.service import describe_settings
 from coaching_service.training.workouts.items import models as item_models
+from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.sets import CustomerSet, PlannedSet
 
 Detail = Literal["summary", "plan", "full"]
@@ -85,11 +86,12 @@ def write_block(block: Block, load_unit: str, detail: Detail) -> str:
         completed = sum(item["isCompleted"] for item in items)
         done = f" ({completed} of {len(items)} completed)" if block["date"] else ""
         return f"{names}{done}" if items else "no items"
-    short_ids = shorten_ids(items)
+    ids = [str(item["_id"]) for item in items]  # their last characters, as many for all
+    size = next(size for size in range(_SHORTEST, _FULL + 1) if len({each[-size:] for each in ids}) == len(set(ids)))
     labels = label_supersets(items)
     lines: list[str] = []
     for item in items:
-        prefix = " ".join([f"#{short_ids[item['_id']]}", *([labels[item["_id"]]] if item["_id"] in labels else [])])
+        prefix = " ".join([f"#{str(item['_id'])[-size:]}", *([labels[item["_id"]]] if item["_id"] in labels else [])])
         planned, *more = write_item(item, load_unit)
         lines += [f"{prefix} {planned}", *more, *write_log(item, load_unit)]
         if detail == "full":
@@ -97,7 +99,7 @@ def write_block(block: Block, load_unit: str, detail: Detail) -> str:
     return "\n".join(lines)
 
 
-def write_item(item: item_models.WorkItem, load_unit: str) -> list[str]:
+def write_item(item: WorkItem, load_unit: str) -> list[str]:
     """Return the lines that describe what is planned in an item, as `lines` reads them."""
     if item["type"] == "EXERCISE":
         return [_write_exercise(item["exercise"], item["exerciseSets"], item["exerciseInstructions"], load_unit)]
@@ -119,7 +121,7 @@ def write_item(item: item_models.WorkItem, load_unit: str) -> list[str]:
     return [f"metrics: {quote(item['metricsFields']['name'])}"]
 
 
-def name_of(item: item_models.WorkItem) -> str:
+def name_of(item: WorkItem) -> str:
     """Return the name of an item that has been presented."""
     if item["type"] == "EXERCISE":
         return item["exercise"]["name"]
@@ -134,7 +136,7 @@ def name_of(item: item_models.WorkItem) -> str:
     return item["reminderFields"]["message"]
 
 
-def name_with_sets(item: item_models.WorkItem, load_unit: str, *, notes: bool = False) -> str:
+def name_with_sets(item: WorkItem, load_unit: str, *, notes: bool = False) -> str:
     """Return the name of an item that has been presented, with its planned sets or time as text, and with its notes."""
 
     def write_sets(name: str, sets: Sequence[PlannedSet], note: str | None) -> str:
@@ -152,7 +154,7 @@ def name_with_sets(item: item_models.WorkItem, load_unit: str, *, notes: bool = 
     return f"{quote(name_of(item))}{_write_note(note)}"
 
 
-def notes_of(item: item_models.WorkItem) -> list[str | None]:
+def notes_of(item: WorkItem) -> list[str | None]:
     """Return the notes for the client in an item: of an exercise, a task, or the exercises of a circuit."""
     if item["type"] == "EXERCISE":
         return [item["exerciseInstructions"]]
@@ -166,27 +168,20 @@ _SHORTEST = 6
 _FULL = 24
 
 
-def shorten_ids(items: Sequence[item_models.WorkItem]) -> dict[ObjectId, str]:
-    """Return the short form of each item's identifier; all have the same length."""
-    ids = [str(item["_id"]) for item in items]
-    length = next(size for size in range(_SHORTEST, _FULL + 1) if len({each[-size:] for each in ids}) == len(set(ids)))
-    return {item["_id"]: str(item["_id"])[-length:] for item in items}
-
-
-def find_item(items: Sequence[item_models.WorkItem], short_id: str) -> item_models.WorkItem | None:
+def find_item(items: Sequence[WorkItem], short_id: str) -> WorkItem | None:
     """Return the item whose identifier ends with `short_id` (6 to 24 characters); None if none or several do."""
     wanted = short_id.lower().removeprefix("#")
     matching = [item for item in items if len(wanted) >= _SHORTEST and str(item["_id"]).endswith(wanted)]
     return matching[0] if len(matching) == 1 else None
 
 
-def superset_letters(items: Iterable[item_models.WorkItem]) -> dict[str, str]:
+def superset_letters(items: Iterable[WorkItem]) -> dict[str, str]:
     """Return the letter by which a text names each superset of a workout, by the superset's identifier."""
     ids = (item["supersetId"] for item in items if item["type"] == "EXERCISE" and item["supersetId"])
     return {superset: chr(ord("A") + position % 26) for position, superset in enumerate(dict.fromkeys(ids))}
 
 
-def label_supersets(items: Sequence[item_models.WorkItem]) -> dict[ObjectId, str]:
+def label_supersets(items: Sequence[WorkItem]) -> dict[ObjectId, str]:
     """Return the labels (`A1)`, `A2)`, `B1)`) of the exercises in supersets, by item."""
     letters = superset_letters(items)
     counts = dict.fromkeys(letters, 0)
@@ -212,16 +207,14 @@ def _sets_of(item: item_models.CircuitItem, entry: item_models.CircuitExercise) 
     return sorted(done, key=lambda each: (each["round"] or 0, each["index"]))
 
 
-def write_done_of(item: item_models.WorkItem, load_unit: str, entry: item_models.CircuitExercise | None = None) -> str:
+def write_done_of(item: WorkItem, load_unit: str, entry: item_models.CircuitExercise | None = None) -> str:
     """Return what was done for an item, with its comments, or of an exercise of a circuit; empty for nothing."""
     if entry is not None:
         return write_result_of(item, load_unit, entry)
     return "".join(write_log(item, load_unit)).strip().removeprefix("done: ")
 
 
-def write_result_of(
-    item: item_models.WorkItem, load_unit: str, entry: item_models.CircuitExercise | None = None
-) -> str:
+def write_result_of(item: WorkItem, load_unit: str, entry: item_models.CircuitExercise | None = None) -> str:
     """Return what was done for an item without its comments, or of an exercise of a circuit."""
     if item["type"] == "CIRCUIT" and entry is not None:
         done = _sets_of(item, entry)
@@ -229,11 +222,10 @@ def write_result_of(
     return " ".join(_write_result(item, load_unit)).removeprefix("done: ")
 
 
-def write_log(item: item_models.WorkItem, load_unit: str) -> list[str]:
+def write_log(item: WorkItem, load_unit: str) -> list[str]:
     """Return the line about what was done for an item, or none."""
     words = _write_result(item, load_unit)
-    skip = item.get("skipped")
-    if skip is not None and skip["reason"]:
+    if (skip := item.get("skipped")) is not None and skip["reason"]:
         words.append(f"| {quote(skip['reason'])}")
     if item["comment"]:
         words.append(f"| {'comment ' if skip is not None else ''}{quote(item['comment'])}")
@@ -242,11 +234,18 @@ def write_log(item: item_models.WorkItem, load_unit: str) -> list[str]:
     return [f"  {' '.join(words)}"] if words else []
 
 
-def _write_result(item: item_models.WorkItem, load_unit: str) -> list[str]:
+def _write_result(item: WorkItem, load_unit: str) -> list[str]:
     """Return the words for the sets or values of an item, and whether it is completed or skipped."""
     words = []
     if item["type"] == "EXERCISE" and item["customerSets"]:
-        words.append(_write_sets(item, load_unit))
+        swap = item.get("swappedFor")
+        own = [each for each in item["customerSets"] if each["exerciseId"] in (None, item["exerciseId"])]
+        others = [each for each in item["customerSets"] if each not in own]
+        parts = [f"done: {write_done_sets(own, load_unit, item['exerciseSets'])}"] if own else []
+        if others:
+            name = swap["exercise"]["name"] if swap is not None and "exercise" in swap else "another exercise"
+            parts.append(f"done instead {quote(name)}: {write_done_sets(others, load_unit, item['exerciseSets'])}")
+        words.append("; ".join(parts))
     elif item["isCompleted"]:
         words.append("done")
     if item["type"] == "METRICS" and item["values"]:
@@ -256,18 +255,6 @@ def _write_result(item: item_models.WorkItem, load_unit: str) -> list[str]:
     elif words and not item["isCompleted"]:
         words.append("(not completed)")
     return words
-
-
-def _write_sets(item: item_models.ExerciseItem, load_unit: str) -> str:
-    """Return the done sets of an exercise, and by name the sets of the exercise that was done in its place."""
-    swap = item.get("swappedFor")
-    own = [each for each in item["customerSets"] if each["exerciseId"] in (None, item["exerciseId"])]
-    others = [each for each in item["customerSets"] if each not in own]
-    parts = [f"done: {write_done_sets(own, load_unit, item['exerciseSets'])}"] if own else []
-    if others:
-        name = swap["exercise"]["name"] if swap is not None and "exercise" in swap else "another exercise"
-        parts.append(f"done instead {quote(name)}: {write_done_sets(others, load_unit, item['exerciseSets'])}")
-    return "; ".join(parts)
 
 
 def _write_values(item: item_models.MetricsItem) -> str:
@@ -281,7 +268,7 @@ def _write_values(item: item_models.MetricsItem) -> str:
     return ", ".join(values)
 
 
-def _write_more(item: item_models.WorkItem, load_unit: str) -> list[str]:
+def _write_more(item: WorkItem, load_unit: str) -> list[str]:
     """Return the lines that only `full` has: loads of percentages, answers, general instructions, and times."""
     lines = []
     if item["type"] == "EXERCISE":
@@ -294,25 +281,18 @@ def _write_more(item: item_models.WorkItem, load_unit: str) -> list[str]:
         lines += [f"  today {', '.join(dict.fromkeys(texts))}"] if texts else []
         if item["exercise"]["defaultInstructions"]:
             lines.append(f"  instructions: {quote(item['exercise']['defaultInstructions'])}")
-    if item["type"] == "FORM":
-        lines += _write_answers(item)
+    if item["type"] == "FORM" and item["answers"] is not None:
+        answers = {answer["questionId"]: answer["value"] for answer in item["answers"]}
+        for question in item["form"]["questions"]:
+            value = answers.get(question["_id"])
+            if isinstance(value, list):
+                answer = ", ".join(quote(each) for each in value)
+            else:
+                answer = (
+                    "" if value is None else write_number(value) if isinstance(value, int | float) else quote(value)
+                )
+            answer = "(photo)" if question["type"] == "photo" else answer
+            lines.append(f"  {quote(question['label'])} {answer}".rstrip())
     if item["completedAt"] is not None:
         lines.append(f"  completed at {item['completedAt'].isoformat(timespec='minutes')}Z")
-    return lines
-
-
-def _write_answers(item: item_models.FormItem) -> list[str]:
-    if item["answers"] is None:
-        return []
-    answers = {answer["questionId"]: answer["value"] for answer in item["answers"]}
-    lines = []
-    for question in item["form"]["questions"]:
-        value = answers.get(question["_id"])
-        if question["type"] == "photo":
-            answer = "(photo)"
-        elif isinstance(value, list):
-            answer = ", ".join(quote(each) for each in value)
-        else:
-            answer = "" if value is None else write_number(value) if isinstance(value, int | float) else quote(value)
-        lines.append(f"  {quote(question['label'])} {answer}".rstrip())
     return lines

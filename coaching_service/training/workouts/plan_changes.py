@@ -168,7 +168,11 @@ async def find_unusual(
     `new_maxes`: training maximums that it has set, by exercise. Loads are shown in the caller's unit.
     """
     loads: dict[ObjectId, float] = dict(new_maxes)
-    sentences = dict.fromkeys(list_excesses(changes, others=await _read_others(ctx, customer_id, changes)))
+    days = sorted({str(after["date"]) for _, after in changes if after is not None})
+    written = [each["_id"] for change in changes for each in change if each is not None]
+    where = {"customerId": customer_id, "date": {"$in": days}, "_id": {"$nin": written}}
+    others = await store.blocks.find(ctx, where, fields=_FIELDS, hint=store.BY_DATE) if days else []
+    sentences = dict.fromkeys(list_excesses(changes, others=list(others)))
     new = [
         load
         for before, item in _list_items(changes)
@@ -186,21 +190,16 @@ async def find_unusual(
     for exercise_id, named in (await exercises.get_names(ctx, of_unknown)).items() if of_unknown else ():
         sentences[f"{typed(named['name'])} {of_unknown[exercise_id]:.10g} % of a maximum that is not known"] = None
     unit = ctx.caller.company.load_unit
-    if not any(is_far(load, 0, unit) for load in loads.values()):  # whatever was done
+    if not any(load > find_limit(0, unit) for load in loads.values()):  # whatever was done
         return list(sentences)
     heaviest = await find_heaviest(ctx, customer_id, loads, changes, new_maxes)
     names = await exercises.get_names(ctx, loads)
     for exercise_id, load in loads.items():
-        if is_far(load, heaviest.get(exercise_id), unit):
+        if load > find_limit(heaviest.get(exercise_id), unit):
             sentences[f"{typed(names[exercise_id]['name'])} {describe_far(ctx, load, heaviest.get(exercise_id))}"] = (
                 None
             )
     return list(sentences)
-
-
-def is_far(load: float, heaviest: float | None, unit: str) -> bool:
-    """Return whether a load is unusual, in the company's unit."""
-    return load > find_limit(heaviest, unit)
 
 
 def find_limit(heaviest: float | None, unit: str) -> float:
@@ -271,12 +270,18 @@ async def _list_by_assistants(
     for change in await history.list_unapproved(ctx, customer_id, document_ids, _PERIOD):
         patches = {each["_id"]: each for each in change.get("patch", ())}
         for document_id in {each["_id"] for each in change["documents"]}.intersection(document_ids):
-            patch = patches.get(document_id)
-            if patch is None or _writes(patch, "value"):
+            if (patch := patches.get(document_id)) is None or _writes(patch, "value"):
                 written[document_id, None] = set(), set()
             if patch is None or not _writes(patch, "items"):
                 continue
-            before, after = ({each["_id"]: {*_loads_of(each)} for each in some} for some in _items_of(patch))
+            of_items: Mapping[str, Any] = (
+                {"after": patch["after"]["items"]}
+                if patch["after"] is not None
+                else next(each for each in patch["fields"] if each["path"] == "items")
+            )
+            before, after = (
+                {each["_id"]: {*_loads_of(each)} for each in of_items.get(side, ())} for side in ("before", "after")
+            )
             for item_id in {*before, *after}:
                 first, _ = written.get((document_id, item_id), (before.get(item_id, set()), None))
                 written[document_id, item_id] = first, after.get(item_id, set())
@@ -285,14 +290,6 @@ async def _list_by_assistants(
 
 def _writes(patch: DocumentPatch, field: str) -> bool:
     return field in (patch["after"] or {each["path"] for each in patch["fields"]})
-
-
-def _items_of(patch: DocumentPatch) -> tuple[Sequence[Any], Sequence[Any]]:
-    """Return the items that a change has written, before and after."""
-    if patch["after"] is not None:
-        return (), patch["after"]["items"]
-    change = next(each for each in patch["fields"] if each["path"] == "items")
-    return change.get("before", ()), change.get("after", ())
 
 
 def _loads_of(item: Any) -> Iterator[tuple[str, ObjectId, float]]:
@@ -306,16 +303,6 @@ def _loads_of(item: Any) -> Iterator[tuple[str, ObjectId, float]]:
             exercise_id = done["exerciseId"] or item.get("exerciseId")
             if done["load"] is not None and isinstance(exercise_id, ObjectId):
                 yield "done", exercise_id, done["load"]
-
-
-async def _read_others(
-    ctx: Context, customer_id: ObjectId, changes: Sequence[tuple[Workout | None, Workout | None]]
-) -> list[Workout]:
-    """Return the other workouts of the days whose workouts change."""
-    dates = sorted({str(after["date"]) for _, after in changes if after is not None})
-    written = [each["_id"] for change in changes for each in change if each is not None]
-    where = {"customerId": customer_id, "date": {"$in": dates}, "_id": {"$nin": written}}
-    return list(await store.blocks.find(ctx, where, fields=_FIELDS, hint=store.BY_DATE)) if dates else []
 
 
 def list_excesses(
@@ -350,19 +337,15 @@ def _count_days(workouts: Sequence[Workout | None]) -> defaultdict[str | ObjectI
     days: defaultdict[str | ObjectId, Counter[str]] = defaultdict(Counter)
     for workout in [each for each in workouts if each is not None]:
         for item in workout["items"]:
-            days[workout.get("date") or workout["_id"]].update(_count_all(item))
+            # The sets, repetitions and seconds of an item in all its rounds: planned, or done if more.
+            planned, done = [each for _, each in planned_sets(item)], item.get("customerSets") or ()
+            rounds = item.get("rounds") or 1
+            counts = {"sets": max(len(planned) * rounds, len(done))}
+            for name, fields in _AMOUNT_FIELDS.items():
+                of_planned, of_done = (sum(_most_of(each, fields) for each in some) for some in (planned, done))
+                counts[name] = int(max(of_planned * rounds, of_done))
+            days[workout.get("date") or workout["_id"]].update(counts)
     return days
-
-
-def _count_all(item: Any) -> dict[str, int]:
-    """Return the number of sets, repetitions and seconds of an item in all its rounds: planned, or done if more."""
-    planned, done = [each for _, each in planned_sets(item)], item.get("customerSets") or ()
-    rounds = item.get("rounds") or 1
-    counts = {"sets": max(len(planned) * rounds, len(done))}
-    for name, fields in _AMOUNT_FIELDS.items():
-        of_planned, of_done = (sum(_most_of(each, fields) for each in some) for some in (planned, done))
-        counts[name] = int(max(of_planned * rounds, of_done))
-    return counts
 
 
 def _most_of(planned: Any, fields: Sequence[str]) -> float:

@@ -351,29 +351,20 @@ def with_kind(done: CustomerSet) -> CustomerSet:
 
 def plan_of_done(sets: Iterable[CustomerSet]) -> list[PlannedSet]:
     """Return planned sets of the amounts that done sets have."""
-    return [_planned(index, with_kind(done)) for index, done in enumerate(sets, start=1)]
-
-
-def _planned(index: int, done: CustomerSet) -> PlannedSet:
-    amounts: dict[str, float | None] = {"minPlannedReps": done["reps"], "maxPlannedReps": done["reps"]}
-    set_type, loads = "reps", dict[str, float | None]()
-    if done["reps"] is None and done["meters"] is not None:
-        set_type, amounts = "distance", {"plannedMeters": done["meters"]}
-    elif done["reps"] is None and done["seconds"] is not None:
-        set_type, amounts = "time", {"minPlannedSeconds": done["seconds"], "maxPlannedSeconds": done["seconds"]}
-    if done["load"] is not None:
-        set_type, loads = f"{set_type}_load", {"load": done["load"], "loadPercent": None}
-    planned = {
-        "index": index,
-        "type": set_type,
-        "rest": None,
-        "rpe": done["rpe"],
-        "rir": done["rir"],
-        "tempo": None,
-        "isWarmup": done["isWarmup"],
-        "setKind": done["setKind"],
-    }
-    return cast("PlannedSet", {**planned, **loads, **amounts})
+    plans: list[PlannedSet] = []
+    for index, done in enumerate(map(with_kind, sets), start=1):
+        amounts: dict[str, float | None] = {"minPlannedReps": done["reps"], "maxPlannedReps": done["reps"]}
+        set_type, loads = "reps", dict[str, float | None]()
+        if done["reps"] is None and done["meters"] is not None:
+            set_type, amounts = "distance", {"plannedMeters": done["meters"]}
+        elif done["reps"] is None and done["seconds"] is not None:
+            set_type, amounts = "time", {"minPlannedSeconds": done["seconds"], "maxPlannedSeconds": done["seconds"]}
+        if done["load"] is not None:
+            set_type, loads = f"{set_type}_load", {"load": done["load"], "loadPercent": None}
+        plan = {"index": index, "type": set_type, "rest": None, "rpe": done["rpe"], "rir": done["rir"], "tempo": None}
+        kind = {"isWarmup": done["isWarmup"], "setKind": done["setKind"]}
+        plans.append(cast("PlannedSet", {**plan, **kind, **loads, **amounts}))
+    return plans
 
 
 def unit_of(record_type: activity_models.RecordType) -> str | None:
@@ -393,8 +384,7 @@ def estimate_one_rep_max(
     if not reps or not load:
         return None
     reserve = rir if rir is not None else _HIGHEST_RPE - rpe if rpe is not None else 0
-    possible = reps + reserve
-    if possible > _MAX_REPS:
+    if (possible := reps + reserve) > _MAX_REPS:
         return None
     if possible == 1:
         return Estimate(load, LOAD)
@@ -568,28 +558,20 @@ def present_set(
     presented.setdefault("perSide", False)
     presented.setdefault("setKind", "normal")
     if presented["type"] in _LOADED_TYPES:
-        percent = presented.setdefault("loadPercent", None)
-        if percent is not None:
-            presented["load"] = (
-                None if training_max is None else percent_of(training_max, percent, load_unit, body_weight)
-            )
-    value = presented.get
-    presented["variables"] = _variables(
-        load_unit,
-        value("isAmrap"),
-        value("minPlannedReps"),
-        value("maxPlannedReps"),
-        value("load"),
-        value("minPlannedSeconds"),
-        value("maxPlannedSeconds"),
-        value("plannedMeters"),
-        value("rest"),
-        value("rir"),
-        value("rpe"),
-    )
+        if (percent := presented.setdefault("loadPercent", None)) is not None:
+            presented["load"] = None
+        if percent is not None and training_max is not None:
+            # To the nearest 2.5 kg or 5 lb, half up, less the body weight that the maximum includes; not below 0.
+            load = Decimal(str(training_max)) * Decimal(str(percent)) / 100 - Decimal(str(body_weight))
+            presented["load"] = float(round_to_step(min(max(load, Decimal(0)), Decimal(MAX_LOAD)), STEPS[load_unit]))
+    presented["variables"] = _variables(load_unit, *map(presented.get, _IN_VARIABLES))
     return presented
 
 
+_IN_VARIABLES = (
+    *("isAmrap", "minPlannedReps", "maxPlannedReps", "load", "minPlannedSeconds", "maxPlannedSeconds"),
+    *("plannedMeters", "rest", "rir", "rpe"),
+)
 _LOADED_TYPES = frozenset(set_type for set_type, _, base, *_ in _SETS if base is _LOADED)
 
 
@@ -598,31 +580,14 @@ def round_to_step(load: Decimal, step: Decimal) -> Decimal:
     return (load / step).quantize(Decimal(1), ROUND_HALF_UP) * step
 
 
-def percent_of(maximum: float, percent: float, load_unit: str, body_weight: float = 0) -> float:
-    """Return a percentage of a maximum in `load_unit` (`kg` or `lb`), to the nearest 2.5 kg or 5 lb, half up.
-
-    Less the body weight that the maximum includes, if it does; from 0 to MAX_LOAD.
-    """
-    load = Decimal(str(maximum)) * Decimal(str(percent)) / 100 - Decimal(str(body_weight))
-    return float(round_to_step(min(max(load, Decimal(0)), Decimal(MAX_LOAD)), STEPS[load_unit]))
-
-
 @lru_cache(4096, typed=True)  # plans repeat the same sets
-def _variables(
-    load_unit: str,
-    is_amrap: Any,
-    min_reps: Any,
-    max_reps: Any,
-    load: Any,
-    min_seconds: Any,
-    max_seconds: Any,
-    meters: Any,
-    rest: Any,
-    rir: Any,
-    rpe: Any,
-) -> tuple[SetVariable, ...]:
+def _variables(load_unit: str, *planned: Any) -> tuple[SetVariable, ...]:
+    is_amrap, min_reps, max_reps, load, min_seconds, max_seconds, meters, rest, rir, rpe = planned
+    reps = _variable("reps", "count", min_reps, max_reps)
+    if is_amrap and reps is not None:  # at least the minimum, or the maximum if only that is planned
+        reps["value"] = {"type": "range", "min": max_reps if min_reps is None else min_reps, "max": None}
     variables = (
-        _amrap_variable(min_reps, max_reps) if is_amrap else _variable("reps", "count", min_reps, max_reps),
+        reps,
         _variable("load", load_unit, load),
         _variable("time", "s", min_seconds, max_seconds),
         _variable("distance", "m", meters),
@@ -634,18 +599,9 @@ def _variables(
 
 
 def _variable(key: str, unit: str, minimum: Any, maximum: Any = None) -> SetVariable | None:
-    ends = [end for end in (minimum, maximum) if end is not None]
-    if not ends:
+    if not (ends := [end for end in (minimum, maximum) if end is not None]):
         return None
     value: ExactValue | RangeValue = {"type": "exact", "value": ends[0]}
     if ends[0] != ends[-1]:
         value = {"type": "range", "min": ends[0], "max": ends[1]}
     return {"key": key, "unit": unit, "value": value}
-
-
-def _amrap_variable(minimum: Any, maximum: Any) -> SetVariable | None:
-    """Return the repetitions of an AMRAP set: at least `minimum`, or `maximum` if only that is planned."""
-    lowest = maximum if minimum is None else minimum
-    if lowest is None:
-        return None
-    return {"key": "reps", "unit": "count", "value": {"type": "range", "min": lowest, "max": None}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias, cast
 
@@ -41,6 +42,7 @@ class TooManyReminders(BadRequest):
 _MOST_OF_A_DAY = {"workouts": (20, TooManyWorkouts), "reminders": (10, TooManyReminders)}
 _MANY = 1_000  # more than a day has lost
 ClientDay: TypeAlias = tuple[ObjectId, str]
+_Amounts: TypeAlias = Counter[tuple[str, ObjectId | None, str]]  # of workouts and reminders, by client and date
 _EVENT_TYPES: dict[declared.Action, EventType] = {
     "created": "workout.created",
     "changed": "workout.updated",
@@ -57,7 +59,7 @@ def _event(action: declared.Action, known: Mapping[str, Any], _: Collection[str]
 
 async def _check_days(ctx: Context, changes: Sequence[DocumentChange]) -> None:
     """Raise BadRequest if a day of a client has more workouts or reminders than before, and than it may have."""
-    growth: Counter[tuple[str, ClientDay]] = Counter()
+    growth = _Amounts()
     for change in changes:
         if (client := change.client_id) is None:
             continue
@@ -69,81 +71,67 @@ async def _check_days(ctx: Context, changes: Sequence[DocumentChange]) -> None:
             days, items = ((before.get(name), after.get(name)) for name in ("date", "items"))
         for sign, day, some in zip((-1, 1), days, items, strict=True):
             if day is not None:
-                growth["workouts", (client, str(day))] += sign * is_workout
-                growth["reminders", (client, str(day))] += sign * _count_reminders(cast("list[WorkItem]", some))
+                growth.update(_amounts_of(client, day, some, sign, is_workout=is_workout))
         if None not in days and days[0] != days[1]:  # the items that it keeps are not known
-            growth["reminders", (client, str(days[1]))] += _MANY
-    await _require_room(ctx, {what: [day for of, day in +growth if of == what] for what in _MOST_OF_A_DAY})
+            growth["reminders", client, str(days[1])] += _MANY
+    fuller = {(client, date) for _, client, date in +growth if client is not None}
+    _require_room(await count_days(ctx, fuller), growth)
 
 
-async def _require_room(
-    ctx: Context,
-    fuller: Mapping[str, Collection[ClientDay]],
-    more: Sequence[BlockContent] = (),
-    without: Sequence[ObjectId] = (),
-) -> None:
-    """Raise BadRequest if a day, of those that are `fuller` of something, has too much of it.
+def _amounts_of(
+    client: ObjectId | None, day: object, items: Iterable[Mapping[str, Any]], sign: int = 1, *, is_workout: bool
+) -> _Amounts:
+    """Return what a block adds to a day, or with the `sign` -1 what it takes from it."""
+    reminders = sum(item["type"] == "REMINDER" for item in items)
+    return Counter(
+        {("workouts", client, str(day)): sign * is_workout, ("reminders", client, str(day)): sign * reminders}
+    )
 
-    `more`: blocks that would be created; those `without` would be removed.
-    """
-    days = {day for some in fuller.values() for day in some}
-    if not days:
-        return
-    counts = await _count_days(ctx, days, without)
-    for block in more:
-        counts["workouts", block["customerId"], str(block["date"])] += 1
-        counts["reminders", block["customerId"], str(block["date"])] += _count_reminders(block["items"])
+
+def _require_room(counts: _Amounts, growth: _Amounts) -> None:
+    """Raise BadRequest if a day that has got more of something has too much of it then, as `counts` say."""
     for what, (most, error) in _MOST_OF_A_DAY.items():
-        for client, date in fuller.get(what, ()):
-            if (number := counts[what, client, date]) > most:
-                raise error(f"A day holds at most {most} {what}, and {date} would have {number}")
+        for place, more in growth.items():
+            if place[0] == what and more > 0 and counts[place] > most:
+                raise error(f"A day holds at most {most} {what}, and {place[2]} would have {counts[place]}")
 
 
-async def _count_days(
-    ctx: Context, days: Collection[ClientDay], without: Sequence[ObjectId] = ()
-) -> Counter[tuple[str, ObjectId | None, str]]:
+async def count_days(ctx: Context, days: Collection[ClientDay], without: Sequence[ObjectId] = ()) -> _Amounts:
     """Return how many workouts and reminders the days of clients have; blocks `without` are left out."""
+    counts = _Amounts()
+    if not days:
+        return counts
     is_reminder = {"$filter": {"input": "$items", "cond": {"$eq": ["$$this.type", "REMINDER"]}}}
     is_workout = {"$eq": [{"$ifNull": ["$checkInId", "$source", None]}, None]}
     counted = {"workouts": {"$sum": {"$toInt": is_workout}}, "reminders": {"$sum": {"$size": is_reminder}}}
     clients, dates = ([*{day[at] for day in days}] for at in (0, 1))
     where: Filter = {"customerId": {"$in": clients}, "date": {"$in": dates}, "_id": {"$nin": list(without)}}
     group = {"$group": {"_id": {"customerId": "$customerId", "date": "$date"}, **counted}}
-    counts = Counter[tuple[str, ObjectId | None, str]]()
     for found in await blocks.aggregate(ctx, where, group, hint=BY_DATE):
         for what in counted:
             counts[what, found["_id"]["customerId"], found["_id"]["date"]] += found[what]
     return counts
 
 
+@dataclass
 class DayRoom:
-    """What days of a client hold while several blocks are saved, so that only those are refused that are too many."""
+    """What days of clients hold while several blocks are saved, so that only those are refused that are too many."""
 
-    def __init__(self, counts: Counter[tuple[str, ObjectId | None, str]], client_id: ObjectId) -> None:
-        self._counts, self._client_id = counts, client_id
+    counts: _Amounts
 
-    @classmethod
-    async def read(cls, ctx: Context, client_id: ObjectId, dates: Collection[str]) -> DayRoom:
-        """Return what these days hold."""
-        return cls(await _count_days(ctx, {(client_id, date) for date in dates}) if dates else Counter(), client_id)
+    def take(self, client_id: ObjectId, before: Mapping[str, Any] | None, *after: Mapping[str, Any]) -> None:
+        """Count blocks that are created, or one that is changed.
 
-    def take(self, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> None:
-        """Count a block that is created or changed. Raises TooManyWorkouts and TooManyReminders, and counts nothing."""
-        growth: Counter[tuple[str, ObjectId | None, str]] = Counter()
-        for sign, block in ((-1, before), (1, after)):
-            if block is not None:
-                is_workout = block.get("checkInId") is None and block.get("source") is None
-                growth["workouts", self._client_id, str(block["date"])] += sign * is_workout
-                growth["reminders", self._client_id, str(block["date"])] += sign * _count_reminders(block["items"])
-        for (what, client_id, date), more in growth.items():
-            most, error = _MOST_OF_A_DAY[what]
-            if more > 0 and (number := self._counts[what, client_id, date] + more) > most:
-                raise error(f"A day holds at most {most} {what}, and {date} would have {number}")
-        self._counts.update(growth)
-
-
-def _count_reminders(items: Iterable[WorkItem]) -> int:
-    return sum(item["type"] == "REMINDER" for item in items)
+        Raises TooManyWorkouts and TooManyReminders, and counts nothing then.
+        """
+        growth = _Amounts()
+        for sign, block in [*([] if before is None else [(-1, before)]), *((1, each) for each in after)]:
+            is_workout = block.get("checkInId") is None and block.get("source") is None
+            growth.update(_amounts_of(client_id, block["date"], block["items"], sign, is_workout=is_workout))
+        counts = _Amounts(self.counts)
+        counts.update(growth)
+        _require_room(counts, growth)
+        self.counts = counts
 
 
 def _texts(block: Mapping[str, Any]) -> Iterator[declared.SearchedText]:
@@ -199,7 +187,7 @@ blocks = Documents[StoredBlock](
 
 BY_DATE = blocks.index_name("customerId", "date", "position", "_id")
 BY_PROGRAM = blocks.index_name("programId", "customerId", "day", "position", "_id")
-_BY_EXTERNAL_ID = blocks.index_name("externalId")
+BY_ID_ELSEWHERE = blocks.index_name("externalId")
 _BY_UPDATE = blocks.index_name("customerId", UPDATED)
 
 
@@ -280,14 +268,8 @@ async def find_days(
 
 async def find_by_external_id(ctx: Context, owner: Filter, external_id: str) -> StoredBlock | None:
     """Return the owner's block with this identifier in another system, or None."""
-    matching = await blocks.find(ctx, owner | {"externalId": external_id}, limit=1, hint=_BY_EXTERNAL_ID)
+    matching = await blocks.find(ctx, owner | {"externalId": external_id}, limit=1, hint=BY_ID_ELSEWHERE)
     return matching[0] if matching else None
-
-
-async def find_by_external_ids(ctx: Context, external_ids: Sequence[str]) -> list[StoredBlock]:
-    """Return the company's blocks with identifiers in another system."""
-    where: Filter = {"externalId": {"$in": list(external_ids)}}
-    return await blocks.find(ctx, where, hint=_BY_EXTERNAL_ID) if external_ids else []
 
 
 async def find_last_date(ctx: Context, owner: Filter) -> str | None:
@@ -321,15 +303,13 @@ async def preview_many(
 
     Raises ExternalIdTaken as it does, and BadRequest for a day with too many workouts or reminders.
     """
-    fuller: dict[str, set[ClientDay]] = {what: set() for what in _MOST_OF_A_DAY}
-    for block in new_blocks:
-        if block["customerId"] is not None:
-            for what in ("workouts", *(("reminders",) if _count_reminders(block["items"]) else ())):
-                fuller[what].add((block["customerId"], str(block["date"])))
-    await _require_room(ctx, fuller, new_blocks, removed)
+    if of_client := [block for block in new_blocks if block["customerId"] is not None]:
+        client_id = cast("ObjectId", of_client[0]["customerId"])  # they are all on one schedule
+        days = {(client_id, str(block["date"])) for block in of_client}
+        DayRoom(await count_days(ctx, days, removed)).take(client_id, None, *of_client)
     ids = [external_id for block in new_blocks if (external_id := block.get("externalId"))]
     where: Filter = {"externalId": {"$in": ids}}
-    held = await blocks.find(ctx, where, fields=("externalId",), hint=_BY_EXTERNAL_ID) if ids else []
+    held = await blocks.find(ctx, where, fields=("externalId",), hint=BY_ID_ELSEWHERE) if ids else []
     holders = {str(block["externalId"]): block["_id"] for block in held}
     for number, external_id in enumerate(ids):
         if external_id in holders or external_id in ids[:number]:

@@ -285,21 +285,21 @@ async def many_schedules_page(ctx: Context, query: _Query) -> dict[str, Any] | w
     }
 
 
-def _describe(name: str, effect: schedule.Effect, done: str, unit: str) -> dict[str, Any]:
-    workouts = [f"{block['name']} on {format_date(str(block['day']))}" for block in effect.changed]
-    changes = effect.progression
+def _describe(name: str, outcome: schedule.Outcome[Any], done: str, unit: str) -> dict[str, Any]:
+    workouts = [f"{block['name']} on {format_date(str(block['day']))}" for block in outcome.affected]
+    changes = outcome.result
     return {
         "name": name,
         "changed": f"{quantity(len(workouts), 'workout')} {done}" if workouts else "Nothing changes",
         "workouts": schedule.join_some(workouts, _NAMED_WORKOUTS),
-        "progression": customer_calendar.describe_replaced_sets(effect.replaced, unit)
-        if changes is None
+        "progression": customer_calendar.describe_replaced_sets(outcome.replaced, unit)
+        if changes is None or "loadChanges" not in changes
         else [
             *customer_calendar.describe_loads(changes["loadChanges"], unit),
             *customer_calendar.describe_set_counts(changes["setChanges"]),
         ],
         "skipped": [
-            f"{block['name']} on {format_date(str(block['day']))}: {_LEFT[block['code']]}" for block in effect.skipped
+            f"{block['name']} on {format_date(str(block['day']))}: {_LEFT[block['code']]}" for block in outcome.skipped
         ],
         "error": "",
     }
@@ -357,7 +357,7 @@ def _operation(
             clients += [
                 {**empty, "name": names.get(each["customerId"], ""), "error": each["message"]} for each in result.failed
             ]
-            workouts = sum(len(effect.changed) for effect in result.effects.values())
+            workouts = sum(len(effect.affected) for effect in result.effects.values())
             shown = {
                 "operation": operation,
                 "summary": f"{quantity(workouts, 'workout')} {done}",

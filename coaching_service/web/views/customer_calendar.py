@@ -557,14 +557,18 @@ def describe_replaced_sets(replaced: Sequence[schedule.ReplacedSets], unit: str)
 
 async def find_picked(ctx: Context, exercise_id: ObjectId | None) -> ExerciseName | None:
     """Return the exercise that was picked on the page that searches, if any."""
-    return None if exercise_id is None else (await exercises.get_usable_names(ctx, [exercise_id])).get(exercise_id)
+    return (
+        None
+        if exercise_id is None
+        else (await exercises.get_names(ctx, [exercise_id], only_usable=True)).get(exercise_id)
+    )
 
 
 async def find_exercise(ctx: Context, form: ReplaceForm, customer_id: ObjectId | None = None) -> ObjectId:
     """Return the exercise that was picked, or that the name in the form means. Raises TextError without a match."""
     name, picked = unmark(form["withExercise"]), form["withExerciseId"]
     if picked is not None:
-        named = (await exercises.get_usable_names(ctx, [picked])).get(picked)
+        named = (await exercises.get_names(ctx, [picked], only_usable=True)).get(picked)
         if named is not None and named["name"] == name:
             return picked
     known = None if customer_id is None else exercises_of(customer_id)

@@ -374,12 +374,12 @@ async def set_program_of_group(ctx: Context, query: _Group, form: _Rule) -> web_
     start = form["startDate"] if form["startOn"] == "date" else form["startOn"]
     if start is None:
         raise invalid_field("startDate", "is required", code="REQUIRED")
-    enrolled = await group_programs.set_program(
+    enrolment = await group_programs.set_group_program(
         ctx,
         query["group"],
         {"programId": form["programId"], "startOn": start, "leave": form["leave"], "existing": form["existing"]},
     )
-    given = f" {quantity(enrolled, 'client')} got it now." if form["existing"] else ""
+    given = f" {quantity(enrolment['enrolled'], 'client')} got it now." if form["existing"] else ""
     return web_pages.Redirect(_groups.prefix, f"{query['group']} has a program.{given}")
 
 

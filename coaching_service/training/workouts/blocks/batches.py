@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, TypedDict, cast
 
-from coaching_service.core.auth import CUSTOMERS
 from coaching_service.core.changes.log import DocumentsWritten
 from coaching_service.core.changes.undo import DocumentsRestored, RestoredDocument
 from coaching_service.core.database.checks import check_of
@@ -26,7 +25,7 @@ from coaching_service.core.database.context import (
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.recording import ChangeRecorder, DocumentChange
 from coaching_service.core.errors import Conflict
-from coaching_service.core.external_identity import Upserted, find_differences, stored_fields, upsert
+from coaching_service.core.external_identity import find_differences, stored_fields
 from coaching_service.core.fields import names_of
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId
@@ -47,10 +46,10 @@ from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service
-from coaching_service.training.workouts.blocks.models import StoredBlock
-from coaching_service.training.workouts.blocks.service import ClientCalendar, is_completed
+from coaching_service.training.workouts.blocks.models import BlockPlan, DayBlock, NewBlock, StoredBlock
+from coaching_service.training.workouts.blocks.service import ClientCalendar, ScheduleOwner, is_completed
 from coaching_service.training.workouts.items import service as items
-from coaching_service.training.workouts.items.models import ItemInput, ItemLog, WorkItem
+from coaching_service.training.workouts.items.models import WORKOUT_TYPES, WorkItem
 from coaching_service.training.workouts.items.service import create_items, match_items, resolve_items, summarize_block
 from coaching_service.training.workouts.sets import CustomerSet
 from coaching_service.training.workouts.store import blocks
@@ -66,16 +65,14 @@ class Batch:
     `is_copy`: the exercises of the new blocks were chosen before, so that they do not count as used again.
     """
 
-    created: Sequence[block_models.BlockPlan] = ()
-    changed: Sequence[tuple[block_models.StoredBlock, Sequence[WorkItem]]] = ()
+    created: Sequence[BlockPlan] = ()
+    changed: Sequence[tuple[StoredBlock, Sequence[WorkItem]]] = ()
     removed: Sequence[ObjectId] = ()
-    rewritten: Sequence[tuple[block_models.StoredBlock, block_models.BlockFields]] = ()
+    rewritten: Sequence[tuple[StoredBlock, block_models.BlockFields]] = ()
     is_copy: bool = False
 
 
-async def read_between(
-    ctx: Context, owner: service.ScheduleOwner, first: Day, last: Day, limit: int
-) -> list[block_models.StoredBlock]:
+async def read_between(ctx: Context, owner: ScheduleOwner, first: Day, last: Day, limit: int) -> list[StoredBlock]:
     """Return at most `limit` blocks from `first` to `last` of an owner whose access has been checked, in order.
 
     Blocks of recurring check-ins are left out.
@@ -85,44 +82,37 @@ async def read_between(
 
 
 async def read_with_exercise(
-    ctx: Context, owner: service.ScheduleOwner, exercise_id: ObjectId, first: Day, last: Day | None, limit: int
-) -> list[block_models.StoredBlock]:
+    ctx: Context, owner: ScheduleOwner, exercise_id: ObjectId, first: Day, last: Day | None, limit: int
+) -> list[StoredBlock]:
     """Return at most `limit` blocks with an exercise from `first` on, in order of day; `last` None for no end."""
     days = {"$gte": first} | ({} if last is None else {"$lte": last})
     where = owner.block_filter | {"items.exerciseIds": exercise_id, owner.day_field: days}
     return await store.blocks.find(ctx, where, sort=(owner.day_field, "_id"), limit=limit)
 
 
-async def read_days(
-    ctx: Context, owner: service.ScheduleOwner, days: Filter, limit: int = 0
-) -> list[block_models.DayBlock]:
+async def read_days(ctx: Context, owner: ScheduleOwner, days: Filter, limit: int = 0) -> list[DayBlock]:
     """Return the blocks on days that satisfy a filter, of an owner whose access has been checked, in order."""
     return await store.find_days(ctx, owner.block_filter, owner.day_field, days, limit)
 
 
 async def read_assigned_days(
-    ctx: Context, owner: service.ScheduleOwner, program_id: ObjectId, assignment_id: ObjectId, days: Filter
-) -> list[block_models.DayBlock]:
+    ctx: Context, owner: ScheduleOwner, program_id: ObjectId, assignment_id: ObjectId, days: Filter
+) -> list[DayBlock]:
     """Return the blocks of an assignment on days that satisfy a filter; the owner's access has been checked."""
     assigned = owner.block_filter | {"programId": program_id, "assignmentId": assignment_id}
     return await store.find_days(ctx, assigned, owner.day_field, days, hint=store.BY_PROGRAM)
 
 
 async def read_check_in_days(
-    ctx: Context, owner: service.ScheduleOwner, check_in_id: ObjectId | None, days: Filter
-) -> list[block_models.DayBlock]:
+    ctx: Context, owner: ScheduleOwner, check_in_id: ObjectId | None, days: Filter
+) -> list[DayBlock]:
     """Return the blocks of a check-in (None: of all) on days that satisfy a filter; access has been checked."""
     of_check_in = owner.block_filter | {"checkInId": check_in_id or {"$ne": None}}
     return await store.find_days(ctx, of_check_in, owner.day_field, days)
 
 
 async def create_block(
-    ctx: Context,
-    owner: service.ScheduleOwner,
-    block: block_models.NewBlock,
-    *,
-    items_field: str = "items",
-    dry_run: bool = False,
+    ctx: Context, owner: ScheduleOwner, block: NewBlock, *, items_field: str = "items", dry_run: bool = False
 ) -> block_models.Block:
     """Create a block with items: all or nothing.
 
@@ -134,7 +124,7 @@ async def create_block(
 
 
 async def create_blocks(
-    ctx: Context, owner: service.ScheduleOwner, blocks: Sequence[block_models.NewBlock], *, dry_run: bool = False
+    ctx: Context, owner: ScheduleOwner, blocks: Sequence[NewBlock], *, dry_run: bool = False
 ) -> block_models.ScheduleChange:
     """Create blocks with items: all or nothing. Raises as `create_block`."""
     await owner.require_access(ctx)
@@ -143,29 +133,27 @@ async def create_blocks(
 
 
 @transactional
-async def copy(ctx: Context, owner: service.ScheduleOwner, block_id: ObjectId, day: Day) -> block_models.Block:
+async def copy(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, day: Day) -> block_models.Block:
     """Copy a block to another date or day, with nothing done. Raises NotFound, Forbidden."""
     return await add_to_day(ctx, owner, await service.get_plan(ctx, owner, block_id), day)
 
 
 @transactional
-async def add_to_day(
-    ctx: Context, owner: service.ScheduleOwner, plan: block_models.BlockPlan, day: Day
-) -> block_models.Block:
+async def add_to_day(ctx: Context, owner: ScheduleOwner, plan: BlockPlan, day: Day) -> block_models.Block:
     """Add a planned block to a date or day of an owner whose access has been checked."""
     days = await read_days(ctx, owner, {"$eq": day})
-    placed = cast("block_models.BlockPlan", {**plan, owner.day_field: day})
+    placed = cast("BlockPlan", {**plan, owner.day_field: day})
     return (await apply(ctx, owner, Batch(created=[placed]), days))["created"][0]
 
 
 @transactional
 async def _create(
-    ctx: Context, owner: service.ScheduleOwner, blocks: Mapping[str, block_models.NewBlock], *, dry_run: bool
+    ctx: Context, owner: ScheduleOwner, blocks: Mapping[str, NewBlock], *, dry_run: bool
 ) -> block_models.ScheduleChange:
     """Create blocks, by the path of their items in the request."""
     item_lists = await resolve_items(ctx, {path: block["items"] for path, block in blocks.items()})
     plans = [
-        cast("block_models.BlockPlan", {**block, "items": block_items})
+        cast("BlockPlan", {**block, "items": block_items})
         for block, block_items in zip(blocks.values(), item_lists, strict=True)
     ]
     days = await read_days(ctx, owner, {"$in": list({plan[owner.day_field] for plan in plans})})
@@ -174,12 +162,7 @@ async def _create(
 
 @transactional
 async def apply(
-    ctx: Context,
-    owner: service.ScheduleOwner,
-    batch: Batch,
-    days: Sequence[block_models.DayBlock],
-    *,
-    dry_run: bool = False,
+    ctx: Context, owner: ScheduleOwner, batch: Batch, days: Sequence[DayBlock], *, dry_run: bool = False
 ) -> block_models.ScheduleChange:
     """Do what the batch says to the schedule of an owner whose access has been checked, and return the blocks.
 
@@ -193,9 +176,7 @@ async def apply(
         created = await store.preview_many(
             ctx, [service.new_block(owner, plan) for plan in batch.created], batch.removed
         )
-        changed: list[block_models.StoredBlock] = [
-            {**block, "items": list(new_items)} for block, new_items in batch.changed
-        ]
+        changed: list[StoredBlock] = [{**block, "items": list(new_items)} for block, new_items in batch.changed]
     else:
         created, changed = await write(ctx, owner, batch, days)
     gone = set(batch.removed)
@@ -216,8 +197,8 @@ async def apply(
 
 @transactional
 async def write(
-    ctx: Context, owner: service.ScheduleOwner, batch: Batch, days: Sequence[block_models.DayBlock]
-) -> tuple[list[block_models.StoredBlock], list[block_models.StoredBlock]]:
+    ctx: Context, owner: ScheduleOwner, batch: Batch, days: Sequence[DayBlock]
+) -> tuple[list[StoredBlock], list[StoredBlock]]:
     """Do what `apply` does, and return the stored blocks: created ones, and changed ones."""
     new_blocks = [service.new_block(owner, plan) for plan in batch.created]
     written = [
@@ -230,7 +211,7 @@ async def write(
         await store.blocks.delete_many(ctx, owner.block_filter | {"_id": {"$in": list(batch.removed)}})
     after = max((day["position"] for day in days), default=0)
     moved = store.next_positions(len(batch.rewritten), after)
-    rewritten: list[tuple[block_models.StoredBlock, block_models.BlockFields]] = [
+    rewritten: list[tuple[StoredBlock, block_models.BlockFields]] = [
         (block, new if new[owner.day_field] == block[owner.day_field] else {**new, "position": position})
         for (block, new), position in zip(batch.rewritten, moved, strict=True)
     ]
@@ -243,7 +224,9 @@ async def write(
         planned = [
             block
             for block in service.regular_blocks(created)
-            if block.get("createdBy") is None and service.is_work(block)
+            # More than forms, measurements and reminders; one without items yet is.
+            if block.get("createdBy") is None
+            and (not block["items"] or any(item["type"] in WORKOUT_TYPES for item in block["items"]))
         ]
         dates = [block["date"] for block in planned if block["date"] is not None]
         only_more = not batch.removed and not rewritten
@@ -254,8 +237,8 @@ async def write(
 @transactional
 async def shift(
     ctx: Context,
-    calendar: service.ClientCalendar,
-    moved: Sequence[block_models.StoredBlock],
+    calendar: ClientCalendar,
+    moved: Sequence[StoredBlock],
     first: str,
     days: int,
     field: str,
@@ -273,9 +256,7 @@ async def shift(
     there = await read_days(ctx, calendar, {"$in": [str(block["date"]) for block in moved] + list(dates.values())})
     places = sorted((dates.get(each["_id"], str(each["date"])), each["position"], each["_id"]) for each in there)
     orders = store.orders_within_days((block_id, day) for day, _, block_id in places)
-    after: list[block_models.StoredBlock] = [
-        {**block, "date": dates[block["_id"]], "plannedDate": None} for block in moved
-    ]
+    after: list[StoredBlock] = [{**block, "date": dates[block["_id"]], "plannedDate": None} for block in moved]
     if not dry_run:
         await service.move_all(ctx, calendar, moved, first, days)
         period = min(dates.values()), max(dates.values())
@@ -287,36 +268,9 @@ async def shift(
 # --- Changing a workout block together with its items -----------------------------------------------------------------
 
 
-async def upsert_external(
-    ctx: Context,
-    owner: service.ScheduleOwner,
-    external_id: str,
-    sent: block_models.BlockUpsert,
-    complete: Callable[[], block_models.NewBlock],
-) -> Upserted:
-    """Change the owner's block with this identifier in another system, or create one of what `complete` returns.
-
-    `items` that are sent replace the block's, except for equal ones at the same position. What is stored already
-    is not a change. Raises NotFound, Forbidden, Conflict if the block has changed since `version`, if its items change
-    and something in it is done, or if it is of a check-in, and ExternalIdTaken if the identifier belongs to a block of
-    another owner.
-    """
-
-    async def find(tx: Context) -> ObjectId | None:
-        await owner.require_access(tx)
-        block = await store.find_by_external_id(tx, owner.block_filter, external_id)
-        return None if block is None else block["_id"]
-
-    async def create(tx: Context) -> block_models.Block:
-        return await create_block(tx, owner, {**complete(), "externalId": external_id})
-
-    permissions = (CUSTOMERS.EDIT, CUSTOMERS.EDIT)
-    return await upsert(ctx, find, lambda tx, block_id: change_block(tx, owner, block_id, sent), create, permissions)
-
-
 @transactional
 async def change_block(
-    ctx: Context, owner: service.ScheduleOwner, block_id: ObjectId, sent: Mapping[str, Any]
+    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, sent: Mapping[str, Any]
 ) -> block_models.Block:
     """Change what differs of a block of an owner whose access has been checked; nothing if nothing does.
 
@@ -332,45 +286,46 @@ async def change_block(
 @transactional
 async def upsert_many(
     ctx: Context,
-    owner: service.ScheduleOwner,
+    owner: ScheduleOwner,
     entries: Sequence[block_models.BlockUpsert | InvalidEntry],
     on_conflict: Literal["error", "update"],
-    complete: Callable[[block_models.BlockUpsert], block_models.NewBlock],
+    complete: Callable[[block_models.BlockUpsert], NewBlock],
 ) -> BatchResult:
     """Change the owner's blocks with the identifiers of entries in another system, or create them, each by itself.
 
-    An entry fails as `upsert_external` does, if an earlier one has its identifier, if its day would hold too much, or
-    with the conflict `error` if there is a block. Raises NotFound and Forbidden for the owner, and what storing all new
-    blocks raises.
+    An entry fails as the PUT of one block, if an earlier one has its identifier, if its day would hold too much, or
+    with the conflict `error` if there is a block. Raises NotFound and Forbidden for the owner, and what storing all
+    new blocks raises.
     """
     await owner.authorize_and_lock(ctx)
     ids = [each["externalId"] for each in entries if not isinstance(each, InvalidEntry) and each["externalId"]]
-    known = {block["externalId"]: block for block in await store.find_by_external_ids(ctx, ids)}
+    where: Filter = {"externalId": {"$in": ids}}
+    found = await store.blocks.find(ctx, where, hint=store.BY_ID_ELSEWHERE) if ids else []
+    known = {block["externalId"]: block for block in found}
     first = repetitions("externalId")
     room: store.DayRoom | None = None
-    if owner.client_id is not None:
+    if (client_id := owner.client_id) is not None:
         sent_dates = (entry.get("date") for entry in entries if not isinstance(entry, InvalidEntry))
         dates = {str(each) for each in (*sent_dates, *(block["date"] for block in known.values())) if each is not None}
-        room = await store.DayRoom.read(ctx, owner.client_id, dates)
-    new: list[tuple[Saved, block_models.BlockPlan]] = []
+        room = store.DayRoom(await store.count_days(ctx, {(client_id, each) for each in dates}))
+    new: list[tuple[Saved, BlockPlan]] = []
 
     async def save(entry: block_models.BlockUpsert) -> Saved:
         first(entry["externalId"])
-        block = known.get(entry["externalId"])
-        if block is None:
+        if (block := known.get(entry["externalId"])) is None:
             await owner.require_open(ctx)
             sent = complete(entry)
             [block_items] = await resolve_items(ctx, {"items": sent["items"]})
-            if room is not None:
-                room.take(None, {**sent, "items": block_items})
-            new.append((Saved(None, "created"), cast("block_models.BlockPlan", {**sent, "items": block_items})))
+            if room is not None and client_id is not None:
+                room.take(client_id, None, {**sent, "items": block_items})
+            new.append((Saved(None, "created"), cast("BlockPlan", {**sent, "items": block_items})))
             return new[-1][0]
         if on_conflict == "error" or not owner.has(block):
             raise external_id_taken(ctx, block["_id"])
         if fields := await _find_changes(ctx, owner, block, entry):
             changed = await service.store_change(ctx, owner, block["_id"], fields, block["version"])
-            if room is not None:
-                room.take(block, {**block, **fields})
+            if room is not None and client_id is not None:
+                room.take(client_id, block, {**block, **fields})
             return Saved(block["_id"], "updated", changed["version"])
         return Saved(block["_id"], "unchanged", block["version"])
 
@@ -384,38 +339,28 @@ async def upsert_many(
 
 
 async def _find_changes(
-    ctx: Context, owner: service.ScheduleOwner, block: block_models.StoredBlock, sent: Mapping[str, Any]
+    ctx: Context, owner: ScheduleOwner, block: StoredBlock, sent: Mapping[str, Any]
 ) -> block_models.BlockFields:
     """Return what differs of a block: the fields to set. Raises as `change_block`."""
     if sent.get("version") not in (None, block["version"]):
         raise version_conflict()
     details = {name: value for name, value in sent.items() if name not in ("items", "version")}
     fields = cast("block_models.BlockFields", find_differences(block, stored_fields(details)))
-    if "items" in sent and (new_items := await _replace_items(ctx, owner, block, sent["items"])) is not None:
-        fields |= store.item_fields(new_items)
-    return fields
-
-
-async def _replace_items(
-    ctx: Context, owner: service.ScheduleOwner, block: block_models.StoredBlock, details: list[ItemInput]
-) -> list[WorkItem] | None:
-    """Return the items to store in place of the block's; None if these have the same plan."""
-    unchanged = match_items(block["items"], details)
+    unchanged = match_items(block["items"], sent["items"]) if "items" in sent else block["items"]
     if len(unchanged) == len(block["items"]) and None not in unchanged:
-        return None
+        return fields
     if block.get("checkInId") is not None:
-        raise Conflict(
-            "The workout block belongs to a recurring check-in and takes no other items", code="CHECK_IN_BLOCK"
-        )
+        message = "The workout block belongs to a recurring check-in and takes no other items"
+        raise Conflict(message, code="CHECK_IN_BLOCK")
     if not service.has_nothing_done(block):
         message = "Something of this workout block is done: its items are not replaced; send it without items"
         raise Conflict(message, code="WORKOUT_LOGGED")
-    new = {index: item for index, item in enumerate(details) if unchanged[index] is None}
+    new = {index: item for index, item in enumerate(sent["items"]) if unchanged[index] is None}
     added = await create_items(ctx, new, block["items"])
     await items.fix_load_unit(ctx, added, owner.client_id)
     exercises.count_uses(ctx, items.exercise_ids(added))
     left = iter(added)
-    return [previous or next(left) for previous in unchanged]
+    return fields | store.item_fields([previous or next(left) for previous in unchanged])
 
 
 # --- Sessions that were imported from files: stored without an event of each, found again, and removed ----------------
@@ -448,13 +393,42 @@ class DoneSession(TypedDict):
 
 async def add_sessions(
     ctx: Context, customer_id: ObjectId, source: block_models.BlockSource, sessions: Sequence[DoneSession]
-) -> list[block_models.StoredBlock]:
+) -> list[StoredBlock]:
     """Store done sessions of a client whose access has been checked, in the caller's transaction.
 
     Neither the change log nor events have them: the caller reports them together.
     """
-    calendar = service.ClientCalendar(customer_id)
-    new = [_new_block(calendar, source, session) for session in sessions]
+    calendar = ClientCalendar(customer_id)
+    new: list[block_models.BlockContent] = []
+    for session in sessions:
+        log: block_models.LoggedBlock = {
+            "plan": {
+                "name": session["name"],
+                "date": session["date"],
+                "startTime": session["startTime"],
+                "isRest": False,
+                "items": [
+                    {
+                        "type": "EXERCISE",
+                        "exerciseId": each["exerciseId"],
+                        "exerciseSets": [],
+                        "exerciseInstructions": None,
+                        "supersetId": each["supersetId"],
+                    }
+                    for each in session["exercises"]
+                ],
+            },
+            "logs": [
+                {"isCompleted": True, "comment": each["comment"], "customerSets": each["customerSets"]}
+                for each in session["exercises"]
+            ],
+            "loggedAt": session["completedAt"],
+            "durationMinutes": session["durationMinutes"],
+            "sessionRpe": None,
+            "comment": session["comment"],
+        }
+        logged = block_items.new_logged_block(calendar, log)
+        new.append({**logged, "source": source, "fingerprint": session["fingerprint"]})
     blocks = await block_items.complete_logged_blocks(ctx, calendar, new)
     stored = await store.blocks.insert_many(ctx, store.with_positions(blocks, 0), recorded=False)
     await searched_texts.store_entries(ctx, store.blocks, stored)
@@ -494,40 +468,6 @@ async def remove_unchanged(ctx: Context, import_id: ObjectId, ids: Sequence[Obje
     removed = await store.blocks.delete_many(ctx, where, recorded=False)
     await searched_texts.renew_entries(ctx, store.blocks, ids)
     return removed
-
-
-def _new_block(
-    calendar: service.ClientCalendar, source: block_models.BlockSource, session: DoneSession
-) -> block_models.BlockContent:
-    plan: block_models.BlockPlan = {
-        "name": session["name"],
-        "date": session["date"],
-        "startTime": session["startTime"],
-        "isRest": False,
-        "items": [
-            {
-                "type": "EXERCISE",
-                "exerciseId": each["exerciseId"],
-                "exerciseSets": [],
-                "exerciseInstructions": None,
-                "supersetId": each["supersetId"],
-            }
-            for each in session["exercises"]
-        ],
-    }
-    logs: list[ItemLog | None] = [
-        {"isCompleted": True, "comment": each["comment"], "customerSets": each["customerSets"]}
-        for each in session["exercises"]
-    ]
-    log: block_models.LoggedBlock = {
-        "plan": plan,
-        "logs": logs,
-        "loggedAt": session["completedAt"],
-        "durationMinutes": session["durationMinutes"],
-        "sessionRpe": None,
-        "comment": session["comment"],
-    }
-    return {**block_items.new_logged_block(calendar, log), "source": source, "fingerprint": session["fingerprint"]}
 
 
 # --- Sources of copies: days of a calendar, or a program, and whether they have changed since a proposal was made -----
@@ -715,8 +655,7 @@ def _items_of(document: DocumentChange) -> tuple[list[WorkItem], list[WorkItem]]
     if document.action != "changed":
         return (document.before or {}).get("items", []), (document.after or {}).get("items", [])
     before, after = document.values.get("items", ([], []))
-    added = document.added.get("items")
-    if added is not None:
+    if (added := document.added.get("items")) is not None:
         before = document.known["items"]
         after = [*before, *added[1]]
     return before, after
@@ -731,22 +670,18 @@ async def update_restored_workouts(ctx: Context, event: DocumentsRestored) -> No
             done = {"$set": {"done": summarize_block(block["items"])}}  # it is derived from the items
             await store.blocks.set_derived(ctx, {"_id": block["_id"]}, done)
     for customer_id in dict.fromkeys(_customer_of(document) for document in restored):
-        if customer_id is not None:
-            of_client = [document for document in restored if _customer_of(document) == customer_id]
-            await _update_client(ctx, ClientCalendar(customer_id), of_client)
-
-
-async def _update_client(ctx: Context, calendar: ClientCalendar, restored: Sequence[RestoredDocument]) -> None:
-    await calendar.after_schedule_change(ctx)
-    items: list[WorkItem] = []
-    for document in restored:
-        before, after = cast("StoredBlock | None", document.before), cast("StoredBlock | None", document.after)
-        items += [item for block in (before, after) if block is not None for item in block["items"]]
-        if before is not None and after is not None and before["date"] != after["date"]:
-            await service.publish_rescheduled_items(ctx, after, after["items"])
-    await calendar.after_completed_work_change(ctx, items)
+        if customer_id is None:
+            continue
+        calendar = ClientCalendar(customer_id)
+        await calendar.after_schedule_change(ctx)
+        items: list[WorkItem] = []
+        for document in (each for each in restored if _customer_of(each) == customer_id):
+            before, after = cast("StoredBlock | None", document.before), cast("StoredBlock | None", document.after)
+            items += [item for version in (before, after) if version is not None for item in version["items"]]
+            if before is not None and after is not None and before["date"] != after["date"]:
+                await service.publish_rescheduled_items(ctx, after, after["items"])
+        await calendar.after_completed_work_change(ctx, items)
 
 
 def _customer_of(document: RestoredDocument) -> ObjectId | None:
-    block = cast("StoredBlock", document.after or document.before)
-    return block["customerId"]
+    return cast("StoredBlock", document.after or document.before)["customerId"]

@@ -16,7 +16,7 @@ from coaching_service.training import body_weights
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service
-from coaching_service.training.workouts.blocks.models import Block, StoredBlock
+from coaching_service.training.workouts.blocks.models import Block, BlockFields, BlockLog, StoredBlock
 from coaching_service.training.workouts.blocks.service import ScheduleOwner, present_block, publish_rescheduled_items
 from coaching_service.training.workouts.items import models as item_models
 from coaching_service.training.workouts.items import service as items
@@ -24,15 +24,12 @@ from coaching_service.training.workouts.items.models import WorkItem
 
 
 @on_worker_thread
-async def create_item(
-    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: item_models.ItemInput
-) -> item_models.WorkItem:
-    """Add an item to the end of a block.
+async def create_item(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, body: item_models.ItemInput) -> WorkItem:
+    """Add an item to a workout block.
 
-    Raises NotFound for the block or a document the item refers to, Forbidden, InvalidFields if the block is full, and
-    Conflict if it belongs to a recurring check-in.
+    It goes to the end; the response is the item. A form is copied as it is now.
     """
-    block, item, linked = await _append(ctx, owner, block_id, details)
+    block, item, linked = await _append(ctx, owner, wblock_id, body)
     linked = await items.load_references(ctx, [item], owner.client_id, linked.exercises, [block["date"]])
     order = items.find_index(block["items"], item["_id"])
     return items.present_item(item, order, block["version"], linked, ctx.caller, block["date"])
@@ -41,14 +38,13 @@ async def create_item(
 @transactional
 async def _append(
     ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: item_models.ItemInput
-) -> tuple[StoredBlock, item_models.WorkItem, items.References]:
+) -> tuple[StoredBlock, WorkItem, items.References]:
     """Append an item; returns the block, the item as it is stored, and what it refers to."""
     await owner.authorize_and_lock(ctx)
     resolved, linked = await items.resolve(ctx, details)
     item = items.create_item(resolved)
     await items.fix_load_unit(ctx, [item], owner.client_id)
-    block = await owner.push_item(ctx, block_id, item)
-    if block is None:
+    if (block := await owner.push_item(ctx, block_id, item)) is None:
         _require_regular(await owner.get_block(ctx, block_id))
         raise _block_is_full()
     exercises.count_uses(ctx, items.exercise_ids([item]))
@@ -61,21 +57,21 @@ async def _append(
 async def update_item(
     ctx: Context,
     owner: ScheduleOwner,
-    block_id: ObjectId,
-    item_id: ObjectId,
-    deferred: DeferredChange,
+    wblock_id: ObjectId,
+    witem_id: ObjectId,
+    body: DeferredChange,
     *,
     only_differences: bool = False,
-) -> item_models.WorkItem:
-    """Change the fields of an item that are sent, validated by the type of the item; fields of other types are ignored.
+) -> WorkItem:
+    """Change a workout item.
 
-    With `only_differences`, fields that have these values already are not changes. Raises BadRequest, NotFound,
-    Forbidden, and Conflict if the block has changed since `version`.
+    Its type cannot be changed; fields of other types are ignored. `version` is the block's.
     """
     await owner.require_access(ctx)
-    block = await owner.get_block(ctx, block_id)
-    item = block["items"][items.find_index(block["items"], item_id)]
-    change = cast("item_models.ItemChange", deferred.validate_as(item["type"]))
+    block = await owner.get_block(ctx, wblock_id)
+    item = block["items"][items.find_index(block["items"], witem_id)]
+    # With `only_differences`, fields that have these values already are not changes.
+    change = cast("item_models.ItemChange", body.validate_as(item["type"]))
     if change.get("version") not in (None, block["version"]):
         raise version_conflict()
     if only_differences:
@@ -90,15 +86,15 @@ async def update_item(
         await owner.after_completed_work_change(ctx, [item, changed])
         if changed["type"] == "REMINDER":  # the time at which it is sent
             await owner.after_schedule_change(ctx)
-    return await present_item(ctx, block, item_id, known)
+    return await present_item(ctx, block, witem_id, known)
 
 
 @transactional
-async def delete_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> None:
-    """Remove an item from a block. Raises NotFound, Forbidden."""
+async def delete_item(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, witem_id: ObjectId) -> None:
+    """Remove an item from a workout block."""
     await owner.authorize_and_lock(ctx)
-    block = await owner.get_block(ctx, block_id)
-    item = block["items"][items.find_index(block["items"], item_id)]
+    block = await owner.get_block(ctx, wblock_id)
+    item = block["items"][items.find_index(block["items"], witem_id)]
     await owner.set_items(ctx, block, _without(block, item))
     await owner.after_schedule_change(ctx)
     await owner.after_completed_work_change(ctx, [item])
@@ -153,8 +149,8 @@ async def log_items(
     ctx: Context,
     owner: ScheduleOwner,
     block: StoredBlock,
-    logs: Sequence[tuple[item_models.WorkItem, item_models.ItemLog]],
-) -> tuple[StoredBlock, list[item_models.WorkItem]]:
+    logs: Sequence[tuple[WorkItem, item_models.ItemLog]],
+) -> tuple[StoredBlock, list[WorkItem]]:
     """Store what was done for items of a block, in the transaction that has read it.
 
     Returns the block as stored, and these items as they are read. Raises Conflict if a log has another version of the
@@ -171,21 +167,21 @@ async def log_items(
     return block, await _present_items(ctx, block, [item["_id"] for item, _ in logs], known)
 
 
-async def get_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> item_models.WorkItem:
+async def get_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> WorkItem:
     """Return an item of an owner whose access has been checked. Raises NotFound."""
     return await present_item(ctx, await owner.get_block(ctx, block_id), item_id)
 
 
 async def present_item(
     ctx: Context, block: StoredBlock, item_id: ObjectId, known: Mapping[ObjectId, ExerciseName] | None = None
-) -> item_models.WorkItem:
+) -> WorkItem:
     """Return an item of a stored block as it is read; `known`: its exercises, if they were read. Raises NotFound."""
     return (await _present_items(ctx, block, [item_id], known))[0]
 
 
 async def _present_items(
     ctx: Context, block: StoredBlock, item_ids: Sequence[ObjectId], known: Mapping[ObjectId, ExerciseName] | None
-) -> list[item_models.WorkItem]:
+) -> list[WorkItem]:
     orders = [items.find_index(block["items"], item_id) for item_id in item_ids]
     found = [block["items"][order] for order in orders]
     linked = await items.load_references(ctx, found, block["customerId"], known, [block["date"]])
@@ -195,12 +191,12 @@ async def _present_items(
     ]
 
 
-def _replace(block: StoredBlock, *changed: item_models.WorkItem) -> list[item_models.WorkItem]:
+def _replace(block: StoredBlock, *changed: WorkItem) -> list[WorkItem]:
     new = {item["_id"]: item for item in changed}
     return [new.get(item["_id"], item) for item in block["items"]]
 
 
-def _without(block: StoredBlock, removed: item_models.WorkItem) -> list[item_models.WorkItem]:
+def _without(block: StoredBlock, removed: WorkItem) -> list[WorkItem]:
     return [item for item in block["items"] if item["_id"] != removed["_id"]]
 
 
@@ -221,8 +217,8 @@ def _block_is_full() -> errors.InvalidFields:
 
 @transactional
 async def add_logged_blocks(
-    ctx: Context, owner: service.ScheduleOwner, logged: Sequence[block_models.LoggedBlock]
-) -> list[block_models.StoredBlock]:
+    ctx: Context, owner: ScheduleOwner, logged: Sequence[block_models.LoggedBlock]
+) -> list[StoredBlock]:
     """Add blocks with what was done in them to the schedule of an owner whose access has been checked.
 
     Returns the stored blocks. What follows from the logs is up to the caller.
@@ -236,7 +232,7 @@ async def add_logged_blocks(
 
 
 async def complete_logged_blocks(
-    ctx: Context, owner: service.ScheduleOwner, new: Sequence[block_models.BlockContent]
+    ctx: Context, owner: ScheduleOwner, new: Sequence[block_models.BlockContent]
 ) -> list[block_models.BlockContent]:
     """Return blocks to add with the figures that follow from what loads of their exercises mean, and fix their unit."""
     known = await items.load_exercises(ctx, [item for block in new for item in block["items"]])
@@ -254,7 +250,7 @@ async def complete_logged_blocks(
     return blocks
 
 
-def new_logged_block(owner: service.ScheduleOwner, logged: block_models.LoggedBlock) -> block_models.BlockContent:
+def new_logged_block(owner: ScheduleOwner, logged: block_models.LoggedBlock) -> block_models.BlockContent:
     """Return a new block with what was done in it."""
     block = service.new_block(owner, logged["plan"])
     logged_items = []
@@ -266,15 +262,14 @@ def new_logged_block(owner: service.ScheduleOwner, logged: block_models.LoggedBl
     return {**block, "items": logged_items, **report}
 
 
-async def read_texts(ctx: Context, owner: service.ScheduleOwner, block_id: ObjectId) -> block_models.LogTexts:
+async def read_texts(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> block_models.LogTexts:
     """Return date and comment of a block of an owner whose access has been checked, and which texts the client wrote.
 
     Raises NotFound.
     """
     fields = ("date", "comment", "clientTexts", "items._id", "items.clientTexts")
-    block = await store.blocks.find_one(ctx, owner.block_filter | {"_id": block_id}, fields)
-    if block is None:
-        raise service.block_not_found()
+    found = await store.blocks.find_one(ctx, owner.block_filter | {"_id": block_id}, fields)
+    block = errors.require_found(found, "workout block")
     return {
         "date": block["date"],
         "comment": block["comment"],
@@ -283,26 +278,21 @@ async def read_texts(ctx: Context, owner: service.ScheduleOwner, block_id: Objec
     }
 
 
-async def log_block(
-    ctx: Context, owner: service.ScheduleOwner, block_id: ObjectId, log: block_models.BlockLog
-) -> block_models.Block:
+async def log_block(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, log: BlockLog) -> Block:
     """Store what was reported about a session.
 
     Raises NotFound, Forbidden, and Conflict if the block has changed since `version`.
     """
     await owner.require_access(ctx)
-    report = cast(
-        "block_models.BlockFields", {name: value for name, value in log.items() if name in block_models.SESSION_FIELDS}
-    )
-    fields: block_models.BlockFields = {**report, "clientTexts": log.get("clientTexts", [])}
+    report = cast("BlockFields", {name: value for name, value in log.items() if name in block_models.SESSION_FIELDS})
+    fields: BlockFields = {**report, "clientTexts": log.get("clientTexts", [])}
     block = await store.update(ctx, owner.block_filter, block_id, fields, log.get("version"))
     return await service.present_block(ctx, owner, block)
 
 
-async def remove_value(ctx: Context, owner: service.ScheduleOwner, item_id: ObjectId, metric_id: ObjectId) -> None:
+async def remove_value(ctx: Context, owner: ScheduleOwner, item_id: ObjectId, metric_id: ObjectId) -> None:
     """Remove the value of a metric from the log of an item, if the item still has it, in the caller's transaction."""
-    block = await store.blocks.find_one(ctx, owner.block_filter | {"items._id": item_id})
-    if block is None:
+    if (block := await store.blocks.find_one(ctx, owner.block_filter | {"items._id": item_id})) is None:
         return
     changed: list[WorkItem] = []
     for item in block["items"]:

@@ -10,8 +10,9 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Filter, now
 from coaching_service.core.ids import ObjectId
 from coaching_service.people import account
+from coaching_service.people.account import Conversion, Convert, LoadCount
 from coaching_service.training.workouts import store
-from coaching_service.training.workouts.blocks.service import summarize_copy
+from coaching_service.training.workouts.blocks.service import ScheduleOwner, summarize_copy
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.service import derive_fields
 from coaching_service.training.workouts.sets import MAX_LOAD
@@ -28,7 +29,7 @@ class ConvertedItems(NamedTuple):
     loads: int
 
 
-def convert_items(items: Sequence[WorkItem], convert: account.Convert) -> ConvertedItems:
+def convert_items(items: Sequence[WorkItem], convert: Convert) -> ConvertedItems:
     """Return items with the loads of planned and done sets converted, and the totals that follow from them."""
     converted: list[WorkItem] = []
     total = 0
@@ -42,7 +43,7 @@ def convert_items(items: Sequence[WorkItem], convert: account.Convert) -> Conver
     return ConvertedItems(converted, total)
 
 
-def _convert_sets(value: Any, convert: account.Convert) -> tuple[Any, int]:
+def _convert_sets(value: Any, convert: Convert) -> tuple[Any, int]:
     """Return an item, or a part of it, with the loads in its sets converted, and their number."""
     if isinstance(value, list):
         entries = [_convert_sets(entry, convert) for entry in value]
@@ -59,13 +60,12 @@ def _convert_sets(value: Any, convert: account.Convert) -> tuple[Any, int]:
 
 def show_loads(value: T, ctx: Context, load_unit: str) -> T:
     """Return workouts, items, sets or figures of the company with their loads in a unit of display, rounded to 0.1."""
-    unit = ctx.caller.company.load_unit
-    if unit == load_unit:
+    if (unit := ctx.caller.company.load_unit) == load_unit:
         return value
     return cast("T", _show(value, partial(account.convert_stored_load, unit=unit, target=load_unit)))
 
 
-def _show(value: Any, convert: account.Convert) -> Any:
+def _show(value: Any, convert: Convert) -> Any:
     if isinstance(value, list):
         return [_show(each, convert) for each in value]
     if not isinstance(value, dict):
@@ -92,30 +92,19 @@ def store_loads(value: T, ctx: Context) -> T:
     return value
 
 
-def _store(value: Any, convert: account.Convert) -> None:
+def _store(value: Any, convert: Convert) -> None:
     for each in value if isinstance(value, list) else value.values() if isinstance(value, dict) else ():
         _store(each, convert)
     if isinstance(value, dict) and isinstance(value.get("load"), int | float):
         value["load"] = min(convert(value["load"]), float(MAX_LOAD))
 
 
-async def convert_client(ctx: Context, customer_id: ObjectId, conversion: account.Conversion) -> account.LoadCount:
-    """Convert the workouts of a client, who is locked, in the caller's transaction."""
-    return await _convert_blocks(ctx, {"customerId": customer_id}, "date", conversion)
-
-
-async def convert_program(ctx: Context, program_id: ObjectId, conversion: account.Conversion) -> account.LoadCount:
-    """Convert the workouts of a program, in the caller's transaction."""
-    return await _convert_blocks(ctx, {"programId": program_id, "customerId": None}, "day", conversion)
-
-
-async def _convert_blocks(
-    ctx: Context, owner: dict[str, Any], day_field: str, conversion: account.Conversion
-) -> account.LoadCount:
+async def convert_blocks(ctx: Context, owner: ScheduleOwner, conversion: Conversion) -> LoadCount:
+    """Convert the workouts of a client, who is locked, or of a program, in the caller's transaction."""
     writes: list[tuple[Filter, Document | list[Document]]] = []
     total, at = 0, now()
-    in_order = (day_field, "position", "_id")
-    for block in await store.blocks.find(ctx, owner, sort=in_order, including=("programCopy", "shiftedDays")):
+    in_order, private = (owner.day_field, "position", "_id"), ("programCopy", "shiftedDays")
+    for block in await store.blocks.find(ctx, owner.block_filter, sort=in_order, including=private):
         items, loads = convert_items(block["items"], conversion.convert)
         if items != block["items"]:
             fields = store.item_fields(items)
@@ -126,7 +115,7 @@ async def _convert_blocks(
             total += loads
     if conversion.is_stored:
         await store.blocks.set_derived_each(ctx, writes)
-    return account.LoadCount(len(writes), total)
+    return LoadCount(len(writes), total)
 
 
 async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> tuple[ObjectId | None] | None:

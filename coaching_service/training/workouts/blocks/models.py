@@ -15,6 +15,7 @@ from coaching_service.core.database.declared import Stored
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.external_identity import IdentityFields, IdentityResult
 from coaching_service.core.field_schemas import input_of, output_of, query_of
+from coaching_service.core.fields import Description
 from coaching_service.core.ids import NameOrId, ObjectId
 from coaching_service.core.list_selection import UpdatedSince
 from coaching_service.core.query import Period, SearchedRange
@@ -32,20 +33,20 @@ class SessionFields(TypedDict):
     durationMinutes: Annotated[
         float | None,
         validation.Number(minimum=0, maximum=1_440),
-        core_fields.Description(argument="Of the session."),
+        Description(argument="Of the session."),
         core_fields.Label("Duration"),
     ]
     sessionRpe: Annotated[
         float | None,
         validation.Number(minimum=0, maximum=10),
-        core_fields.Description(argument="Of the session, 0 to 10."),
+        Description(argument="Of the session, 0 to 10."),
         core_fields.Label("Session RPE"),
     ]
     feeling: NotRequired[
         Annotated[
             int | None,
             validation.Integer(minimum=1, maximum=5),
-            core_fields.Description(
+            Description(
                 "How the client felt in the session, 1 (bad) to 5 (good).",
                 request="How the client felt, 1 (bad) to 5 (good). Default: null in a client's log, the stored value "
                 "in a coach's.",
@@ -56,7 +57,7 @@ class SessionFields(TypedDict):
     comment: Annotated[
         str | None,
         validation.Text(max_length=validation.TEXT_LENGTH, allow_blank=True),
-        core_fields.Description(argument="About the session."),
+        Description(argument="About the session."),
     ]
 
 
@@ -90,7 +91,7 @@ class BlockSettings(WorkoutSettings):
     isRest: Annotated[
         bool,
         core_fields.Default(False),
-        core_fields.Description(request="A day of rest, without work.", argument="A day of rest, without text."),
+        Description(request="A day of rest, without work.", argument="A day of rest, without text."),
         core_fields.Label("Rest day"),
     ]
 
@@ -106,16 +107,14 @@ class BlockItems(TypedDict):
         list[item_models.ItemInput],
         validation.ListOf(item_models.NEW_ITEM, maximum=MAX_ITEMS),
         core_fields.Default(list),
-        core_fields.Description("The items, in order. Default: none."),
+        Description("The items, in order. Default: none."),
     ]
 
 
 class BlockOwner(TypedDict):
     """The client who has a block on their calendar."""
 
-    customerId: Annotated[
-        ObjectId | None, core_fields.Description("The client of the calendar; null for a block of a program.")
-    ]
+    customerId: Annotated[ObjectId | None, Description("The client of the calendar; null for a block of a program.")]
 
 
 class BlockDay(TypedDict):
@@ -124,10 +123,10 @@ class BlockDay(TypedDict):
     date: Annotated[
         str | None,
         validation.CalendarDate(),
-        core_fields.Description("The date of a client's block; null for a block of a program."),
+        Description("The date of a client's block; null for a block of a program."),
         core_fields.Label("Date"),
     ]
-    day: Annotated[int | None, core_fields.Description("The program's day, from 1."), core_fields.Label("Day")]
+    day: Annotated[int | None, Description("The program's day, from 1."), core_fields.Label("Day")]
 
 
 class BlockStart(TypedDict):
@@ -137,7 +136,7 @@ class BlockStart(TypedDict):
         Annotated[
             str | None,
             validation.TimeOfDay(),
-            core_fields.Description(
+            Description(
                 "The time of day at which the session began, `HH:MM` in the client's time zone; null if unknown."
             ),
             core_fields.Label("Start time"),
@@ -152,7 +151,7 @@ class BlockMove(TypedDict):
         Annotated[
             str | None,
             validation.CalendarDate(),
-            core_fields.Description("The coach's date of a block that the client has moved; null otherwise."),
+            Description("The coach's date of a block that the client has moved; null otherwise."),
             core_fields.Label("Planned date"),
         ]
     ]
@@ -161,8 +160,8 @@ class BlockMove(TypedDict):
 class BlockSource(TypedDict):
     """Where a block was imported from: the format of the file, and the job that imported it."""
 
-    format: Annotated[str, core_fields.Description("The format of the file, such as `hevy`.")]
-    importId: Annotated[ObjectId, core_fields.Description("The job that imported it.")]
+    format: Annotated[str, Description("The format of the file, such as `hevy`.")]
+    importId: Annotated[ObjectId, Description("The job that imported it.")]
 
 
 class ProgramCopy(TypedDict):
@@ -174,13 +173,12 @@ class ProgramCopy(TypedDict):
     programBlockId: NotRequired[
         Annotated[
             ObjectId | None,
-            core_fields.Description("The workout of the program that a client's workout is a copy of; null otherwise."),
+            Description("The workout of the program that a client's workout is a copy of; null otherwise."),
         ]
     ]
     programBlockVersion: NotRequired[
         Annotated[
-            int | None,
-            core_fields.Description("The version of that workout of the program when it was copied; null otherwise."),
+            int | None, Description("The version of that workout of the program when it was copied; null otherwise.")
         ]
     ]
     shiftedDays: NotRequired[Annotated[int, core_fields.Private]]
@@ -191,15 +189,12 @@ class BlockOrigin(ProgramCopy):
 
     programId: ObjectId | None
     assignmentId: NotRequired[
-        Annotated[
-            ObjectId | None,
-            core_fields.Description("The assignment of a program that the block came from; null otherwise."),
-        ]
+        Annotated[ObjectId | None, Description("The assignment of a program that the block came from; null otherwise.")]
     ]
     checkInId: NotRequired[
         Annotated[
             ObjectId | None,
-            core_fields.Description(
+            Description(
                 "The recurring check-in that scheduled it; null otherwise. Compliance, sessions and operations on the "
                 "schedule ignore blocks of check-ins."
             ),
@@ -208,7 +203,7 @@ class BlockOrigin(ProgramCopy):
     createdBy: NotRequired[
         Annotated[
             Literal["client"] | None,
-            core_fields.Description(
+            Description(
                 "`client`: the client added it; null otherwise. It makes a workout day in compliance only when it is "
                 "completed."
             ),
@@ -217,7 +212,7 @@ class BlockOrigin(ProgramCopy):
     source: NotRequired[
         Annotated[
             BlockSource | None,
-            core_fields.Description(
+            Description(
                 "Of a session that was imported from a file: its format, such as `hevy`, and the job that imported it; "
                 "null otherwise. Its exercises may have no planned sets. Compliance ignores it."
             ),
@@ -289,7 +284,7 @@ class BlockPosition(TypedDict):
     order: Annotated[
         int,
         validation.Integer(minimum=0, maximum=1000),
-        core_fields.Description("Position among the blocks of the day, from 0; past the end is the end."),
+        Description("Position among the blocks of the day, from 0; past the end is the end."),
     ]
 
 
@@ -338,7 +333,7 @@ class WorkoutBlockQuery(TypedDict):
     include: NotRequired[
         Annotated[
             Literal["lastTime"],
-            core_fields.Description(
+            Description(
                 "`lastTime`: adds to each exercise what the client did in its latest session before the date of the "
                 "block."
             ),
@@ -394,11 +389,11 @@ class DayBlock(BlockName, BlockDay, SessionFields):
 
 
 class _Order(TypedDict):
-    order: Annotated[int, core_fields.Description("Position among the blocks of the day, from 0.")]
+    order: Annotated[int, Description("Position among the blocks of the day, from 0.")]
 
 
 class _Completion(TypedDict):
-    isCompleted: Annotated[bool, core_fields.Description("Whether the block has items and all of them are completed.")]
+    isCompleted: Annotated[bool, Description("Whether the block has items and all of them are completed.")]
 
 
 class WorkoutBlock(
@@ -444,13 +439,13 @@ class WorkoutBlockShiftResult(TypedDict):
 class ScheduleChange(TypedDict):
     """What an operation did to a schedule, or would do."""
 
-    created: Annotated[list[Block], _block_list(), core_fields.Description("The new blocks.")]
-    changed: Annotated[list[Block], _block_list(), core_fields.Description("The blocks that changed, afterwards.")]
-    removed: Annotated[list[ObjectId], core_fields.Description("The identifiers of the blocks that were removed.")]
+    created: Annotated[list[Block], _block_list(), Description("The new blocks.")]
+    changed: Annotated[list[Block], _block_list(), Description("The blocks that changed, afterwards.")]
+    removed: Annotated[list[ObjectId], Description("The identifiers of the blocks that were removed.")]
 
 
 def _block_list() -> fields.List[Any]:
-    return fields.List(fields.Nested(output_of(WorkoutBlock, external_identity.IdentityResult)))
+    return fields.List(fields.Nested(output_of(WorkoutBlock, IdentityResult)))
 
 
 # A block with logged sets as it is compared with a session to import.

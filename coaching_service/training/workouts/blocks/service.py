@@ -19,18 +19,19 @@ import orjson
 from coaching_service.core.database.context import Context, gather_reads, transactional, version_conflict
 from coaching_service.core.database.documents import Filter, PipelineStage
 from coaching_service.core.database.worker_thread import on_worker_thread
-from coaching_service.core.errors import Conflict, NotFound, invalid_field
+from coaching_service.core.errors import Conflict, NotFound, invalid_field, require_found
 from coaching_service.core.external_identity import MetadataFilter, present_identity, stored_fields, stored_identity
 from coaching_service.core.fields import labels_of, names_of, nulls_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import CalendarDate
-from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
+from coaching_service.library.exercises.models import ASSISTANCE
 from coaching_service.people.customers import service as customers
 from coaching_service.training import body_weights
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks import models as block_models
+from coaching_service.training.workouts.blocks.models import Block, StoredBlock
 from coaching_service.training.workouts.items import service as items
-from coaching_service.training.workouts.items.models import WORKOUT_TYPES, WorkItem
+from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.service import (
     MAX_ITEMS,
     PLANNED_FIELDS,
@@ -113,7 +114,7 @@ async def _recompute(ctx: Context, customer_id: ObjectId, ids: Sequence[ObjectId
 
 
 DayField = Literal["date", "day"]
-ReadBlocks = Callable[[PipelineStage | None], Awaitable[list[block_models.StoredBlock]]]
+ReadBlocks = Callable[[PipelineStage | None], Awaitable[list[StoredBlock]]]
 
 
 class ScheduleOwner(ABC):
@@ -145,12 +146,12 @@ class ScheduleOwner(ABC):
     async def require_open(self, ctx: Context) -> None:  # noqa: B027  # only clients are closed
         """Raise Conflict (CUSTOMER_ARCHIVED) if nothing may be planned for this owner."""
 
-    async def read_accessible(self, ctx: Context, read: ReadBlocks) -> list[block_models.StoredBlock]:
+    async def read_accessible(self, ctx: Context, read: ReadBlocks) -> list[StoredBlock]:
         """Return the blocks that `read` reads, if the caller may access this owner. Raises NotFound or Forbidden.
 
         `read` receives a stage with which the same command reads the owner, or None.
         """
-        blocks: list[block_models.StoredBlock]
+        blocks: list[StoredBlock]
         _, blocks = await gather_reads(ctx, self.require_access(ctx), read(None))
         return blocks
 
@@ -158,13 +159,11 @@ class ScheduleOwner(ABC):
         """Return whether a block is one of the owner's."""
         return all(block[name] == value for name, value in self.block_filter.items())
 
-    async def get_block(self, ctx: Context, block_id: ObjectId) -> block_models.StoredBlock:
+    async def get_block(self, ctx: Context, block_id: ObjectId) -> StoredBlock:
         """Return a block of the owner, whose access has been checked. Raises NotFound."""
-        if (block := await self.find_block(ctx, block_id)) is None:
-            raise block_not_found()
-        return block
+        return require_found(await self.find_block(ctx, block_id), "workout block")
 
-    async def find_block(self, ctx: Context, block_id: ObjectId) -> block_models.StoredBlock | None:
+    async def find_block(self, ctx: Context, block_id: ObjectId) -> StoredBlock | None:
         """Return a block of the owner, whose access has been checked, or None."""
         return await store.blocks.find_one(ctx, self.block_filter | {"_id": block_id})
 
@@ -172,7 +171,7 @@ class ScheduleOwner(ABC):
         """Return whether any of the owner's blocks has an item."""
         return await store.blocks.find_one(ctx, self.block_filter | {"items._id": item_id}, ("_id",)) is not None
 
-    async def push_item(self, ctx: Context, block_id: ObjectId, item: WorkItem) -> block_models.StoredBlock | None:
+    async def push_item(self, ctx: Context, block_id: ObjectId, item: WorkItem) -> StoredBlock | None:
         """Append a new item, with nothing done, to a block that has room for it and is not of a check-in.
 
         Returns only `version`, `date`, `createdBy`, and `_id` and `isCompleted` of each item of the block, or None if
@@ -183,9 +182,7 @@ class ScheduleOwner(ABC):
         where = self.block_filter | {"_id": block_id} | has_room
         return await store.blocks.update(ctx, where, {"$push": {"items": item}}, fields=fields)
 
-    async def set_items(
-        self, ctx: Context, block: block_models.StoredBlock, items: Sequence[WorkItem]
-    ) -> block_models.StoredBlock:
+    async def set_items(self, ctx: Context, block: StoredBlock, items: Sequence[WorkItem]) -> StoredBlock:
         """Replace the items of a block, and return it. Raises Conflict if it has changed since it was read."""
         [changed] = await store.set_items_each(ctx, [(block, items)])
         return changed
@@ -198,7 +195,7 @@ class ScheduleOwner(ABC):
         """
 
     async def after_completed_work_change(  # noqa: B027  # only clients complete items
-        self, ctx: Context, items: Sequence[WorkItem], block: block_models.StoredBlock | None = None
+        self, ctx: Context, items: Sequence[WorkItem], block: StoredBlock | None = None
     ) -> None:
         """Update what depends on completed work, in the transaction that changed it.
 
@@ -238,7 +235,7 @@ class ClientCalendar(ScheduleOwner):
                 "The client is archived: restore the client before you plan workouts", code="CUSTOMER_ARCHIVED"
             )
 
-    async def read_accessible(self, ctx: Context, read: ReadBlocks) -> list[block_models.StoredBlock]:
+    async def read_accessible(self, ctx: Context, read: ReadBlocks) -> list[StoredBlock]:
         """Return the blocks that `read` reads together with the client. Raises NotFound or Forbidden."""
         if ctx.session is not None:  # a transaction has no `$unionWith`
             return await super().read_accessible(ctx, read)
@@ -254,7 +251,7 @@ class ClientCalendar(ScheduleOwner):
         await ctx.publish(block_models.ScheduleChanged(self.customer_id))
 
     async def after_completed_work_change(
-        self, ctx: Context, items: Sequence[WorkItem], block: block_models.StoredBlock | None = None
+        self, ctx: Context, items: Sequence[WorkItem], block: StoredBlock | None = None
     ) -> None:
         """Publish CompletedWorkChanged for the items with completed exercises, one change of a client at a time."""
         if changed := [item for item in items if item["doneExerciseIds"]]:
@@ -296,25 +293,20 @@ def presented_volume(items: Iterable[WorkItem]) -> float:
     """Return the volume load of items as they are read, without loads that are assistance."""
     total = 0.0
     for item in items:
-        assisted = {exercise["_id"] for exercise in _exercises_of(item) if exercise.get("loadType") == ASSISTANCE}
+        swap = item.get("swappedFor")
+        exercises = [swap["exercise"]] if swap else []
+        if item["type"] == "CIRCUIT":
+            exercises += [entry["exercise"] for entry in item["circuitExercises"]]
+        elif item["type"] == "EXERCISE":
+            exercises.append(item["exercise"])
+        assisted = {exercise["_id"] for exercise in exercises if exercise.get("loadType") == ASSISTANCE}
         total += sum(volume_load(done) for exercise_id, done in working_sets(item) if exercise_id not in assisted)
     return round_total(total)
 
 
-def _exercises_of(item: WorkItem) -> list[ExerciseName]:
-    swap = item.get("swappedFor")
-    others = [swap["exercise"]] if swap else []
-    if item["type"] == "CIRCUIT":
-        return [*others, *(entry["exercise"] for entry in item["circuitExercises"])]
-    return [*others, item["exercise"]] if item["type"] == "EXERCISE" else others
-
-
-async def present_block(
-    ctx: Context, owner: ScheduleOwner, block: block_models.StoredBlock | None
-) -> block_models.Block:
+async def present_block(ctx: Context, owner: ScheduleOwner, block: StoredBlock | None) -> Block:
     """Return a stored block as it is read. Raises NotFound if it is None."""
-    if block is None:
-        raise block_not_found()
+    block = require_found(block, "workout block")
     siblings: list[ObjectId] = []
     if (day := block[owner.day_field]) is not None:
         where = owner.block_filter | {owner.day_field: day}
@@ -324,9 +316,7 @@ async def present_block(
     return (await present_blocks(ctx, [block], [order]))[0]
 
 
-async def present_blocks(
-    ctx: Context, blocks: Sequence[block_models.StoredBlock], orders: Sequence[int]
-) -> list[block_models.Block]:
+async def present_blocks(ctx: Context, blocks: Sequence[StoredBlock], orders: Sequence[int]) -> list[Block]:
     """Return stored blocks of one schedule as they are read, each with its position among the blocks of its day."""
     customer_id = blocks[0]["customerId"] if blocks else None  # they are all on one schedule
     all_items = [item for block in blocks for item in block["items"]]
@@ -433,11 +423,6 @@ def has_nothing_done(block: Mapping[str, Any]) -> bool:
     return all(value in (None, "") for value in session) and not any(is_recorded(item) for item in block["items"])
 
 
-def is_work(block: Mapping[str, Any]) -> bool:
-    """Return whether a block is more than forms, measurements and reminders; one without items yet is."""
-    return not block["items"] or any(item["type"] in WORKOUT_TYPES for item in block["items"])
-
-
 def regular_blocks(blocks: Iterable[B]) -> list[B]:
     """Return the blocks that a coach scheduled, without blocks of recurring check-ins (`checkInId`).
 
@@ -456,7 +441,7 @@ async def list_blocks(
     external_id: str | None = None,
     updated_since: datetime | None = None,
     metadata: Mapping[str, str] | None = None,
-) -> list[block_models.Block]:
+) -> list[Block]:
     """Return the owner's blocks from `first` to `last` (dates or days, both included), in order, with their items.
 
     `external_id`: only the one with this identifier in another system; `updated_since` (UTC): only those created or
@@ -473,7 +458,7 @@ async def list_blocks(
             return []
         return [await present_block(ctx, owner, block)]
 
-    def read(added: PipelineStage | None) -> Awaitable[list[block_models.StoredBlock]]:
+    def read(added: PipelineStage | None) -> Awaitable[list[StoredBlock]]:
         where, day = owner.block_filter | MetadataFilter.condition(metadata or {}), owner.day_field
         return store.find_between(ctx, where, day, first, last, updated_since=updated_since, added=added)
 
@@ -500,7 +485,7 @@ async def find_of_clients(
     is_done: bool | None,
     skip: int,
     limit: int,
-) -> list[block_models.Block]:
+) -> list[Block]:
     """Return at most `limit` blocks of clients in a range of dates, by date, after the first `skip`.
 
     Only those with one of the exercises (None: any) and with all words in names or notes; `is_done`: with it done, or
@@ -521,30 +506,29 @@ async def find_of_clients(
         else {}
     )
     stored = await store.blocks.find(ctx, where, sort=("date", "_id"), limit=skip + limit, hint=store.BY_DATE)
-    presented: dict[ObjectId, block_models.Block] = {}
+    presented: dict[ObjectId, Block] = {}
     for customer_id in {block["customerId"] for block in stored[skip:]}:
         of_client = [block for block in stored[skip:] if block["customerId"] == customer_id]
         presented |= {each["_id"]: each for each in await present_blocks(ctx, of_client, [0] * len(of_client))}
     return [presented[block["_id"]] for block in stored[skip:]]
 
 
-async def get(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> block_models.Block:
+async def get(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> Block:
     """Return a block. Raises NotFound, Forbidden."""
     return await present_block(ctx, owner, await _read_accessible(ctx, owner, block_id))
 
 
 async def get_named(
     ctx: Context, owner: ScheduleOwner, block_id: ObjectId | None, external_id: str | None
-) -> block_models.StoredBlock:
+) -> StoredBlock:
     """Return a block of an owner whose access has been checked by its identifier, here or in another system.
 
     Raises NotFound.
     """
     if block_id is not None:
         return await owner.get_block(ctx, block_id)
-    if (block := await store.find_by_external_id(ctx, owner.block_filter, external_id or "")) is None:
-        raise block_not_found()
-    return block
+    found = await store.find_by_external_id(ctx, owner.block_filter, external_id or "")
+    return require_found(found, "workout block")
 
 
 async def get_plan(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> block_models.BlockPlan:
@@ -553,8 +537,8 @@ async def get_plan(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> bl
     return block_models.plan_of(block, [items.create_item(item) for item in block["items"]])
 
 
-async def _read_accessible(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> block_models.StoredBlock:
-    block: block_models.StoredBlock | None
+async def _read_accessible(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> StoredBlock:
+    block: StoredBlock | None
     _, block = await gather_reads(ctx, owner.require_access(ctx), owner.find_block(ctx, block_id))
     if block is None:
         raise block_not_found()
@@ -564,12 +548,10 @@ async def _read_accessible(ctx: Context, owner: ScheduleOwner, block_id: ObjectI
 async def get_date(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> str | None:
     """Return the date of a block of an owner whose access has been checked; None without one. Raises NotFound."""
     block = await store.blocks.find_one(ctx, owner.block_filter | {"_id": block_id}, ("date",))
-    if block is None:
-        raise block_not_found()
-    return block["date"]
+    return require_found(block, "workout block")["date"]
 
 
-async def list_stored_blocks(ctx: Context, owner: ScheduleOwner) -> list[block_models.StoredBlock]:
+async def list_stored_blocks(ctx: Context, owner: ScheduleOwner) -> list[StoredBlock]:
     """Return every block of an owner whose access has been checked, as stored, in order."""
     return await store.blocks.find(ctx, owner.block_filter, sort=(owner.day_field, "position", "_id"))
 
@@ -581,47 +563,53 @@ async def has_program_block(ctx: Context, customer_id: ObjectId, program_id: Obj
 
 
 @transactional
-async def update(
-    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, change: block_models.BlockChange
-) -> block_models.Block:
-    """Change the fields of a block that are sent; on another day it goes after the blocks of that day, unless `order`.
+async def update(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, body: block_models.BlockChange) -> Block:
+    """Change a workout block.
 
-    The day that it is on already is not a change: the block keeps its position, and the date that it was planned on.
-
-    Raises NotFound, Forbidden, and Conflict if the block has changed since `version`.
+    On another day it goes after the blocks that are already there, or to the position `order`.
     """
+    # The day that it is on already is not a change: the block keeps its position, and the date that it was planned on.
     await owner.require_access(ctx)
-    sent = {name: value for name, value in change.items() if name not in ("order", "version")}
-    day = change.get(owner.day_field)
-    if day is not None:
-        where = owner.block_filter | {"_id": block_id, owner.day_field: day}
+    sent = {name: value for name, value in body.items() if name not in ("order", "version")}
+    if (day := body.get(owner.day_field)) is not None:
+        where = owner.block_filter | {"_id": wblock_id, owner.day_field: day}
         if await store.blocks.find_one(ctx, where, ("_id",)) is not None:
             del sent[owner.day_field]
     fields = cast("block_models.BlockFields", stored_fields(sent))
-    version = change.get("version")
+    version = body.get("version")
     if fields:
-        block = await store_change(ctx, owner, block_id, fields, version)
+        block = await store_change(ctx, owner, wblock_id, fields, version)
     else:
-        stored = await owner.get_block(ctx, block_id)
+        stored = await owner.get_block(ctx, wblock_id)
         if version not in (None, stored["version"]):
             raise version_conflict()
         block = await present_block(ctx, owner, stored)
-    return await _reorder(ctx, owner, block_id, change["order"]) if "order" in change else block
+    if "order" not in body:
+        return block
+    placed, order = await owner.get_block(ctx, wblock_id), body["order"]
+    of_day = await store.find_days(ctx, owner.block_filter, owner.day_field, {"$eq": placed[owner.day_field]})
+    others = [each for each in of_day if each["_id"] != wblock_id]
+    moved = next(each for each in of_day if each["_id"] == wblock_id)
+    previous = -1
+    for position, each in zip(
+        (each["position"] for each in of_day), [*others[:order], moved, *others[order:]], strict=True
+    ):
+        previous = max(position, previous + 1)  # two blocks may have the same position
+        if each["position"] != previous:
+            await store.update(ctx, owner.block_filter, each["_id"], {"position": previous}, None)
+    return await get(ctx, owner, wblock_id)
 
 
 async def store_change(
     ctx: Context, owner: ScheduleOwner, block_id: ObjectId, fields: block_models.BlockFields, version: int | None
-) -> block_models.Block:
+) -> Block:
     """Set fields of a block, and what follows from them, in the caller's transaction.
 
     The owner's access has been checked. Raises NotFound, and Conflict if the block has changed since `version`.
     """
-    day = fields.get(owner.day_field)
-    if day is not None:
+    if (day := fields.get(owner.day_field)) is not None:
         fields["position"] = await store.next_position(ctx, owner.block_filter, owner.day_field, day)
-    block = await store.update(ctx, owner.block_filter, block_id, fields, version)
-    if block is None:
-        raise block_not_found()
+    block = require_found(await store.update(ctx, owner.block_filter, block_id, fields, version), "workout block")
     if fields.keys() & {owner.day_field, "isRest", "items"}:
         await owner.after_schedule_change(ctx)
     if day is not None:
@@ -630,23 +618,7 @@ async def store_change(
     return await present_block(ctx, owner, block)
 
 
-async def _reorder(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, order: int) -> block_models.Block:
-    """Move a block to the position `order`, from 0, among the blocks of its day; past the end means the end."""
-    block = await owner.get_block(ctx, block_id)
-    of_day = await store.find_days(ctx, owner.block_filter, owner.day_field, {"$eq": block[owner.day_field]})
-    others = [each for each in of_day if each["_id"] != block_id]
-    moved = next(each for each in of_day if each["_id"] == block_id)
-    previous = -1
-    for position, each in zip(
-        (each["position"] for each in of_day), [*others[:order], moved, *others[order:]], strict=True
-    ):
-        previous = max(position, previous + 1)  # two blocks may have the same position
-        if each["position"] != previous:
-            await store.update(ctx, owner.block_filter, each["_id"], {"position": previous}, None)
-    return await get(ctx, owner, block_id)
-
-
-async def publish_rescheduled_items(ctx: Context, block: block_models.StoredBlock, moved: Sequence[WorkItem]) -> None:
+async def publish_rescheduled_items(ctx: Context, block: StoredBlock, moved: Sequence[WorkItem]) -> None:
     """Publish that the logged ones of `moved` items are now on the date of `block`."""
     recorded = [item["_id"] for item in moved if items.is_recorded(item)]
     if recorded and block["customerId"] is not None and block["date"] is not None:
@@ -654,12 +626,10 @@ async def publish_rescheduled_items(ctx: Context, block: block_models.StoredBloc
 
 
 @transactional
-async def delete(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> None:
-    """Delete a block with its items. Raises NotFound, Forbidden."""
+async def delete(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId) -> None:
+    """Delete a workout block with its items."""
     await owner.require_access(ctx)
-    block = await store.blocks.delete(ctx, owner.block_filter | {"_id": block_id})
-    if block is None:
-        raise block_not_found()
+    block = require_found(await store.blocks.delete(ctx, owner.block_filter | {"_id": wblock_id}), "workout block")
     await owner.after_schedule_change(ctx)
     await owner.after_completed_work_change(ctx, block["items"])
 
@@ -710,16 +680,11 @@ async def shift_accessible(
 
 
 async def move_all(
-    ctx: Context,
-    owner: ClientCalendar,
-    blocks: Sequence[block_models.DayBlock | block_models.StoredBlock],
-    first: str,
-    days: int,
+    ctx: Context, owner: ClientCalendar, blocks: Sequence[block_models.DayBlock | StoredBlock], first: str, days: int
 ) -> None:
     """Move the blocks with nothing done from the date `first` on, in the caller's transaction."""
     await store.shift_dates(ctx, owner.block_filter, [block["_id"] for block in blocks], days)
-    assignment_ids = {each for block in blocks if (each := block.get("assignmentId")) is not None}
-    if assignment_ids:
+    if assignment_ids := {each for block in blocks if (each := block.get("assignmentId")) is not None}:
         await ctx.publish(block_models.ScheduleShifted(owner.customer_id, sorted(assignment_ids), first, days))
     await owner.after_schedule_change(ctx)
 

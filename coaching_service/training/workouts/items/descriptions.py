@@ -17,6 +17,7 @@ from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Integer, Number, field_errors
 from coaching_service.training.workouts.items import models as item_models
+from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.service import DERIVED_FIELDS, MAX_ITEMS, derive_fields, summarize_block
 from coaching_service.training.workouts.sets import PerformedSet, PlannedSet, PlannedSets
 
@@ -44,7 +45,7 @@ class ListedItem(ItemDescription):
     bracket: str
 
 
-def describe_items(items: Sequence[item_models.WorkItem], unit: str) -> list[ListedItem]:
+def describe_items(items: Sequence[WorkItem], unit: str) -> list[ListedItem]:
     """Describe the items of a workout in their order; loads are in `unit`."""
     labels, brackets = label_supersets(items)
     listed = []
@@ -55,9 +56,7 @@ def describe_items(items: Sequence[item_models.WorkItem], unit: str) -> list[Lis
     return listed
 
 
-def label_supersets(
-    items: Sequence[item_models.WorkItem],
-) -> tuple[dict[ObjectId, str], dict[ObjectId, str]]:
+def label_supersets(items: Sequence[WorkItem]) -> tuple[dict[ObjectId, str], dict[ObjectId, str]]:
     """Return the label of each item in its superset, such as A1, and the classes of its part of a bracket.
 
     Both are empty outside of supersets.
@@ -73,45 +72,32 @@ def label_supersets(
     return labels, brackets
 
 
-def describe_item(item: item_models.WorkItem, unit: str) -> ItemDescription:
+def describe_item(item: WorkItem, unit: str) -> ItemDescription:
     """Describe an item as returned by the workout service; loads are in `unit`."""
-    title, lines = _title_and_lines(item, unit)
-    return {
-        "_id": item["_id"],
-        "type": item["type"],
-        "title": title,
-        "lines": lines,
-        "isCompleted": item["isCompleted"],
-    }
-
-
-def _title_and_lines(item: item_models.WorkItem, unit: str) -> tuple[str, list[str]]:
+    title, lines = "", list[str]()
     if item["type"] == "EXERCISE":
         superset = [f"Superset {item['supersetId']}"] if item["supersetId"] else []
-        return item["exercise"]["name"], [*describe_sets(item["exerciseSets"], unit), *superset]
-    if item["type"] == "CIRCUIT":
+        title, lines = item["exercise"]["name"], [*describe_sets(item["exerciseSets"], unit), *superset]
+    elif item["type"] == "CIRCUIT":
         rounds = f", {item['rounds']} round{'' if item['rounds'] == 1 else 's'}" if item["rounds"] else ""
-        return item["circuitName"] + rounds, [
-            f"{entry['exercise']['name']}: {'; '.join(describe_sets(entry['sets'], unit))}"
-            for entry in item["circuitExercises"]
-        ]
-    if item["type"] == "TASK":
-        return item["taskFields"]["title"], [item["taskFields"]["description"] or ""]
-    if item["type"] == "FORM":
-        return f"Form: {item['form']['name']}", []
-    if item["type"] == "METRICS":
+        title = item["circuitName"] + rounds
+        sets = [(each["exercise"]["name"], describe_sets(each["sets"], unit)) for each in item["circuitExercises"]]
+        lines = [f"{name}: {'; '.join(described)}" for name, described in sets]
+    elif item["type"] == "TASK":
+        title, lines = item["taskFields"]["title"], [item["taskFields"]["description"] or ""]
+    elif item["type"] == "FORM":
+        title = f"Form: {item['form']['name']}"
+    elif item["type"] == "METRICS":
         metrics = item["metricsFields"]
-        return f"Measure: {metrics['name']}", [", ".join(metric["name"] for metric in metrics["metrics"])]
-    return item["reminderFields"]["message"], [_describe_scheduled_time(item["reminderFields"])]
-
-
-def _describe_scheduled_time(reminder: item_models.ReminderFields) -> str:
-    """Return a time of day unchanged, and an ISO date-time as `09:00 (Thu 19 Nov 2026, 08:00 UTC)`."""
-    scheduled = reminder["scheduledTime"]
-    if len(scheduled) <= len("08:30"):
-        return scheduled
-    sent = datetime.fromisoformat(scheduled)
-    return f"{reminder['time']} ({f'{sent:%a} {sent.day} {sent:%b %Y, %H:%M %Z}'.rstrip()})"
+        title, lines = f"Measure: {metrics['name']}", [", ".join(metric["name"] for metric in metrics["metrics"])]
+    else:
+        title, lines = item["reminderFields"]["message"], [item["reminderFields"]["scheduledTime"]]
+        if len(lines[0]) > len("08:30"):  # an ISO date-time, as `09:00 (Thu 19 Nov 2026, 08:00 UTC)`
+            sent = datetime.fromisoformat(lines[0])
+            exactly = f"{sent:%a} {sent.day} {sent:%b %Y, %H:%M %Z}".rstrip()
+            lines = [f"{item['reminderFields']['time']} ({exactly})"]
+    known = {"_id": item["_id"], "type": item["type"], "isCompleted": item["isCompleted"]}
+    return cast("ItemDescription", {**known, "title": title, "lines": lines})
 
 
 def describe_sets(sets: Sequence[PlannedSet], unit: str) -> list[str]:
@@ -141,13 +127,20 @@ def describe_done(done: PerformedSet, unit: str) -> str:
 
 def describe_amounts(planned: PlannedSet, unit: str) -> list[str]:
     """Describe how much a planned set is: its repetitions, time, distance and load, each if it is planned."""
-    parts = [
-        _describe_reps(planned),
-        _describe_seconds(planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds")),
-        format_number(planned.get("plannedMeters"), "m"),
-        _describe_load(planned, unit),
-    ]
-    return [part for part in parts if part]
+    minimum, maximum = planned.get("minPlannedReps"), planned.get("maxPlannedReps")
+    reps = _format_range(minimum, maximum, "")
+    if planned.get("isAmrap"):  # such as `AMRAP, at least 8`
+        lowest = format_number(maximum if minimum is None else minimum)
+        reps = f"AMRAP, at least {lowest}" if lowest else "AMRAP"
+    shortest, longest = planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds")
+    bounds = [each for each in dict.fromkeys((shortest, longest)) if each is not None]
+    time = _format_range(shortest, longest, "\N{NO-BREAK SPACE}s")
+    if bounds and bounds[-1] >= _FIRST_IN_MINUTES:
+        time = "–".join(map(format_clock, bounds))
+    load, percent = format_number(planned.get("load"), unit), format_number(planned.get("loadPercent"), "%")
+    if percent:  # such as `75 % (105 kg)`, or `75 %` if the load is not known
+        load = f"{percent} ({load})" if load else percent
+    return [part for part in (reps, time, format_number(planned.get("plannedMeters"), "m"), load) if part]
 
 
 def describe_details(planned: PlannedSet) -> list[str]:
@@ -161,23 +154,6 @@ def describe_details(planned: PlannedSet) -> list[str]:
         _KINDS.get(planned.get("setKind", "normal"), ""),
     ]
     return [part for part in parts if part]
-
-
-def _describe_reps(planned: PlannedSet) -> str:
-    """Describe planned repetitions, such as `8`, or `AMRAP, at least 8`."""
-    minimum, maximum = planned.get("minPlannedReps"), planned.get("maxPlannedReps")
-    if not planned.get("isAmrap"):
-        return _format_range(minimum, maximum, "")
-    lowest = format_number(maximum if minimum is None else minimum)
-    return f"AMRAP, at least {lowest}" if lowest else "AMRAP"
-
-
-def _describe_load(planned: PlannedSet, unit: str) -> str:
-    """Describe a planned load, such as `60 kg`, `75 % (105 kg)`, or `75 %` if the load is not known."""
-    load, percent = format_number(planned.get("load"), unit), format_number(planned.get("loadPercent"), "%")
-    if not percent:
-        return load
-    return f"{percent} ({load})" if load else percent
 
 
 def format_number(value: float | None, unit: str = "") -> str:
@@ -202,18 +178,10 @@ def write_seconds(value: float | None) -> str:
 
 def format_clock(value: float) -> str:
     """Format a time in minutes and seconds, such as `0:45` or `27:00`, with hours if there are any."""
-    thousandths = round(value * 1000)
-    minutes, rest = divmod(thousandths, 60_000)
+    minutes, rest = divmod(round(value * 1000), 60_000)
     hours, minutes = divmod(minutes, 60)
     seconds = f"{rest // 1000:02}" + f"{rest % 1000 / 1000:.3f}"[1:].rstrip("0").rstrip(".")
     return f"{hours}:{minutes:02}:{seconds}" if hours else f"{minutes}:{seconds}"
-
-
-def _describe_seconds(minimum: float | None, maximum: float | None) -> str:
-    bounds = [each for each in dict.fromkeys((minimum, maximum)) if each is not None]
-    if bounds and bounds[-1] >= _FIRST_IN_MINUTES:
-        return "–".join(map(format_clock, bounds))
-    return _format_range(minimum, maximum, "\N{NO-BREAK SPACE}s")
 
 
 def _format_range(minimum: float | None, maximum: float | None, unit: str) -> str:
@@ -268,7 +236,7 @@ def complete_items(document: dict[str, Any], *, is_imported: bool = False) -> di
     return {**document, "items": items}
 
 
-def _complete_item(item: dict[str, Any], path: str, is_imported: bool) -> item_models.WorkItem:
+def _complete_item(item: dict[str, Any], path: str, is_imported: bool) -> WorkItem:
     item = {name: value for name, value in item.items() if name not in _ADDED_ON_READ}
     if item["type"] == "EXERCISE" and (item["exerciseSets"] or not is_imported):
         item["exerciseSets"] = _validate_sets(item["exerciseSets"], f"{path}.exerciseSets")
@@ -291,16 +259,13 @@ def _complete_item(item: dict[str, Any], path: str, is_imported: bool) -> item_m
     elif item["type"] == "METRICS":
         item["metricsFields"] = take(item_models.PlannedMetrics, item["metricsFields"])
     for number, done in enumerate(item.get("customerSets", ())):
-        _validate_done(item["type"], done, f"{path}.customerSets.{number}")
-    return cast("item_models.WorkItem", {**item, **derive_fields(cast("item_models.WorkItem", item))})
-
-
-def _validate_done(item_type: str, done: dict[str, Any], path: str) -> None:
-    if item_type == "CIRCUIT" and done["exerciseId"] is None:
-        raise invalid_field(f"{path}.exerciseId", "is required", code="REQUIRED")
-    for name, maximum in _MAXIMA.items():
-        if done[name] is not None and not 0 <= done[name] <= maximum:
-            raise invalid_field(f"{path}.{name}", f"must be from 0 to {maximum}", code="OUT_OF_RANGE")
+        of_set = f"{path}.customerSets.{number}"
+        if item["type"] == "CIRCUIT" and done["exerciseId"] is None:
+            raise invalid_field(f"{of_set}.exerciseId", "is required", code="REQUIRED")
+        for name, maximum in _MAXIMA.items():
+            if done[name] is not None and not 0 <= done[name] <= maximum:
+                raise invalid_field(f"{of_set}.{name}", f"must be from 0 to {maximum}", code="OUT_OF_RANGE")
+    return cast("WorkItem", {**item, **derive_fields(cast("WorkItem", item))})
 
 
 def _validate_sets(sets: list[dict[str, Any]], path: str) -> list[dict[str, Any]]:

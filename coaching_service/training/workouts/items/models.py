@@ -13,11 +13,14 @@ from marshmallow import Schema, ValidationError, fields, validates_schema
 from coaching_service.core import fields as core_fields
 from coaching_service.core import validation
 from coaching_service.core.field_schemas import ChangeByStoredType, Variant, input_of, output_of
+from coaching_service.core.fields import Description, Label
 from coaching_service.core.ids import NameOrId, ObjectId
+from coaching_service.core.validation import Text
 from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.library.forms import AnswerValue, Question, QuestionInput, questions_field
 from coaching_service.library.metric_sets import Metric
 from coaching_service.training.workouts import sets as workout_sets
+from coaching_service.training.workouts.sets import CustomerSet, PlannedSet, PlannedSets
 
 # --- Fields of requests for items -------------------------------------------------------------------------------------
 # What requests for items have that no type says: times of reminders, and forms of the library or made for an item.
@@ -27,7 +30,7 @@ _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
 _DATE_TIME = re.compile(r"[0-9W-]+[Tt ][0-9.,]+:[0-9:.,]+(Z|[+-][0-9:.]+)?", re.ASCII)
 
 
-class ScheduledTime(validation.Text):
+class ScheduledTime(Text):
     """A time of day `HH:MM` or a date-time in ISO 8601, in the client's time zone unless it names an offset."""
 
     def __init__(self, **options: Any) -> None:
@@ -48,7 +51,7 @@ class NewWorkoutForm(validation.Input):
     """A form of the library, or one made for this item."""
 
     formId = validation.Identifier(allow_none=True)
-    name = validation.Text()
+    name = Text()
     questions = questions_field()
 
     @validates_schema
@@ -67,20 +70,18 @@ ItemType = Literal["EXERCISE", "CIRCUIT", "TASK", "FORM", "METRICS", "REMINDER"]
 WORKOUT_TYPES: tuple[ItemType, ...] = ("EXERCISE", "CIRCUIT", "TASK")
 
 
-CUSTOMER_SET = output_of(
-    workout_sets.CustomerSet, description="A set as the client did it.", first=("index", "exerciseId", "round")
-)
+CUSTOMER_SET = output_of(CustomerSet, description="A set as the client did it.", first=("index", "exerciseId", "round"))
 _Exercise: TypeAlias = Annotated[
     ExerciseName,
     fields.Nested(
         output_of(ExerciseName, name="ExerciseSummary", description="The name and instructions of an exercise.")
     ),
 ]
-_Note: TypeAlias = Annotated[str | None, validation.Text(max_length=validation.TEXT_LENGTH, allow_blank=True)]
+_Note: TypeAlias = Annotated[str | None, Text(max_length=validation.TEXT_LENGTH, allow_blank=True)]
 _Reason: TypeAlias = Annotated[
     str | None,
-    validation.Text(max_length=REASON_LENGTH, allow_blank=True),
-    core_fields.Description(
+    Text(max_length=REASON_LENGTH, allow_blank=True),
+    Description(
         request="The reason, in the client's words. Default: none.", response="The reason; null if none was given."
     ),
 ]
@@ -91,10 +92,10 @@ class PlannedCircuitExercise(TypedDict):
 
     exerciseId: ObjectId
     sets: Annotated[
-        list[workout_sets.PlannedSet],
-        workout_sets.PlannedSets(),
+        list[PlannedSet],
+        PlannedSets(),
         fields.List(workout_sets.PLANNED_SET_RESPONSE),
-        core_fields.Description(response="The sets of one round."),
+        Description(response="The sets of one round."),
     ]
     instructions: _Note
 
@@ -108,13 +109,13 @@ class CircuitExercise(PlannedCircuitExercise):
     """An exercise of a circuit."""
 
     exercise: NotRequired[_Exercise]  # added on read, and so is the next one
-    plannedSetsTotal: NotRequired[Annotated[int, core_fields.Description("The number of sets in all rounds.")]]
+    plannedSetsTotal: NotRequired[Annotated[int, Description("The number of sets in all rounds.")]]
 
 
 class TaskFields(TypedDict):
     """A task."""
 
-    title: Annotated[str, validation.Text()]
+    title: Annotated[str, Text()]
     description: _Note
 
 
@@ -163,12 +164,9 @@ class PlannedReminder(TypedDict):
     """A reminder and its time."""
 
     scheduledTime: Annotated[
-        str,
-        ScheduledTime(),
-        core_fields.Description(response="As it was sent: `HH:MM` or an ISO date-time."),
-        core_fields.Label("Time"),
+        str, ScheduledTime(), Description(response="As it was sent: `HH:MM` or an ISO date-time."), Label("Time")
     ]
-    message: Annotated[str, validation.Text(max_length=2_000)]
+    message: Annotated[str, Text(max_length=2_000)]
 
 
 NewReminderFields = input_of(PlannedReminder, name="NewReminderFields")
@@ -180,7 +178,7 @@ class ReminderFields(PlannedReminder):
     time: NotRequired[  # added on read
         Annotated[
             str,
-            core_fields.Description(
+            Description(
                 "When the client is reminded: the time of day of `scheduledTime`, `HH:MM`. With an offset from UTC it "
                 "is converted to the client's time zone; in a program or template it is as it was written."
             ),
@@ -217,14 +215,14 @@ class ItemReport(TypedDict):
         Annotated[
             Skip | None,
             fields.Nested(output_of(Skip, name="SkippedItem")),
-            core_fields.Description("Set if the client skipped the item; it is not completed then."),
+            Description("Set if the client skipped the item; it is not completed then."),
         ]
     ]
     swappedFor: NotRequired[
         Annotated[
             Swap | None,
             fields.Nested(output_of(Swap, name="SwappedExercise", first=("exerciseId", "exercise"))),
-            core_fields.Description("Set if the client did another exercise; the logged sets have its `exerciseId`."),
+            Description("Set if the client did another exercise; the logged sets have its `exerciseId`."),
         ]
     ]
 
@@ -232,15 +230,14 @@ class ItemReport(TypedDict):
 class LoggedSets(TypedDict):
     """What is logged of exercises and circuits."""
 
-    customerSets: Annotated[list[workout_sets.CustomerSet], fields.List(fields.Nested(CUSTOMER_SET))]
+    customerSets: Annotated[list[CustomerSet], fields.List(fields.Nested(CUSTOMER_SET))]
 
 
 class LoggedAnswers(TypedDict):
     """What is logged of forms: None as read by a coach who may not see any."""
 
     answers: Annotated[
-        list[FormAnswer] | None,
-        core_fields.Description("The answers, by question; null without the permission `forms.view`."),
+        list[FormAnswer] | None, Description("The answers, by question; null without the permission `forms.view`.")
     ]
 
 
@@ -248,8 +245,7 @@ class LoggedValues(TypedDict):
     """What is logged of metric sets: None as read by a coach who may not see any."""
 
     values: Annotated[
-        list[MetricValue] | None,
-        core_fields.Description("The recorded values; null without the permission `metrics.view`."),
+        list[MetricValue] | None, Description("The recorded values; null without the permission `metrics.view`.")
     ]
 
 
@@ -274,39 +270,33 @@ class ItemBase(ItemReport):
     tally: NotRequired[Annotated[workout_sets.ItemTally, core_fields.Private]]
     isPendingForm: NotRequired[Annotated[bool, core_fields.Private]]
     clientTexts: NotRequired[Annotated[list[NameOrId], core_fields.Private]]
-    order: NotRequired[Annotated[int, core_fields.Description("Position in the block, from 0.")]]
-    version: NotRequired[Annotated[int, core_fields.Description("The block's version.")]]
-    mediaCount: NotRequired[Annotated[int, core_fields.Description("How many videos and pictures it has.")]]
+    order: NotRequired[Annotated[int, Description("Position in the block, from 0.")]]
+    version: NotRequired[Annotated[int, Description("The block's version.")]]
+    mediaCount: NotRequired[Annotated[int, Description("How many videos and pictures it has.")]]
 
 
 class PlannedExercise(TypedDict):
     """An exercise with its sets."""
 
-    exerciseId: Annotated[ObjectId, core_fields.Label("Exercise")]
+    exerciseId: Annotated[ObjectId, Label("Exercise")]
     exerciseSets: Annotated[
-        list[workout_sets.PlannedSet],
-        workout_sets.PlannedSets(),
-        fields.List(workout_sets.PLANNED_SET_RESPONSE),
-        core_fields.Label("Planned sets"),
+        list[PlannedSet], PlannedSets(), fields.List(workout_sets.PLANNED_SET_RESPONSE), Label("Planned sets")
     ]
-    exerciseInstructions: Annotated[_Note, core_fields.Label("Instructions")]
+    exerciseInstructions: Annotated[_Note, Label("Instructions")]
     supersetId: Annotated[
-        str | None,
-        validation.Text(),
-        core_fields.Description(request="Items of a block that share it alternate."),
-        core_fields.Label("Superset"),
+        str | None, Text(), Description(request="Items of a block that share it alternate."), Label("Superset")
     ]
 
 
 class PlannedCircuit(TypedDict):
     """Exercises that are done one after another, for a number of rounds."""
 
-    circuitName: Annotated[str, validation.Text(), core_fields.Label("Name")]
+    circuitName: Annotated[str, Text(), Label("Name")]
     circuitExercises: Annotated[
         list[CircuitExercise],
         validation.ListOf(fields.Nested(NewCircuitExercise), minimum=1, maximum=50),
         fields.List(fields.Nested(output_of(CircuitExercise, first=("exerciseId", "exercise")))),
-        core_fields.Label("Exercises"),
+        Label("Exercises"),
     ]
     rounds: Annotated[int, validation.Integer(minimum=1, maximum=1000), core_fields.Default(1)]
 
@@ -345,9 +335,9 @@ class LastTime(TypedDict):
     date: Annotated[str, validation.Date()]
     wblockId: ObjectId
     sets: Annotated[
-        list[workout_sets.CustomerSet],
+        list[CustomerSet],
         fields.List(fields.Nested(CUSTOMER_SET)),
-        core_fields.Description("The logged sets of the exercise, as in its history."),
+        Description("The logged sets of the exercise, as in its history."),
     ]
 
 
@@ -359,7 +349,7 @@ class ExerciseItem(ItemBase, PlannedExercise, LoggedSets):
     lastTime: NotRequired[
         Annotated[
             LastTime | None,
-            core_fields.Description(
+            Description(
                 "The latest session of the exercise before the date of the block; null without one. Only with "
                 "`include=lastTime`."
             ),
@@ -440,7 +430,7 @@ class ItemChange(TypedDict, total=False):
     """The fields of an item as a coach sends them, and the version of the block that the change is based on."""
 
     exerciseId: ObjectId
-    exerciseSets: list[workout_sets.PlannedSet]
+    exerciseSets: list[PlannedSet]
     exerciseInstructions: str | None
     supersetId: str | None
     circuitName: str
@@ -462,7 +452,7 @@ class ItemInput(ItemChange):
 class ItemLog(ItemReport):
     """What a client did of an item; `version` is the version of the block it is based on."""
 
-    customerSets: NotRequired[list[workout_sets.CustomerSet]]
+    customerSets: NotRequired[list[CustomerSet]]
     answers: NotRequired[list[FormAnswer]]
     values: NotRequired[list[MetricValue]]
     clientTexts: NotRequired[list[NameOrId]]

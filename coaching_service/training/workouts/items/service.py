@@ -6,10 +6,11 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator,
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from itertools import zip_longest
+from itertools import chain, repeat
 from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 
 from coaching_service.core import auth
+from coaching_service.core.auth import Principal
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.documents import now
 from coaching_service.core.dates import zone_of
@@ -99,7 +100,9 @@ def working_sets(item: WorkItem) -> Iterator[tuple[ObjectId, sets.CustomerSet]]:
     """
     warm_ups = {(exercise_id, planned["index"]) for exercise_id, planned in planned_sets(item) if planned["isWarmup"]}
     for done in _customer_sets(item):
-        exercise_id = done["exerciseId"] or _own_exercise_id(item)
+        exercise_id = done["exerciseId"] or (item["exerciseId"] if item["type"] == "EXERCISE" else None)
+        if exercise_id is None:
+            raise ValueError("a logged set of a circuit must have an exercise")
         planned_id = item["exerciseId"] if item["type"] == "EXERCISE" else exercise_id
         if done["isCompleted"] and not done.get("isWarmup") and (planned_id, done["index"]) not in warm_ups:
             yield exercise_id, done
@@ -197,13 +200,7 @@ def _customer_sets(item: WorkItem) -> list[sets.CustomerSet]:
     return []
 
 
-def _own_exercise_id(item: WorkItem) -> ObjectId:
-    if item["type"] != "EXERCISE":
-        raise ValueError("a logged set of a circuit must have an exercise")
-    return item["exerciseId"]
-
-
-def planned_sets(item: WorkItem) -> Iterator[tuple[ObjectId, sets.PlannedSet]]:
+def planned_sets(item: WorkItem) -> Iterator[tuple[ObjectId, PlannedSet]]:
     """Yield the planned sets of an item, of a circuit in one round, each with its exercise."""
     if item["type"] == "EXERCISE":
         for planned in item["exerciseSets"]:
@@ -272,7 +269,7 @@ def list_contacts(workout: Mapping[str, Any]) -> Iterator[str]:
             yield f"form {item['form']['name']}"
 
 
-def create_item(details: item_models.ItemInput | item_models.WorkItem) -> item_models.WorkItem:
+def create_item(details: item_models.ItemInput | WorkItem) -> WorkItem:
     """Return a new item with the planned fields of `details` and nothing done."""
     item_type, at = details["type"], now()
     fields = {
@@ -291,12 +288,12 @@ def create_item(details: item_models.ItemInput | item_models.WorkItem) -> item_m
     return _with_derived_fields(fields)
 
 
-def with_planned_sets(item: item_models.WorkItem) -> item_models.WorkItem:
+def with_planned_sets(item: WorkItem) -> WorkItem:
     """Return an item as a copy of it is planned: one imported without planned sets has those that were done."""
-    return cast("item_models.WorkItem", {**item, **_plan_of_done(item)})
+    return cast("WorkItem", {**item, **_plan_of_done(item)})
 
 
-def log_item(item: item_models.WorkItem, log: item_models.ItemLog) -> item_models.WorkItem:
+def log_item(item: WorkItem, log: item_models.ItemLog) -> WorkItem:
     """Return `item` with a log in place of its previous one."""
     at = now()
     logged = {name: log.get(name) or empty for name, empty in _empty_log(item["type"]).items()}
@@ -311,13 +308,13 @@ def log_item(item: item_models.WorkItem, log: item_models.ItemLog) -> item_model
     return _with_derived_fields(fields)
 
 
-def has_log(item: item_models.WorkItem, log: item_models.ItemLog) -> bool:
+def has_log(item: WorkItem, log: item_models.ItemLog) -> bool:
     """Return whether a log is stored with an item already."""
     stored, logged = (cast("Mapping[str, object]", each) for each in (item, log_item(item, log)))
     return all(stored.get(name) == logged.get(name) for name in (*RECORDED_FIELDS, "clientTexts") if name in logged)
 
 
-def with_load_types(item: item_models.WorkItem, exercises: Mapping[ObjectId, ExerciseName]) -> item_models.WorkItem:
+def with_load_types(item: WorkItem, exercises: Mapping[ObjectId, ExerciseName]) -> WorkItem:
     """Return an item whose figures follow what the loads of its exercises mean: assistance is no volume.
 
     `exercises` were done.
@@ -330,55 +327,47 @@ def with_load_types(item: item_models.WorkItem, exercises: Mapping[ObjectId, Exe
     return _with_derived_fields({**item, "assistedExerciseIds": assisted, "addedExerciseIds": added})
 
 
-def with_body_weight(item: item_models.WorkItem, body_weight: float | None) -> item_models.WorkItem:
+def with_body_weight(item: WorkItem, body_weight: float | None) -> WorkItem:
     """Return an item with the body weight to which loads were added in it; without one if none were."""
     body_weight = body_weight if has_added_loads(item) else None
     # mypy knows `{**item}` of a union of TypedDicts only as an object.
-    return (
-        item
-        if item.get("bodyWeight") == body_weight
-        else cast("item_models.WorkItem", {**item, "bodyWeight": body_weight})
-    )
+    return item if item.get("bodyWeight") == body_weight else cast("WorkItem", {**item, "bodyWeight": body_weight})
 
 
-def has_added_loads(item: item_models.WorkItem) -> bool:
+def has_added_loads(item: WorkItem) -> bool:
     """Return whether exercises were done in an item whose loads are added to the body's weight."""
     return bool(item.get("addedExerciseIds"))
 
 
-def derive_again(item: item_models.WorkItem, exercises: Mapping[ObjectId, ExerciseName]) -> item_models.WorkItem:
+def derive_again(item: WorkItem, exercises: Mapping[ObjectId, ExerciseName]) -> WorkItem:
     """Return an item with its derived fields computed again, for the exercises that it refers to as they are now."""
     return with_load_types(_with_derived_fields(item), exercises)
 
 
-def change_item(item: item_models.WorkItem, change: item_models.ItemChange) -> item_models.WorkItem:
+def change_item(item: WorkItem, change: ItemChange) -> WorkItem:
     """Return `item` with the planned fields of its type that are in `change`, or `item` itself if there are none."""
     fields = {name: value for name, value in change.items() if name in PLANNED_FIELDS[item["type"]]}
     return _with_derived_fields({**item, **fields, "updatedAt": now()}) if fields else item
 
 
-def match_items(
-    stored: Sequence[item_models.WorkItem], sent: Sequence[item_models.ItemInput]
-) -> list[item_models.WorkItem | None]:
+def match_items(stored: Sequence[WorkItem], sent: Sequence[item_models.ItemInput]) -> list[WorkItem | None]:
     """Return, for each item that is sent, the stored one at the same place if that has the same plan."""
-    pairs = zip_longest(stored, sent)
-    return [item if item and _has_plan(item, details) else None for item, details in pairs if details]
+    matched: list[WorkItem | None] = []
+    for item, details in zip(chain(stored, repeat(None)), sent, strict=False):
+        is_same = item is not None and item["type"] == details["type"]
+        plan = {name: details.get(name) for name in PLANNED_FIELDS[details["type"]]}
+        has_plan = is_same and not find_differences(cast("WorkItem", item), cast("ItemChange", plan))
+        matched.append(item if has_plan else None)
+    return matched
 
 
-def find_differences(item: item_models.WorkItem, change: item_models.ItemChange) -> item_models.ItemChange:
+def find_differences(item: WorkItem, change: ItemChange) -> ItemChange:
     """Return the fields of a change that the item does not have already."""
     fields: Mapping[str, Any] = item
     different = {
         name: value for name, value in change.items() if _comparable(name, fields.get(name)) != _comparable(name, value)
     }
-    return cast("item_models.ItemChange", different)
-
-
-def _has_plan(item: item_models.WorkItem, details: item_models.ItemInput) -> bool:
-    names = PLANNED_FIELDS[details["type"]]
-    return item["type"] == details["type"] and all(
-        _comparable(name, item.get(name)) == _comparable(name, details.get(name)) for name in names
-    )
+    return cast("ItemChange", different)
 
 
 def _comparable(name: str, value: Any) -> Any:
@@ -394,7 +383,7 @@ def _without_identifiers(value: Any) -> Any:
     return [_without_identifiers(each) for each in value] if isinstance(value, list) else value
 
 
-def find_index(items: Sequence[item_models.WorkItem], item_id: ObjectId) -> int:
+def find_index(items: Sequence[WorkItem], item_id: ObjectId) -> int:
     """Return the position of an item in its block. Raises NotFound."""
     for index, item in enumerate(items):
         if item["_id"] == item_id:
@@ -402,18 +391,18 @@ def find_index(items: Sequence[item_models.WorkItem], item_id: ObjectId) -> int:
     raise NotFound("workout item")
 
 
-def exercise_ids(items: Iterable[item_models.WorkItem | item_models.ItemChange]) -> set[ObjectId]:
+def exercise_ids(items: Iterable[WorkItem | ItemChange]) -> set[ObjectId]:
     """Return the exercises that items plan, circuits included."""
     return {exercise_id for item in items for exercise_id in planned_exercise_ids(item)}
 
 
-def metric_set_ids(items: Iterable[item_models.WorkItem | item_models.ItemChange]) -> set[ObjectId]:
+def metric_set_ids(items: Iterable[WorkItem | ItemChange]) -> set[ObjectId]:
     """Return the metric sets that items refer to."""
     fields = (cast("item_models.MetricsFields | None", item.get("metricsFields")) for item in items)
     return {each["metricsSetId"] for each in fields if each}
 
 
-def has_load(item: item_models.WorkItem | item_models.ItemChange) -> bool:
+def has_load(item: WorkItem | ItemChange) -> bool:
     """Return whether an item plans or records a load."""
     sets: list[Any] = [*_list_of(item, "exerciseSets"), *_list_of(item, "customerSets")]
     for entry in _list_of(item, "circuitExercises"):
@@ -422,7 +411,7 @@ def has_load(item: item_models.WorkItem | item_models.ItemChange) -> bool:
 
 
 async def fix_load_unit(
-    ctx: Context, changed: Sequence[item_models.WorkItem | item_models.ItemChange], client_id: ObjectId | None = None
+    ctx: Context, changed: Sequence[WorkItem | ItemChange], client_id: ObjectId | None = None
 ) -> None:
     """Fix the company's unit of load if any of the items to be stored has a load.
 
@@ -442,24 +431,15 @@ def is_recorded(item: Mapping[str, Any]) -> bool:
 
 
 def present_items(
-    items: Sequence[item_models.WorkItem],
-    version: int,
-    references: References,
-    reader: auth.Principal,
-    date: str | None = None,
-) -> list[item_models.WorkItem]:
+    items: Sequence[WorkItem], version: int, references: References, reader: Principal, date: str | None = None
+) -> list[WorkItem]:
     """Return the items of a block of this `version` and `date`, if any, as they are read, in order."""
     return [present_item(item, order, version, references, reader, date) for order, item in enumerate(items)]
 
 
 def present_item(
-    item: item_models.WorkItem,
-    order: int,
-    version: int,
-    references: References,
-    reader: auth.Principal,
-    date: str | None,
-) -> item_models.WorkItem:
+    item: WorkItem, order: int, version: int, references: References, reader: Principal, date: str | None
+) -> WorkItem:
     """Return an item as it is read: with `order`, the block's `version`, names of what it refers to, and variables.
 
     Loads planned in percent are those of the block's `date`. Answers and values of an area that `reader` may not see
@@ -503,25 +483,18 @@ def present_item(
     elif item["type"] == "REMINDER":
         reminder = item["reminderFields"]
         fields["reminderFields"] = {**reminder, "time": time_of_day(reminder["scheduledTime"], references.timezone)}
-    return cast("item_models.WorkItem", fields)
+    return cast("WorkItem", fields)
 
 
-def may_see_log(reader: auth.Principal, item: item_models.WorkItem) -> bool:
+def may_see_log(reader: Principal, item: WorkItem) -> bool:
     """Return whether `reader`, who may see the workout, may see the answers or values of an item."""
     return auth.areas_of(reader).allows(area=LOG_AREAS.get(item["type"]))
 
 
-def require_visible_log(reader: auth.Principal, item: item_models.WorkItem) -> None:
+def require_visible_log(reader: Principal, item: WorkItem) -> None:
     """Raise Forbidden if `reader` may not see the answers or values of an item, and would replace them."""
     if not may_see_log(reader, item):
         auth.require_permission(reader, LOG_AREAS[item["type"]].VIEW)
-
-
-def has_instant(item: item_models.WorkItem) -> bool:
-    """Return whether an item is a reminder whose date-time names an offset from UTC."""
-    if item["type"] != "REMINDER" or len(item["reminderFields"]["scheduledTime"]) == len("HH:MM"):
-        return False
-    return datetime.fromisoformat(item["reminderFields"]["scheduledTime"]).tzinfo is not None
 
 
 def time_of_day(scheduled_time: str, timezone: str | None) -> str:
@@ -540,8 +513,7 @@ def time_of_day(scheduled_time: str, timezone: str | None) -> str:
 def _present_sets(
     sets: Sequence[PlannedSet], exercise_id: ObjectId, references: References, load_unit: str, date: str | None
 ) -> list[PlannedSet]:
-    loads = references.training_maxes.get(exercise_id)
-    if loads is None:
+    if (loads := references.training_maxes.get(exercise_id)) is None:
         return [present_set(planned, load_unit) for planned in sets]
     maximum, body_weight = load_of(loads), 0.0
     if loads["trainingMax"] is None and references.exercises[exercise_id].get("loadType") == ADDED:
@@ -554,25 +526,24 @@ def _empty_log(item_type: str) -> dict[str, list[Any]]:
     return {name: [] for name in LOGGED_FIELDS.get(item_type, ())}
 
 
-def _plan_of_done(details: item_models.ItemInput | item_models.WorkItem) -> dict[str, list[PlannedSet]]:
+def _plan_of_done(details: item_models.ItemInput | WorkItem) -> dict[str, list[PlannedSet]]:
     """Return the planned sets of a copy of an item that was imported without any: what was done in it."""
     done = _list_of(details, "customerSets") if details["type"] == "EXERCISE" else []
     return {} if details.get("exerciseSets") or not done else {"exerciseSets": plan_of_done(done)}
 
 
-def _with_derived_fields(fields: Mapping[str, Any]) -> item_models.WorkItem:
-    item = cast("item_models.WorkItem", fields)
-    return cast("item_models.WorkItem", {**fields, **derive_fields(item)})
+def _with_derived_fields(fields: Mapping[str, Any]) -> WorkItem:
+    return cast("WorkItem", {**fields, **derive_fields(cast("WorkItem", fields))})
 
 
-def _list_of(item: item_models.WorkItem | item_models.ItemChange, name: str) -> list[Any]:
+def _list_of(item: WorkItem | ItemChange, name: str) -> list[Any]:
     return cast("list[Any]", item.get(name) or [])
 
 
 # --- The library documents that items refer to: required to exist on write, looked up on read -------------------------
 
 
-Details = TypeVar("Details", item_models.ItemInput, item_models.ItemChange)
+Details = TypeVar("Details", item_models.ItemInput, ItemChange)
 
 
 class PercentBase(NamedTuple):
@@ -586,20 +557,17 @@ class PercentBase(NamedTuple):
         return max(self.maximum * percent / 100 - self.body_weight, 0)
 
 
-async def resolve(
-    ctx: Context, details: Details, previous: item_models.WorkItem | None = None
-) -> tuple[Details, References]:
+async def resolve(ctx: Context, details: Details, previous: WorkItem | None = None) -> tuple[Details, References]:
     """Return what a coach sent of an item with its form copied into it, and the other documents it refers to.
 
     A form is copied as it is now, so that later changes do not affect scheduled items. Raises NotFound if a document
     does not exist; those that `previous` already referred to may have been deleted since.
     """
-    form = details.get("form")
-    if form is not None:
+    if (form := details.get("form")) is not None:
         form_id = form.get("formId")
         library_forms = {form_id: await forms.get(ctx, form_id)} if form_id is not None else {}
         details = {**details, "form": copy_form(form, library_forms)}
-    known: Sequence[item_models.WorkItem] = [previous] if previous else []
+    known: Sequence[WorkItem] = [previous] if previous else []
     new_exercises = exercise_ids([details]) - exercise_ids(known)
     new_sets = metric_set_ids([details]) - metric_set_ids(known)
     found_sets: dict[ObjectId, MetricSet] = {set_id: await metric_sets.get(ctx, set_id) for set_id in new_sets}
@@ -608,7 +576,7 @@ async def resolve(
 
 async def load_references(
     ctx: Context,
-    items: Sequence[item_models.WorkItem],
+    items: Sequence[WorkItem],
     customer_id: ObjectId | None = None,
     known: Mapping[ObjectId, ExerciseName] | None = None,
     dates: Collection[str | None] = (),
@@ -628,34 +596,24 @@ async def load_references(
         ctx,
         load_exercises(ctx, items if known is None else []),
         metric_sets.get_by_id(ctx, metric_set_ids(items)),
-        _load_training_maxes(ctx, customer_id, percents),
+        training_maxes.load_reference_loads(ctx, customer_id, percents),
         _load_timezone(ctx, items, customer_id),
         set_media.count_by_item(ctx, customer_id, [item["_id"] for item in items]),
     )
     names = names if known is None else known
     added = any(names[each].get("loadType") == ADDED for each, loads in maxes.items() if loads["trainingMax"] is None)
-    weights = await _load_body_weights(ctx, customer_id, dates) if customer_id is not None and added else {}
+    weights: dict[str, float] = {}
+    if customer_id is not None and added:
+        # On the dates of blocks that are planned; after today at least what is known today.
+        days, today = {day for day in dates if day is not None}, str(ctx.caller.today())
+        weighed = await body_weights.find_on_dates(ctx, customer_id, {*days, today}, ctx.caller.company.load_unit)
+        weights = {day: weighed[today] for day in days if day > today and today in weighed} | weighed
     return References(names, sets, maxes, weights, timezone, media_counts)
 
 
-async def _load_body_weights(ctx: Context, customer_id: ObjectId, dates: Collection[str | None]) -> dict[str, float]:
-    """Return what a client weighs on the dates of blocks that are planned; after today at least what is known today."""
-    days, today = {day for day in dates if day is not None}, str(ctx.caller.today())
-    known = await body_weights.find_on_dates(ctx, customer_id, {*days, today}, ctx.caller.company.load_unit)
-    of_today = {day: known[today] for day in days if day > today and today in known}
-    return {**of_today, **known}
-
-
-async def load_exercises(ctx: Context, items: Iterable[item_models.WorkItem]) -> dict[ObjectId, ExerciseName]:
+async def load_exercises(ctx: Context, items: Iterable[WorkItem]) -> dict[ObjectId, ExerciseName]:
     """Return the exercises that items plan, or that were done or chosen in their place, deleted ones included."""
     return await exercises.get_names(ctx, {exercise_id for item in items for exercise_id in item["exerciseIds"]})
-
-
-async def _load_training_maxes(
-    ctx: Context, customer_id: ObjectId | None, ids: set[ObjectId]
-) -> dict[ObjectId, ReferenceLoads]:
-    """Return the training maximums and estimates of exercises; none without a client."""
-    return await training_maxes.load_reference_loads(ctx, customer_id, ids) if customer_id is not None and ids else {}
 
 
 async def load_percent_bases(
@@ -674,21 +632,18 @@ async def load_percent_bases(
     return bases
 
 
-async def _load_timezone(
-    ctx: Context, items: Iterable[item_models.WorkItem], customer_id: ObjectId | None
-) -> str | None:
+async def _load_timezone(ctx: Context, items: Iterable[WorkItem], customer_id: ObjectId | None) -> str | None:
     """Return the time zone of the client, if the time of a reminder depends on it."""
-    if customer_id is None or not any(has_instant(item) for item in items):
-        return None
-    return await bulk.get_timezone(ctx, customer_id)
+    times = [item["reminderFields"]["scheduledTime"] for item in items if item["type"] == "REMINDER"]
+    has_instant = any(datetime.fromisoformat(time).tzinfo is not None for time in times if len(time) != len("HH:MM"))
+    return await bulk.get_timezone(ctx, customer_id) if has_instant and customer_id is not None else None
 
 
 def copy_form(
     form: item_models.ItemForm | item_models.ItemFormInput, library_forms: Mapping[ObjectId, Form]
 ) -> item_models.ItemForm:
     """Return the form of an item: a copy of one of the library, given by identifier, or one made for this item."""
-    form_id = form.get("formId")
-    if form_id is not None:
+    if (form_id := form.get("formId")) is not None:
         library_form = library_forms[form_id]
         return {"formId": form_id, "name": library_form["name"], "questions": library_form["questions"]}
     return {"formId": None, "name": form["name"], "questions": forms.assign_question_ids(form["questions"])}
@@ -703,8 +658,8 @@ Reference = tuple[str, ObjectId]
 
 
 async def create_items(
-    ctx: Context, details: Mapping[int, item_models.ItemInput], previous: Sequence[item_models.WorkItem] = ()
-) -> list[item_models.WorkItem]:
+    ctx: Context, details: Mapping[int, item_models.ItemInput], previous: Sequence[WorkItem] = ()
+) -> list[WorkItem]:
     """Return new items, by their position in the field `items`, to be stored by the caller in place of `previous` ones.
 
     Raises as `resolve_items`; exercises and metric sets of `previous` items may have been deleted since.
@@ -726,39 +681,28 @@ async def resolve_items(
 
 
 async def _resolve(
-    ctx: Context, entries: Mapping[str, item_models.ItemInput], previous: Sequence[item_models.WorkItem] = ()
+    ctx: Context, entries: Mapping[str, item_models.ItemInput], previous: Sequence[WorkItem] = ()
 ) -> list[item_models.ItemInput]:
     known = exercise_ids(previous) | metric_set_ids(previous)
-    exercise_references, set_references, form_references = (
-        [each for path, item in entries.items() for each in references(path, item) if each[1] not in known]
-        for references in (_exercise_references, _metric_set_references, _form_references)
-    )
-    usable = await exercises.get_usable_names(ctx, {exercise_id for _, exercise_id in exercise_references})
-    for path, exercise_id in exercise_references:
-        if exercise_id not in usable:
+    of_exercises, of_sets, of_forms = list[Reference](), list[Reference](), list[Reference]()
+    for path, item in entries.items():
+        if exercise_id := item.get("exerciseId"):
+            of_exercises.append((f"{path}.exerciseId", exercise_id))
+        for index, entry in enumerate(item.get("circuitExercises", ())):
+            of_exercises.append((f"{path}.circuitExercises.{index}.exerciseId", entry["exerciseId"]))
+        if fields := item.get("metricsFields"):
+            of_sets.append((f"{path}.metricsFields.metricsSetId", fields["metricsSetId"]))
+        if (form := item.get("form")) is not None and (form_id := form.get("formId")):
+            of_forms.append((f"{path}.form.formId", form_id))
+    new_ids = {exercise_id for _, exercise_id in of_exercises} - known
+    usable = await exercises.get_names(ctx, new_ids, only_usable=True)
+    for path, exercise_id in of_exercises:
+        if exercise_id in new_ids and exercise_id not in usable:
             raise _named(NotFound("exercise"), path)
-    await _read_each(ctx, set_references, metric_sets.get)
-    library_forms = await _read_each(ctx, form_references, forms.get)
+    await _read_each(ctx, [each for each in of_sets if each[1] not in known], metric_sets.get)
+    library_forms = await _read_each(ctx, of_forms, forms.get)
     forms_of = [(item, item.get("form")) for item in entries.values()]
     return [item if form is None else {**item, "form": copy_form(form, library_forms)} for item, form in forms_of]
-
-
-def _exercise_references(path: str, item: item_models.ItemInput) -> Iterator[Reference]:
-    if exercise_id := item.get("exerciseId"):
-        yield f"{path}.exerciseId", exercise_id
-    for index, entry in enumerate(item.get("circuitExercises", ())):
-        yield f"{path}.circuitExercises.{index}.exerciseId", entry["exerciseId"]
-
-
-def _metric_set_references(path: str, item: item_models.ItemInput) -> Iterator[Reference]:
-    if fields := item.get("metricsFields"):
-        yield f"{path}.metricsFields.metricsSetId", fields["metricsSetId"]
-
-
-def _form_references(path: str, item: item_models.ItemInput) -> Iterator[Reference]:
-    form = item.get("form")
-    if form is not None and (form_id := form.get("formId")):
-        yield f"{path}.form.formId", form_id
 
 
 async def _read_each(

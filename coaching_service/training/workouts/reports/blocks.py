@@ -1,4 +1,7 @@
-"""Queries over scheduled and completed blocks, for the features that report on them."""
+"""Queries over scheduled and completed blocks, for the features that report on them.
+
+What is on the dates `without` is left out; sessions and workouts with anything done are no check-ins.
+"""
 
 from __future__ import annotations
 
@@ -328,10 +331,7 @@ async def find_done_dates_around(
 async def find_done_workouts(
     ctx: Context, customer_id: ObjectId, first: str, last: str, *, without: Collection[str] = ()
 ) -> list[DoneWorkout]:
-    """Return the workouts of a client with anything done, from the date `first` to `last`, newest first.
-
-    Those on the dates in `without` are left out, and check-ins.
-    """
+    """Return the workouts of a client with anything done, from the date `first` to `last`, newest first."""
     fields: dict[str, Any] = {
         **dict.fromkeys(("date", "name", *SESSION_FIELDS), 1),
         "totalItems": PROGRESS["totalItems"],
@@ -350,10 +350,7 @@ async def find_done_workouts(
 async def find_latest_done(
     ctx: Context, customer_id: ObjectId, count: int, *, without: Collection[str] = ()
 ) -> list[Block]:
-    """Return the latest `count` workouts of a client with anything done: their names, dates and items.
-
-    Those on the dates in `without` are left out, and check-ins.
-    """
+    """Return the latest `count` workouts of a client with anything done: their names, dates and items."""
     return await blocks.aggregate(
         ctx,
         store.on_dates(customer_id, {"$gt": ""}, without) | store.IS_SESSION,
@@ -609,10 +606,7 @@ async def find_unanswered_forms(
 async def find_next_workout(
     ctx: Context, customer_id: ObjectId, after: str, *, without: Collection[str] = ()
 ) -> BlockReference | None:
-    """Return the first workout of a client after a date.
-
-    Those on the dates in `without` are left out. None without one.
-    """
+    """Return the first workout of a client after a date; None without one."""
     condition = store.on_dates(customer_id, {"$gt": after}, without) | store.IS_WORKOUT
     sort = ("date", "position", "_id")
     first = await blocks.find(ctx, condition, sort=sort, limit=1, fields=("name", "date"), hint=BY_DATE)
@@ -622,10 +616,7 @@ async def find_next_workout(
 async def find_own_pending_forms(
     ctx: Context, customer_id: ObjectId, first: str, last: str, *, without: Collection[str] = ()
 ) -> list[OwnPendingItem]:
-    """Return the forms without an answer of a client from the date `first` to `last`, by date.
-
-    Those on the dates in `without` are left out.
-    """
+    """Return the forms without an answer of a client from the date `first` to `last`, by date."""
     condition = store.between(customer_id, first, last, without) | {"items.isPendingForm": True}
     stages: list[Stage] = [
         {"$sort": {"date": 1, "position": 1, "_id": 1}},
@@ -639,10 +630,7 @@ async def find_own_pending_forms(
 async def find_completed_dates(
     ctx: Context, customer_id: ObjectId, first: str, last: str, *, without: Collection[str] = ()
 ) -> list[str]:
-    """Return the dates from `first` to `last` on which a client has completed all items of a workout.
-
-    Those in `without` are left out.
-    """
+    """Return the dates from `first` to `last` on which a client has completed all items of a workout."""
     condition = (
         store.between(customer_id, first, last, without) | {"items.isCompleted": {"$ne": False}} | store.IS_WORKOUT
     )
@@ -706,22 +694,6 @@ class CalendarDay(TypedDict):
     blocks: list[CalendarBlock]
 
 
-async def find_outlines(
-    ctx: Context, customer_id: ObjectId, first: str, last: str, *, without: Collection[str] = ()
-) -> list[BlockOutline]:
-    """Return the blocks of a client from the date `first` to `last`, in order, without their items.
-
-    Those on the dates in `without` are left out.
-    """
-    return await blocks.aggregate(
-        ctx,
-        store.between(customer_id, first, last, without),
-        {"$sort": {"date": 1, "position": 1, "_id": 1}},
-        {"$project": PROGRESS},
-        hint=BY_DATE,
-    )
-
-
 async def list_days(
     ctx: Context, customer_id: ObjectId, first: date, last: date, *, today: date, without: Collection[str] = ()
 ) -> list[CalendarDay]:
@@ -729,24 +701,29 @@ async def list_days(
 
     The dates in `without` have no blocks. The caller has checked the access to the client.
     """
-    outlines, absences_of = await gather_reads(
+    listed: list[BlockOutline]
+    listed, absences_of = await gather_reads(
         ctx,
-        find_outlines(ctx, customer_id, str(first), str(last), without=without),
+        blocks.aggregate(
+            ctx,
+            store.between(customer_id, str(first), str(last), without),
+            {"$sort": {"date": 1, "position": 1, "_id": 1}},
+            {"$project": PROGRESS},
+            hint=BY_DATE,
+        ),
         availability.get_absences(ctx, [customer_id], str(first), str(last)),
     )
-    listed: list[BlockOutline] = outlines
-    absences = absences_of[customer_id]
-    blocks: dict[str, list[CalendarBlock]] = {}
+    absences, by_day = absences_of[customer_id], dict[str, list[CalendarBlock]]()
     for outline in listed:
         status = status_of_block(outline, today, is_away=outline["date"] in absences)
-        blocks.setdefault(outline["date"], []).append({**outline, "status": status})
+        by_day.setdefault(outline["date"], []).append({**outline, "status": status})
     days = (str(date.fromordinal(number)) for number in range(first.toordinal(), last.toordinal() + 1))
     return [
         {
             "date": day,
             "absence": absences.kind_on(day),
-            "status": status_of_day(blocks.get(day, ()), today, is_away=day in absences),
-            "blocks": blocks.get(day, []),
+            "status": status_of_day(by_day.get(day, ()), today, is_away=day in absences),
+            "blocks": by_day.get(day, []),
         }
         for day in days
     ]

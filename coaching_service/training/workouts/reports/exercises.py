@@ -1,4 +1,7 @@
-"""Queries over what clients did in each exercise, for the features that report on it."""
+"""Queries over what clients did in each exercise, for the features that report on it.
+
+What is on the dates `without` is left out.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +30,6 @@ class ExerciseSession(TypedDict):
     _id: ObjectId
     date: str
     items: list[WorkItem]
-
-
-class LastSession(TypedDict):
-    """The latest session of the exercise `_id` before a date: its block with only the items that contain it."""
-
-    _id: ObjectId
-    session: ExerciseSession
 
 
 class DoneExercise(TypedDict):
@@ -81,7 +77,7 @@ async def find_exercise_sessions(
     """Return a client's blocks in which an exercise was done for one part of their list, and the total number.
 
     Only sessions of the selection. With `include_planned` also if it is only planned. Each has only the items
-    with the exercise. Blocks on the dates in `without` are left out.
+    with the exercise.
     """
     field, hint = (
         ("items.exerciseIds", _BY_EXERCISE) if include_planned else ("items.doneExerciseIds", _BY_DONE_EXERCISE)
@@ -118,10 +114,7 @@ async def find_exercise_sessions_between(
 async def find_done_exercises(
     ctx: Context, customer_id: ObjectId, *, without: Collection[str] = ()
 ) -> list[DoneExercise]:
-    """Return every exercise that a client did, the one done latest first.
-
-    Blocks on the dates in `without` are left out.
-    """
+    """Return every exercise that a client did, the one done latest first."""
     stages: list[Stage] = [
         {"$project": {"_id": 0, "date": 1, "exerciseId": "$done.exercises.exerciseId"}},
         {"$unwind": "$exerciseId"},
@@ -155,10 +148,7 @@ async def find_lift_results(
     *,
     without: Collection[str] = (),
 ) -> list[LiftResult]:
-    """Return what a client did for some exercises in each block from the date `first` to `last`, by date.
-
-    Blocks on the dates in `without` are left out.
-    """
+    """Return what a client did for some exercises in each block from the date `first` to `last`, by date."""
     condition = store.between(customer_id, first, last, without) | {"items.doneExerciseIds": {"$in": [*exercise_ids]}}
     stages: list[Stage] = [
         {"$sort": {"date": 1, "_id": 1}},
@@ -181,7 +171,7 @@ async def find_last_sessions(
     """Return the latest session before the date `before` of each exercise planned in some of a client's blocks.
 
     The keys are the exercises; those without such a session are left out. A session has only the items with its
-    exercise. Sessions on the dates in `without` are left out.
+    exercise.
     """
     earlier = blocks.read_filter(ctx, store.on_dates(customer_id, {"$lt": before}, without))
     of_exercise = {"$filter": {"input": "$items", "cond": {"$in": ["$$exercise", "$$this.exerciseIds"]}}}
@@ -206,7 +196,7 @@ async def find_last_sessions(
         {"$unwind": "$session"},
     ]
     condition = {"customerId": customer_id, "_id": {"$in": list(block_ids)}}
-    sessions: list[LastSession] = await blocks.aggregate(ctx, condition, *stages, hint="_id_")
+    sessions: list[Any] = await blocks.aggregate(ctx, condition, *stages, hint="_id_")
     return {each["_id"]: each["session"] for each in sessions}
 
 
@@ -357,7 +347,7 @@ async def add_last_times(
     """Return blocks of a client, whose access has been checked, with `lastTime` of each exercise item.
 
     It is the latest session of the exercise before the date of the block, or None: the latest earlier block with a
-    completed set of it that is not warm-up. Dates in `without` are left out. One query for each date of the blocks.
+    completed set of it that is not warm-up. One query for each date of the blocks.
     """
     dates = sorted({block["date"] for block in blocks if block["date"] is not None})
     ids_by_date = {date: [block["_id"] for block in blocks if block["date"] == date] for date in dates}

@@ -23,7 +23,7 @@ from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import Exercise
-from coaching_service.people import availability
+from coaching_service.people import account, availability
 from coaching_service.people.account import convert_entered_load
 from coaching_service.progress import nutrition_plans, own_today
 from coaching_service.progress.logs import service as logs
@@ -59,9 +59,7 @@ async def today_page(ctx: Context) -> dict[str, Any]:
     overview = await own_today.get_overview(ctx)
     today = overview["today"]
     sessions = [block for block in today["blocks"] if customer_layout.is_session(block)]
-    rights, days_to_move = await gather_reads(
-        ctx, own_schedule.get_rights(ctx), own_schedule.list_days_to_move(ctx, sessions)
-    )
+    rights, days_to_move = await gather_reads(ctx, account.get(ctx), own_schedule.list_days_to_move(ctx, sessions))
     day = date.fromisoformat(today["date"])
     return {
         "today": today,
@@ -166,7 +164,7 @@ class _CalendarQuery(web_pages.MonthQuery):
 async def calendar_page(ctx: Context, query: _CalendarQuery) -> dict[str, Any]:
     """The days of a week or month with their workouts."""
     today = ctx.caller.today()
-    rights = await own_schedule.get_rights(ctx)
+    rights = await account.get(ctx)
     if month := query["month"]:
         first = date.fromisoformat(f"{month}-01")
         last = first.replace(day=monthrange(first.year, first.month)[1])
@@ -298,7 +296,7 @@ async def list_latest(ctx: Context) -> list[Block]:
 async def to_rows(ctx: Context, items: Iterable[WorkItem]) -> list[dict[str, Any]]:
     """Return the exercises of a workout as rows, as they were done, or else are planned; loads as they are."""
     parts = [part for item in items for part in _parts_of(item)]
-    names = await exercises.get_usable_names(ctx, [exercise_id for exercise_id, _ in parts])
+    names = await exercises.get_names(ctx, [exercise_id for exercise_id, _ in parts], only_usable=True)
     return [
         {**row, "name": names[exercise_id]["name"]}
         for exercise_id, values in parts
@@ -527,7 +525,7 @@ class _NewWorkoutForm(_Details, _ItemsForm):
 @_train.get("/add-workout", access=customer(), template="train/add_workout.html")
 async def add_workout_page(ctx: Context, query: _NewQuery) -> dict[str, Any]:
     """A workout that the client adds."""
-    rights = await own_schedule.get_rights(ctx)
+    rights = await account.get(ctx)
     variables = await _load_picker(ctx, query["picked"])
     repeated: Block | None = None
     if query["repeat"] is not None:

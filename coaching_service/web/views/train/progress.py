@@ -300,7 +300,7 @@ async def progress_page(ctx: Context, query: web_pages.PageQuery) -> dict[str, A
     results, usable = await gather_reads(
         ctx,
         exercise_history.list_results(ctx, client_id, ids, str(today - _TREND), str(today)),
-        exercises.get_usable_names(ctx, ids),
+        exercises.get_names(ctx, ids, only_usable=True),
     )
     shown = view_results.show_records(ctx, records)
     lifts = []

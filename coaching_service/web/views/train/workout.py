@@ -533,7 +533,7 @@ async def _require_confirmed(ctx: Context, wblock_id: ObjectId, witem_id: Object
         stored = ctx.caller.company.load_unit
         load = convert_entered_load(form["load"], unit, stored)
         heaviest = (await plan_changes.find_heaviest(ctx, ctx.caller.id, [exercise_id])).get(exercise_id)
-        if plan_changes.is_far(load, heaviest, stored):
+        if load > plan_changes.find_limit(heaviest, stored):
             unusual["load"] = f"is unusual: {plan_changes.describe_far(ctx, load, heaviest)}"
     if unusual:
         unusual["confirmed"] = "has to be ticked if this is right"
@@ -559,7 +559,7 @@ def _find_set(block: Block, item_id: ObjectId, sent: CustomerSet) -> CustomerSet
 @pages.post(f"{WORKOUT}/move", access=customer(), on=workout_page, idempotent=True)
 async def move_own_workout(ctx: Context, wblock_id: ObjectId, form: own_schedule.WorkoutDate) -> Redirect:
     """Move a workout to another day."""
-    block = await own_schedule.move(ctx, wblock_id, form["date"])
+    block = await own_schedule.move(ctx, wblock_id, {"date": form["date"]})
     day = label_day(str(block["date"]), ctx.caller.today(), within=True)
     return Redirect(calendar_path(str(block["date"])), f"{block['name']} moved to {day}.")
 
