@@ -349,8 +349,6 @@ async def complete(tx: Context, changes: Sequence[DocumentChange]) -> list[Versi
             before = dict(after)
             for path, (value, _) in change.values.items():
                 set_path(before, path, value)
-            for path, (order, _) in change.added.items():
-                set_path(before, path, [each for each in after[path] if each["_id"] in order])
         versions.append(Version(change, before, after))
     return versions
 

@@ -130,9 +130,6 @@ def _has_other_text(searched: declared.Searched, change: DocumentChange) -> bool
         if path.partition(".")[0] in searched.fields:
             set_path(before, path, earlier)
             set_path(after, path, later)
-    for path, (_, elements) in change.added.items():
-        if path in searched.fields:
-            set_path(after, path, elements)
     return [*searched.texts(before)] != [*searched.texts(after)]
 
 

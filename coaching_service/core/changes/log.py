@@ -192,8 +192,7 @@ def _derive(document: recording.DocumentChange) -> change_models.StoredEvent | N
     """Return the event of a document's change, if it is one; an `.updated` one with the names of what changed."""
     if document.history.event is None:
         return None
-    paths = {*document.values, *document.added}
-    derived = document.history.event(document.action, {**document.known, "_id": document.id}, paths)
+    derived = document.history.event(document.action, {**document.known, "_id": document.id}, document.values.keys())
     if derived is None:
         return None
     event: change_models.StoredEvent = {

@@ -70,14 +70,6 @@ def within_company(company: object, where: Filter) -> Filter:
     return {"companyId": company, **where}
 
 
-def appended_element(change: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """Return the path and the new element of a change that only appends a document with an `_id` to a list."""
-    if set(change) != {"$push"} or len(change["$push"]) != 1:
-        return None
-    ((path, element),) = change["$push"].items()
-    return (path, element) if isinstance(element, dict) and "_id" in element else None
-
-
 def with_version(change: Document) -> Document:
     """`change`, which also raises the version."""
     return change | {
@@ -222,16 +214,6 @@ class Documents(Generic[D]):
         if self.client_field:
             names.append(self.client_field)
         return dict.fromkeys(without_nested(names), 1)
-
-    def result_projection(
-        self, fields: Sequence[str] | None, change: Document, appended: tuple[str, Document] | None
-    ) -> dict[str, int] | None:
-        """Return the projection of an updated document: to `fields`, and what the change log needs."""
-        if self.history is None:
-            return self.projection(fields)
-        if fields is None:
-            return None
-        return self.recorded_projection([*fields, *([f"{appended[0]}._id"] if appended else touched_paths(change))])
 
     def needs_transaction(self, ctx: Context) -> bool:
         """Return whether a write has to be put into a transaction: it has an entry in the change log, or is cached."""
@@ -500,18 +482,23 @@ class Documents(Generic[D]):
         ExternalIdTaken.
         """
         condition = self.write_filter(ctx, where) | ({} if version is None else {"version": version})
-        appended = appended_element(change) if previous is None else None
-        if self.history is not None and previous is None and appended is None:
-            previous = await self._in(ctx).find_one(
-                condition, self.recorded_projection(touched_paths(change)), session=ctx.session, **hint_of(where)
-            )
+        paths = touched_paths(change)
+        projection = self.projection(fields)
+        # What only appends an element is not read before: the list was as it is afterwards, without the last.
+        is_appending = previous is None and set(change) == {"$push"} and "_id" in change["$push"][paths[0]]
+        if self.history is not None:
+            projection = None if fields is None else self.recorded_projection([*fields, *paths])
+            if previous is None and not is_appending:
+                previous = await self._in(ctx).find_one(
+                    condition, self.recorded_projection(paths), session=ctx.session, **hint_of(where)
+                )
         updated: Document | None = None
-        if self.history is None or appended is not None or previous is not None:
+        if self.history is None or is_appending or previous is not None:
             async with external_id_conflict(ctx, self):
                 updated = await self._in_to_change(ctx).find_one_and_update(
                     condition,
                     with_version(change),
-                    projection=self.result_projection(fields, change, appended),
+                    projection=projection,
                     return_document=ReturnDocument.AFTER,
                     session=ctx.session,
                     **hint_of(where),
@@ -520,10 +507,10 @@ class Documents(Generic[D]):
             if version is not None and await self.find_one(ctx, where, ("_id",)):
                 raise version_conflict()
             return None
-        if appended is not None:
-            self._changes(ctx).add_element(self, {**where, **updated}, *appended)
-        else:
-            self._changes(ctx).add_changed(self, previous or {}, updated, touched_paths(change))
+        if self.history is not None:
+            if is_appending:
+                previous = {**updated, paths[0]: updated[paths[0]][:-1], "version": updated["version"] - 1}
+            ctx.changes.add_changed(self, previous or {}, updated, paths)
         if fields is None:
             return self.without_private(updated)
         names = {"_id", *(name.partition(".")[0] for name in fields)}

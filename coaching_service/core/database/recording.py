@@ -134,7 +134,6 @@ class DocumentChange:
     before: DocumentFields | None = None
     after: DocumentFields | None = None
     values: dict[str, tuple[FieldValue, FieldValue]] = field(default_factory=dict)
-    added: dict[str, tuple[list[ObjectId], list[dict[str, Any]]]] = field(default_factory=dict)
     omitted: set[str] = field(default_factory=set)
 
     @property
@@ -148,16 +147,14 @@ class DocumentChange:
             paths = [path for path, value in (self.after or self.before or {}).items() if value not in (None, [])]
         else:
             paths = [path for path, (before, after) in self.values.items() if before != after]
-            paths += [*self.added, *self.omitted]
+            paths += self.omitted
         names = self.history.public_names
         hidden = {*private, *self.history.omit, *METADATA} - names.keys()
         return sorted({names.get(path, path) for path in paths if path.partition(".")[0] not in hidden})
 
     def field_changes(self) -> list[FieldChange]:
         """Return the fields that differ, in the order they were written."""
-        changes = [field_change(path, before, after) for path, (before, after) in self.values.items()]
-        for path, (order, elements) in self.added.items():
-            changes.append({"path": path, "elements": True, "before": [], "after": elements, "order": order})
+        changes = (field_change(path, before, after) for path, (before, after) in self.values.items())
         return [change for change in changes if change is not None]
 
 
@@ -316,55 +313,21 @@ class ChangeRecorder:
         if (history := collection.history) is None:
             return
         known = {**before, **after}
-        change = self._changed(collection, history, known, (before["version"], after["version"]))
+        change = self.documents.get((collection.name, known["_id"]))
+        if change is None:
+            change = self._new(collection, history, "changed", known, (before["version"], after["version"]))
+        else:
+            change.known |= values_at(known, history.event_fields)
+            change.to_version = after["version"]
         change.omitted.update(path for path in paths if path in history.omit)
         recorded = [path for path in paths if path not in history.omit]
         earlier, later = values_at(before, recorded), values_at(after, recorded)
         for path in recorded:
-            value = earlier[path]
-            if path in change.added:
-                order, _ = change.added.pop(path)
-                by_id = {element["_id"]: element for element in value}
-                value = [by_id[identifier] for identifier in order]
             if change.after is not None:
                 set_path(change.after, path, later[path])
             else:
-                change.values[path] = (change.values[path][0] if path in change.values else value, later[path])
-
-    def add_element(
-        self, collection: Documents[Any], known: Mapping[str, Any], path: str, element: dict[str, Any]
-    ) -> None:
-        """Record that `element` was appended to the list at `path`.
-
-        `known` has fields of the document afterwards, and of the elements of the list at least the identifiers: the
-        change knows the others as they are there.
-        """
-        if (history := collection.history) is None:
-            return
-        change = self._changed(collection, history, known, (known["version"] - 1, known["version"]))
-        if change.after is not None:
-            set_path(change.after, path, [*change.after.get(path, []), element])
-        elif path in change.values:
-            before, after = change.values[path]
-            change.values[path] = (before, [*after, element])
-        else:
-            change.known.setdefault(path, known[path][:-1])
-            order = [each["_id"] for each in known[path][:-1]]
-            change.added.setdefault(path, (order, []))[1].append(element)
-
-    def _changed(
-        self,
-        collection: Documents[Any],
-        history: History,
-        known: Mapping[str, Any],
-        versions: tuple[int, int],
-    ) -> DocumentChange:
-        change = self.documents.get((collection.name, known["_id"]))
-        if change is None:
-            return self._new(collection, history, "changed", known, versions)
-        change.known |= values_at(known, history.event_fields)
-        change.to_version = versions[1]
-        return change
+                first = change.values[path][0] if path in change.values else earlier[path]
+                change.values[path] = (first, later[path])
 
     def _new(
         self,

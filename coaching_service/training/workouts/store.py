@@ -65,7 +65,7 @@ async def _check_days(ctx: Context, changes: Sequence[DocumentChange]) -> None:
             continue
         is_workout = all(change.known[name] in (None, MISSING) for name in ("checkInId", "source"))
         days = change.values.get("date", (change.known["date"], change.known["date"]))
-        items = change.values.get("items", ([], change.added.get("items", ([], []))[1]))
+        items = change.values.get("items", ([], []))
         if change.action != "changed":
             before, after = change.before or {}, change.after or {}
             days, items = ((before.get(name), after.get(name)) for name in ("date", "items"))

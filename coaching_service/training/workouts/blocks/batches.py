@@ -654,11 +654,7 @@ def _items_of(document: DocumentChange) -> tuple[list[WorkItem], list[WorkItem]]
     """Return the items of a block before and after a transaction: neither if they were not written."""
     if document.action != "changed":
         return (document.before or {}).get("items", []), (document.after or {}).get("items", [])
-    before, after = document.values.get("items", ([], []))
-    if (added := document.added.get("items")) is not None:
-        before = document.known["items"]
-        after = [*before, *added[1]]
-    return before, after
+    return document.values.get("items", ([], []))
 
 
 async def update_restored_workouts(ctx: Context, event: DocumentsRestored) -> None:
