@@ -17,8 +17,7 @@ from coaching_service.core.database import connection, migrations
 from coaching_service.core.database.across_companies import store_now
 from coaching_service.core.database.connection import CommandObserver, CommandTracer, ConnectionObserver
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.documents import registry
-from coaching_service.core.database.indexes import are_current, ensure_indexes, record_current
+from coaching_service.core.database.indexes import declared_indexes, ensure_indexes
 from coaching_service.core.media import StorageQuota
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.open_id import ClientRegistration, OpenIdProvider
@@ -170,11 +169,10 @@ async def require_collections(services: Services, settings: Settings) -> None:
         )
 
 
-async def make_indexes(services: Services, *, compares: bool = False) -> list[str]:
+async def make_indexes(services: Services) -> list[str]:
     """Create missing indexes, and return the names of the collections; a new database is recorded as migrated.
 
-    They are compared one by one if others were declared when they were created, or with `compares`. Raises
-    SettingsError if the database does not support transactions, NewerDatabase, IndexConflict.
+    Raises SettingsError if the database does not support transactions, NewerDatabase, IndexConflict.
     """
     if not await connection.supports_transactions(services.db):
         raise SettingsError(
@@ -182,10 +180,5 @@ async def make_indexes(services: Services, *, compares: bool = False) -> list[st
             "start it with --replSet rs0, and run rs.initiate() in it once"
         )
     await migrations.require_known(services.db)
-    declared = {name: each.indexes for name, each in registry.items()}
-    if not compares and await are_current(services.db, declared):
-        return list(declared)
     await migrations.record_new_database(services.db)
-    names = await ensure_indexes(services.db, declared)
-    await record_current(services.db, declared)
-    return names
+    return await ensure_indexes(services.db, declared_indexes())

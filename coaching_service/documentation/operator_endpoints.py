@@ -30,9 +30,7 @@ from coaching_service.core.changes.numbering import count_pending
 from coaching_service.core.database import files, migrations
 from coaching_service.core.database.connection import read_clock_difference, unreachable
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.declared import Index
-from coaching_service.core.database.documents import registry
-from coaching_service.core.database.indexes import are_current, missing_indexes
+from coaching_service.core.database.indexes import declared_indexes, missing_indexes
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.request_parsing import network_address
 from coaching_service.core.http.responses import accepts_gzip, is_not_modified, to_json
@@ -118,7 +116,6 @@ class OperatorEndpoints:
         self._events = events
         self._has_indexes = False
         self._readiness_check: asyncio.Task[None] | None = None
-        self._comparison: asyncio.Task[None] | None = None
 
     def routes(self, metrics: Handler | None) -> list[web.RouteDef]:
         """Return the aiohttp routes, with the handler of /metrics or without it."""
@@ -149,8 +146,7 @@ class OperatorEndpoints:
         """Responds 200 when a majority of the database responds, every index exists and no later version migrated it,
         the clocks of this process and the database differ by at most a minute, and requests get their turn.
 
-        Raises Unavailable otherwise. Concurrent requests share one check. Indexes that were created as they are
-        declared are compared once, while the service is ready already; those that were found are not again.
+        Raises Unavailable otherwise. Concurrent requests share one check. Indexes are compared until all are found.
         """
         if self._readiness_check is None or self._readiness_check.done():
             self._readiness_check = asyncio.create_task(self._check_readiness())
@@ -168,7 +164,8 @@ class OperatorEndpoints:
                 await migrations.require_known(self.services.db)
                 ahead = await read_clock_difference(self.services.db)
                 if not self._has_indexes:
-                    missing = await self._find_missing_indexes()
+                    missing = await missing_indexes(self.services.db, declared_indexes())
+                    self._has_indexes = not missing
         except TimeoutError:
             raise unreachable() from None
         except migrations.NewerDatabase as error:
@@ -180,28 +177,6 @@ class OperatorEndpoints:
         if missing:
             message = f"Indexes are missing: {', '.join(missing)}; run: coaching-service ensure-indexes"
             raise Unavailable(message)
-
-    async def _find_missing_indexes(self) -> list[str]:
-        """Return the missing indexes; none while they are compared for the first time, if they were created before."""
-        if self._comparison is None and await are_current(self.services.db, self._declared):
-            self._comparison = asyncio.create_task(self._compare_indexes())
-            self._comparison.add_done_callback(retrieve_failure)
-        if self._comparison is not None and not self._comparison.done():
-            return []
-        missing = await missing_indexes(self.services.db, self._declared)
-        self._has_indexes = not missing
-        return missing
-
-    async def _compare_indexes(self) -> None:
-        """Compare the indexes while requests are answered; readiness ends if one is missing."""
-        if missing := await missing_indexes(self.services.db, self._declared):
-            log.error("indexes are missing; run: coaching-service ensure-indexes", indexes=missing)
-        else:
-            self._has_indexes = True
-
-    @cached_property
-    def _declared(self) -> dict[str, tuple[Index, ...]]:
-        return {name: each.indexes for name, each in registry.items()}
 
 
 # --- Metrics ---------------------------------------------------------------------------------------------------------
