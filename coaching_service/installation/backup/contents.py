@@ -12,11 +12,22 @@ import gzip
 import hashlib
 import zlib
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Coroutine,
+    Hashable,
+    Iterable,
+    Iterator,
+    Sequence,
+)
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, TypeVar, cast
 
 from bson import json_util
 
@@ -31,6 +42,7 @@ FOLDER_VERSION = 1  # a folder with a file for each collection, which versions b
 VERSION = 2  # parts in a store
 _LENGTH = 4  # bytes of a BSON document that say how long it is
 
+T = TypeVar("T")
 # Called with how many more documents were processed.
 Report = Callable[[int], None]
 
@@ -47,23 +59,18 @@ class Part(TypedDict):
     stored: NotRequired[str]
 
 
-class CollectionContent(TypedDict):
-    """The documents of a collection and their bytes before compression, and where they are.
+class CollectionEntry(TypedDict):
+    """The documents of a collection, their bytes before compression, where they are, and all indexes but that of `_id`.
 
     In a folder of an earlier version: the name and the SHA-256 of a file. In a store: `parts`.
     """
 
+    name: str
     documents: int
     bytes: int
     file: NotRequired[str]
     sha256: NotRequired[str]
     parts: NotRequired[list[Part]]
-
-
-class CollectionEntry(CollectionContent):
-    """A collection. `indexes` are the definitions of all indexes, except of `_id`."""
-
-    name: str
     indexes: list[dict[str, Any]]
 
 
@@ -153,9 +160,6 @@ def split_documents(data: bytes) -> Iterator[bytes]:
 # --- Encryption -------------------------------------------------------------------------------------------------------
 
 
-_PLAIN = "plain"
-
-
 class Encryption:
     """Encrypts for `recipients`, public keys such as `age1...`; without one it changes nothing."""
 
@@ -176,7 +180,7 @@ class Encryption:
     def folder(self) -> str:
         """A name for what is encrypted for the same keys, so that no other is taken for it."""
         if not self.recipients:
-            return _PLAIN
+            return "plain"
         return hashlib.sha256("\n".join(self.recipients).encode()).hexdigest()[:16]
 
     def encrypt(self, data: bytes) -> bytes:
@@ -289,16 +293,28 @@ async def divide(batches: AsyncIterator[bytes]) -> AsyncIterator[tuple[bytes, in
         for document in split_documents(batch):
             part += document
             count += 1
-            if len(part) >= _LARGEST or (len(part) >= _SMALLEST and _ends_part(document)):
+            # A part ends after a document so rarely that parts have their usual size.
+            if len(part) >= _LARGEST or (
+                len(part) >= _SMALLEST and zlib.crc32(document[_IDENTIFIER]) < (len(document) << 32) // _USUAL
+            ):
                 yield bytes(part), count
                 part, count = bytearray(), 0
     if part:
         yield bytes(part), count
 
 
-def _ends_part(document: bytes) -> bool:
-    """Return whether a part ends after a document: so rarely that parts have their usual size."""
-    return zlib.crc32(document[_IDENTIFIER]) < (len(document) << 32) // _USUAL
+async def _in_order(works: AsyncIterable[Coroutine[Any, Any, T]]) -> AsyncIterator[T]:
+    """Yield the results of works in their order; some of them run at the same time."""
+    running: deque[asyncio.Task[T]] = deque()
+    try:
+        async for work in works:
+            if len(running) == _AT_ONCE:
+                yield await running.popleft()
+            running.append(asyncio.create_task(work))
+        while running:
+            yield await running.popleft()
+    finally:
+        await asyncio.gather(*running, return_exceptions=True)
 
 
 @dataclass
@@ -321,23 +337,16 @@ class PartWriter:
         self._known = {each.name for each in self.store.iterate(f"{OBJECTS}/{self.encryption.folder}")}
         return self._known
 
-    async def write(self, _: str, batches: AsyncIterator[bytes]) -> CollectionContent:
+    async def write(self, name: str, indexes: list[dict[str, Any]], batches: AsyncIterator[bytes]) -> CollectionEntry:
         """Store a collection in parts, some at the same time. Raises BackupError."""
-        pending: deque[asyncio.Task[Part]] = deque()
-        parts: list[Part] = []
-        try:
-            async for data, documents in divide(batches):
-                if len(pending) == _AT_ONCE:
-                    parts.append(await pending.popleft())
-                pending.append(asyncio.create_task(self._write_part(data, documents)))
-            while pending:
-                parts.append(await pending.popleft())
-        finally:
-            await asyncio.gather(*pending, return_exceptions=True)
+        writes = (self._write_part(data, documents) async for data, documents in divide(batches))
+        parts = [part async for part in _in_order(writes)]
         return {
+            "name": name,
             "parts": parts,
             "documents": sum(part["documents"] for part in parts),
             "bytes": sum(part["bytes"] for part in parts),
+            "indexes": indexes,
         }
 
     async def _write_part(self, data: bytes, documents: int) -> Part:
@@ -376,22 +385,20 @@ class PartReader:
 
     async def documents(self, entry: CollectionEntry) -> AsyncIterator[bytes]:
         """Yield the documents of a collection, reading some parts ahead. Raises BackupError if one is damaged."""
-        pending: deque[asyncio.Task[bytes]] = deque()
-        try:
-            for part in entry["parts"]:
-                if len(pending) == _AT_ONCE:
-                    for document in split_documents(await pending.popleft()):
-                        yield document
-                pending.append(asyncio.create_task(asyncio.to_thread(self._read, part)))
-            while pending:
-                for document in split_documents(await pending.popleft()):
-                    yield document
-        finally:
-            await asyncio.gather(*pending, return_exceptions=True)
+        folder = Encryption(self.recipients).folder
 
-    def _read(self, part: Part) -> bytes:
-        name = part_name(Encryption(self.recipients).folder, part["sha256"])
-        return self._decode(name, self.store.read(name), part)
+        def read(part: Part) -> bytes:
+            name = part_name(folder, part["sha256"])
+            return self._decode(name, self.store.read(name), part)
+
+        async def reads() -> AsyncIterator[Coroutine[Any, Any, bytes]]:
+            for part in entry["parts"]:
+                yield asyncio.to_thread(read, part)
+
+        async with aclosing(_in_order(reads())) as parts:
+            async for data in parts:
+                for document in split_documents(data):
+                    yield document
 
     def compare(self, name: str, stored: bytes, part: Part) -> None:
         """Raise BackupError if the file of a part is damaged; without the private key compare what was stored."""
@@ -431,14 +438,6 @@ def time_of(name: str) -> datetime:
     return datetime.strptime(name, _NAME).replace(tzinfo=UTC)
 
 
-def _is_name(text: str) -> bool:
-    try:
-        time_of(text)
-    except ValueError:
-        return False
-    return True
-
-
 class StoredBackups:
     """The complete backups of a store: a backup has a manifest when all its parts are stored."""
 
@@ -447,8 +446,13 @@ class StoredBackups:
 
     def list_names(self) -> list[str]:
         """Return the names of all backups, oldest first."""
-        files = (each.name.removeprefix(f"{_FOLDER}/") for each in self._store.iterate(_FOLDER))
-        return sorted(name for file in files if _is_name(name := file.removesuffix(".json")))
+        names = []
+        for each in self._store.iterate(_FOLDER):
+            name = each.name.removeprefix(f"{_FOLDER}/").removesuffix(".json")
+            with suppress(ValueError):  # another file
+                time_of(name)
+                names.append(name)
+        return sorted(names)
 
     def find(self, name: str | None) -> str:
         """Return the name of the newest backup, or `name` if there is such a backup. Raises BackupError."""
@@ -505,18 +509,12 @@ class Retention:
 
     def select(self, names: Iterable[str]) -> set[str]:
         """Return which of the backups with these names remain."""
-        newest_first = sorted(names, reverse=True)
-        return {
-            *_newest_of_each(newest_first, self.daily, lambda time: time.date()),
-            *_newest_of_each(newest_first, self.weekly, lambda time: time.isocalendar()[:2]),
-        }
-
-
-def _newest_of_each(newest_first: Iterable[str], periods: int, period_of: Callable[[datetime], Hashable]) -> list[str]:
-    newest: dict[Hashable, str] = {}
-    for name in newest_first:
-        newest.setdefault(period_of(time_of(name)), name)
-    return list(newest.values())[:periods]
+        times = {name: time_of(name) for name in sorted(names, reverse=True)}
+        periods: list[tuple[int, dict[Hashable, str]]] = [(self.daily, {}), (self.weekly, {})]
+        for name, time in times.items():
+            for (_, newest), period in zip(periods, (time.date(), time.isocalendar()[:2]), strict=True):
+                newest.setdefault(period, name)
+        return {name for most, newest in periods for name in list(newest.values())[:most]}
 
 
 def prune(store: Store, retention: Retention) -> tuple[int, int]:

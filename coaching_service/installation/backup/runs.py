@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from coaching_service import __version__
 from coaching_service.core.auth import Vault, new_token
 from coaching_service.core.background import running_in_background
 from coaching_service.core.database import across_companies, migrations
-from coaching_service.core.database.context import Services, reading_snapshot
+from coaching_service.core.database.context import Collection, Services, reading_snapshot
 from coaching_service.core.database.documents import registry
 from coaching_service.installation.backup import contents
 from coaching_service.installation.backup.contents import Decryption, Manifest, PartWriter, StoredBackups
@@ -35,10 +35,6 @@ _WINDOW = "minSnapshotHistoryWindowInSeconds"
 _DEFAULT_WINDOW = 300  # of MongoDB
 EXTENDED_WINDOW = _SECONDS + 1  # a value that only backups set
 _TOO_OLD = (239, 246)  # SnapshotTooOld, SnapshotUnavailable
-_PRIMARY = "_id_"
-
-# Stores the documents of a collection, which come in batches of complete BSON documents.
-CollectionWriter = Callable[[str, AsyncIterator[bytes]], Awaitable[contents.CollectionContent]]
 
 log = structlog.get_logger("coaching_service.backup")
 
@@ -49,25 +45,17 @@ async def create_stored_backup(services: Services, writer: PartWriter) -> tuple[
     Each new part is read again and compared. The manifest is stored last, when the store has all parts. Raises
     BackupError if the store cannot be used or has lost a part, or the database no longer has the moment.
     """
+    backups = StoredBackups(writer.store)
     await asyncio.to_thread(writer.store.clean)
-    writer.digests = await asyncio.to_thread(_read_digests, writer)
+    if (newest := await asyncio.to_thread(backups.read_newest)) is not None:
+        writer.digests = {name: part["stored"] for name, part in contents.named_parts(newest) if "stored" in part}
     await asyncio.to_thread(writer.find_stored)
-    manifest = await read_moment(services, writer.write)
+    manifest = await read_moment(services, writer)
     manifest["recipients"] = list(writer.encryption.recipients)
-    await asyncio.to_thread(_require_parts, writer, manifest)
-    return await asyncio.to_thread(StoredBackups(writer.store).write, manifest, services.vault), manifest
-
-
-def _read_digests(writer: PartWriter) -> dict[str, str]:
-    """Return what the newest backup says that the store has."""
-    newest = StoredBackups(writer.store).read_newest()
-    return {name: part["stored"] for name, part in contents.named_parts(newest) if "stored" in part} if newest else {}
-
-
-def _require_parts(writer: PartWriter, manifest: Manifest) -> None:
-    present = writer.find_stored()
+    present = await asyncio.to_thread(writer.find_stored)
     if missing := set(contents.part_names(manifest)) - present:
         raise BackupError(f"{writer.store.location} has lost {len(missing)} parts meanwhile: try again")
+    return await asyncio.to_thread(backups.write, manifest, services.vault), manifest
 
 
 @asynccontextmanager
@@ -92,15 +80,20 @@ async def backing_up(services: Services) -> AsyncIterator[None]:
 # --- Reading --------------------------------------------------------------------------------------------------------
 
 
-async def read_moment(services: Services, write: CollectionWriter) -> Manifest:
-    """Let `write` store each collection as it is at the moment of the call, and return the manifest.
+async def read_moment(services: Services, writer: PartWriter) -> Manifest:
+    """Store each collection as it is at the moment of the call, and return the manifest.
 
     Raises BackupError if the database no longer has that moment.
     """
     await services.db.command("ping")  # with the deadlines of requests: those below are long
     try:
         with pymongo.timeout(_SECONDS):
-            return await _read(services, write)
+            names = await backed_up_collections(services)
+            async with _extending_history(services), reading_snapshot(services) as session:
+                steps = services.db[migrations.COLLECTION].find({}, {"_id": 1}, session=session)
+                applied = sorted([step["_id"] async for step in steps])
+                created_at = datetime.now(UTC)
+                collections = [await _back_up(services.db[name], session, writer) for name in names]
     except OperationFailure as error:
         if error.code not in _TOO_OLD:
             raise
@@ -108,22 +101,6 @@ async def read_moment(services: Services, write: CollectionWriter) -> Manifest:
             "The database no longer has the moment at which the backup began, or its indexes were changed meanwhile: "
             "try again, or use mongodump --oplog"
         ) from None
-
-
-async def backed_up_collections(services: Services) -> list[str]:
-    """Return the names of the collections that a backup has: without what only running processes need."""
-    state = {name for name, collection in registry.items() if collection.process_state}
-    names: list[str] = await services.db.list_collection_names(filter={"type": "collection"})
-    return sorted(name for name in names if name not in state and not name.startswith(("system.", RESTORING)))
-
-
-async def _read(services: Services, write: CollectionWriter) -> Manifest:
-    names = await backed_up_collections(services)
-    async with _extending_history(services), reading_snapshot(services) as session:
-        steps = services.db[migrations.COLLECTION].find({}, {"_id": 1}, session=session)
-        applied = sorted([step["_id"] async for step in steps])
-        created_at = datetime.now(UTC)
-        collections = [await _read_collection(services, name, session, write) for name in names]
     return {
         "format": contents.FORMAT,
         "version": contents.VERSION,
@@ -134,6 +111,13 @@ async def _read(services: Services, write: CollectionWriter) -> Manifest:
         "keyFingerprints": services.vault.fingerprints,
         "collections": collections,
     }
+
+
+async def backed_up_collections(services: Services) -> list[str]:
+    """Return the names of the collections that a backup has: without what only running processes need."""
+    state = {name for name, collection in registry.items() if collection.process_state}
+    names: list[str] = await services.db.list_collection_names(filter={"type": "collection"})
+    return sorted(name for name in names if name not in state and not name.startswith(("system.", RESTORING)))
 
 
 @asynccontextmanager
@@ -159,15 +143,16 @@ async def _extending_history(services: Services) -> AsyncIterator[None]:
             await admin.command({"setParameter": 1, _WINDOW: before})
 
 
-async def _read_collection(
-    services: Services, name: str, session: AsyncIOMotorClientSession, write: CollectionWriter
+async def _back_up(
+    collection: Collection, session: AsyncIOMotorClientSession, writer: PartWriter
 ) -> contents.CollectionEntry:
-    collection = services.db[name]
-    stored = [dict(index) async for index in collection.list_indexes()]
-    indexes = [{key: value for key, value in each.items() if key not in ("v", "ns")} for each in stored]
+    indexes = [
+        {key: value for key, value in index.items() if key not in ("v", "ns")}
+        async for index in collection.list_indexes()
+        if index["name"] != "_id_"
+    ]
     batches = cast("AsyncIterator[bytes]", collection.find_raw_batches({}, session=session))
-    content = await write(name, batches)
-    return {"name": name, **content, "indexes": [index for index in indexes if index["name"] != _PRIMARY]}
+    return await writer.write(collection.name, indexes, batches)
 
 
 # --- Restoring: into an empty database, or in place of what a database has --------------------------------------------
@@ -231,45 +216,43 @@ async def restore_backup(
                 raise BackupError(
                     f"The database {services.db.name} is not empty: restore into another one, or add --replace"
                 )
+        names = [entry["name"] for entry in manifest["collections"]]
         for entry in manifest["collections"]:
             await _store(services, documents, entry, report)
-        await _rename(services, manifest, existing)
+        for name in names:
+            own = f"{services.db.name}.{name}"
+            await services.db.client.admin.command(
+                {"renameCollection": f"{services.db.name}.{RESTORING}{name}", "to": own, "dropTarget": True}
+            )
+        for name in existing:
+            if name not in names and not name.startswith(("system.", RESTORING)):
+                await services.db.drop_collection(name)
 
 
 async def _store(
     services: Services, documents: Source, entry: contents.CollectionEntry, report: contents.Report
 ) -> None:
     name = RESTORING + entry["name"]
-    await services.db.create_collection(name)
+    collection = await services.db.create_collection(name)
     size, batch = 0, list[RawBSONDocument]()
+
+    async def store() -> None:
+        if batch:
+            await collection.insert_many(cast("list[Any]", batch), ordered=False)
+            report(len(batch))
+
     async for document in documents(entry):
         batch.append(RawBSONDocument(document))
         size += len(document)
         if len(batch) == _BATCH or size >= _BATCH_BYTES:
-            await services.db[name].insert_many(cast("list[Any]", batch), ordered=False)
-            report(len(batch))
+            await store()
             size, batch = 0, []
-    if batch:
-        await services.db[name].insert_many(cast("list[Any]", batch), ordered=False)
-        report(len(batch))
+    await store()
     stored = await services.db[name].estimated_document_count()
     if stored != entry["documents"]:
         raise BackupError(f"Only {stored} of {entry['documents']} documents of {entry['name']} were stored")
     if entry["indexes"]:
         await services.db.command({"createIndexes": name, "indexes": entry["indexes"]})
-
-
-async def _rename(services: Services, manifest: Manifest, existing: list[str]) -> None:
-    """Put the stored collections in place of the collections of the database; the others are deleted."""
-    prefix = services.db.name
-    names = [entry["name"] for entry in manifest["collections"]]
-    for name in names:
-        await services.db.client.admin.command(
-            {"renameCollection": f"{prefix}.{RESTORING}{name}", "to": f"{prefix}.{name}", "dropTarget": True}
-        )
-    for name in existing:
-        if name not in names and not name.startswith(("system.", RESTORING)):
-            await services.db.drop_collection(name)
 
 
 # --- Verifying what a store has of its backups, with the private key or without it, and without a database -----------
@@ -303,8 +286,17 @@ def verify_backups(
 
     Raises BackupError if the store cannot be used, or if a private key is given that decrypts one of the backups not.
     """
-    result = Verification(backups=len(names))
-    manifests = _read_manifests(store, names, vault, result)
+    result, manifests = Verification(backups=len(names)), list[Manifest]()
+    for name in names:
+        try:
+            manifest = StoredBackups(store).read(name)
+            if vault is None or not set(vault.fingerprints) & set(manifest["keyFingerprints"]):
+                result.unsigned += 1
+            else:
+                contents.require_signature(manifest, vault)
+            manifests.append(manifest)
+        except BackupError as error:
+            result.problems.append(f"{name}: {error}")
     if decryption.has_keys:
         for manifest in manifests:
             decryption.require(manifest.get("recipients", ()))
@@ -324,22 +316,6 @@ def verify_backups(
                 result.unknown += 1
             report(parts[part][0]["documents"])
     return result
-
-
-def _read_manifests(store: Store, names: Sequence[str], vault: Vault | None, result: Verification) -> list[Manifest]:
-    manifests: list[Manifest] = []
-    for name in names:
-        try:
-            manifest = StoredBackups(store).read(name)
-            if vault is None or not set(vault.fingerprints) & set(manifest["keyFingerprints"]):
-                result.unsigned += 1
-            else:
-                contents.require_signature(manifest, vault)
-        except BackupError as error:
-            result.problems.append(f"{name}: {error}")
-        else:
-            manifests.append(manifest)
-    return manifests
 
 
 def _compare(
