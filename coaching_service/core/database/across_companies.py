@@ -70,33 +70,21 @@ async def insert_or_count(
         await write_each(stored, [writes[each["index"]] for each in failed], upsert=True)
 
 
-async def insert_computed(collection: Documents[Any], ctx: Context, documents: Mapping[ObjectId, Document]) -> None:
-    """Store new documents by their identifiers, in the caller's transaction if there is one.
+async def insert_computed(collection: Documents[Any], ctx: Context, documents: Mapping[ObjectId, Document]) -> int:
+    """Store new documents by their identifiers, in the caller's transaction if there is one; returns how many.
 
-    Each field is an aggregation expression, such as `$$NOW`. The documents have the company they name, if any.
+    Each field is an aggregation expression, such as `$$NOW`. The documents have the company they name, if any. One that
+    is stored already stays as it is.
     """
     stored = _uncached(collection, ctx.services)
     stored = stored if ctx.thread is None else ctx.thread.collection(stored)
-    writes = [({"_id": key}, [{"$set": fields}]) for key, fields in documents.items()]
-    await write_each(stored, writes, session=ctx.session, upsert=True)
-
-
-async def insert_missing_computed(
-    collection: Documents[Any], services: Services, documents: Mapping[ObjectId, Document]
-) -> bool:
-    """Store the new documents, as `insert_computed`, that are not stored yet; returns whether there were any.
-
-    What another process stores at the same moment stays as it is.
-    """
-    stored = _uncached(collection, services)
-    known = {each["_id"] async for each in stored.find({"_id": {"$in": list(documents)}}, {"_id": 1})}
     writes = [
-        ({"_id": key}, [{"$replaceWith": {"$mergeObjects": [fields, "$$ROOT"]}}])
+        UpdateOne({"_id": key}, [{"$replaceWith": {"$mergeObjects": [fields, "$$ROOT"]}}], upsert=True)
         for key, fields in documents.items()
-        if key not in known
     ]
-    await write_each(stored, writes, upsert=True)
-    return bool(writes)
+    if not writes:
+        return 0
+    return (await stored.bulk_write(writes, ordered=False, session=ctx.session)).upserted_count
 
 
 async def upsert_not_durable(
@@ -167,6 +155,7 @@ async def count_backlog(
 
 
 LEASE = timedelta(seconds=10)
+_EXPIRY: Document = {"expiresAt": {"$add": ["$$NOW", round(LEASE.total_seconds() * 1000)]}}
 
 
 class LeaseLost(Exception):
@@ -195,7 +184,8 @@ _leases = Documents[Lease](
 async def acquire(services: Services, name: str, holder: str) -> bool:
     """Take or renew the lease for a work, for 10 seconds; returns whether `holder` has it now."""
     is_free = {"$or": [{"$eq": ["$holder", holder]}, {"$lte": ["$expiresAt", "$$NOW"]}]}  # or it is not stored
-    taken = {each: {"$cond": [is_free, value, f"${each}"]} for each, value in _held_by(holder).items()}
+    fields = _EXPIRY | {"holder": {"$literal": holder}}
+    taken = {name: {"$cond": [is_free, value, f"${name}"]} for name, value in fields.items()}
     with suppress(DuplicateKeyError):  # another process is storing it
         lease = await _leases.across_companies(services).find_one_and_update(
             {"_id": name}, [{"$set": taken}], upsert=True, return_document=ReturnDocument.AFTER
@@ -206,7 +196,7 @@ async def acquire(services: Services, name: str, holder: str) -> bool:
 
 async def renew(tx: Context, name: str, holder: str) -> None:
     """Renew a lease in the caller's transaction. Raises LeaseLost if `holder` does not have it."""
-    where, change = {"_id": name, "holder": holder}, [{"$set": _held_by(holder)}]
+    where, change = {"_id": name, "holder": holder}, [{"$set": _EXPIRY}]
     if not (await tx.collection(_leases.name).update_one(where, change, session=tx.session)).matched_count:
         raise LeaseLost
 
@@ -221,12 +211,6 @@ async def is_held(services: Services, name: str) -> bool:
     """Return whether a process has the lease: it works, or was killed less than ten seconds ago."""
     held = {"_id": name, "$expr": {"$gt": ["$expiresAt", "$$NOW"]}}
     return await _leases.across_companies(services).find_one(held, {"_id": 1}) is not None
-
-
-def _held_by(holder: str) -> Document:
-    """Return the fields of a lease that `holder` takes now, as expressions."""
-    expiry = {"$add": ["$$NOW", round(LEASE.total_seconds() * 1000)]}
-    return {"holder": {"$literal": holder}, "expiresAt": expiry}
 
 
 # --- Storing what a process has collected in memory: again and again, and once more before it ends --------------------

@@ -67,6 +67,8 @@ _UNCONNECTED = (6, 7, 89, 134, 202, 9001)  # failures of a connection, also for 
 _UNAVAILABLE = frozenset((*_NO_PRIMARY, *_STARTING, *_ENDED, *_UNCONNECTED))
 # After other failures a write may have been executed; a server that is no primary executes nothing.
 UNCERTAIN = _UNAVAILABLE - {10058, 10107, 13435, 13436}
+# With others a failover loses acknowledged writes, or reads return old data.
+_SAFE_OPTIONS = {"w": "majority", "journal": "true", "readpreference": "primary", "readconcernlevel": "majority"}
 log = structlog.get_logger("coaching_service.database")
 
 
@@ -104,9 +106,13 @@ def connect(uri: str, deadlines: Deadlines | None = None, listeners: Sequence[Ev
     Writes are acknowledged by a majority, reads return what a majority has, and both are retried once. Raises UnsafeUri
     if an option of the URI weakens that, and errors of the driver if the URI is malformed.
     """
-    options = dict(parse_qsl(uri.partition("?")[2]))
-    _refuse_unsafe({name.lower(): value for name, value in options.items()})
-    given = {name.lower() for name in options}
+    given = {name.lower(): value for name, value in parse_qsl(uri.partition("?")[2])}
+    for name, value in _SAFE_OPTIONS.items():
+        if given.get(name, value).lower() != value:
+            raise UnsafeUri(
+                f"MONGODB_URI sets {name}={given[name]}, with which a failover loses acknowledged writes or reads "
+                f"return old data: remove it"
+            )
     defaults = (deadlines or Deadlines()).options()
     timeouts: dict[str, Any] = {name: value for name, value in defaults.items() if name.lower() not in given}
     return AsyncIOMotorClient(
@@ -122,17 +128,6 @@ def connect(uri: str, deadlines: Deadlines | None = None, listeners: Sequence[Ev
         appname=APP_NAME,
         event_listeners=[WriteObserver(UNCERTAIN), *listeners],
     )
-
-
-def _refuse_unsafe(options: dict[str, str]) -> None:
-    """Raise UnsafeUri for options with which a failover loses acknowledged writes, or reads return old data."""
-    safe = {"w": "majority", "journal": "true", "readpreference": "primary", "readconcernlevel": "majority"}
-    for name, value in safe.items():
-        if options.get(name, value).lower() != value:
-            raise UnsafeUri(
-                f"MONGODB_URI sets {name}={options[name]}, with which a failover loses acknowledged writes or reads "
-                f"return old data: remove it"
-            )
 
 
 def hosts_of(uri: str) -> str:
@@ -189,7 +184,8 @@ def as_service_error(error: Exception) -> ServiceError | None:
     if isinstance(error, DocumentTooLarge):
         return BadRequest("The record would grow larger than the service stores; split it")
     if is_unavailable(error):
-        return too_slow() if is_late(error) else unreachable()
+        # It took too long while the service, or the database, was busy.
+        return Unavailable("The service is busy; try again shortly") if is_late(error) else unreachable()
     if isinstance(error, OperationFailure) and error.code in UNAUTHORIZED:
         log.error("the database refuses the user name and password in MONGODB_URI, or that user lacks permissions")
         return Unavailable("The database rejects the service; contact its operator")
@@ -208,11 +204,6 @@ def unreachable() -> Unavailable:
     return Unavailable("The database cannot be reached; try again shortly")
 
 
-def too_slow() -> Unavailable:
-    """Return the error of a request that took too long while the service, or the database, was busy."""
-    return Unavailable("The service is busy; try again shortly")
-
-
 def is_late(error: Exception) -> bool:
     """Return whether an operation reached its deadline: the database may respond, and this process was busy."""
     return isinstance(error, PyMongoError) and error.timeout and not isinstance(error, ServerSelectionTimeoutError)
@@ -222,21 +213,16 @@ def is_unavailable(error: Exception) -> bool:
     """Return whether the database did not respond, or not as a primary with a majority."""
     if isinstance(error, ConnectionFailure | ExecutionTimeout | WriteConcernError) or is_unsent(error):
         return True
-    return isinstance(error, OperationFailure) and (error.code in _UNAVAILABLE or _is_interrupted_bulk(error))
+    if isinstance(error, BulkWriteError):  # carried out but not acknowledged by a majority, or ended by such an error
+        details = error.details or {}
+        refused = [each["code"] for each in details.get("writeErrors", ())]
+        return bool(details.get("writeConcernErrors")) or (bool(refused) and _UNAVAILABLE.issuperset(refused))
+    return isinstance(error, OperationFailure) and error.code in _UNAVAILABLE
 
 
 def is_unsent(error: Exception) -> bool:
     """Return whether the driver sent nothing, as the server was starting or becoming a secondary."""
     return type(error) is ConfigurationError
-
-
-def _is_interrupted_bulk(error: OperationFailure) -> bool:
-    """Return whether a bulk write was carried out but not acknowledged by a majority, or ended by such an error."""
-    if not isinstance(error, BulkWriteError):
-        return False
-    details = error.details or {}
-    refused = [each["code"] for each in details.get("writeErrors", ())]
-    return bool(details.get("writeConcernErrors")) or (bool(refused) and _UNAVAILABLE.issuperset(refused))
 
 
 # --- Whether the database responds ------------------------------------------------------------------------------------
@@ -359,7 +345,14 @@ class DatabaseMonitor:
             if not is_late or busy < self._interval:
                 break
         if isinstance(error, TimeoutError) or (isinstance(error, Exception) and is_unavailable(error)):
-            self._lose(type(error).__name__)
+            if not self.is_lost:
+                reason = type(error).__name__
+                log.warning("the database does not respond", reason=reason, interrupted=len(self._waiting))
+            self.is_lost = True
+            self._start_watching()  # it repeats the read, also if the check was of /readyz and no request is waiting
+            for interruption in self._waiting:
+                interruption.interrupt()
+            self._waiting.clear()
         if error is not None:
             raise error
         if self.is_lost:
@@ -369,7 +362,13 @@ class DatabaseMonitor:
     async def _try_to_read(self) -> tuple[BaseException | None, float]:
         """Return the error of a read, TimeoutError if it takes too long, and the seconds this process was too busy."""
         loop = asyncio.get_running_loop()
-        reading = loop.run_in_executor(self._thread, self._read)
+
+        def read() -> None:
+            collection = self._db.get_collection("migrations", read_concern=ReadConcern("linearizable"))
+            with pymongo.timeout(self._read_seconds):
+                collection.find_one({"_id": 0})
+
+        reading = loop.run_in_executor(self._thread, read)
         reading.add_done_callback(retrieve_failure)  # its outcome may come too late
         busy, tick = 0.0, self._read_seconds / _TICKS
         # The driver's own limit is not exact: it waits for a server for half a second more.
@@ -378,20 +377,6 @@ class DatabaseMonitor:
             await asyncio.wait({reading}, timeout=tick)
             busy += max(0.0, loop.time() - began - tick)
         return reading.exception() if reading.done() else TimeoutError(), busy
-
-    def _read(self) -> None:
-        collection = self._db.get_collection("migrations", read_concern=ReadConcern("linearizable"))
-        with pymongo.timeout(self._read_seconds):
-            collection.find_one({"_id": 0})
-
-    def _lose(self, reason: str) -> None:
-        if not self.is_lost:
-            log.warning("the database does not respond", reason=reason, interrupted=len(self._waiting))
-        self.is_lost = True
-        self._start_watching()  # it repeats the read, also if the check was of /readyz and no request is waiting
-        for interruption in self._waiting:
-            interruption.interrupt()
-        self._waiting.clear()
 
 
 # --- What the driver reports of its connections and commands, as metrics and as spans ---------------------------------

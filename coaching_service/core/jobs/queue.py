@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NotRequired, TypedDict
 
-from coaching_service.core.database.across_companies import insert_computed, insert_missing_computed
+from coaching_service.core.database.across_companies import insert_computed
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.declared import Index, NotExported, Unsharded
 from coaching_service.core.database.documents import Document, Documents
@@ -144,7 +144,9 @@ async def enqueue_for_companies(
         stable_id("job", kind, str(company_id)): new_job(kind, arguments, company_id=company_id)
         for company_id in company_ids
     }
-    if jobs and await insert_missing_computed(stored_jobs, services, jobs):
+    stored = stored_jobs.across_companies(services).find({"_id": {"$in": list(jobs)}}, {"_id": 1})
+    known = {each["_id"] async for each in stored}  # most of them, and an update of one costs more
+    if await insert_computed(stored_jobs, Context(services), {key: jobs[key] for key in jobs if key not in known}):
         services.job_available.set()
 
 
