@@ -3,8 +3,7 @@
 The type of a field says what it is, whether it may be null (`| None`) and whether it may be absent (`NotRequired`);
 `Annotated` adds the rest: a field of core.validation for its limits (a second field is for responses), `Default`,
 `Description`, `Label`, `Private`, `Optional`. A group with the fields of others inherits from them. `field_schemas`
-makes schemas of requests and responses, `json_conversion` reads imports, `document_comparison` compares documents. See
-docs/architecture.md.
+makes schemas of requests and responses; imports and `doctor` read the types too. See docs/architecture.md.
 """
 
 from __future__ import annotations

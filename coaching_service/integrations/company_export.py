@@ -278,7 +278,7 @@ def _lists(ctx: Context) -> Iterator[tuple[str, AsyncIterator[Mapping[str, Any]]
     """Yield the entries of the archive that are lists of records, with the records of each."""
     yield COACHES, _coaches(ctx)
     for name, collection, portable in portable_collections():
-        documents = collection.stream_own(ctx, portable.exported_fields)
+        documents = collection.stream_own(ctx, tuple(portable.exported_fields))
         yield records_entry(name), (portable.to_export(document) async for document in documents)
     yield ACTIVITY, _pages(partial(activity.list_company_events, ctx, limit=_PAGE))
     yield HISTORY, _pages(partial(changes.list_changes, ctx, limit=_PAGE), _HISTORY_FIELDS)  # without values

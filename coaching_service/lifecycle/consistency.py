@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache, partial
+from functools import partial
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
 
@@ -51,14 +51,21 @@ async def list_wrong(services: Services, name: str, batch: Sequence[Document], f
         where = {"_id": {"$in": [document["_id"] for document in suspects]}}
         documents = await services.collection(name).find(where, session=session).to_list(None)
         wrong = await find(services, documents, session)
-    erasing, collection = await find_erasing(services) if wrong else set(), registry[name]
-    return [document["_id"] for document in wrong if not _is_being_erased(collection, document, erasing)]
+    erasing = await find_erasing(services) if wrong else set()
+    client = registry[name].client_field or "companyId"
+    return [each["_id"] for each in wrong if erasing.isdisjoint((each.get(client), each.get("companyId")))]
 
 
-def _is_being_erased(collection: Documents[Document], document: Document, erasing: set[ObjectId]) -> bool:
-    """Return whether a document belongs to one of the clients or companies `erasing`."""
-    client = document.get(collection.client_field) if collection.client_field else None
-    return client in erasing or document.get("companyId") in erasing
+async def _find_wrong(
+    services: Services, count_read: CountRead, name: str, find: FindWrong, fields: Document | None = None
+) -> Occurrences:
+    """Return the documents of a collection that `list_wrong` returns."""
+    occurrences = Occurrences()
+    async for batch in iterate_batches(services, name, fields):
+        for identifier in await list_wrong(services, name, batch, find):
+            occurrences.add(identifier)
+        count_read(len(batch))
+    return occurrences
 
 
 async def find_erasing(services: Services) -> set[ObjectId]:
@@ -98,7 +105,7 @@ async def find_misshapen(services: Services, count_read: CountRead) -> AsyncIter
 
 def _problems(collection: Documents[Document], document: Document) -> Iterator[str]:
     """Yield what is wrong with a document; the declared checks are of values of the right type."""
-    wrong = list(comparison_with(collection.model)(document, ""))
+    wrong = list(mismatches(collection.model, document, ""))
     yield from wrong
     if not wrong:
         transfer = collection.transfer
@@ -184,11 +191,7 @@ async def find_without_company(services: Services, count_read: CountRead) -> Asy
 
 async def find_records_without_log(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
     """Find personal records that were derived from a log which does not exist."""
-    occurrences = Occurrences()
-    async for batch in iterate_batches(services, "personalRecords"):
-        for identifier in await list_wrong(services, "personalRecords", batch, _without_log):
-            occurrences.add(identifier)
-        count_read(len(batch))
+    occurrences = await _find_wrong(services, count_read, "personalRecords", _without_log)
     advice = "Restore the workouts from a backup, or delete these records"
     yield occurrences.finding("Personal records without the log that they are derived from", advice)
 
@@ -205,12 +208,11 @@ async def _without_log(services: Services, documents: Sequence[Document], sessio
 
 async def find_check_ins_without_form(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
     """Find check-ins whose form or metric set has been deleted, so that none is scheduled any more."""
-    occurrences = Occurrences()
-    async for batch in iterate_batches(services, "checkIns"):
-        for path, target in _CONTENTS:
-            for identifier in await list_wrong(services, "checkIns", batch, partial(_broken, path, target)):
-                occurrences.add(identifier)
-        count_read(len(batch))
+
+    async def find(services: Services, documents: Sequence[Document], session: Any) -> list[Document]:
+        return [each for fields in _CONTENTS for each in await _broken(*fields, services, documents, session)]
+
+    occurrences = await _find_wrong(services, count_read, "checkIns", find)
     advice = "If the form or metric set was deleted on purpose, end the check-ins; else restore it from a backup"
     yield occurrences.finding("Check-ins whose form or metric set does not exist", advice, is_notice=True)
 
@@ -221,11 +223,7 @@ async def find_check_ins_without_form(services: Services, count_read: CountRead)
 async def find_without_user(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
     """Find identities, claims and resets of coaches and clients that do not exist, or are of another company."""
     for name in _SIGN_INS:
-        occurrences = Occurrences()
-        async for batch in iterate_batches(services, name, _FIELDS):
-            for identifier in await list_wrong(services, name, batch, _without_user):
-                occurrences.add(identifier)
-            count_read(len(batch))
+        occurrences = await _find_wrong(services, count_read, name, _without_user, _FIELDS)
         problem = f"Documents of {name} whose coach or client does not exist"
         advice = "Restore the coach or client from a backup, or delete these documents: the address is in use by them"
         yield occurrences.finding(problem, advice)
@@ -240,7 +238,10 @@ async def find_without_identity(services: Services, count_read: CountRead) -> As
     owners, employees = Occurrences(), Occurrences()
     async for batch in iterate_batches(services, "coaches", _FIELDS):
         missing = set(await list_wrong(services, "coaches", batch, _without_identity))
-        exempt = await _unconfirmed_companies(services, batch) if missing else set()
+        exempt = set()
+        if missing:
+            where = {"_id": {"$in": [coach["companyId"] for coach in batch]}, "holdsMail": True}
+            exempt = {each["_id"] async for each in services.collection("companies").find(where, {"_id": 1})}
         for coach in batch:
             if coach["_id"] in missing:
                 is_owner = coach.get("role") == "OWNER" and coach["companyId"] not in exempt
@@ -278,11 +279,6 @@ async def _without_identity(services: Services, documents: Sequence[Document], s
     return [each for each in missing if each["companyId"] not in sandboxes]
 
 
-async def _unconfirmed_companies(services: Services, coaches: Sequence[Document]) -> set[ObjectId]:
-    where = {"_id": {"$in": [coach["companyId"] for coach in coaches]}, "holdsMail": True}
-    return {each["_id"] async for each in services.collection("companies").find(where, {"_id": 1})}
-
-
 DOCUMENT_CHECKS = (
     Check("documents", "The fields of documents are as declared", find_misshapen),
     Check("references", "The documents that documents refer to exist", find_broken),
@@ -297,34 +293,44 @@ DOCUMENT_CHECKS = (
 # --- Comparing stored documents with the TypedDict that describes them ------------------------------------------------
 
 
-# Yields what is wrong with a stored value, and its path: `items.text is missing`. Entries of a list have the same path.
-Comparison = Callable[[Any, str], Iterator[str]]
+def mismatches(hint: Any, value: Any, path: str) -> Iterator[str]:
+    """Yield what is wrong with a stored value, and its path: `items.text is missing`.
 
-
-@cache
-def comparison_with(hint: Any) -> Comparison:
-    """Return the function that compares stored values with `hint`: a TypedDict, a type of BSON, or made of these.
-
-    Fields that a TypedDict does not have are ignored, like types that cannot be compared, such as Any.
+    `hint`: a TypedDict, a type of BSON, or made of these. Entries of a list have the same path. Fields that a TypedDict
+    does not have are ignored, like types that cannot be compared, such as Any.
     """
     hint = plain_type(hint)
+    origin, arguments = get_origin(hint), get_args(hint)
     if is_typeddict(hint):
-        return _typed_dict(hint)
-    if get_origin(hint) in _GENERIC:
-        return _GENERIC[get_origin(hint)](get_args(hint))
-    if hint in _TYPES:
+        yield from _compare_fields(hint, value, path)
+    elif origin in (Union, UnionType):
+        yield from _compare_union(arguments, value, path)
+    elif hint in _TYPES:
         accepted, name = _TYPES[hint]
-        return _plain(accepted, name)
-    return lambda _, __: iter(())
-
-
-def _plain(accepted: tuple[type, ...], name: str) -> Comparison:
-    def compare(value: Any, path: str) -> Iterator[str]:
         # A boolean is an integer in Python.
         if not isinstance(value, accepted) or (isinstance(value, bool) and bool not in accepted):
             yield f"{path} is not {name}"
+    else:
+        yield from _compare_with_generic(origin, arguments, value, path)
 
-    return compare
+
+def _compare_with_generic(origin: Any, arguments: tuple[Any, ...], value: Any, path: str) -> Iterator[str]:
+    if origin is Literal:
+        if not isinstance(value, str | int) or value not in arguments:
+            yield f"{path} is not one of: {', '.join(map(str, arguments))}"
+    elif origin in (list, Sequence, tuple):
+        if isinstance(value, list):
+            for entry in value:
+                yield from mismatches(arguments[0], entry, path)
+        else:
+            yield f"{path} is not a list"
+    elif origin in (dict, Mapping):
+        if isinstance(value, Mapping):
+            for key, entry in value.items():
+                yield from mismatches(arguments[0], key, f"{path} (a name in it)")
+                yield from mismatches(arguments[1], entry, f"{path}.*")
+        else:
+            yield f"{path} is not an object"
 
 
 _TYPES: dict[Any, tuple[tuple[type, ...], str]] = {
@@ -340,103 +346,35 @@ _TYPES: dict[Any, tuple[tuple[type, ...], str]] = {
 }
 
 
-def _typed_dict(model: Any) -> Comparison:
-    fields = {each.name: (comparison_with(each.hint), each.is_required) for each in declarations_of(model).values()}
-
-    def compare(value: Any, path: str) -> Iterator[str]:
-        if not isinstance(value, Mapping):
-            yield f"{path or 'the document'} is not an object"
-            return
-        for name, (compare_field, is_required) in fields.items():
-            field_path = f"{path}.{name}" if path else name
-            if name in value:
-                yield from compare_field(value[name], field_path)
-            elif is_required:
-                yield f"{field_path} is missing"
-
-    return compare
+def _compare_fields(model: Any, value: Any, path: str) -> Iterator[str]:
+    if not isinstance(value, Mapping):
+        yield f"{path or 'the document'} is not an object"
+        return
+    for each in declarations_of(model).values():
+        field_path = f"{path}.{each.name}" if path else each.name
+        if each.name in value:
+            yield from mismatches(each.hint, value[each.name], field_path)
+        elif each.is_required:
+            yield f"{field_path} is missing"
 
 
-def _list(arguments: tuple[Any, ...]) -> Comparison:
-    compare_entry = comparison_with(arguments[0])
-
-    def compare(value: Any, path: str) -> Iterator[str]:
-        if not isinstance(value, list):
-            yield f"{path} is not a list"
-            return
-        for entry in value:
-            yield from compare_entry(entry, path)
-
-    return compare
-
-
-def _mapping(arguments: tuple[Any, ...]) -> Comparison:
-    compare_key, compare_entry = map(comparison_with, arguments)
-
-    def compare(value: Any, path: str) -> Iterator[str]:
-        if not isinstance(value, Mapping):
-            yield f"{path} is not an object"
-            return
-        for key, entry in value.items():
-            yield from compare_key(key, f"{path} (a name in it)")
-            yield from compare_entry(entry, f"{path}.*")
-
-    return compare
-
-
-def _literal(choices: tuple[Any, ...]) -> Comparison:
-    def compare(value: Any, path: str) -> Iterator[str]:
-        if not isinstance(value, str | int) or value not in choices:
-            yield f"{path} is not one of: {', '.join(map(str, choices))}"
-
-    return compare
-
-
-def _union(members: tuple[Any, ...]) -> Comparison:
-    """Yield a value of any member; of several TypedDicts by the `type` of the value."""
+def _compare_union(members: Sequence[Any], value: Any, path: str) -> Iterator[str]:
+    """Compare a value with any member; with several TypedDicts by the `type` of the value."""
+    if value is None and type(None) in members:
+        return
     tagged = [member for member in members if is_typeddict(member) and "type" in declarations_of(member)]
     if len(tagged) > 1:
-        return _tagged_union(tagged, is_nullable=type(None) in members)
-    comparisons = [comparison_with(member) for member in members if member is not type(None)]
-
-    def compare(value: Any, path: str) -> Iterator[str]:
-        if value is None and type(None) in members:
-            return
-        mismatches = [list(compare_member(value, path)) for compare_member in comparisons]
-        if all(mismatches):
-            yield from min(mismatches, key=len)
-
-    return compare
-
-
-def _tagged_union(members: Sequence[Any], *, is_nullable: bool) -> Comparison:
-    by_type = {get_args(declarations_of(member)["type"].hint)[0]: comparison_with(member) for member in members}
-
-    def compare(value: Any, path: str) -> Iterator[str]:
-        if value is None and is_nullable:
-            return
+        by_type = {get_args(declarations_of(member)["type"].hint)[0]: member for member in tagged}
         if not isinstance(value, Mapping):
             yield f"{path} is not an object"
-            return
-        tag = value.get("type")
-        if isinstance(tag, str) and tag in by_type:
-            yield from by_type[tag](value, path)
+        elif isinstance(tag := value.get("type"), str) and tag in by_type:
+            yield from mismatches(by_type[tag], value, path)
         else:
             yield f"{path}.type is not one of: {', '.join(by_type)}"
-
-    return compare
-
-
-_GENERIC: dict[Any, Callable[[tuple[Any, ...]], Comparison]] = {
-    Literal: _literal,
-    Union: _union,
-    UnionType: _union,
-    list: _list,
-    Sequence: _list,
-    tuple: _list,
-    dict: _mapping,
-    Mapping: _mapping,
-}
+        return
+    compared = [list(mismatches(member, value, path)) for member in members if member is not type(None)]
+    if all(compared):
+        yield from min(compared, key=len)
 
 
 # --- Files in GridFS: their bytes, the records that refer to them, and what nothing refers to -------------------------
@@ -463,11 +401,7 @@ def _file_ids(document: Document) -> set[ObjectId]:
 async def find_missing_files(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
     """Find records that refer to a file that does not exist, or is not attached."""
     for name in holding_collections():
-        occurrences = Occurrences()
-        async for batch in iterate_batches(services, name):
-            for identifier in await list_wrong(services, name, batch, _without_file):
-                occurrences.add(identifier)
-            count_read(len(batch))
+        occurrences = await _find_wrong(services, count_read, name, _without_file)
         advice = "Restore the files from a backup, or delete the records; their files cannot be downloaded"
         yield occurrences.finding(f"Records of {name} whose file is missing", advice)
 

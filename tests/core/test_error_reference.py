@@ -59,12 +59,12 @@ def test_codes_that_are_passed_on_are_listed_where_they_are_written() -> None:
         ("core/errors.py", "code"),  # the constructors
         ("core/errors.py", "resource"),  # of require_by_id
         ("core/http/request_parsing.py", "error.code"),  # of InvalidFile
-        ("core/json_conversion.py", "code"),
         ("core/query.py", "validation.DEFAULT_CODE"),  # INVALID, in the reference by validation_messages
         ("core/validation.py", "code"),
         ("core/validation.py", "self.code"),
         ("error_reference.py", "resource"),
         ("integrations/commands.py", "error.code"),
+        ("integrations/company_import/_json_conversion.py", "code"),
         ("integrations/history_import/importing.py", "PermissionMissing.default_code"),
         ("integrations/history_import/importing.py", "error.code"),  # of ImportRefused
         ("integrations/history_import/measurement_import.py", "PermissionMissing.default_code"),

@@ -30,7 +30,7 @@ from coaching_service.core.fields import (
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import DateRange, Period, QueryTime
 from coaching_service.core.validation import Choice, Date, DateTime, Integer, ListOf, StringList, Text, patch_of
-from coaching_service.lifecycle.consistency import comparison_with
+from coaching_service.lifecycle.consistency import mismatches
 from coaching_service.people.sessions.models import SignUp
 
 
@@ -163,7 +163,7 @@ def test_a_group_lists_its_fields_and_is_taken_from_a_document() -> None:
 def test_imports_and_descriptions_of_changes_read_the_declaration() -> None:
     assert set(checks_of(Record)) == {"name", "level", "tags", "until", "comment"}
     assert labels_of(Record) == {"name": "Title"}
-    wrong = comparison_with(Record)({"name": 3, "kind": "a", "steps": [{}]}, "")
+    wrong = mismatches(Record, {"name": 3, "kind": "a", "steps": [{}]}, "")
     assert {"name is not a text", "level is missing", "steps.stepId is missing"} <= set(wrong)
 
 

@@ -165,14 +165,14 @@ async def test_backup_shows_one_moment_while_others_write(
     pair = [source.db["audit"], source.db["workoutTemplates"]]  # the first collection and the last one
     for collection in pair:
         await collection.insert_one({"_id": "pair", "number": 0})
-    read_collection = runs._read_collection
+    read_collection = runs._back_up
 
-    async def change_then_read(services: Services, name: str, *rest: Any) -> Any:
+    async def change_then_read(*arguments: Any) -> Any:
         for collection in pair:
             await collection.update_one({"_id": "pair"}, {"$inc": {"number": 1}})
-        return await read_collection(services, name, *rest)
+        return await read_collection(*arguments)
 
-    monkeypatch.setattr(runs, "_read_collection", change_then_read)
+    monkeypatch.setattr(runs, "_back_up", change_then_read)
     await back_up(source, tmp_path / "backup")
     entries = [each for each in manifest_in(tmp_path / "backup")["collections"] if each["documents"] == 1]
     read = documents_of(tmp_path / "backup")

@@ -16,12 +16,11 @@ from marshmallow import ValidationError, fields
 from pymongo import IndexModel
 from pymongo.collation import Collation
 
-from coaching_service.core.errors import FieldError, InvalidFields
+from coaching_service.core.errors import FieldError
 from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.field_schemas import checks_of
-from coaching_service.core.fields import Private, declarations_of
+from coaching_service.core.fields import Declaration, Private, declarations_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.json_conversion import Converter, MapId, converter_of
 from coaching_service.core.validation import field_errors
 
 if TYPE_CHECKING:
@@ -241,7 +240,6 @@ class History:
 # The order of import: a document refers only to documents of earlier stages.
 LIBRARY, TEMPLATES, CLIENTS, TRAINING, RECORDS, CONVERSATIONS = range(6)
 _METADATA = ("companyId", "createdAt", "updatedAt", "version")
-_IN_IMPORTS = {"DATE_OUT_OF_RANGE": "INVALID_DATE"}  # as rows of other files report it
 FILE_FIELDS = ("fileId", "thumbnailId")
 FileLimit = Literal["photo", "plan", "attachment"]
 
@@ -293,48 +291,25 @@ class Portable:
     keeps: tuple[Literal["updatedAt", "version"], ...] = ()
 
     @cached_property
-    def _top_level(self) -> dict[str, Any]:
-        hints = {**{each.name: each.hint for each in declarations_of(self.model).values()}, **self.extra}
-        metadata = ("createdAt", *self.keeps)
-        dropped = {name for name in _METADATA if name not in metadata} | set(self.computed)
-        return {name: hint for name, hint in hints.items() if name not in dropped}
+    def exported_fields(self) -> dict[str, Declaration]:
+        """The fields of an exported document, by name."""
+        extra = {name: Declaration(name, hint, is_required=True, annotations=()) for name, hint in self.extra.items()}
+        dropped = {*_METADATA, *self.computed} - {"createdAt", *self.keeps}
+        declared = {**declarations_of(self.model), **extra}
+        return {name: each for name, each in declared.items() if name not in dropped}
 
     @cached_property
     def all_checks(self) -> dict[str, fields.Field[Any]]:
         """What values must satisfy, by path: the limits that the model declares, and `checks`."""
         return {**checks_of(self.model), **self.checks}
 
-    @property
-    def exported_fields(self) -> tuple[str, ...]:
-        """The names of the fields of an exported document."""
-        return tuple(self._top_level)
-
     def to_export(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """Return a stored document as it is exported."""
-        exported = {name: document[name] for name in self._top_level if name in document}
+        exported = {name: document[name] for name in self.exported_fields if name in document}
         for path in self.computed:
             if "." in path:
                 exported = _without(exported, path.split("."))
         return exported
-
-    @cached_property
-    def _converter(self) -> Converter:
-        required = {each.name for each in declarations_of(self.model).values() if each.is_required} - {"updatedAt"}
-        hints = {
-            name: hint if name in self.extra or name in required else NotRequired[hint]
-            for name, hint in self._top_level.items()
-        }
-        return converter_of(TypedDict(f"Imported{self.model.__name__}", hints))  # type: ignore[operator]  # made at run time
-
-    def from_export(self, record: Any, map_id: MapId) -> dict[str, Any]:
-        """Return the document to store for a record of an export, with identifiers mapped by `map_id`.
-
-        Raises InvalidFields if the record is not one that the service could have stored.
-        """
-        document: dict[str, Any] = self._converter(record, "", map_id)
-        for errors in find_invalid(document, self.all_checks):
-            raise InvalidFields([{**each, "code": _IN_IMPORTS.get(each["code"], each["code"])} for each in errors])
-        return self.complete(document)
 
 
 def find_invalid(document: Mapping[str, Any], checks: Mapping[str, fields.Field[Any]]) -> Iterator[list[FieldError]]:

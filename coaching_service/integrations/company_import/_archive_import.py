@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass, field, replace
 from itertools import islice
 from typing import IO, Any, NotRequired, TypedDict, cast
 
@@ -19,9 +19,9 @@ from coaching_service.core.errors import Conflict, InvalidFields
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId, parse_id
-from coaching_service.core.json_conversion import converter_of
 from coaching_service.core.media import DecodingFailed, InvalidFile
 from coaching_service.integrations import company_export
+from coaching_service.integrations.company_import import _json_conversion
 from coaching_service.integrations.company_import._archive_reader import (
     Accepted,
     ArchiveReader,
@@ -43,6 +43,7 @@ from coaching_service.people.jobs import JobError
 
 
 BATCH = 200
+_IN_IMPORTS = {"DATE_OUT_OF_RANGE": "INVALID_DATE"}  # as rows of other files report it
 _FILES = 4  # of one transaction: storing them takes time, and the lease of the job is a minute
 
 
@@ -107,12 +108,21 @@ class RecordImport:
         for line, text in islice(self._lines, BATCH):
             records.append(record := _Record(line))
             try:
-                record.document = self._portable.from_export(orjson.loads(text), self._map_id)
+                record.document = self._convert(orjson.loads(text))
             except orjson.JSONDecodeError:
                 record.reject(None, "MALFORMED_JSON", "is not JSON")
             except InvalidFields as error:
                 record.reject(error.errors[0]["field"], error.errors[0]["code"], error.errors[0]["message"])
         return records
+
+    def _convert(self, record: Any) -> dict[str, Any]:
+        """Return the document to store for a record. Raises InvalidFields if the service could not have stored it."""
+        declared = self._portable.exported_fields.values()
+        fields = (replace(each, is_required=False) if each.name == "updatedAt" else each for each in declared)
+        document = _json_conversion.convert_fields(fields, record, "", self._map_id)
+        for errors in database_declarations.find_invalid(document, self._portable.all_checks):
+            raise InvalidFields([{**each, "code": _IN_IMPORTS.get(each["code"], each["code"])} for each in errors])
+        return self._portable.complete(document)
 
     async def _check_references(self, records: Sequence[_Record]) -> None:
         await self._references.load(self._portable, [each.document for each in records if each.document is not None])
@@ -412,8 +422,9 @@ class AccountSettings(TypedDict):
 def read_account(reader: ArchiveReader) -> AccountSettings:
     """Return the account of an export. Raises ImportRefused if it is not valid."""
     try:
-        settings: AccountSettings = converter_of(AccountSettings)(
-            reader.read_object(company_export.ACCOUNT), "", lambda identifier, _: identifier
+        account_of_export = reader.read_object(company_export.ACCOUNT)
+        settings: AccountSettings = _json_conversion.convert(
+            AccountSettings, account_of_export, "", lambda identifier, _: identifier
         )
     except InvalidFields as error:
         raise ImportRefused(

@@ -14,7 +14,7 @@ from coaching_service.core.database.checks import Occurrences
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import registry
 from coaching_service.core.ids import ObjectId
-from coaching_service.lifecycle.consistency import comparison_with
+from coaching_service.lifecycle.consistency import mismatches
 from tests.support.doctor import Restored, check, reported
 
 UNTYPED = {"fileTotals", "fs.files", "fs.chunks"}  # of the driver; other checks read them
@@ -148,4 +148,4 @@ BLOCK = {"items": [], "at": datetime(2026, 3, 2, tzinfo=UTC), "counts": {}, "unk
     ],
 )
 def test_values_are_compared_with_the_declared_types(change: dict[str, Any], problems: list[str]) -> None:
-    assert list(comparison_with(Block)(BLOCK | change, "")) == problems
+    assert list(mismatches(Block, BLOCK | change, "")) == problems
