@@ -12,7 +12,7 @@ from pathlib import Path
 from opentelemetry.trace import Tracer
 
 from coaching_service import subscriptions
-from coaching_service.core.changes.log import StoredChangeLog
+from coaching_service.core.changes import log as change_log
 from coaching_service.core.database import connection, migrations
 from coaching_service.core.database.across_companies import store_now
 from coaching_service.core.database.connection import CommandObserver, CommandTracer, ConnectionObserver
@@ -99,7 +99,7 @@ async def open_services(settings: Settings, *, is_embedded: bool = False) -> Asy
         base_url=address_of(settings),
         events=subscriptions.assemble(),
         mail_sender=settings.mail_sender(),
-        change_log=StoredChangeLog(),
+        change_log=change_log.write,
         registration=settings.accepts_registration(),
         disk_space=DiskSpace(settings.data_dir, settings.min_free_bytes if is_embedded else 0),
         invitations_per_day=settings.invitations_per_day,

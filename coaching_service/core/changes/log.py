@@ -36,35 +36,35 @@ class _ClientChange:
     events: list[recording.LoggedEvent] = field(default_factory=list)
 
 
-class StoredChangeLog:
-    """The change log in the database."""
+async def write(ctx: Context) -> list[ObjectId]:
+    """Store what `ctx.recorder` has collected, in the transaction of `ctx`.
 
-    async def write(self, ctx: Context) -> list[ObjectId]:
-        """Store what `ctx.recorder` has collected; returns what identifies it: the change, or the batch."""
-        recorder = ctx.changes
-        if ctx.principal is None and recorder.author is not None:
-            ctx = ctx.acting_as(recorder.author)
-        if ctx.author is not None:
-            ctx = replace(ctx, principal=ctx.author)
-        await ctx.publish(DocumentsWritten(list(recorder.documents.values())))
-        groups = _group_by_client(recorder)
-        is_batch = ctx.batch_id is not None or len(groups) > 1
-        changes: list[change_models.NewChangeDocument] = []
-        for group in groups:
-            undo = recorder.undoes.get(group.customer_id)
-            change_id = undo.id if undo else ObjectId() if is_batch else recorder.id
-            await _hide_replaced_entries(ctx, group, change_id)
-            imported = [event for event in group.events if event.feed and event.feed.date]
-            group.events = [event for event in group.events if not (event.feed and event.feed.date)]
-            if group.documents or group.events:
-                change = _change(ctx, change_id, group)
-                if is_batch:
-                    change["batchId"] = ctx.batch_id or recorder.id
-                await _store_large_patch(ctx, change)
-                changes.append(change)
-            changes += [_imported_entry(ctx, event) for event in imported]
-        await store.changes.insert_many(ctx, changes)
-        return [ctx.batch_id or recorder.id] if changes else []
+    Returns what identifies it, and what an undo takes: the change, or the batch.
+    """
+    recorder = ctx.changes
+    if ctx.principal is None and recorder.author is not None:
+        ctx = ctx.acting_as(recorder.author)
+    if ctx.author is not None:
+        ctx = replace(ctx, principal=ctx.author)
+    await ctx.publish(DocumentsWritten(list(recorder.documents.values())))
+    groups = _group_by_client(recorder)
+    is_batch = ctx.batch_id is not None or len(groups) > 1
+    changes: list[change_models.NewChangeDocument] = []
+    for group in groups:
+        undo = recorder.undoes.get(group.customer_id)
+        change_id = undo.id if undo else ObjectId() if is_batch else recorder.id
+        await _hide_replaced_entries(ctx, group, change_id)
+        imported = [event for event in group.events if event.feed and event.feed.date]
+        group.events = [event for event in group.events if not (event.feed and event.feed.date)]
+        if group.documents or group.events:
+            change = _change(ctx, change_id, group)
+            if is_batch:
+                change["batchId"] = ctx.batch_id or recorder.id
+            await _store_large_patch(ctx, change)
+            changes.append(change)
+        changes += [_imported_entry(ctx, event) for event in imported]
+    await store.changes.insert_many(ctx, changes)
+    return [ctx.batch_id or recorder.id] if changes else []
 
 
 def _group_by_client(recorder: recording.ChangeRecorder) -> list[_ClientChange]:
@@ -259,14 +259,5 @@ async def _store_large_patch(ctx: Context, change: change_models.NewChangeDocume
         parts[-1].append(patch)
         size += patch_size
     change["parts"] = len(parts)
-    stored: list[change_models.PartContent] = [
-        {
-            "changeId": change["_id"],
-            "customerId": change["customerId"],
-            "number": number,
-            "patch": part,
-            "patchUntil": until,
-        }
-        for number, part in enumerate(parts)
-    ]
-    await store.parts.insert_many(ctx, stored)
+    own = {"changeId": change["_id"], "customerId": change["customerId"], "patchUntil": until}
+    await store.parts.insert_many(ctx, [{**own, "number": number, "patch": part} for number, part in enumerate(parts)])

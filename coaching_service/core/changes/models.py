@@ -140,7 +140,7 @@ class CompanyFeedItem(TypedDict):
     batchId: NotRequired[ObjectId]
 
 
-class PartContent(TypedDict):
+class StoredPart(Stored):
     """A part of a patch that is too large for the document of its change."""
 
     changeId: ObjectId
@@ -148,7 +148,3 @@ class PartContent(TypedDict):
     number: int
     patch: list[DocumentPatch]
     patchUntil: datetime
-
-
-class StoredPart(Stored, PartContent):
-    """A stored part of a patch."""

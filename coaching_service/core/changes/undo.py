@@ -216,6 +216,10 @@ def public_values(
     if patch is None:
         return None, None
     private = {*registry[document["collection"]].private, "companyId"}
+
+    def public(values: DocumentFields | None) -> DocumentFields | None:
+        return None if values is None else {name: value for name, value in values.items() if name not in private}
+
     before, after = patch["before"], patch["after"]
     if document["action"] == "changed":
         before, after = {}, {}
@@ -224,11 +228,7 @@ def public_values(
                 recording.set_path(before, field_change["path"], field_change["before"])
             if "after" in field_change:
                 recording.set_path(after, field_change["path"], field_change["after"])
-    return _without(before, private), _without(after, private)
-
-
-def _without(values: DocumentFields | None, names: set[str]) -> DocumentFields | None:
-    return None if values is None else {name: value for name, value in values.items() if name not in names}
+    return public(before), public(after)
 
 
 # --- The job that removes the values before and after once a change can no longer be undone ---------------------------

@@ -69,16 +69,6 @@ class MailSender(Protocol):
         """
 
 
-class ChangeLog(Protocol):
-    """Stores what a transaction has changed."""
-
-    async def write(self, ctx: Context) -> list[ObjectId]:
-        """Store the changes that `ctx.recorder` has collected, in the transaction of `ctx`; returns their identifiers.
-
-        An undo takes them: the identifiers of the changes, or the identifier of their batch.
-        """
-
-
 @dataclass(frozen=True, slots=True)
 class Services:
     """What the process offers to every request, made once at start."""
@@ -91,8 +81,8 @@ class Services:
     # The public address, without a trailing slash.
     base_url: str
     mail_sender: MailSender
-    # Records what transactions change.
-    change_log: ChangeLog
+    # Stores what a transaction has changed, in it; returns the identifiers of the changes, or of their batch.
+    change_log: Callable[[Context], Awaitable[list[ObjectId]]]
     # Companies may sign up by themselves.
     registration: bool = True
     # Of the embedded database.
@@ -518,7 +508,7 @@ async def _repeat(
                 tx = replace(ctx, session=session, recorder=attempts[-1])
                 result = await work(tx)
                 await tx.changes.check(tx)
-                change_ids = [] if tx.changes.is_empty else await ctx.services.change_log.write(tx)
+                change_ids = [] if tx.changes.is_empty else await ctx.services.change_log(tx)
                 await _commit(ctx, session, may_continue)
                 ctx.change_ids.extend(change_ids)
                 for follow in tx.changes.after_commit:
