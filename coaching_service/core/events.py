@@ -190,17 +190,13 @@ class _Company:
     def __init__(self) -> None:
         self.listeners: set[Listener] = set()
         self.held: defaultdict[str, Counter[ObjectId]] = defaultdict(Counter)
-        self.reads = _new_reads()
+        self.reads = CachedReads[Hashable, Any](_SHARED_SECONDS)
 
     def notify(self) -> None:
         """Notify all listeners; what has been read before is not used again."""
-        self.reads = _new_reads()
+        self.reads = CachedReads[Hashable, Any](_SHARED_SECONDS)
         for listener in self.listeners:
             listener.event.set()
-
-
-def _new_reads() -> CachedReads[Hashable, Any]:
-    return CachedReads(_SHARED_SECONDS)
 
 
 class CompanySignals:

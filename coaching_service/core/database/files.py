@@ -160,7 +160,14 @@ async def attach(ctx: Context, file: StoredFile) -> None:
     ctx.changes.prevent_undo()
     await _update_pending(ctx, file.ids, {"$unset": {"pending": ""}})
     attached = await files.find(ctx, {"_id": {"$in": file.ids}}, fields=("length",))
-    await _add(ctx, len(attached), sum(each["length"] for each in attached))
+    counts = {"files": len(attached), "bytes": sum(each["length"] for each in attached)}
+    # Transactions of one company that count at the same time collide, and one of them is repeated. So none exceeds the
+    # quota together with another.
+    await _totals.increment_each(ctx, [({"_id": ctx.company_id}, counts)])
+    if (quota := ctx.services.storage_quota) != StorageQuota():
+        stored = await _totals.find_one(ctx, {"_id": ctx.company_id})
+        if stored is not None:
+            _require_within(quota, {"files": stored["files"], "bytes": stored["bytes"]})
 
 
 async def _update_pending(ctx: Context, ids: Sequence[ObjectId], change: Document) -> None:
@@ -330,19 +337,6 @@ _totals = Documents[Document](
     transfer=NotExported("counted again as files are imported"),
     incidental=True,
 )
-
-
-async def _add(ctx: Context, number: int, size: int) -> None:
-    """Count files of the caller's company that are attached, in the caller's transaction.
-
-    Transactions of one company that count at the same time collide, and one of them is repeated. So none exceeds the
-    quota together with another. Raises StorageQuotaExceeded.
-    """
-    await _totals.increment_each(ctx, [({"_id": ctx.company_id}, {"files": number, "bytes": size})])
-    if ctx.services.storage_quota != StorageQuota():
-        stored = await _totals.find_one(ctx, {"_id": ctx.company_id})
-        if stored is not None:
-            _require_within(ctx.services.storage_quota, {"files": stored["files"], "bytes": stored["bytes"]})
 
 
 async def _subtract(ctx: Context, company_id: ObjectId, number: int, size: int, *, create: bool = False) -> None:

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Literal, TypedDict, cast, get_args
 
 import structlog
-from opentelemetry.trace import Span, SpanKind
+from opentelemetry.trace import SpanKind
 
 from coaching_service.core.auth import SecretUnreadable, new_token
 from coaching_service.core.background import running_in_background
@@ -216,45 +216,38 @@ def _holder() -> str:
 
 
 async def _run_step(services: Services, step: queue.Step, job: queue.StoredJob) -> None:
-    with measure(services.tracer, "job " + job["kind"], SpanKind.CONSUMER) as span:
-        await _run_observed(services, step, job, span)
-
-
-async def _run_observed(services: Services, step: queue.Step, job: queue.StoredJob, span: Span) -> None:
     own = {"_id": job["_id"], "lease": job["lease"]}
     jobs, metrics, started = queue.stored_jobs.across_companies(services), services.metrics, time.perf_counter()
     outcome: JobOutcome = "interrupted"  # also when the service stops
-    try:
-        again = await step(
-            services,
-            queue.Job(job["_id"], job["arguments"], job["attempts"], job["companyId"], job["about"], job["lease"]),
-        )
-    except Exception as error:
-        fail(span, type(error).__name__)
-        details = {"kind": job["kind"], "job": str(job["_id"]), "attempts": job["attempts"]}
-        if (known := _as_unavailable(error)) is None:
-            outcome = "failed"
-            log.exception("job failed", **details)
-        else:
-            log.warning("job interrupted", reason=known.message, **details)
-        delay = timedelta(seconds=RETRY_SECONDS[min(job["attempts"], len(RETRY_SECONDS)) - 1])
-        await jobs.update_one(own, [{"$set": {"runAfter": queue.from_now(delay), "lease": None}}])
-        return
-    else:
-        outcome = "done" if again is None else "continued"
-    finally:
-        metrics.job_seconds.labels(job["kind"]).observe(time.perf_counter() - started)
-        metrics.job_runs.labels(job["kind"], outcome).inc()
-    if again is None:
-        await jobs.delete_one(own)
-        return
-    holder = _holder() if again.is_held else "$$REMOVE"
-    change: Document = {"runAfter": queue.from_now(again.after), "attempts": 0, "lease": None, "holder": holder}
-    if again.is_pause:  # this claim does not count: an interrupted attempt is still the last one
-        change |= {"attempts": job["attempts"] - 1, "isPaused": True}
-    if again.progress is not None:
-        change["arguments"] = {"$literal": job["arguments"] | again.progress}
-    await jobs.update_one(own, [{"$set": change}])
+    claimed = queue.Job(job["_id"], job["arguments"], job["attempts"], job["companyId"], job["about"], job["lease"])
+    with measure(services.tracer, "job " + job["kind"], SpanKind.CONSUMER) as span:
+        try:
+            again = await step(services, claimed)
+            outcome = "done" if again is None else "continued"
+        except Exception as error:
+            fail(span, type(error).__name__)
+            details = {"kind": job["kind"], "job": str(job["_id"]), "attempts": job["attempts"]}
+            if (known := _as_unavailable(error)) is None:
+                outcome = "failed"
+                log.exception("job failed", **details)
+            else:
+                log.warning("job interrupted", reason=known.message, **details)
+            delay = timedelta(seconds=RETRY_SECONDS[min(job["attempts"], len(RETRY_SECONDS)) - 1])
+            await jobs.update_one(own, [{"$set": {"runAfter": queue.from_now(delay), "lease": None}}])
+            return
+        finally:
+            metrics.job_seconds.labels(job["kind"]).observe(time.perf_counter() - started)
+            metrics.job_runs.labels(job["kind"], outcome).inc()
+        if again is None:
+            await jobs.delete_one(own)
+            return
+        holder = _holder() if again.is_held else "$$REMOVE"
+        change: Document = {"runAfter": queue.from_now(again.after), "attempts": 0, "lease": None, "holder": holder}
+        if again.is_pause:  # this claim does not count: an interrupted attempt is still the last one
+            change |= {"attempts": job["attempts"] - 1, "isPaused": True}
+        if again.progress is not None:
+            change["arguments"] = {"$literal": job["arguments"] | again.progress}
+        await jobs.update_one(own, [{"$set": change}])
 
 
 # --- Working through many so that one whose work fails delays no other: only that one waits, longer each time ---------
@@ -349,27 +342,26 @@ async def forget(services: Services, company_id: ObjectId, subject: ObjectId) ->
 async def read_metrics(services: Services) -> None:
     """Read how much work fails, by kind; it is not a number while the database does not respond."""
 
+    kinds = get_args(FailingKind)
+
     async def count_each() -> dict[str, float]:
         stages: list[Document] = [{"$sort": {"kind": 1}}, {"$group": {"_id": "$kind", "count": {"$sum": 1}}}]
         cursor = _failures.across_companies(services).aggregate(stages, hint="kind_since")
         return dict.fromkeys(kinds, 0.0) | {each["_id"]: each["count"] async for each in cursor}
 
-    kinds = get_args(FailingKind)
     counts = await reading_in_time(count_each(), dict.fromkeys(kinds, float("nan")), "failing work")
     for kind, count in counts.items():
         services.metrics.work_failing.labels(kind).set(count)
-
-
-async def _iterate(services: Services) -> AsyncIterator[str]:
-    async for each in _failures.across_companies(services).find({}, hint="kind_since"):
-        yield f"{each['kind']} {each['subject']}"
 
 
 CHECKS = (
     check_of(
         "work-failing",
         "Work in the background succeeds for everyone",
-        _iterate,
+        lambda services: (
+            f"{each['kind']} {each['subject']}"
+            async for each in _failures.across_companies(services).find({}, hint="kind_since")
+        ),
         "Clients, coaches or records whose work in the background fails",
         'The log says why: search for "work fails" with this identifier. It is often a document that another check '
         "names. The work of others goes on; this is tried again, at the latest after six hours",
