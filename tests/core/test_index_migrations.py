@@ -32,7 +32,7 @@ async def test_the_unique_index_of_jobs_without_clients_is_dropped(old_database:
     await migrate(old_database.db, old_database.vault)
 
     assert "companyId_kind" not in await jobs.index_information()
-    await migrations.jobs_of_clients(old_database.db, old_database.vault)
+    await migrations.one_collection_of_jobs(old_database.db, old_database.vault)
 
 
 async def test_numbers_of_changes_get_batches_and_lose_their_indexes(old_database: Services) -> None:

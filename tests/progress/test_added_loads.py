@@ -187,7 +187,7 @@ async def test_imported_sessions_and_those_of_earlier_versions_are_estimated(onl
     before = {"items.$[].addedExerciseIds": "", "items.$[].bodyWeight": ""}
     await db["workoutBlocks"].update_many(customer, {"$unset": before})
     for _ in range(2):  # a migration can be run again
-        await migrations.body_weights(db, coach.ctx.services.vault)
+        await migrations.training_load(db, coach.ctx.services.vault)
     await renew(coach)
     assert await estimates(coach, ana, pull_up) == (114, 114, 114)
     assert await planned_load(coach, ana, pull_up, 90, MONDAY) == 22.5

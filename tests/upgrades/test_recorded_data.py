@@ -15,7 +15,7 @@ from tests.support.service_process import until
 from tests.upgrades.release import Document, Release, releases
 from tests.upgrades.usage import database_of, problems_of, run, use
 
-# Records that nothing holds any more: estimates of sets of 12 repetitions at RPE 8.5, from which step 17 derives none.
+# Records that nothing holds any more: estimates of sets of 12 repetitions at RPE 8.5, from which step 24 derives none.
 GONE = {"0.2.0": {"6b03f9d1b0481c8371790987", "6b03f9d1b0481c8371790a82"}}
 LATER: Document = {"fieldOfLaterVersion": {"list": [1, {"deep": True}], "text": "x"}}
 

@@ -448,9 +448,6 @@ async def number_batches(db: Database, _: Vault) -> None:
 # --- Steps of 0.3 -----------------------------------------------------------------------------------------------------
 
 
-_RENEWAL = ("renew_training_load", {"last": None, "exerciseId": None})
-
-
 async def _queue(db: Database, reason: str, kind: str, arguments: Mapping[str, Any]) -> None:
     """Queue a job that works through all clients, once for each company and reason."""
     async for company in db["companies"].find({}, {"_id": 1}):
@@ -460,56 +457,6 @@ async def _queue(db: Database, reason: str, kind: str, arguments: Mapping[str, A
         await db["jobs"].update_one({"_id": identifier}, {"$setOnInsert": job}, upsert=True)
 
 
-# Not for a patch version of 0.2: its code does not know the new types of records.
-@_step(17, "0.3")
-async def training_load(db: Database, _: Vault) -> None:
-    """A background job of each company computes totals, best sets and personal records of logs again.
-
-    Loads of assisted machines are no volume, repetitions in reserve count in estimates, times and distances are
-    records.
-    """
-    await _queue(db, "renew_training_load", *_RENEWAL)
-
-
-@_step(18, "0.3")
-async def clients_may_import(db: Database, _: Vault) -> None:
-    """Companies have `clientsMayImport`: whether clients may import their own training history."""
-    await set_missing(db, "companies", {"clientsMayImport": True})
-
-
-@_step(19, "0.3")
-async def key_outreach(db: Database, _: Vault) -> None:
-    """API keys have `restrictions.outreach`: whether an assistant with the key may contact people and change many
-    clients.
-
-    Keys made before may, as they could.
-    """
-    await set_missing(db, "apiKeys", {"restrictions.outreach": True})
-
-
-@_step(20, "0.3")
-async def confirm_in_chat(db: Database, _: Vault) -> None:
-    """API keys and connected assistants have `confirmInChat`: whether an assistant may confirm calls itself, within
-    limits.
-
-    Those made before may not: their calls wait for the coach's approval.
-    """
-    await set_missing(db, "apiKeys", {"restrictions.confirmInChat": False})
-    await set_missing(db, "assistantGrants", {"confirmInChat": False})
-
-
-@_step(21, "0.3")
-async def jobs_of_clients(db: Database, _: Vault) -> None:
-    """Jobs of a company have a unique index on kind and client: clients import their history at the same time."""
-    await drop_indexes(db, "companyJobs", "companyId_kind")
-
-
-@_step(22, "0.3")
-async def clients_may_move(db: Database, _: Vault) -> None:
-    """Companies have `clientsMayMove` and `clientsMayAdd`: whether clients may move workouts, and add workouts."""
-    await set_missing(db, "companies", {"clientsMayMove": True, "clientsMayAdd": True})
-
-
 @_step(23, "0.3")
 async def pending_changes(db: Database, _: Vault) -> None:
     """Changes without a number have an index; no position in their stream is stored, and no time of the latest one."""
@@ -517,13 +464,16 @@ async def pending_changes(db: Database, _: Vault) -> None:
     await db.drop_collection("sequencer")
 
 
+# Not for a patch version of 0.2: its code does not know the new types of records.
 @_step(24, "0.3")
-async def body_weights(db: Database, _: Vault) -> None:
-    """A background job of each company copies body weights from metrics, and computes logs and records again.
+async def training_load(db: Database, _: Vault) -> None:
+    """A background job of each company copies body weights from metrics, and computes totals, best sets and personal
+    records of logs again.
 
-    Estimates of pull-ups and dips are of the whole weight.
+    Loads of assisted machines are no volume, estimates of pull-ups and dips are of the whole weight, repetitions in
+    reserve count in estimates, times and distances are records.
     """
-    await _queue(db, "body weights", *_RENEWAL)
+    await _queue(db, "training load", "renew_training_load", {"last": None, "exerciseId": None})
 
 
 @_step(25, "0.3")
@@ -536,7 +486,7 @@ async def rate_limits(db: Database, _: Vault) -> None:
 @_step(26, "0.3")
 async def one_collection_of_jobs(db: Database, _: Vault) -> None:
     """Bulk operations and undos of changes are jobs of a company, as imports are: `bulkJobs` is gone."""
-    await drop_indexes(db, "companyJobs", "companyId_kind_customerId")
+    await drop_indexes(db, "companyJobs", "companyId_kind", "companyId_kind_customerId")
     async for job in db["bulkJobs"].find({}):
         requested = {"requestedBy": job.pop("coachId"), "caller": job["work"].pop("caller"), "customerId": None}
         await db["companyJobs"].replace_one({"_id": job["_id"]}, {**job, **requested}, upsert=True)
@@ -547,12 +497,6 @@ async def one_collection_of_jobs(db: Database, _: Vault) -> None:
 async def search_texts(db: Database, _: Vault) -> None:
     """A background job of each company indexes the words of its texts, by which they are found."""
     await _queue(db, "search texts", "index_texts", {"last": None})
-
-
-@_step(28, "0.3")
-async def require_second_factor(db: Database, _: Vault) -> None:
-    """Companies have `requireSecondFactor`: whether the sessions of coaches need a second factor."""
-    await set_missing(db, "companies", {"requireSecondFactor": False})
 
 
 _ACTIONS_BEFORE = {
@@ -605,9 +549,18 @@ async def audit_log(db: Database, _: Vault) -> None:
 
 
 @_step(30, "0.3")
-async def whom_keys_act_as(db: Database, _: Vault) -> None:
-    """API keys and webhooks say whether they are of a coach, or of the company or an application."""
-    await set_missing(db, "apiKeys", {"actsAs": "coach", "permissions": None, "customersScope": None})
+async def settings(db: Database, _: Vault) -> None:
+    """Companies, keys, connected assistants and webhooks have the settings of 0.3.
+
+    Clients may import their history, move workouts and add some; the sessions of coaches need no second factor.
+    Assistants with a key made before may contact people and change many clients, as they could, and may not confirm
+    calls themselves: these wait for the coach's approval. Keys and webhooks are of a coach.
+    """
+    clients = dict.fromkeys(("clientsMayImport", "clientsMayMove", "clientsMayAdd"), True)
+    await set_missing(db, "companies", {**clients, "requireSecondFactor": False})
+    restrictions = {"restrictions.outreach": True, "restrictions.confirmInChat": False}
+    await set_missing(db, "apiKeys", {**restrictions, "actsAs": "coach", "permissions": None, "customersScope": None})
+    await set_missing(db, "assistantGrants", {"confirmInChat": False})
     await set_missing(db, "webhooks", {"allCompanies": False})
 
 
