@@ -446,6 +446,7 @@ async def number_batches(db: Database, _: Vault) -> None:
 
 
 # --- Steps of 0.3 -----------------------------------------------------------------------------------------------------
+# The numbers 17 to 22 and 28 are not used again: these steps became part of others before the release.
 
 
 async def _queue(db: Database, reason: str, kind: str, arguments: Mapping[str, Any]) -> None:
