@@ -59,7 +59,8 @@ class CachedReads(Generic[K, V]):
         cached = self._reads.get(key)
         if cached is None or now - cached.began >= self._seconds:
             if len(self._reads) >= MAX_CACHED_READS:
-                self._remove_old(now)
+                recent = {key: read for key, read in self._reads.items() if now - read.began < self._seconds}
+                self._reads = recent if len(recent) < MAX_CACHED_READS else {}
             task = asyncio.create_task(read())
             cached = self._reads[key] = _Read(now, task)
             task.add_done_callback(partial(self._end, key, cached))
@@ -74,10 +75,6 @@ class CachedReads(Generic[K, V]):
                 del self._reads[key]
         else:
             read.value, read.task = task.result(), None
-
-    def _remove_old(self, now: float) -> None:
-        recent = {key: read for key, read in self._reads.items() if now - read.began < self._seconds}
-        self._reads = recent if len(recent) < MAX_CACHED_READS else {}
 
 
 class RecentValues(Generic[K, V]):

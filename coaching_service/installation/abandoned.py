@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import structlog
@@ -43,16 +42,16 @@ log = structlog.get_logger("coaching_service.database")
 
 def aborting_abandoned_transactions(services: Services) -> AbstractAsyncContextManager[None]:
     """Abort abandoned transactions, of all processes, while the context is open."""
-    return running_in_background(partial(_work, services))
-
-
-async def _work(services: Services) -> None:
     watch = AbandonedTransactions(services)
-    while True:
-        with suppress(Exception):  # the database is lost, or its user may not list sessions: it aborts them itself
-            services.monitor.require()
-            await watch.abort(asyncio.get_running_loop().time())
-        await asyncio.sleep(_INTERVAL_SECONDS)
+
+    async def abort_repeatedly() -> None:
+        while True:
+            with suppress(Exception):  # the database is lost, or its user may not list sessions: it aborts them itself
+                services.monitor.require()
+                await watch.abort(asyncio.get_running_loop().time())
+            await asyncio.sleep(_INTERVAL_SECONDS)
+
+    return running_in_background(abort_repeatedly)
 
 
 @dataclass

@@ -11,7 +11,7 @@ import asyncio
 import threading
 import time
 from collections import defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
 from collections.abc import Collection as AnyCollection
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
 from datetime import datetime, timedelta
@@ -253,10 +253,7 @@ class _Sequencer:
                 except Exception as error:
                     if not self._is_failing:
                         self._is_failing = True
-                        if (known := as_service_error(error)) is None:
-                            log.exception("changes are not numbered")
-                        else:
-                            log.warning("changes are not numbered at the moment", reason=known.message)
+                        _log_failure(error)
                 await asyncio.sleep(_RETRY_SECONDS)
         finally:
             with suppress(Exception):
@@ -298,11 +295,10 @@ class _Sequencer:
 async def _waking(services: Services) -> AsyncIterator[asyncio.Event]:
     """Set the event whenever there may be new changes to number, while the context is open.
 
-    They are followed on a thread, a daemon: the process does not wait for the database when it ends. What the stream
-    returns says that there is something to number, not what: nothing is lost with it; it is opened again when it ends.
+    They are followed on a thread, a daemon: the process does not wait for the database when it ends.
     """
     is_woken, is_ended, loop = asyncio.Event(), threading.Event(), asyncio.get_running_loop()
-    collection, rested = changes.across_companies(services).delegate, 0.0
+    rested = 0.0
 
     def wake() -> None:
         """Wake up, and pause if changes have been read for some milliseconds: the next round trip returns many."""
@@ -315,18 +311,9 @@ async def _waking(services: Services) -> AsyncIterator[asyncio.Event]:
             rested = time.monotonic()
 
     def watch() -> None:
-        pipeline = [{"$match": {"operationType": "insert"}}, {"$project": {"_id": 1}}]
         while not is_ended.is_set():
-            # Whatever ends the stream, the changes are found by their index meanwhile.
-            with (
-                suppress(Exception),
-                collection.watch(pipeline, batch_size=BATCH, max_await_time_ms=_WAIT_MS) as stream,
-            ):
-                wake()
-                while stream.alive and not is_ended.is_set():
-                    with allow_seconds(_READ_SECONDS):
-                        if stream.try_next() is not None:
-                            wake()
+            with suppress(Exception):  # whatever ends the stream, the changes are found by their index meanwhile
+                _watch_new_changes(services, wake, is_ended.is_set)
             is_ended.wait(_RETRY_SECONDS)
             wake()
 
@@ -335,6 +322,29 @@ async def _waking(services: Services) -> AsyncIterator[asyncio.Event]:
         yield is_woken
     finally:
         is_ended.set()
+
+
+def _watch_new_changes(services: Services, notify: Callable[[], None], is_ended: Callable[[], bool]) -> None:
+    """Call `notify` when a stream of new changes has been opened, and for each that it returns.
+
+    It says that there is something to number, not what: nothing is lost with it; it is opened again when it ends.
+    Blocks until `is_ended`, which is called at least once a second. Raises errors of the driver.
+    """
+    pipeline = [{"$match": {"operationType": "insert"}}, {"$project": {"_id": 1}}]
+    collection = changes.across_companies(services).delegate
+    with collection.watch(pipeline, batch_size=BATCH, max_await_time_ms=_WAIT_MS) as stream:
+        notify()
+        while stream.alive and not is_ended():
+            with allow_seconds(_READ_SECONDS):
+                if stream.try_next() is not None:
+                    notify()
+
+
+def _log_failure(error: Exception) -> None:
+    if (known := as_service_error(error)) is None:
+        log.error("changes are not numbered", exc_info=error)
+    else:
+        log.warning("changes are not numbered at the moment", reason=known.message)
 
 
 # --- Notifying the requests that wait for the next numbers, in every process ------------------------------------------

@@ -166,12 +166,26 @@ async def run_checks(
         report(result)
         try:
             with pymongo.timeout(_SECONDS):
-                await _run(services, result, report, repairing=may_repair)
+                result.findings = await _find(services, result, report)
+                if may_repair and check.repair is not None and result.problems:
+                    before = result.findings
+                    await check.repair(services)
+                    result.findings = await _find(services, result, report)
+                    left = {finding.problem: finding.count for finding in result.findings}
+                    result.repaired = [each for each in before if left.get(each.problem, 0) < each.count]
         except Exception as error:  # noqa: BLE001 - one check does not stop the others
             result.error = _describe(error)
             log.warning("a check could not run", check=check.name, reason=result.error)
         report(result)
     return results
+
+
+async def _find(services: Services, result: CheckResult, report: Callable[[CheckResult], None]) -> list[Finding]:
+    def count_read(documents: int) -> None:
+        result.documents += documents
+        report(result)
+
+    return [finding async for finding in result.check.examine(services, count_read) if finding.count]
 
 
 def _describe(error: Exception) -> str:
@@ -187,24 +201,3 @@ def _describe(error: Exception) -> str:
         f"A document has a value of another type, which the check of documents names ({type(error).__name__}, "
         f"{Path(place.filename).name}, line {place.lineno})"
     )
-
-
-async def _run(
-    services: Services, result: CheckResult, report: Callable[[CheckResult], None], *, repairing: bool
-) -> None:
-    check = result.check
-
-    def count_read(documents: int) -> None:
-        result.documents += documents
-        report(result)
-
-    async def find() -> list[Finding]:
-        return [finding async for finding in check.examine(services, count_read) if finding.count]
-
-    result.findings = await find()
-    if repairing and check.repair is not None and result.problems:
-        before = result.findings
-        await check.repair(services)
-        result.findings = await find()
-        left = {finding.problem: finding.count for finding in result.findings}
-        result.repaired = [finding for finding in before if left.get(finding.problem, 0) < finding.count]

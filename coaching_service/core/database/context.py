@@ -343,22 +343,19 @@ class RequestSlot(AbstractAsyncContextManager[None]):
         if self._lock is None:
             await self._slots.acquire(self._company, self._waited)
         else:
-            await self._acquire_both(self._lock)
+            core_slots.require_no_transaction()
+            started = time.monotonic()
+            try:
+                async with asyncio.timeout(self._slots.remaining_seconds(self._waited)):
+                    await self._lock.acquire()
+            except TimeoutError:
+                raise core_slots.overloaded() from None
+            try:
+                await self._slots.acquire(self._company, self._waited + time.monotonic() - started)
+            except BaseException:
+                self._lock.release()
+                raise
         self._ctx.cache_wait.is_deferred = True
-
-    async def _acquire_both(self, lock: asyncio.Lock) -> None:
-        core_slots.require_no_transaction()
-        started = time.monotonic()
-        try:
-            async with asyncio.timeout(self._slots.remaining_seconds(self._waited)):
-                await lock.acquire()
-        except TimeoutError:
-            raise core_slots.overloaded() from None
-        try:
-            await self._slots.acquire(self._company, self._waited + time.monotonic() - started)
-        except BaseException:
-            lock.release()
-            raise
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

@@ -6,11 +6,10 @@ whose context they are sent. An error response then says that nothing was change
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
 
 from pymongo.monitoring import CommandFailedEvent, CommandListener, CommandStartedEvent, CommandSucceededEvent
 
@@ -80,8 +79,10 @@ class WriteObserver(CommandListener):
 
     def started(self, event: CommandStartedEvent) -> None:
         """Record a command that may change something: it is about to be sent."""
-        outcome, name = _current.get(), event.command_name
-        if outcome is not None and (name == _COMMIT or (name in _WRITES and _counts(name, event.command))):
+        outcome, name, command = _current.get(), event.command_name, event.command
+        # A write outside of a transaction, and of a collection that callers change.
+        is_write = name in _WRITES and "autocommit" not in command and command[name] not in incidental_collections
+        if outcome is not None and (name == _COMMIT or is_write):
             outcome.unanswered.add(event.request_id)
             self._running[event.request_id] = outcome
 
@@ -92,7 +93,8 @@ class WriteObserver(CommandListener):
         if "writeConcernError" in event.reply:
             return
         outcome.unanswered.discard(event.request_id)
-        if event.command_name == _COMMIT or _count_written(event.command_name, event.reply):
+        result = event.reply.get("lastErrorObject", {}) if event.command_name == _FIND_AND_MODIFY else event.reply
+        if event.command_name == _COMMIT or result.get("n", 0):
             outcome.has_written = True
 
     def failed(self, event: CommandFailedEvent) -> None:
@@ -106,13 +108,3 @@ class WriteObserver(CommandListener):
             is_certain = isinstance(code, int) and code not in self._uncertain
         if is_certain:
             outcome.unanswered.discard(event.request_id)
-
-
-def _counts(name: str, command: Mapping[str, Any]) -> bool:
-    """Return whether a write is outside of a transaction, and of a collection that callers change."""
-    return "autocommit" not in command and command[name] not in incidental_collections
-
-
-def _count_written(name: str, reply: Mapping[str, Any]) -> int:
-    result = reply.get("lastErrorObject", {}) if name == _FIND_AND_MODIFY else reply
-    return int(result.get("n", 0))
