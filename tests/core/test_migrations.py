@@ -9,7 +9,7 @@ import pytest
 from coaching_service import features
 from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.migrations import Apply, migrate
+from coaching_service.core.database.migrations import migrate
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.lifecycle import search
@@ -90,70 +90,52 @@ async def test_companies_get_the_settings_of_attention_and_their_clients_are_due
     assert [customer["name"] for customer in due] == ["Ana"]
 
 
-ADDED = [  # the step, the collection, what it has, and what the step makes of it
-    # Contract 17: clients may import unless the owner turns it off.
+_OF_COMPANY = {"actsAs": "company", "permissions": ["forms.view"], "customersScope": "all"}
+ADDED = [  # the collection, what it has, and what the step makes of it
+    # Contract 17 and 20: clients may import, move and add workouts, and no company requires a second factor, unless the
+    # owner says otherwise.
     (
-        migrations.clients_may_import,
         "companies",
-        [{}, {"clientsMayImport": False}],
-        [{"clientsMayImport": True}, {"clientsMayImport": False}],
-    ),
-    # Contract 18: keys made before may contact people.
-    (
-        migrations.key_outreach,
-        "apiKeys",
-        [{"restrictions": {"readOnly": False}}, {"restrictions": {"readOnly": False, "outreach": False}}],
-        [{"restrictions": {"readOnly": False, "outreach": each}} for each in (True, False)],
-    ),
-    # Keys and assistants from before do not confirm in the chat.
-    (
-        migrations.confirm_in_chat,
-        "apiKeys",
-        [{"restrictions": {"readOnly": False}}, {"restrictions": {"confirmInChat": True}}],
-        [{"restrictions": {"readOnly": False, "confirmInChat": False}}, {"restrictions": {"confirmInChat": True}}],
-    ),
-    (migrations.confirm_in_chat, "assistantGrants", [{"code": {"hash": "a"}}], [{"confirmInChat": False}]),
-    # Contract 20: clients may move and add workouts unless the owner turns it off.
-    (
-        migrations.clients_may_move,
-        "companies",
-        [{}, {"clientsMayMove": False}],
-        [{"clientsMayMove": each, "clientsMayAdd": True} for each in (True, False)],
-    ),
-    # Keys and webhooks made before are of a coach and of one company.
-    (
-        migrations.whom_keys_act_as,
-        "apiKeys",
-        [{}, {"actsAs": "company", "permissions": ["forms.view"], "customersScope": "all"}],
+        [{}, {"clientsMayImport": False, "clientsMayMove": False, "requireSecondFactor": True}],
         [
-            {"actsAs": "coach", "permissions": None, "customersScope": None},
-            {"actsAs": "company", "permissions": ["forms.view"], "customersScope": "all"},
+            {"clientsMayImport": each, "clientsMayMove": each, "clientsMayAdd": True, "requireSecondFactor": not each}
+            for each in (True, False)
         ],
     ),
+    # Contract 18: keys made before are of a coach and may contact people; they do not confirm in the chat.
     (
-        migrations.whom_keys_act_as,
+        "apiKeys",
+        [
+            {"restrictions": {"readOnly": False}},
+            {"restrictions": {"outreach": False, "confirmInChat": True}, **_OF_COMPANY},
+        ],
+        [
+            {
+                "restrictions": {"readOnly": False, "outreach": True, "confirmInChat": False},
+                "actsAs": "coach",
+                "permissions": None,
+                "customersScope": None,
+            },
+            {"restrictions": {"outreach": False, "confirmInChat": True}, **_OF_COMPANY},
+        ],
+    ),
+    ("assistantGrants", [{"code": {"hash": "a"}}], [{"confirmInChat": False}]),
+    (
         "webhooks",
         [{"slot": 0}, {"slot": 1, "allCompanies": True}],
         [{"slot": 0, "allCompanies": False}, {"slot": 1, "allCompanies": True}],
     ),
-    # No company requires a second factor unless its owner turns that on.
-    (
-        migrations.require_second_factor,
-        "companies",
-        [{}, {"requireSecondFactor": True}],
-        [{"requireSecondFactor": each} for each in (False, True)],
-    ),
 ]
 
 
-@pytest.mark.parametrize(("step", "collection", "stored", "completed"), ADDED)
-async def test_fields_are_added_where_they_are_missing(
-    old_database: Services, step: Apply, collection: str, stored: list[dict[str, Any]], completed: list[dict[str, Any]]
+@pytest.mark.parametrize(("collection", "stored", "completed"), ADDED)
+async def test_settings_are_added_where_they_are_missing(
+    old_database: Services, collection: str, stored: list[dict[str, Any]], completed: list[dict[str, Any]]
 ) -> None:
     documents, other = old_database.db[collection], {"companyId": 0, "hash": 0, "code": 0}
     await documents.insert_many([{"_id": n, "companyId": n, "hash": f"{n}", **each} for n, each in enumerate(stored)])
 
-    await step(old_database.db, old_database.vault)
+    await migrations.settings(old_database.db, old_database.vault)
 
     found = await documents.find({}, other).sort("_id", 1).to_list(None)
     assert found == [{"_id": number, **each} for number, each in enumerate(completed)]

@@ -250,7 +250,7 @@ class _Sequencer:
                         await self._number()
                 except across_companies.LeaseLost:
                     log.info("another process numbers the changes")
-                except Exception as error:
+                except Exception as error:  # noqa: BLE001 - the sequencer has to survive the loss of the database
                     if not self._is_failing:
                         self._is_failing = True
                         _log_failure(error)

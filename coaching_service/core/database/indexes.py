@@ -59,7 +59,7 @@ async def missing_indexes(db: Database, collections: Declared) -> list[str]:
 async def _compare(db: Database, collections: Declared) -> dict[str, tuple[Mapping[str, Any], list[Index]]]:
     """Return the stored indexes of each collection, by name, and those that are missing or not as declared."""
     stored = await asyncio.gather(*(db[name].index_information() for name in collections))
-    compared = {}
+    compared: dict[str, tuple[Mapping[str, Any], list[Index]]] = {}
     for (name, indexes), by_name in zip(collections.items(), stored, strict=True):
         missing = [each for each in indexes if not _is_as_declared(each, by_name.get(each.name, {}))]
         compared[name] = by_name, missing

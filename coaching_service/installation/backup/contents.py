@@ -13,6 +13,7 @@ import hashlib
 import zlib
 from collections import deque
 from collections.abc import (
+    AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
     Callable,
@@ -303,7 +304,7 @@ async def divide(batches: AsyncIterator[bytes]) -> AsyncIterator[tuple[bytes, in
         yield bytes(part), count
 
 
-async def _in_order(works: AsyncIterable[Coroutine[Any, Any, T]]) -> AsyncIterator[T]:
+async def _in_order(works: AsyncIterable[Coroutine[Any, Any, T]]) -> AsyncGenerator[T]:
     """Yield the results of works in their order; some of them run at the same time."""
     running: deque[asyncio.Task[T]] = deque()
     try:
