@@ -85,28 +85,24 @@ class AuditTarget(TypedDict):
     name: Annotated[str | None, Description("Its name, if it has one and it is known.")]
 
 
-class Circumstances(TypedDict):
-    """Who does something and how: `address` is the network address, `device` the program of a sign-in.
+class NewAuditEntry(TypedDict):
+    """An action and its actor, or the reads of one kind within an hour; `customerId` is the client it concerns.
 
-    `until` is when the entry is deleted. The name of an actor is empty where it was not known.
+    `address` is the network address, `device` the program of a sign-in. `until` is when the entry is deleted. The name
+    of an actor is empty where it was not known.
     """
 
+    action: AuditAction
     actor: recording.Actor
     via: recording.Interface
     count: int
+    customerId: ObjectId | None
+    target: AuditTarget
     address: str | None
     requestId: str
     credentialId: ObjectId | None
     device: NotRequired[str]
     until: datetime
-
-
-class NewAuditEntry(Circumstances):
-    """An action and its actor, or the reads of one kind within an hour; `customerId` is the client it concerns."""
-
-    action: AuditAction
-    customerId: ObjectId | None
-    target: AuditTarget
 
 
 class AuditEntry(NewAuditEntry, Stored):
@@ -206,14 +202,14 @@ async def record_each(
     entries: list[NewAuditEntry] = []
     for action, target_id, name, customer_id in done:
         target: AuditTarget = {"kind": action.partition(".")[0], "_id": target_id, "name": name}
-        entries.append({**_circumstances(ctx), "action": action, "target": target, "customerId": customer_id})
+        entries.append(_entry_of(ctx, action, target, customer_id))
         if customer_id is not None:
             ctx.clients_seen.ids.discard(customer_id)  # it says more than that something was read
     if entries:
         await _entries.insert_many(ctx, entries)
 
 
-def _circumstances(ctx: Context) -> Circumstances:
+def _entry_of(ctx: Context, action: AuditAction, target: AuditTarget, customer_id: ObjectId | None) -> NewAuditEntry:
     return {
         "actor": recording.actor_of(ctx),
         "via": recording.interface_of(ctx),
@@ -222,6 +218,9 @@ def _circumstances(ctx: Context) -> Circumstances:
         "requestId": ctx.request_id,
         "credentialId": ctx.principal.credential_id if ctx.principal else None,
         "until": now() + timedelta(days=ctx.services.audit_days),
+        "action": action,
+        "target": target,
+        "customerId": customer_id,
     }
 
 
@@ -242,15 +241,10 @@ def record_failed_sign_in(ctx: Context, company_id: ObjectId, subject_id: Object
 def _count_sign_in(ctx: Context, company_id: ObjectId, action: AuditAction, actor: recording.Actor) -> None:
     is_coach = actor["type"] == "coach"
     identifier = ObjectId()
-    entry: NewAuditEntry = {
-        **_circumstances(ctx),
-        "action": action,
-        "actor": actor,
-        "via": "session" if is_coach else "client",
-        "customerId": None if is_coach else actor["_id"],
-        "target": {"kind": "sign_in", "_id": actor["_id"], "name": None},
-        "device": ctx.device[:_MAX_DEVICE],
-    }
+    target: AuditTarget = {"kind": "sign_in", "_id": actor["_id"], "name": None}
+    entry = _entry_of(ctx, action, target, None if is_coach else actor["_id"])
+    entry["actor"], entry["via"] = actor, "session" if is_coach else "client"
+    entry["device"] = ctx.device[:_MAX_DEVICE]
     ctx.services.pending_entries.count(identifier, lambda: _new_entry(company_id, identifier, entry))
 
 
@@ -347,14 +341,9 @@ def _count_read(
         actor: recording.Actor = {"type": _TYPES[via], "_id": actor_id, "name": name}
         if via == "application" and grant_id is not None:
             actor["applicationId"] = grant_id
-        entry: NewAuditEntry = {
-            **_circumstances(ctx),
-            "action": "list.read" if customer_id is None else "client.read",
-            "actor": actor,
-            "via": via,
-            "customerId": customer_id,
-            "target": {"kind": kind, "_id": None, "name": None},
-        }
+        action: AuditAction = "list.read" if customer_id is None else "client.read"
+        entry = _entry_of(ctx, action, {"kind": kind, "_id": None, "name": None}, customer_id)
+        entry["actor"], entry["via"] = actor, via
         if grant_id is not None:
             entry["credentialId"] = grant_id
         return _new_entry(company, stable_id("read", *map(str, key)), entry)

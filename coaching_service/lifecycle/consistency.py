@@ -387,7 +387,9 @@ _ATTACHED: Document = {"pending": {"$ne": True}}
 
 def holding_collections() -> list[str]:
     """Return the names of the collections whose documents refer to files."""
-    return [name for name, each in registry.items() if each.holds_files]
+    transfers = {name: each.transfer for name, each in registry.items()}
+    exported = {name for name, each in transfers.items() if isinstance(each, Portable) and each.files is not None}
+    return [name for name, each in registry.items() if each.has_files or name in exported]
 
 
 def _file_ids(document: Document) -> set[ObjectId]:
@@ -532,19 +534,16 @@ async def find_orphaned_bytes(services: Services, count_read: CountRead) -> Asyn
     yield chunks.finding("Bytes without a file", "Run doctor --repair, or gc-files")
 
 
-async def delete_orphaned_bytes(services: Services) -> None:
-    """Delete interrupted uploads of over a day ago, and chunks without a file."""
-    async for ids in files.iterate_abandoned(services, older_than=ORPHANED_AFTER):
-        await files.release(services, ids)
-    async for ids in files.iterate_chunks_without_file(services, older_than=ORPHANED_AFTER):
-        await files.release(services, ids)
-
-
 FILE_CHECKS = (
     Check("files-missing", "The files of records exist", find_missing_files),
     Check("files-bytes", "Files have all their bytes", find_missing_bytes),
     Check("files-unreferenced", "Files have a record", find_unreferenced, delete_unreferenced, deletes_files=True),
-    Check("files-orphaned", "No bytes are left of uploads", find_orphaned_bytes, delete_orphaned_bytes),
+    Check(
+        "files-orphaned",
+        "No bytes are left of uploads",
+        find_orphaned_bytes,
+        lambda services: collect(services, remove=True, older_than=ORPHANED_AFTER),
+    ),
 )
 
 
@@ -566,23 +565,21 @@ class OrphanReport:
     bytes: int = 0
 
 
-async def collect(services: Services, *, remove: bool) -> OrphanReport:
+async def collect(services: Services, *, remove: bool, older_than: timedelta = files.ABANDONED_AFTER) -> OrphanReport:
     """Report, and with `remove` delete, all files and chunks without a record; uploads of the last hour stay."""
     report = OrphanReport(files=await files.files.across_companies(services).estimated_document_count())
-    async for ids in files.iterate_abandoned(services):
-        report.orphans += len(ids)
-        report.bytes += await _release(services, ids, remove=remove)
-    async for ids in files.iterate_chunks_without_file(services):
-        report.chunks_only += len(ids)
-        report.bytes += await _release(services, ids, remove=remove)
+
+    async def release(ids: list[ObjectId]) -> int:
+        report.bytes += await files.count_bytes(services, ids)
+        if remove:
+            await files.release(services, ids)
+        return len(ids)
+
+    async for ids in files.iterate_abandoned(services, older_than):
+        report.orphans += await release(ids)
+    async for ids in files.iterate_chunks_without_file(services, older_than):
+        report.chunks_only += await release(ids)
     return report
-
-
-async def _release(services: Services, ids: list[ObjectId], *, remove: bool) -> int:
-    size = await files.count_bytes(services, ids)
-    if remove:
-        await files.release(services, ids)
-    return size
 
 
 async def collect_step(services: Services, job: Job) -> RunAgain:

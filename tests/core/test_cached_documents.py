@@ -71,7 +71,6 @@ NOT_CACHED = {
     "insert",
     "insert_computed",
     "insert_many",
-    "insert_missing_computed",
     "insert_or_count",
     "reinsert",
     "erase_batch",

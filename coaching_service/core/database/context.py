@@ -408,27 +408,6 @@ def transactional(
     return in_its_transaction
 
 
-class _Collection(Protocol):
-    def needs_transaction(self, ctx: Context) -> bool: ...
-
-
-C = TypeVar("C", bound=_Collection)
-
-
-def recorded(
-    write: Callable[Concatenate[C, Context, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate[C, Context, P], Coroutine[Any, Any, T]]:
-    """Run a write in a transaction, its own or the caller's, if it is recorded or changes what processes cache."""
-
-    @wraps(write)
-    async def in_its_transaction(collection: C, ctx: Context, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        if collection.needs_transaction(ctx):
-            return await in_transaction(ctx, lambda tx: write(collection, tx, *args, **kwargs))
-        return await write(collection, ctx, *args, **kwargs)
-
-    return in_its_transaction
-
-
 async def in_transaction(
     ctx: Context, work: Callable[[Context], Awaitable[T]], *, patience: float = PATIENCE_SECONDS
 ) -> T:
@@ -460,26 +439,22 @@ async def in_transaction(
             await wait_for_caches(ctx)
 
 
-async def rehearse(ctx: Context, work: Callable[[Context], Awaitable[T]]) -> T:
-    """Call `work` in a transaction that is rolled back, and return its result."""
-
-    async def work_and_end(tx: Context) -> T:
-        result = await work(tx)
-        await tx.changes.check(tx)
-        raise _Rehearsed(result)
-
-    try:
-        return await in_transaction(ctx, work_and_end)
-    except _Rehearsed as end:
-        return cast("T", end.result)
-
-
 class _Rehearsed(Exception):
     """Ends the transaction of a rehearsal."""
 
-    def __init__(self, result: object) -> None:
-        super().__init__()
-        self.result = result
+
+async def rehearse(ctx: Context, work: Callable[[Context], Awaitable[T]]) -> T:
+    """Call `work` in a transaction that is rolled back, and return its result."""
+    results: list[T] = []
+
+    async def work_and_end(tx: Context) -> None:
+        results.append(await work(tx))
+        await tx.changes.check(tx)
+        raise _Rehearsed
+
+    with suppress(_Rehearsed):
+        await in_transaction(ctx, work_and_end)
+    return results[-1]
 
 
 async def _repeat(

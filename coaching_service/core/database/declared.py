@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable,
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NotRequired, Protocol, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict
 
 from marshmallow import ValidationError, fields
 from pymongo import IndexModel
@@ -259,13 +259,6 @@ class FileRule:
     size_limit: FileLimit
 
 
-class AfterImport(Protocol):
-    """Called with the documents just stored, in their transaction."""
-
-    async def __call__(self, ctx: Context, documents: Sequence[Mapping[str, Any]]) -> None:
-        """Follow the import of `documents`."""
-
-
 @dataclass(frozen=True)
 class Portable:
     """A collection that is exported with its company and imported into another.
@@ -275,7 +268,8 @@ class Portable:
     to store, or raises InvalidFields. Values of fields that declare limits must observe them, and so must those at
     the paths of `checks`, which are fields of request schemas. `references` are paths of identifiers of documents, by
     path the collection: they must exist; those in `optional_references` become null if they do not. `files`: documents
-    have files, in objects with a `fileId`. `keeps`: the metadata that is data too, apart from `createdAt`.
+    have files, in objects with a `fileId`. `after` follows the import of documents that have just been stored, in their
+    transaction. `keeps`: the metadata that is data too, apart from `createdAt`.
     """
 
     model: Any
@@ -287,7 +281,7 @@ class Portable:
     optional_references: Mapping[str, str] = field(default_factory=dict)
     files: FileRule | None = None
     complete: Callable[[dict[str, Any]], dict[str, Any]] = lambda document: document
-    after: AfterImport | None = None
+    after: Callable[[Context, Sequence[Mapping[str, Any]]], Awaitable[None]] | None = None
     keeps: tuple[Literal["updatedAt", "version"], ...] = ()
 
     @cached_property

@@ -4,10 +4,11 @@ caller's transaction.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Generic, Literal, TypeVar, cast, get_args
+from functools import wraps
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, cast, get_args
 
 from pymongo import ASCENDING, DESCENDING, ReturnDocument, UpdateOne
 from pymongo.errors import BulkWriteError, OperationFailure
@@ -23,7 +24,6 @@ from coaching_service.core.database.context import (
     external_id_conflict,
     in_transaction,
     is_duplicate,
-    recorded,
     version_conflict,
 )
 from coaching_service.core.database.outcome import incidental_collections
@@ -42,6 +42,8 @@ _REWRITES = 50
 _IMPORTED = ("createdAt", "updatedAt", "version")  # metadata of a document of an export, where it is data
 _UNRECORDED = ChangeRecorder()  # records nothing of collections without a history
 D = TypeVar("D", bound=Mapping[str, Any])
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def now() -> datetime:
@@ -107,6 +109,20 @@ def changed_parts(before: Mapping[str, Any], fields: Mapping[str, Any]) -> Docum
     return changed
 
 
+def recorded(
+    write: Callable[Concatenate[Documents[D], Context, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Documents[D], Context, P], Coroutine[Any, Any, T]]:
+    """Run a write in a transaction, its own or the caller's, if it is recorded or changes what processes cache."""
+
+    @wraps(write)
+    async def in_its_transaction(collection: Documents[D], ctx: Context, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        if collection.needs_transaction(ctx):
+            return await in_transaction(ctx, lambda tx: write(collection, tx, *args, **kwargs))
+        return await write(collection, ctx, *args, **kwargs)
+
+    return in_its_transaction
+
+
 @dataclass(eq=False)
 class Documents(Generic[D]):
     """One collection of coaching data, as it is declared and read.
@@ -159,11 +175,6 @@ class Documents(Generic[D]):
         if self.incidental:
             incidental_collections.add(self.name)
         registry[self.name] = self
-
-    @property
-    def holds_files(self) -> bool:
-        """Whether documents refer to files."""
-        return self.has_files or (isinstance(self.transfer, declared.Portable) and self.transfer.files is not None)
 
     @property
     def by_company(self) -> str | None:
