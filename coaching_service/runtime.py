@@ -174,7 +174,8 @@ async def make_indexes(services: Services) -> list[str]:
 
     Raises SettingsError if the database does not support transactions, NewerDatabase, IndexConflict.
     """
-    if not await connection.supports_transactions(services.db):
+    response = await services.db.command("hello")
+    if "setName" not in response and response.get("msg") != "isdbgrid":  # a sharded cluster
         raise SettingsError(
             "MONGODB_URI names a MongoDB that is not a replica set and does not support transactions: "
             "start it with --replSet rs0, and run rs.initiate() in it once"

@@ -69,10 +69,6 @@ class DocumentsMoved(Conflict):
         return {**super().body(), "documents": named}
 
 
-class _Moved(Exception):
-    """A document has been changed since the change to undo."""
-
-
 @dataclass(frozen=True)
 class _Restoration(RestoredDocument):
     """A document to restore: `operators` change it, if it exists before and after."""
@@ -125,33 +121,34 @@ async def _plan(
         moved_of_change: list[ChangedDocument] = []
         for document, derived in reversed(list(zip(change["documents"], is_derived, strict=True))):
             current, patch = stored.get(document["_id"]), patches[document["_id"]]
-            try:
-                restored.append(
-                    await _restoration(ctx, registry[document["collection"]], change, document, current, patch)
-                )
-            except _Moved:
-                if not derived or all(is_derived):
-                    moved_of_change.insert(0, document)
+            restoration = await _find_restoration(
+                ctx, registry[document["collection"]], change, document, current, patch
+            )
+            if restoration is not None:
+                restored.append(restoration)
+            elif not derived or all(is_derived):
+                moved_of_change.insert(0, document)
         moved += moved_of_change
     return restored, moved
 
 
-async def _restoration(
+async def _find_restoration(
     ctx: Context,
     collection: Documents[Any],
     change: StoredChange,
     document: ChangedDocument,
     current: Document | None,
     patch: DocumentPatch,
-) -> _Restoration:
+) -> _Restoration | None:
+    """Return how to restore a document; None if it has been changed since."""
     kind = document["kind"]
     if document["action"] == "deleted":
         if current is not None or patch["before"] is None:
-            raise _Moved
+            return None
         ctx.changes.restored[document["_id"]] = document["fromVersion"]
         return _Restoration(kind, None, patch["before"], collection, {})
     if current is None or not await _is_at(ctx, change, document, current["version"]):
-        raise _Moved
+        return None
     if document["action"] == "created":
         return _Restoration(kind, current, None, collection, {})
     ctx.changes.restored[document["_id"]] = document["fromVersion"]

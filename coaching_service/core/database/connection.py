@@ -145,12 +145,6 @@ def server_state(client: Client) -> Database:
     return client.get_database("admin", read_concern=ReadConcern("local"))
 
 
-async def supports_transactions(db: Database) -> bool:
-    """Return whether the database is a replica set or a sharded cluster, which support transactions."""
-    response = await db.command("hello")
-    return "setName" in response or response.get("msg") == "isdbgrid"
-
-
 async def read_clock_difference(db: Database) -> float:
     """Return how many seconds the clock of this process is ahead of the database's."""
     began = datetime.now(UTC).replace(tzinfo=None)

@@ -136,17 +136,13 @@ RETENTION = timedelta(days=30)
 SANDBOX_ORDER = ("-createdAt", "-_id")
 
 
-class NewSandboxMail(TypedDict):
-    """A mail to store; `about` is the client it concerns, if any."""
+class SandboxMail(Stored):
+    """A mail that would have been sent; `about` is the client it concerns, if any."""
 
     to: Annotated[str, Description("The address of the recipient.")]
     subject: Annotated[str, Description("The subject.")]
     text: Annotated[str, Description("The text, with the links and tokens that it contains.")]
     about: Annotated[ObjectId | None, Private]
-
-
-class SandboxMail(NewSandboxMail, Stored):
-    """A mail that would have been sent."""
 
 
 sandbox_mails = Documents[SandboxMail](
@@ -373,8 +369,9 @@ async def enqueue_mails(ctx: Context, mails: Sequence[NewMail]) -> None:
     if ctx.recorder is not None and mails:
         ctx.recorder.sends = True
     if ctx.principal is not None and ctx.principal.company.is_sandbox:
-        fields = [(each.to, to_line(each.subject), each.text, each.about) for each in mails]
-        new = [NewSandboxMail(to=to, subject=subject, text=text, about=about) for to, subject, text, about in fields]
+        new = [
+            {"to": each.to, "subject": to_line(each.subject), "text": each.text, "about": each.about} for each in mails
+        ]
         await sandbox_mails.insert_many(ctx, new)
         return
     jobs: dict[timedelta, dict[ObjectId, tuple[dict[str, Any], ObjectId | None]]] = {}
