@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Any
 
 from coaching_service.core.ids import ObjectId
 
@@ -71,25 +71,16 @@ class PendingCounts:
             self._taken = {}
 
 
-class Counted(TypedDict):
-    """A document that says how often something was done."""
-
-    count: int
-
-
-C = TypeVar("C", bound=Counted)
-
-
-class PendingEntries(Generic[C]):
+class PendingEntries:
     """Documents with a `count` that are collected in memory and stored together, each by a key; for any thread."""
 
     MOST = 100_000
 
     def __init__(self) -> None:
-        self._entries: dict[Hashable, C] = {}
+        self._entries: dict[Hashable, Any] = {}
         self._lock = threading.Lock()
 
-    def count(self, key: Hashable, make: Callable[[], C]) -> None:
+    def count(self, key: Hashable, make: Callable[[], Any]) -> None:
         """Add 1 to the count of a document; `make` returns a new one, whose count is 1."""
         with self._lock:
             if (entry := self._entries.get(key)) is not None:
@@ -97,13 +88,13 @@ class PendingEntries(Generic[C]):
             elif len(self._entries) < self.MOST:
                 self._entries[key] = make()
 
-    def take(self) -> dict[Hashable, C]:
+    def take(self) -> dict[Hashable, Any]:
         """Return the documents, and begin again with none."""
         with self._lock:
             taken, self._entries = self._entries, {}
             return taken
 
-    def put_back(self, entries: Mapping[Hashable, C]) -> None:
+    def put_back(self, entries: Mapping[Hashable, Any]) -> None:
         """Collect documents again that could not be stored."""
         with self._lock:
             for key, entry in entries.items():

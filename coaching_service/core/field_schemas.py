@@ -237,7 +237,7 @@ def checks_of(model: Any) -> dict[str, fields.Field[Any]]:
 
 def _input_field(declaration: core_fields.Declaration, types: _Types) -> fields.Field[Any]:
     declared: fields.Field[Any] | None = declaration.find(fields.Field)
-    field = _input_type(declaration.hint, types) if declared is None else copy.deepcopy(declared)
+    field = _field_of(declaration.hint, types, input_of) if declared is None else copy.deepcopy(declared)
     default, is_nullable = declaration.find(core_fields.Default), declaration.is_nullable
     if default is not None:
         field.load_default = missing if default.value is core_fields.UNSET else default.value
@@ -256,7 +256,7 @@ def _output_field(declaration: core_fields.Declaration) -> fields.Field[Any]:
     if of_response:
         field = copy.deepcopy(of_response[0])
     elif declared is None or is_of_requests or datetime in _members(declaration.hint):
-        field = _output_type(declaration.hint)
+        field = _field_of(declaration.hint, _OUTPUT_TYPES, output_of)
     else:
         field = _without_limits(declared)
     field.allow_none = declaration.is_nullable
@@ -282,6 +282,7 @@ _INPUT_TYPES: _Types = {
     float: validation.Number,
     bool: validation.Boolean,
     ObjectId: validation.Identifier,
+    list: validation.ListOf,
 }
 _QUERY_TYPES: _Types = {
     **_INPUT_TYPES,
@@ -299,6 +300,7 @@ _OUTPUT_TYPES: _Types = {
     bool: fields.Boolean,
     ObjectId: validation.Identifier,
     datetime: validation.DateTime,
+    list: fields.List,
 }
 
 
@@ -308,34 +310,21 @@ def _members(hint: Any) -> tuple[Any, ...]:
     return tuple(member for member in members if member is not type(None))
 
 
-def _input_type(hint: Any, types: _Types) -> fields.Field[Any]:
-    [member] = _members(hint)
+def _field_of(hint: Any, types: _Types, schema_of: Callable[[Any], type[Schema]]) -> fields.Field[Any]:
+    members = _members(hint)
+    if len(members) > 1:
+        return Variant(
+            {get_args(core_fields.declarations_of(each)["type"].hint)[0]: schema_of(each) for each in members}
+        )
+    [member] = members
     if member in types:
         return types[member]()
     if get_origin(member) is Literal:
         return validation.Choice(*get_args(member))
-    if get_origin(member) in (list, Sequence):
-        return types.get(list, validation.ListOf)(_input_type(get_args(member)[0], types))
-    if is_typeddict(member):
-        return fields.Nested(input_of(member))
-    raise TypeError(f"{hint} needs a field of core.validation")
-
-
-def _output_type(hint: Any) -> fields.Field[Any]:
-    members = _members(hint)
-    if len(members) > 1:
-        return Variant(
-            {get_args(core_fields.declarations_of(each)["type"].hint)[0]: output_of(each) for each in members}
-        )
-    [member] = members
-    if member in _OUTPUT_TYPES:
-        return _OUTPUT_TYPES[member]()
-    if get_origin(member) is Literal:
-        return validation.Choice(*get_args(member))
     if get_origin(member) in (list, tuple, Sequence):
-        return fields.List(_output_type(get_args(member)[0]))
+        return types[list](_field_of(get_args(member)[0], types, schema_of))
     if is_typeddict(member):
-        return fields.Nested(output_of(member))
+        return fields.Nested(schema_of(member))
     raise TypeError(f"{hint} needs a field of core.validation")
 
 

@@ -15,7 +15,7 @@ from coaching_service.core.database import files
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences, check_of
 from coaching_service.core.database.context import Context, Services, in_transaction, reading_snapshot
 from coaching_service.core.database.declared import FILE_FIELDS, Portable, file_holders, find_invalid, values_at
-from coaching_service.core.database.documents import Document, Documents, now, registry
+from coaching_service.core.database.documents import Document, now, registry
 from coaching_service.core.field_schemas import checks_of
 from coaching_service.core.fields import declarations_of, plain_type
 from coaching_service.core.ids import NameOrId, ObjectId
@@ -93,25 +93,19 @@ async def find_misshapen(services: Services, count_read: CountRead) -> AsyncIter
     for name, collection in registry.items():
         if not is_typeddict(collection.model):
             continue
-        occurrences: dict[str, Occurrences] = {}
+        transfer, occurrences = collection.transfer, dict[str, Occurrences]()
+        checks = transfer.all_checks if isinstance(transfer, Portable) else checks_of(collection.model)
         async for batch in iterate_batches(services, name):
             for document in batch:
-                for problem in set(_problems(collection, document)):
+                problems = {*mismatches(collection.model, document, "")}
+                if not problems:  # the declared checks are of values of the right type
+                    invalid = (each for errors in find_invalid(document, checks) for each in errors)
+                    problems = {f"{each['field']} {each['message']}" for each in invalid}
+                for problem in problems:
                     occurrences.setdefault(problem, Occurrences()).add(document["_id"])
             count_read(len(batch))
         for problem, occurrence in sorted(occurrences.items()):
             yield occurrence.finding(f"Documents of {name} whose {problem}", _ADVICE)
-
-
-def _problems(collection: Documents[Document], document: Document) -> Iterator[str]:
-    """Yield what is wrong with a document; the declared checks are of values of the right type."""
-    wrong = list(mismatches(collection.model, document, ""))
-    yield from wrong
-    if not wrong:
-        transfer = collection.transfer
-        checks = transfer.all_checks if isinstance(transfer, Portable) else checks_of(collection.model)
-        for errors in find_invalid(document, checks):
-            yield from (f"{each['field']} {each['message']}" for each in errors)
 
 
 # --- References ------------------------------------------------------------------------------------------------------

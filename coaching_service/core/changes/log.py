@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import cast
@@ -62,7 +62,12 @@ async def write(ctx: Context) -> list[ObjectId]:
                 change["batchId"] = ctx.batch_id or recorder.id
             await _store_large_patch(ctx, change)
             changes.append(change)
-        changes += [_imported_entry(ctx, event) for event in imported]
+        for event in imported:  # a feed entry with a date of its own, and no event
+            entry = _change(ctx, ObjectId(), _ClientChange(event.customer_id, [], [event]))
+            entry["events"], entry["eventCount"] = [], 0
+            if event.feed is not None and event.feed.date is not None:
+                entry["feedAt"], entry["actor"] = event.feed.date, event.feed.actor or entry["actor"]
+            changes.append(entry)
     await store.changes.insert_many(ctx, changes)
     return [ctx.batch_id or recorder.id] if changes else []
 
@@ -154,16 +159,6 @@ def _change(ctx: Context, change_id: ObjectId, group: _ClientChange) -> change_m
     return change
 
 
-def _imported_entry(ctx: Context, event: recording.LoggedEvent) -> change_models.NewChangeDocument:
-    """Return a change that consists of a feed entry with a date of its own."""
-    change = _change(ctx, ObjectId(), _ClientChange(event.customer_id, [], [event]))
-    change["events"], change["eventCount"] = [], 0
-    if event.feed is not None and event.feed.date is not None:
-        change["feedAt"] = event.feed.date
-        change["actor"] = event.feed.actor or change["actor"]
-    return change
-
-
 def _events(
     documents: Iterable[recording.DocumentChange], reported: Sequence[recording.LoggedEvent]
 ) -> list[change_models.StoredEvent]:
@@ -180,7 +175,13 @@ def _events(
         if names is not None:
             merged = {*cast("list[str]", first["data"].get("fields") or []), *cast("list[str]", names)}
             first["data"]["fields"] = sorted(merged)
-    events = [event for event in derived.values() if not _is_implied(event, derived)]
+    # Workouts of a new or deleted program are part of its creation or deletion, which says more.
+    programs = {key[1:] for key in derived if key[0] in ("program.created", "program.deleted")}
+    events = [
+        event
+        for event in derived.values()
+        if event["type"] != "program.updated" or (("programId", event["data"]["programId"]),) not in programs
+    ]
     for each in reported:
         events.append({"type": each.type, "customerId": each.customer_id, "data": dict(each.data)})
         if each.source is not None:
@@ -204,16 +205,6 @@ def _derive(document: recording.DocumentChange) -> change_models.StoredEvent | N
         names = derived.get("fields") or document.changed_names(registry[document.collection].private)
         event["data"]["fields"] = names
     return event
-
-
-def _is_implied(
-    event: change_models.StoredEvent, events: Mapping[tuple[object, ...], change_models.StoredEvent]
-) -> bool:
-    """Return whether another event of the change says more: workouts of a new program are part of its creation."""
-    if event["type"] != "program.updated":
-        return False
-    data = (("programId", event["data"]["programId"]),)
-    return ("program.created", *data) in events or ("program.deleted", *data) in events
 
 
 def reference_to(

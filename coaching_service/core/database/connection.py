@@ -85,16 +85,6 @@ class Deadlines:
     selection: float = 3.0
     connection: float = 3.0
 
-    def options(self) -> dict[str, int]:
-        """Return the driver's options, in milliseconds."""
-        seconds = {
-            "timeoutMS": self.operation,
-            "serverSelectionTimeoutMS": self.selection,
-            "connectTimeoutMS": self.connection,
-            "heartbeatFrequencyMS": 1.0,
-        }
-        return {name: round(value * 1000) for name, value in seconds.items()}
-
 
 class UnsafeUri(Exception):
     """The URI of the database has an option with which acknowledged writes can be lost; the message names it."""
@@ -113,8 +103,16 @@ def connect(uri: str, deadlines: Deadlines | None = None, listeners: Sequence[Ev
                 f"MONGODB_URI sets {name}={given[name]}, with which a failover loses acknowledged writes or reads "
                 f"return old data: remove it"
             )
-    defaults = (deadlines or Deadlines()).options()
-    timeouts: dict[str, Any] = {name: value for name, value in defaults.items() if name.lower() not in given}
+    deadlines = deadlines or Deadlines()
+    seconds = {
+        "timeoutMS": deadlines.operation,
+        "serverSelectionTimeoutMS": deadlines.selection,
+        "connectTimeoutMS": deadlines.connection,
+        "heartbeatFrequencyMS": 1.0,
+    }
+    timeouts: dict[str, Any] = {
+        name: round(value * 1000) for name, value in seconds.items() if name.lower() not in given
+    }
     return AsyncIOMotorClient(
         uri,
         **timeouts,

@@ -133,8 +133,7 @@ class Services:
     # Counts the planned exercises until the counts are stored.
     exercise_uses: PendingCounts = field(default_factory=PendingCounts, init=False, repr=False)
     # Entries of the audit log that are not stored yet.
-    # Any: the audit log has the type, which is built on this.
-    pending_entries: PendingEntries[Any] = field(default_factory=PendingEntries, init=False, repr=False)
+    pending_entries: PendingEntries = field(default_factory=PendingEntries, init=False, repr=False)
     # How many days entries of the audit log are kept.
     audit_days: int = 400
     # After how many months archived clients are erased; 0: never.
