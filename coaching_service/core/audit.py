@@ -68,13 +68,6 @@ AuditAction = Literal[
     "proposal.rejected",
 ]
 _MAX_DEVICE, _SIGN_INS, _HOUR_SECONDS = 300, 20, 3600
-_READS = ("client.read",)
-_TYPES: dict[recording.Interface, recording.ActorType] = {
-    "session": "coach",
-    "apiKey": "key",
-    "assistant": "assistant",
-    "application": "application",
-}
 
 
 class AuditTarget(TypedDict):
@@ -338,7 +331,7 @@ def _count_read(
     key = (company, via, actor_id, grant_id, customer_id, kind, int(time.time() // _HOUR_SECONDS))
 
     def make() -> AuditEntry:
-        actor: recording.Actor = {"type": _TYPES[via], "_id": actor_id, "name": name}
+        actor: recording.Actor = {"type": recording.ACTOR_TYPES[via], "_id": actor_id, "name": name}
         if via == "application" and grant_id is not None:
             actor["applicationId"] = grant_id
         action: AuditAction = "list.read" if customer_id is None else "client.read"
@@ -379,7 +372,11 @@ async def count_reads_by_day(
     ctx: Context, customer_id: ObjectId, since: datetime, timezone: str
 ) -> list[recording.CountedByDay]:
     """Return how often each actor has read the data of a client on each day."""
-    where = {"customerId": customer_id, "createdAt": {"$gte": since}, "action": {"$in": [*_READS, "client.exported"]}}
+    where = {
+        "customerId": customer_id,
+        "createdAt": {"$gte": since},
+        "action": {"$in": ["client.read", "client.exported"]},
+    }
     return await _entries.aggregate(
         ctx, where, *recording.by_day(timezone, {"$sum": "$count"}), hint=_entries.by_client
     )

@@ -103,8 +103,15 @@ async def _hide_replaced_entries(ctx: Context, group: _ClientChange, change_id: 
     for removed in ctx.changes.removed_entries:
         if removed.customer_id == group.customer_id:
             types_of[removed.source_id].extend(removed.types)
-    if types_of and group.customer_id is not None:
-        await store.hide_feed_entries(ctx, group.customer_id, types_of, change_id)
+    if not types_of or group.customer_id is None:
+        return
+    is_meant = [
+        {"$and": [{"$eq": ["$$entry.sourceId", source]}, {"$in": ["$$entry.type", types]}]}
+        for source, types in types_of.items()
+    ]
+    is_hidden = {"$and": [{"$eq": ["$$entry.hiddenBy", None]}, {"$or": is_meant}]}
+    where = {"customerId": group.customer_id, "feedCount": {"$gt": 0}, "feed.sourceId": {"$in": list(types_of)}}
+    await store.changes.set_derived(ctx, where, store.update_feed(is_hidden, {"hiddenBy": change_id}))
 
 
 def _change(ctx: Context, change_id: ObjectId, group: _ClientChange) -> change_models.NewChangeDocument:

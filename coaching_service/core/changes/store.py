@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from bson import Timestamp
 
 from coaching_service.core.changes.models import StoredChange, StoredPart
-from coaching_service.core.database.context import Context
 from coaching_service.core.database.declared import Index, NotExported
 from coaching_service.core.database.documents import Document, Documents, PipelineStage
-from coaching_service.core.events import EventType
-from coaching_service.core.ids import ObjectId
 
 _IN_FEED = (("feedCount", {"$gt": 0}),)
 _CLIENT_FIELDS = ("customerId", "createdAt", "_id")
@@ -63,29 +60,6 @@ parts = Documents[StoredPart](
 BY_FEED, BY_COMPANY_FEED = changes.index_name(*_FEED_FIELDS), changes.index_name(*_COMPANY_FEED_FIELDS)
 BY_ARCHIVAL = changes.index_name(*_ARCHIVAL_FIELDS)
 BY_CLIENT, BY_BATCH = changes.index_name(*_CLIENT_FIELDS), changes.index_name("batchId")
-
-
-async def hide_feed_entries(
-    ctx: Context, customer_id: ObjectId, types_of: Mapping[ObjectId, Sequence[EventType]], hidden_by: ObjectId
-) -> None:
-    """Mark the shown entries of a client's feed of these types, by source document, as hidden by a change."""
-    is_meant = [
-        {"$and": [{"$eq": ["$$entry.sourceId", source]}, {"$in": ["$$entry.type", list(types)]}]}
-        for source, types in types_of.items()
-    ]
-    is_hidden = {"$and": [{"$eq": ["$$entry.hiddenBy", None]}, {"$or": is_meant}]}
-    where = {"customerId": customer_id, "feedCount": {"$gt": 0}, "feed.sourceId": {"$in": list(types_of)}}
-    await changes.set_derived(ctx, where, update_feed(is_hidden, {"hiddenBy": hidden_by}))
-
-
-async def restore_feeds(ctx: Context, undone: Mapping[ObjectId, ObjectId]) -> None:
-    """Hide the feed entries of undone changes, by client, and show those again that they had hidden."""
-    ids = list(undone.values())
-    is_shown = {"$eq": ["$$entry.hiddenBy", None]}
-    await changes.set_derived(ctx, {"_id": {"$in": ids}}, update_feed(is_shown, {"hiddenBy": "$undoneBy"}))
-    was_hidden = {"$in": ["$$entry.hiddenBy", ids]}
-    where = {"customerId": {"$in": list(undone)}, "feed.hiddenBy": {"$in": ids}}
-    await changes.set_derived(ctx, where, update_feed(was_hidden, {"hiddenBy": None}))
 
 
 def update_feed(condition: PipelineStage, fields: Mapping[str, Any]) -> list[PipelineStage]:

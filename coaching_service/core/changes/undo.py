@@ -99,7 +99,13 @@ async def restore(ctx: Context, changes: Sequence[StoredChange], patches: Mappin
     if effective := [change["undoOf"] for change in changes if change["undoOf"] is not None]:
         await store.changes.set_derived(ctx, {"_id": {"$in": effective}}, {"$set": {"undoneBy": None}})
     if of_clients := {client: undo.of for client, undo in undoes.items() if client is not None}:
-        await store.restore_feeds(ctx, of_clients)
+        # Hide the feed entries of undone changes, and show those again that they had hidden.
+        ids, is_shown = list(of_clients.values()), {"$eq": ["$$entry.hiddenBy", None]}
+        hiding = store.update_feed(is_shown, {"hiddenBy": "$undoneBy"})
+        await store.changes.set_derived(ctx, {"_id": {"$in": ids}}, hiding)
+        where = {"customerId": {"$in": list(of_clients)}, "feed.hiddenBy": {"$in": ids}}
+        showing = store.update_feed({"$in": ["$$entry.hiddenBy", ids]}, {"hiddenBy": None})
+        await store.changes.set_derived(ctx, where, showing)
     await ctx.publish(DocumentsRestored(restored))
 
 

@@ -45,7 +45,7 @@ class Actor(Author):
     applicationId: NotRequired[Annotated[ObjectId, Optional, Description("The application's access, if it acted.")]]
 
 
-_ACTOR_TYPES: dict[Interface, ActorType] = {
+ACTOR_TYPES: dict[Interface, ActorType] = {
     "session": "coach",
     "apiKey": "key",
     "assistant": "assistant",
@@ -77,7 +77,7 @@ def actor_of(ctx: Context) -> Actor:
     interface = interface_of(ctx)
     if ctx.principal is None or interface == "system":
         return {"type": "system", "_id": None, "name": "System"}
-    actor: Actor = {"type": _ACTOR_TYPES[interface], "_id": ctx.principal.id, "name": ctx.principal.name}
+    actor: Actor = {"type": ACTOR_TYPES[interface], "_id": ctx.principal.id, "name": ctx.principal.name}
     return {**actor, "applicationId": ctx.principal.credential_id} if interface == "application" else actor
 
 
