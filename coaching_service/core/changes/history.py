@@ -65,23 +65,12 @@ async def list_batch(ctx: Context, batch_id: ObjectId) -> list[StoredChange]:
 
 async def list_clients_updated_by_batch(ctx: Context, batch_id: ObjectId) -> list[ObjectId]:
     """Return the clients that the changes of a batch have changed or added notes to, but not created."""
-    changed = await _list_clients_of_batch(ctx, batch_id, {"kind": {"$in": ["customer", "note"]}})
-    created = set(await list_clients_created_by_batch(ctx, batch_id))
-    return [customer_id for customer_id in changed if customer_id not in created]
-
-
-async def list_clients_created_by_batch(ctx: Context, batch_id: ObjectId) -> list[ObjectId]:
-    """Return the clients that the changes of a batch have created, in the order of their identifiers."""
-    return await _list_clients_of_batch(ctx, batch_id, {"kind": "customer", "action": "created"})
-
-
-async def _list_clients_of_batch(ctx: Context, batch_id: ObjectId, document: Filter) -> list[ObjectId]:
-    """Return the clients of whom a change of a batch has such a document, in the order of their identifiers."""
-    where: Filter = {"batchId": batch_id, "customerId": {"$type": "objectId"}, "documents": {"$elemMatch": document}}
-    groups = await changes.aggregate(
-        ctx, where, {"$group": {"_id": "$customerId"}}, {"$sort": {"_id": 1}}, hint=BY_BATCH
-    )
-    return [group["_id"] for group in groups]
+    changed: Filter = {"documents": {"$elemMatch": {"kind": {"$in": ["customer", "note"]}}}}
+    where: Filter = {"batchId": batch_id, "customerId": {"$type": "objectId"}, **changed}
+    stages: list[PipelineStage] = [{"$group": {"_id": "$customerId"}}, {"$sort": {"_id": 1}}]
+    groups = await changes.aggregate(ctx, where, *stages, hint=BY_BATCH)
+    created = set(await list_created(ctx, batch_id, "customer"))
+    return [group["_id"] for group in groups if group["_id"] not in created]
 
 
 async def count_clients(

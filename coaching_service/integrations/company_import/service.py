@@ -207,7 +207,7 @@ async def _run(job: queue.Job, opened: _Open) -> queue.RunAgain | None:
 
 async def list_clients(ctx: Context, job_id: ObjectId) -> list[ObjectId]:
     """Return the clients that an import has created and that still exist."""
-    created = await history.list_clients_created_by_batch(ctx, job_id)
+    created = await history.list_created(ctx, job_id, "customer")
     existing = await customers.find_references(ctx, created)
     return [client for client in created if client in existing]
 

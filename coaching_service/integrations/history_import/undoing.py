@@ -192,7 +192,7 @@ class _Undo:
 
     async def _remove_customers(self, tx: Context) -> tuple[import_models.UndoWork, int]:
         work = self._work
-        created = await history.list_clients_created_by_batch(tx, work["importId"])
+        created = await history.list_created(tx, work["importId"], "customer")
         left = [each for each in created if work["last"] is None or each > work["last"]]
         existing = await customers.list_versions(tx, left[:_BATCH])
         ids, staying = _divide(existing, await bulk.find_used(tx, list(existing), work["importEndedAt"]))
