@@ -137,12 +137,12 @@ SANDBOX_ORDER = ("-createdAt", "-_id")
 
 
 class SandboxMail(Stored):
-    """A mail that would have been sent; `about` is the client it concerns, if any."""
+    """A mail that would have been sent."""
 
     to: Annotated[str, Description("The address of the recipient.")]
     subject: Annotated[str, Description("The subject.")]
     text: Annotated[str, Description("The text, with the links and tokens that it contains.")]
-    about: Annotated[ObjectId | None, Private]
+    about: Annotated[ObjectId | None, Private]  # the client that it concerns, if any
 
 
 sandbox_mails = Documents[SandboxMail](
