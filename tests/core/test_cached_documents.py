@@ -83,7 +83,6 @@ READS = {
     "count_backlog",
     "is_held",
     "find",
-    "find_and_add",
     "find_one",
     "find_whole",
     "list_ids_after",

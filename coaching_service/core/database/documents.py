@@ -240,10 +240,6 @@ class Documents(Generic[D]):
         """`document` without its private fields."""
         return cast("D", {key: value for key, value in document.items() if key not in self.private})
 
-    def preview_many(self, ctx: Context, documents: Sequence[Mapping[str, Any]]) -> list[D]:
-        """Return what `insert_many` would return, and store nothing."""
-        return [self.without_private(self.with_metadata(ctx, document)) for document in documents]
-
     def _in(self, ctx: Context) -> Collection:
         return ctx.collection(self.name)
 
@@ -308,18 +304,6 @@ class Documents(Generic[D]):
         hint = self.index_name("_id")
         documents: list[Any] = await self.find(ctx, remaining, sort=("_id",), limit=limit, fields=("_id",), hint=hint)
         return [document["_id"] for document in documents]
-
-    async def find_and_add(
-        self, ctx: Context, where: Filter, added: Document, *, sort: Sequence[str], hint: str | None = None
-    ) -> list[Any]:
-        """Return what `find` returns, and the documents of the `$unionWith` stage `added`, in one command.
-
-        Documents without the fields of `sort` come first. Not in a transaction, where MongoDB refuses the stage.
-        """
-        in_order = {"$sort": dict(order_by(sort))}  # the first uses the index; `$unionWith` promises no order
-        shown = self.projection(None)
-        stages = [in_order, added, in_order, *([{"$project": shown}] if shown else [])]
-        return await self.aggregate(ctx, where, *stages, hint=hint)
 
     async def stream(self, ctx: Context, where: Filter, sort: Sequence[str], *, hint: str | None) -> AsyncIterator[D]:
         """Iterate over the documents that match `where`, in bounded memory."""

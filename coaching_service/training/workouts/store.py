@@ -240,7 +240,10 @@ async def find_between(
     sort = (day_field, "position", "_id")
     if added is None:
         return await blocks.find(ctx, condition, sort=sort, hint=hint)
-    return await blocks.find_and_add(ctx, condition, added, sort=sort, hint=hint)
+    in_order = {"$sort": dict.fromkeys(sort, 1)}  # the first uses the index; `$unionWith` promises no order
+    return await blocks.aggregate(
+        ctx, condition, in_order, added, in_order, {"$project": blocks.projection(None)}, hint=hint
+    )
 
 
 def orders_within_days(places: Iterable[tuple[ObjectId, str | int | None]]) -> dict[ObjectId, int]:
@@ -314,7 +317,7 @@ async def preview_many(
     for number, external_id in enumerate(ids):
         if external_id in holders or external_id in ids[:number]:
             raise external_id_taken(ctx, holders.get(external_id))
-    return blocks.preview_many(ctx, with_positions(new_blocks, 0))
+    return [blocks.without_private(blocks.with_metadata(ctx, each)) for each in with_positions(new_blocks, 0)]
 
 
 def next_positions(count: int, after: int) -> list[int]:
