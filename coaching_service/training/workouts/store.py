@@ -230,7 +230,7 @@ async def find_between(
     """Return the owner's blocks whose `day_field` is from `first` to `last`, in order.
 
     With `updated_since` (UTC), only those changed at this time or later. The documents of the stage `added`, if any,
-    are read with the same command, and follow.
+    are read with the same command, and follow; not in a transaction, where MongoDB refuses `$unionWith`.
     """
     condition = owner | {day_field: {"$gte": first, "$lte": last}}
     hint = None
