@@ -479,8 +479,12 @@ class Documents(Generic[D]):
         condition = self.write_filter(ctx, where) | ({} if version is None else {"version": version})
         paths = touched_paths(change)
         projection = self.projection(fields)
-        # What only appends an element is not read before: the list was as it is afterwards, without the last.
-        is_appending = previous is None and set(change) == {"$push"} and "_id" in change["$push"][paths[0]]
+        # What only appends elements is not read before: the lists were as they are afterwards, without the last.
+        is_appending = (
+            previous is None
+            and set(change) == {"$push"}
+            and all("." not in path and "_id" in each for path, each in change["$push"].items())
+        )
         if self.history is not None:
             projection = None if fields is None else self.recorded_projection([*fields, *paths])
             if previous is None and not is_appending:
@@ -504,7 +508,8 @@ class Documents(Generic[D]):
             return None
         if self.history is not None:
             if is_appending:
-                previous = {**updated, paths[0]: updated[paths[0]][:-1], "version": updated["version"] - 1}
+                lists = {path: updated[path][:-1] for path in paths}
+                previous = {**updated, **lists, "version": updated["version"] - 1}
             ctx.changes.add_changed(self, previous or {}, updated, paths)
         if fields is None:
             return self.without_private(updated)

@@ -144,6 +144,8 @@ async def enqueue_for_companies(
         stable_id("job", kind, str(company_id)): new_job(kind, arguments, company_id=company_id)
         for company_id in company_ids
     }
+    if not jobs:
+        return
     stored = stored_jobs.across_companies(services).find({"_id": {"$in": list(jobs)}}, {"_id": 1})
     known = {each["_id"] async for each in stored}  # most of them, and an update of one costs more
     if await insert_computed(stored_jobs, Context(services), {key: jobs[key] for key in jobs if key not in known}):
