@@ -7,18 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from coaching_service.core.changes import numbering
+from coaching_service.core.changes import numbering, store
 from coaching_service.core.changes.models import CompanyFeedItem, DocumentPatch, NumberedChange, StoredChange
-from coaching_service.core.changes.store import (
-    BY_ARCHIVAL,
-    BY_BATCH,
-    BY_CLIENT,
-    BY_COMPANY_FEED,
-    BY_FEED,
-    changes,
-    parts,
-    update_feed,
-)
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.documents import Filter, PipelineStage, now
 from coaching_service.core.database.recording import CountedByDay, by_day
@@ -48,19 +38,19 @@ class NumberedPage:
 
 async def find_one(ctx: Context, change_id: ObjectId) -> StoredChange | None:
     """Return a change without its patch, or None."""
-    return await changes.find_one(ctx, {"_id": change_id}, _SUMMARY)
+    return await store.changes.find_one(ctx, {"_id": change_id}, _SUMMARY)
 
 
 async def list_by_ids(ctx: Context, change_ids: Sequence[ObjectId]) -> list[StoredChange]:
     """Return those changes that exist, numbered or not, in the order of `change_ids`, without their patches."""
-    found = await changes.find(ctx, {"_id": {"$in": list(change_ids)}}, fields=_SUMMARY, hint="_id_")
+    found = await store.changes.find(ctx, {"_id": {"$in": list(change_ids)}}, fields=_SUMMARY, hint="_id_")
     stored = {change["_id"]: change for change in found}
     return [stored[change_id] for change_id in change_ids if change_id in stored]
 
 
 async def list_batch(ctx: Context, batch_id: ObjectId) -> list[StoredChange]:
     """Return the changes of a batch without their patches."""
-    return await changes.find(ctx, {"batchId": batch_id}, sort=("_id",), fields=_SUMMARY)
+    return await store.changes.find(ctx, {"batchId": batch_id}, sort=("_id",), fields=_SUMMARY)
 
 
 async def list_clients_updated_by_batch(ctx: Context, batch_id: ObjectId) -> list[ObjectId]:
@@ -68,7 +58,7 @@ async def list_clients_updated_by_batch(ctx: Context, batch_id: ObjectId) -> lis
     changed: Filter = {"documents": {"$elemMatch": {"kind": {"$in": ["customer", "note"]}}}}
     where: Filter = {"batchId": batch_id, "customerId": {"$type": "objectId"}, **changed}
     stages: list[PipelineStage] = [{"$group": {"_id": "$customerId"}}, {"$sort": {"_id": 1}}]
-    groups = await changes.aggregate(ctx, where, *stages, hint=BY_BATCH)
+    groups = await store.changes.aggregate(ctx, where, *stages, hint=store.BY_BATCH)
     created = set(await list_created(ctx, batch_id, "customer"))
     return [group["_id"] for group in groups if group["_id"] not in created]
 
@@ -83,7 +73,7 @@ async def count_clients(
         {"$group": {"_id": {"batchId": "$batchId", "customerId": "$customerId"}}},
         {"$group": {"_id": "$_id.batchId", "clients": {"$sum": 1}}},
     ]
-    counted = await changes.aggregate(ctx, where, *stages, hint=BY_BATCH) if batch_ids else []
+    counted = await store.changes.aggregate(ctx, where, *stages, hint=store.BY_BATCH) if batch_ids else []
     return {each["_id"]: each["clients"] for each in counted}
 
 
@@ -100,13 +90,13 @@ async def list_created(ctx: Context, change_id: ObjectId, kind: str) -> list[Obj
         {"$sort": {"_id": 1}},
     ]
     where: Filter = {"batchId": change_id, "documents": {"$elemMatch": created}}
-    return [group["_id"] for group in await changes.aggregate(ctx, where, *stages, hint=BY_BATCH)]
+    return [group["_id"] for group in await store.changes.aggregate(ctx, where, *stages, hint=store.BY_BATCH)]
 
 
 async def list_newest(ctx: Context, where: Filter, limit: int) -> list[StoredChange]:
     """Return at most `limit` numbered changes that match `where`, newest first, without their patches."""
     numbered = {"$and": [{"lastSeq": {"$gt": 0}}, where]}
-    return await changes.find(ctx, numbered, sort=NEWEST_FIRST, limit=limit, fields=_SUMMARY)
+    return await store.changes.find(ctx, numbered, sort=NEWEST_FIRST, limit=limit, fields=_SUMMARY)
 
 
 async def count_by_day(ctx: Context, customer_id: ObjectId, since: datetime, timezone: str) -> list[CountedByDay]:
@@ -116,7 +106,7 @@ async def count_by_day(ctx: Context, customer_id: ObjectId, since: datetime, tim
         "createdAt": {"$gte": since},
         "actor.type": {"$in": ["coach", "key", "assistant", "application"]},
     }
-    return await changes.aggregate(ctx, where, *by_day(timezone, {"$sum": 1}), hint=BY_CLIENT)
+    return await store.changes.aggregate(ctx, where, *by_day(timezone, {"$sum": 1}), hint=store.BY_CLIENT)
 
 
 async def is_written_with(ctx: Context, credential_id: ObjectId, document_id: ObjectId, version: int) -> bool:
@@ -130,7 +120,7 @@ async def is_written_with(ctx: Context, credential_id: ObjectId, document_id: Ob
         "createdAt": {"$gt": now() - _WRITTEN_PERIOD},
         "documents": {"$elemMatch": {"_id": document_id, "toVersion": version}},
     }
-    return await changes.find_one(ctx, where, ("_id",)) is not None
+    return await store.changes.find_one(ctx, where, ("_id",)) is not None
 
 
 async def list_unapproved(
@@ -145,13 +135,13 @@ async def list_unapproved(
         "documents._id": {"$in": list(document_ids)},
     }
     fields = ("documents", "patch")
-    return await changes.find(ctx, where, sort=("createdAt", "_id"), fields=fields, hint=BY_CLIENT)
+    return await store.changes.find(ctx, where, sort=("createdAt", "_id"), fields=fields, hint=store.BY_CLIENT)
 
 
 async def load_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> dict[ObjectId, ObjectId]:
     """Return the key, grant or session with which changes were made, by change."""
     where: Filter = {"_id": {"$in": list(change_ids)}}
-    loaded = await changes.find(ctx, where, fields=("credentialId",)) if change_ids else []
+    loaded = await store.changes.find(ctx, where, fields=("credentialId",)) if change_ids else []
     return {change["_id"]: change["credentialId"] for change in loaded if change["credentialId"] is not None}
 
 
@@ -172,14 +162,14 @@ async def list_numbered(
         where: Filter = {"customerId": customer_id, "createdAt": {"$gte": since - _NUMBERING_DELAY}}
         where["lastSeq"] = {"$gt": after, "$lte": until}
         stages: list[PipelineStage] = [{"$project": {"lastSeq": 1}}, {"$sort": {"lastSeq": 1}}, {"$limit": limit}]
-        numbered = await changes.aggregate(ctx, where, *stages, hint=BY_CLIENT)
+        numbered = await store.changes.aggregate(ctx, where, *stages, hint=store.BY_CLIENT)
     has_more = len(numbered) == limit
     if numbered and (has_more or customer_id is None):
         until = numbered[-1]["lastSeq"]
     read: list[Any] = []  # NumberedChange
     if numbered:
         ids = [each["_id"] for each in numbered]
-        read = await changes.find(ctx, {"_id": {"$in": ids}}, fields=_NUMBERED, hint="_id_")
+        read = await store.changes.find(ctx, {"_id": {"$in": ids}}, fields=_NUMBERED, hint="_id_")
     return NumberedPage(sorted(read, key=lambda change: change["lastSeq"]), until, has_more)
 
 
@@ -189,11 +179,11 @@ async def load_patches(ctx: Context, read: Sequence[StoredChange]) -> dict[Objec
     No two of the changes are about the same document.
     """
     where: Filter = {"_id": {"$in": [change["_id"] for change in read]}}
-    stored = await changes.find(ctx, where, fields=("patch",), hint="_id_")
+    stored = await store.changes.find(ctx, where, fields=("patch",), hint="_id_")
     of_changes = {change["_id"]: change.get("patch", []) for change in stored}
     for change in read:
         if "parts" in change:
-            stored_parts = await parts.find(ctx, {"changeId": change["_id"]}, sort=("number",))
+            stored_parts = await store.parts.find(ctx, {"changeId": change["_id"]}, sort=("number",))
             of_changes[change["_id"]] = [patch for part in stored_parts for patch in part["patch"]]
     return {patch["_id"]: patch for patches in of_changes.values() for patch in patches}
 
@@ -214,7 +204,7 @@ async def find_removed(
         "documents._id": document_id,
         "patch": {"$elemMatch": {"_id": document_id, "$or": removals}},
     }
-    for change in await changes.find(ctx, where, fields=("patch",)):
+    for change in await store.changes.find(ctx, where, fields=("patch",)):
         for patch in change.get("patch", []):
             lists = (field.get("after") or [] for field in patch["fields"] if field["path"] == list_name)
             if patch["_id"] == document_id and element_id not in (element["_id"] for element in next(lists, [])):
@@ -245,7 +235,7 @@ async def correct_feed_entries(
     }
     corrected = {"data": {"$mergeObjects": ["$$entry.data", {"$literal": dict(data)}]}}
     where = {"customerId": customer_id, "feedCount": {"$gt": 0}, "feed.sourceId": {"$in": source_ids}}
-    await changes.set_derived(ctx, where, update_feed(is_meant, corrected))
+    await store.changes.set_derived(ctx, where, store.update_feed(is_meant, corrected))
 
 
 async def find_feed_page(
@@ -273,7 +263,7 @@ async def find_feed_page(
         count = {"$count": "total"}
     entries, counted = await gather_reads(
         ctx,
-        changes.aggregate(
+        store.changes.aggregate(
             ctx,
             where | list_part.condition_on_first(2),
             {"$sort": {"feedAt": -1, "_id": -1}},
@@ -283,9 +273,9 @@ async def find_feed_page(
             {"$match": list_part.within(shown)},
             {"$skip": list_part.skip},
             {"$limit": list_part.limit},
-            hint=BY_FEED,
+            hint=store.BY_FEED,
         ),
-        changes.aggregate(ctx, where, *counting, count, hint=BY_FEED),
+        store.changes.aggregate(ctx, where, *counting, count, hint=store.BY_FEED),
     )
     return entries, counted[0]["total"] if counted else 0
 
@@ -316,7 +306,7 @@ async def find_company_feed(
         **({"credentialId": credential_id} if credential_id is not None else {}),
         **({"feed.type": {"$in": list(types)}} if types else {}),
     }
-    return await changes.aggregate(
+    return await store.changes.aggregate(
         ctx,
         where,
         {"$sort": {"feedAt": -1, "_id": -1}},
@@ -324,12 +314,12 @@ async def find_company_feed(
         {"$unwind": "$feed"},
         {"$match": {**entry, **condition}},
         {"$limit": limit},
-        hint=BY_COMPANY_FEED,
+        hint=store.BY_COMPANY_FEED,
     )
 
 
 async def list_archivals(ctx: Context, since: datetime, until: datetime) -> list[tuple[ObjectId, datetime]]:
     """Return which clients were archived from one time up to another, and when; without what was undone."""
     where: Filter = {"createdAt": {"$gte": since, "$lt": until}, "events.type": "customer.archived", "undoneBy": None}
-    found = await changes.find(ctx, where, fields=("customerId", "createdAt"), hint=BY_ARCHIVAL)
+    found = await store.changes.find(ctx, where, fields=("customerId", "createdAt"), hint=store.BY_ARCHIVAL)
     return [(each["customerId"], each["createdAt"]) for each in found if each["customerId"] is not None]

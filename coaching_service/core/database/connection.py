@@ -21,18 +21,7 @@ import structlog
 from bson import CodecOptions
 from motor.motor_asyncio import AsyncIOMotorClient
 from opentelemetry.trace import Span, SpanKind, Tracer, get_current_span
-from pymongo import monitoring
-from pymongo.errors import (
-    BulkWriteError,
-    ConfigurationError,
-    ConnectionFailure,
-    DocumentTooLarge,
-    ExecutionTimeout,
-    OperationFailure,
-    PyMongoError,
-    ServerSelectionTimeoutError,
-    WriteConcernError,
-)
+from pymongo import errors, monitoring
 from pymongo.read_concern import ReadConcern
 
 from coaching_service.core.background import retrieve_failure
@@ -159,26 +148,26 @@ def allow_seconds(seconds: float) -> AbstractContextManager[Any]:
 
 def is_disk_full(error: BaseException) -> bool:
     """Return whether the database has no space left: some commands report only the text of the operating system."""
-    if not isinstance(error, OperationFailure):
+    if not isinstance(error, errors.OperationFailure):
         return False
     return error.code == _OUT_OF_DISK_SPACE or os.strerror(errno.ENOSPC) in str(error)
 
 
 def is_write_conflict(error: BaseException) -> bool:
     """Return whether another transaction has written the same document."""
-    return isinstance(error, OperationFailure) and error.code == WRITE_CONFLICT
+    return isinstance(error, errors.OperationFailure) and error.code == WRITE_CONFLICT
 
 
 def as_service_error(error: Exception) -> ServiceError | None:
     """Return the service error for a failure of the driver, `error` if it is one, or None if it is unexpected."""
     if isinstance(error, ServiceError):
         return error
-    if isinstance(error, DocumentTooLarge):
+    if isinstance(error, errors.DocumentTooLarge):
         return BadRequest("The record would grow larger than the service stores; split it")
     if is_unavailable(error):
         # It took too long while the service, or the database, was busy.
         return Unavailable("The service is busy; try again shortly") if is_late(error) else unreachable()
-    if isinstance(error, OperationFailure) and error.code in UNAUTHORIZED:
+    if isinstance(error, errors.OperationFailure) and error.code in UNAUTHORIZED:
         log.error("the database refuses the user name and password in MONGODB_URI, or that user lacks permissions")
         return Unavailable("The database rejects the service; contact its operator")
     if is_disk_full(error):
@@ -186,7 +175,7 @@ def as_service_error(error: Exception) -> ServiceError | None:
         return Unavailable("The database has no space left; contact its operator")
     if is_write_conflict(error):
         return Conflict("Another request is changing the same record; read it again and retry", code="WRITE_CONFLICT")
-    if isinstance(error, PyMongoError) and error.has_error_label("TransientTransactionError"):
+    if isinstance(error, errors.PyMongoError) and error.has_error_label("TransientTransactionError"):
         return Unavailable("The database was busy; try again shortly")
     return None
 
@@ -198,23 +187,26 @@ def unreachable() -> Unavailable:
 
 def is_late(error: Exception) -> bool:
     """Return whether an operation reached its deadline: the database may respond, and this process was busy."""
-    return isinstance(error, PyMongoError) and error.timeout and not isinstance(error, ServerSelectionTimeoutError)
+    is_timeout = isinstance(error, errors.PyMongoError) and error.timeout
+    return is_timeout and not isinstance(error, errors.ServerSelectionTimeoutError)
 
 
 def is_unavailable(error: Exception) -> bool:
     """Return whether the database did not respond, or not as a primary with a majority."""
-    if isinstance(error, ConnectionFailure | ExecutionTimeout | WriteConcernError) or is_unsent(error):
+    lost = errors.ConnectionFailure | errors.ExecutionTimeout | errors.WriteConcernError
+    if isinstance(error, lost) or is_unsent(error):
         return True
-    if isinstance(error, BulkWriteError):  # carried out but not acknowledged by a majority, or ended by such an error
+    if isinstance(error, errors.BulkWriteError):
+        # It was carried out but not acknowledged by a majority, or ended by such an error.
         details = error.details or {}
         refused = [each["code"] for each in details.get("writeErrors", ())]
         return bool(details.get("writeConcernErrors")) or (bool(refused) and _UNAVAILABLE.issuperset(refused))
-    return isinstance(error, OperationFailure) and error.code in _UNAVAILABLE
+    return isinstance(error, errors.OperationFailure) and error.code in _UNAVAILABLE
 
 
 def is_unsent(error: Exception) -> bool:
     """Return whether the driver sent nothing, as the server was starting or becoming a secondary."""
-    return type(error) is ConfigurationError
+    return type(error) is errors.ConfigurationError
 
 
 # --- Whether the database responds ------------------------------------------------------------------------------------
@@ -333,7 +325,7 @@ class DatabaseMonitor:
     async def _check(self) -> None:
         for _ in range(_MAX_READS):
             error, busy = await self._try_to_read()
-            is_late = isinstance(error, TimeoutError) or (isinstance(error, PyMongoError) and error.timeout)
+            is_late = isinstance(error, TimeoutError) or (isinstance(error, errors.PyMongoError) and error.timeout)
             if not is_late or busy < self._interval:
                 break
         if isinstance(error, TimeoutError) or (isinstance(error, Exception) and is_unavailable(error)):
