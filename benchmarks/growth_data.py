@@ -25,11 +25,11 @@ from benchmarks.growth_world import (
 )
 from coaching_service import runtime
 from coaching_service.core.auth import new_master_key
-from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.jobs.worker import run_due
 from coaching_service.features import STEPS
+from coaching_service.installation import migrations
 from coaching_service.installation.embedded import running_mongod
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers.derived_figures import COUNT_GROUPS

@@ -15,8 +15,8 @@ from coaching_service import demo, features
 from coaching_service.core.database.context import Collection, Context, Services
 from coaching_service.core.database.declared import BY_COMPANY
 from coaching_service.core.database.documents import now, registry
-from coaching_service.core.database.indexes import ensure_indexes
 from coaching_service.core.ids import ObjectId
+from coaching_service.installation.indexes import ensure_indexes
 from coaching_service.people import api_keys, team
 from coaching_service.people.customers import batch as creation
 from coaching_service.people.customers import counters

@@ -7,14 +7,13 @@ from functools import partial
 from coaching_service.core.changes import numbering
 from coaching_service.core.changes import undo as change_undo
 from coaching_service.core.database import files as database_files
-from coaching_service.core.database import indexes
 from coaching_service.core.database.checks import Check
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.jobs import mail, worker
 from coaching_service.core.jobs.queue import Steps
 from coaching_service.core.jobs.worker import job_checks
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.installation import server_versions
+from coaching_service.installation import indexes, server_versions
 from coaching_service.integrations import (
     background_jobs,
     calendar_feed,

@@ -13,11 +13,10 @@ from opentelemetry.trace import Tracer
 
 from coaching_service import subscriptions
 from coaching_service.core.changes import log as change_log
-from coaching_service.core.database import connection, migrations
+from coaching_service.core.database import connection
 from coaching_service.core.database.across_companies import store_now
 from coaching_service.core.database.connection import CommandObserver, CommandTracer, ConnectionObserver
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.indexes import declared_indexes, ensure_indexes
 from coaching_service.core.media import StorageQuota
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.open_id import ClientRegistration, OpenIdProvider
@@ -25,8 +24,10 @@ from coaching_service.core.outbound import OutboundClient, Relaxations
 from coaching_service.core.slots import RequestSlots
 from coaching_service.core.temporary_files import DiskSpace
 from coaching_service.core.tracing import NO_TRACER, TracingUnusable, start_tracing
+from coaching_service.installation import migrations
 from coaching_service.installation.backup.stores import BackupError, open_store
 from coaching_service.installation.embedded import running_mongod, shared_mongod
+from coaching_service.installation.indexes import declared_indexes, ensure_indexes
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people import audit_log
 from coaching_service.settings import Settings, SettingsError

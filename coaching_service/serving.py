@@ -18,13 +18,13 @@ from aiohttp import web
 
 from coaching_service import __version__, memory, runtime
 from coaching_service.app import READINGS, create_app
-from coaching_service.core.database import migrations
 from coaching_service.core.database.connection import UNAUTHORIZED, as_service_error, hosts_of, is_disk_full
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import Unavailable
 from coaching_service.documentation.operator_endpoints import metrics_handler
 from coaching_service.http_server import Availability, ConnectionLimits, Runner, raise_descriptor_limit
+from coaching_service.installation import migrations
 from coaching_service.installation.embedded import kill_running
 from coaching_service.installation.server_versions import read_version, remark_on
 from coaching_service.people import api_keys, push

@@ -21,11 +21,11 @@ from coaching_service.command_line.admin import operator_name
 from coaching_service.command_line.options import data_option, settings_with
 from coaching_service.command_line.running import with_services
 from coaching_service.core.changes.numbering import is_running
-from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.declared import BY_COMPANY, ShardKey, find_index
 from coaching_service.core.database.documents import Documents, registry
 from coaching_service.core.ids import ObjectId
+from coaching_service.installation import migrations
 from coaching_service.installation.backup import contents, runs
 from coaching_service.installation.backup.stores import BackupError, NewFolder, Store, is_own_folder, open_store
 from coaching_service.installation.embedded import DatabaseUnavailable

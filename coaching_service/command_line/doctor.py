@@ -15,9 +15,9 @@ from rich.markup import escape
 from coaching_service import features, runtime
 from coaching_service.command_line.options import data_option, settings_with
 from coaching_service.command_line.running import console, on_database, progress, with_services
-from coaching_service.core.database import migrations
 from coaching_service.core.database.checks import Check, CheckResult, run_checks
 from coaching_service.core.database.context import Services
+from coaching_service.installation import migrations
 from coaching_service.lifecycle import consistency
 from coaching_service.people import api_keys, push, second_factor
 from coaching_service.people.webhooks import service as webhooks

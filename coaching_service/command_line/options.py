@@ -17,13 +17,13 @@ import click
 
 from coaching_service.core.auth import SecretUnreadable
 from coaching_service.core.database.connection import UNAUTHORIZED, as_service_error, hosts_of
-from coaching_service.core.database.indexes import IndexConflict
-from coaching_service.core.database.migrations import NewerDatabase
 from coaching_service.core.errors import ServiceError
 from coaching_service.core.jobs.mail import MailRejected
 from coaching_service.core.temporary_files import NO_SPACE
 from coaching_service.installation.backup.stores import BackupError
 from coaching_service.installation.embedded import DatabaseUnavailable
+from coaching_service.installation.indexes import IndexConflict
+from coaching_service.installation.migrations import NewerDatabase
 from coaching_service.settings import Settings, SettingsError
 
 # What the units of deploy/systemd pass to the service.

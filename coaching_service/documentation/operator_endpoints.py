@@ -27,10 +27,9 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from coaching_service import __version__
 from coaching_service.core.background import retrieve_failure
 from coaching_service.core.changes.numbering import count_pending
-from coaching_service.core.database import files, migrations
+from coaching_service.core.database import files
 from coaching_service.core.database.connection import read_clock_difference, unreachable
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.indexes import declared_indexes, missing_indexes
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.request_parsing import network_address
 from coaching_service.core.http.responses import accepts_gzip, is_not_modified, to_json
@@ -40,6 +39,8 @@ from coaching_service.core.metrics import Reading, read_backlog, reading_in_time
 from coaching_service.core.slots import RequestSlots
 from coaching_service.documentation.openapi import describe
 from coaching_service.http_server import GUIDES_PATH
+from coaching_service.installation import migrations
+from coaching_service.installation.indexes import declared_indexes, missing_indexes
 from coaching_service.people.changes.events import SentEvent
 
 log = structlog.get_logger("coaching_service")

@@ -16,10 +16,10 @@ import aiohttp
 from pymongo.database import Database
 
 from coaching_service import runtime
-from coaching_service.core.database import migrations
-from coaching_service.core.database.migrations import Step, minor_version
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.worker import run_due
+from coaching_service.installation import migrations
+from coaching_service.installation.migrations import Step, minor_version
 from coaching_service.settings import Settings
 from tests.clients.programs import run as run_program
 from tests.reliability.deployment import Node

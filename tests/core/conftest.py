@@ -10,7 +10,7 @@ from aiosmtpd.smtp import SMTP
 from coaching_service import runtime
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import registry
-from coaching_service.core.database.indexes import ensure_indexes
+from coaching_service.installation.indexes import ensure_indexes
 from coaching_service.settings import Settings
 from tests.support.databases import new_database, remove_documents
 from tests.support.mail_servers import Mailbox, listening, sending_to

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now, registry
-from coaching_service.core.database.migrations import migrate
 from coaching_service.core.ids import ObjectId
+from coaching_service.installation import migrations
+from coaching_service.installation.migrations import migrate
 
 
 async def test_the_unique_index_of_first_access_tokens_is_dropped(old_database: Services) -> None:

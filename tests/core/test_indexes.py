@@ -12,8 +12,8 @@ from pymongo.errors import OperationFailure
 
 from coaching_service.core.database.context import Collection, Database, Services
 from coaching_service.core.database.declared import Index
-from coaching_service.core.database.indexes import IndexConflict, ensure_indexes, missing_indexes
 from coaching_service.core.ids import ObjectId
+from coaching_service.installation.indexes import IndexConflict, ensure_indexes, missing_indexes
 from coaching_service.settings import Settings
 from tests.support.fail_points import fail_point, wait_for_fail_point
 

@@ -11,9 +11,9 @@ from aiohttp.test_utils import TestServer
 
 from coaching_service import __version__, runtime
 from coaching_service.app import create_app
-from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.migrations import NewerDatabase, Step, find_pending, migrate, minor_version
+from coaching_service.installation import migrations
+from coaching_service.installation.migrations import NewerDatabase, Step, find_pending, migrate, minor_version
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 from tests.support.commands import type_in

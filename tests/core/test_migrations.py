@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from coaching_service import features
-from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.migrations import migrate
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
+from coaching_service.installation import migrations
+from coaching_service.installation.migrations import migrate
 from coaching_service.lifecycle import search
 from coaching_service.settings import Settings
 from tests.support.release_0_1_0 import CREATED

@@ -11,11 +11,12 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service.app import create_app
-from coaching_service.core.database import files, migrations
+from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job
 from coaching_service.core.media import StorageQuota
+from coaching_service.installation import migrations
 from coaching_service.lifecycle import erasure
 from coaching_service.settings import Settings
 from tests.core.test_uploads import PDF, form, picture

@@ -20,10 +20,9 @@ import pytest
 from bson import ObjectId
 
 from coaching_service.core.auth import Vault, new_master_key, parse_master_key
-from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import registry
-from coaching_service.core.database.indexes import ensure_indexes
+from coaching_service.installation import migrations
 from coaching_service.installation.backup import runs
 from coaching_service.installation.backup.contents import (
     FOLDER_VERSION,
@@ -47,6 +46,7 @@ from coaching_service.installation.backup.runs import (
     restore_backup,
 )
 from coaching_service.installation.backup.stores import BackupError, FolderStore, NewFolder, remove_drafts
+from coaching_service.installation.indexes import ensure_indexes
 from coaching_service.lifecycle import administration
 from coaching_service.lifecycle.administration import Operator
 from coaching_service.runtime import make_indexes

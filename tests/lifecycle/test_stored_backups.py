@@ -14,8 +14,8 @@ import pytest
 from bson import ObjectId
 
 from coaching_service.core.auth import Vault, new_master_key, parse_master_key
-from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Services
+from coaching_service.installation import migrations
 from coaching_service.installation.backup.contents import (
     Decryption,
     Encryption,

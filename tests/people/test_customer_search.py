@@ -16,10 +16,10 @@ import pytest
 
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import registry
-from coaching_service.core.database.indexes import ensure_indexes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import Page
 from coaching_service.core.text import normalize
+from coaching_service.installation.indexes import ensure_indexes
 from coaching_service.people import team
 from coaching_service.people.customers import batch
 from coaching_service.people.customers import service as customers

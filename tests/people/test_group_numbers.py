@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from coaching_service import features
-from coaching_service.core.database import migrations
 from coaching_service.core.database.context import reading_snapshot
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.worker import run_due
+from coaching_service.installation import migrations
 from coaching_service.people.customers import counters
 from coaching_service.people.customers.counters import COUNT_GROUPS
 from tests.support.client import CoachClient

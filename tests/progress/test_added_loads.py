@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from coaching_service.core.database import migrations
 from coaching_service.core.ids import ObjectId
+from coaching_service.installation import migrations
 from coaching_service.library.metric_sets import MetricUnit
 from coaching_service.progress.metrics.service import is_body_weight
 from tests.integrations.test_load_unit import convert

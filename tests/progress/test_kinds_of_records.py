@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from coaching_service import features
-from coaching_service.core.database import migrations
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.worker import run_due
+from coaching_service.installation import migrations
 from coaching_service.progress.personal_records import RENEW
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, CoachClient
 from tests.support.results import circuit_set, list_history, list_records, read_progress

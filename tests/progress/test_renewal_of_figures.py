@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from coaching_service import features
-from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.core.jobs.queue import Job, RunAgain, Step, Steps
+from coaching_service.installation import migrations
 from coaching_service.people import team
 from coaching_service.people.customers import batch, derived_figures
 from coaching_service.progress.attention import renewal

@@ -10,7 +10,6 @@ from typing import Any
 from coaching_service import features
 from coaching_service.core.auth import Vault
 from coaching_service.core.changes.numbering import sequencing
-from coaching_service.core.database import migrations
 from coaching_service.core.database.checks import CheckResult, Finding, run_checks
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
@@ -18,6 +17,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.worker import ensure_standing_jobs
 from coaching_service.demo import EMAIL, ensure_demo
+from coaching_service.installation import migrations
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people import team
 from coaching_service.people.customers import batch

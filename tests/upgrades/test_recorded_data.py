@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from coaching_service.core.database import migrations
 from coaching_service.core.ids import ObjectId
+from coaching_service.installation import migrations
 from coaching_service.progress.personal_records import RENEW
 from coaching_service.settings import Settings
 from tests.reliability.deployment import Node

@@ -20,9 +20,10 @@ from pymongo.errors import OperationFailure
 from coaching_service import __version__
 from coaching_service.core.auth import Vault, new_token
 from coaching_service.core.background import running_in_background
-from coaching_service.core.database import across_companies, migrations
+from coaching_service.core.database import across_companies
 from coaching_service.core.database.context import Collection, Services, reading_snapshot
 from coaching_service.core.database.documents import registry
+from coaching_service.installation import migrations
 from coaching_service.installation.backup import contents
 from coaching_service.installation.backup.contents import Decryption, Manifest, PartWriter, StoredBackups
 from coaching_service.installation.backup.stores import BackupError, Store

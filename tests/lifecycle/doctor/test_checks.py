@@ -14,7 +14,7 @@ from coaching_service.core.auth import Vault, new_master_key, parse_master_key
 from coaching_service.core.database.checks import Check, Finding, run_checks
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.indexes import find_unused
+from coaching_service.installation.indexes import find_unused
 from coaching_service.installation.server_versions import remark_on
 from tests.support.doctor import (
     CHECKS,
