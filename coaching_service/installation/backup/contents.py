@@ -61,7 +61,7 @@ class Part(TypedDict):
 
 
 class CollectionEntry(TypedDict):
-    """The documents of a collection, their bytes before compression, where they are, and all indexes but that of `_id`.
+    """The documents of a collection, their bytes before compression, where they are, and all indexes, except of `_id`.
 
     In a folder of an earlier version: the name and the SHA-256 of a file. In a store: `parts`.
     """
