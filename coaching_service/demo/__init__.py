@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from importlib import import_module
@@ -100,8 +100,8 @@ async def create_assets(ctx: Context) -> Assets:
     ctx = ctx.acting_as(Principal(assets.company_id, company, "OWNER", "session", "Demo", None, assets.company_id))
 
     async def store(path: str, drawing: Image, customer_id: ObjectId | None) -> None:
-        save = drawings.store_pdf if path.startswith("plan/") else drawings.store_image
-        assets.files[path] = await save(ctx, drawing, path.replace("/", "-"), customer_id)
+        is_page = path.startswith("plan/")
+        assets.files[path] = await drawings.store(ctx, drawing, path.replace("/", "-"), customer_id, as_pdf=is_page)
 
     filmed = assets.customer_ids[samples.WITH_FORM_CHECK]
     with (files_of_package(__package__) / "squat.webm").open("rb") as film:
@@ -110,30 +110,24 @@ async def create_assets(ctx: Context) -> Assets:
         )
     today = ctx.caller.today()
     async with asyncio.TaskGroup() as tasks:
-        for drawing in _draw_all(assets.customer_ids, today):
-            tasks.create_task(store(*drawing))
-    return assets
 
+        def add(path: str, drawing: Image, customer_id: ObjectId | None) -> None:
+            tasks.create_task(store(path, drawing, customer_id))
 
-def _draw_all(customer_ids: Mapping[str, ObjectId], today: date) -> Iterator[tuple[str, Image, ObjectId | None]]:
-    """Yield every drawing with its path and the client it belongs to."""
-    from coaching_service.demo import drawings
-
-    for *_, pose in samples.EXERCISES:
-        yield f"exercise/{pose}", drawings.draw_exercise(pose), None
-    yield "form check/poster", drawings.draw_exercise("squat"), customer_ids[samples.WITH_FORM_CHECK]
-    for number, client in enumerate(samples.CLIENTS):
-        customer_id = customer_ids[client.name]
-        yield f"profile/{client.name}", drawings.draw_profile(number), customer_id
-        if client.name in samples.WITH_PHOTOS:
+        for *_, pose in samples.EXERCISES:
+            add(f"exercise/{pose}", drawings.draw_exercise(pose), None)
+        add("form check/poster", drawings.draw_exercise("squat"), filmed)
+        for number, client in enumerate(samples.CLIENTS):
+            customer_id = assets.customer_ids[client.name]
+            add(f"profile/{client.name}", drawings.draw_profile(number), customer_id)
             for index, (_, values) in enumerate(photo_dates(client, today)):
-                for side in SIDES.values():
+                for side in SIDES.values() if client.name in samples.WITH_PHOTOS else ():
                     drawing = drawings.draw_progress(side, values["Waist"], number)
-                    yield f"progress/{client.name}/{index}/{side}", drawing, customer_id
-        if client.name in samples.WITH_PLAN:
-            for version in range(1, PLAN_VERSIONS + 1):
+                    add(f"progress/{client.name}/{index}/{side}", drawing, customer_id)
+            for version in range(1, PLAN_VERSIONS + 1) if client.name in samples.WITH_PLAN else ():
                 page = drawings.draw_plan(f"Nutrition plan {version}", _PLAN_LINES[version - 1 :])
-                yield f"plan/{client.name}/{version}", page, customer_id
+                add(f"plan/{client.name}/{version}", page, customer_id)
+    return assets
 
 
 def photo_dates(client: samples.Client, today: date) -> list[tuple[date, dict[str, float]]]:
@@ -272,13 +266,8 @@ async def _create_client(
         "coach": actor_of(ctx),
     }
     messages: list[SampleMessage] = [
-        {
-            "author": authors[message.author],
-            "text": message.text,
-            "at": now() - timedelta(hours=message.hours_ago),
-            "isRead": message.is_read,
-        }
-        for message in samples.MESSAGES.get(client.name, ())
+        {"author": authors[author], "text": text, "at": now() - timedelta(hours=hours), "isRead": is_read}
+        for hours, author, text, is_read in samples.MESSAGES.get(client.name, ())
     ]
     await conversation.create_samples(ctx, customer_id, messages)
     reviewed = today - timedelta(days=samples.REVIEWED_AFTER_DAYS)

@@ -86,17 +86,16 @@ def draw_plan(title: str, lines: Sequence[str]) -> Image.Image:
     return image
 
 
-async def store_image(ctx: Context, image: Image.Image, name: str, customer_id: ObjectId | None) -> files.StoredFile:
-    """Store a drawing as PNG with a thumbnail; it cannot be read until it is attached to a record."""
+async def store(
+    ctx: Context, image: Image.Image, name: str, customer_id: ObjectId | None, *, as_pdf: bool
+) -> files.StoredFile:
+    """Store a drawing as a page of a PDF, or as PNG with a thumbnail; it cannot be read until a record has it."""
+    if as_pdf:
+        return await _store(ctx, image, "PDF", "application/pdf", f"{name}.pdf", customer_id)
     thumbnail = image.copy()
     thumbnail.thumbnail((_THUMBNAIL, _THUMBNAIL))
     small = await _store(ctx, thumbnail, "PNG", "image/png", f"thumbnail-{name}.png", customer_id)
     return replace(await _store(ctx, image, "PNG", "image/png", f"{name}.png", customer_id), thumbnail_id=small.id)
-
-
-async def store_pdf(ctx: Context, image: Image.Image, name: str, customer_id: ObjectId | None) -> files.StoredFile:
-    """Store a drawing as a page of a PDF; it cannot be read until it is attached to a record."""
-    return await _store(ctx, image, "PDF", "application/pdf", f"{name}.pdf", customer_id)
 
 
 async def _store(

@@ -111,29 +111,20 @@ ARCHIVED_CLIENTS = (("Marta", "Jansen", ("Morning",)), ("Paul", "Schneider", ("E
 COLLEAGUE = ("Eli Coach", "eli.coach@example.com")
 
 
-@dataclass(frozen=True)
-class SampleMessage:
-    """A message in the conversation of a client, a number of hours ago; `coach` is the owner."""
-
-    hours_ago: int
-    author: Literal["client", "coach"]
-    text: str
-    is_read: bool = True
-
-
-MESSAGES: dict[str, tuple[SampleMessage, ...]] = {
+# Messages in the conversation of a client: how many hours ago, by whom (`coach`: the owner), text, whether it is read.
+MESSAGES: dict[str, tuple[tuple[int, Literal["client", "coach"], str, bool], ...]] = {
     "Ana": (
-        SampleMessage(50, "client", "Can I swap Friday for Saturday this week?"),
-        SampleMessage(48, "coach", "Of course. Keep a day of rest before Monday."),
-        SampleMessage(20, "client", "Thank you!"),
+        (50, "client", "Can I swap Friday for Saturday this week?", True),
+        (48, "coach", "Of course. Keep a day of rest before Monday.", True),
+        (20, "client", "Thank you!", True),
     ),
-    "Björn": (SampleMessage(72, "coach", "How is the new job? Two short sessions a week are fine.", is_read=False),),
+    "Björn": ((72, "coach", "How is the new job? Two short sessions a week are fine.", False),),
     "Chidi": (
-        SampleMessage(30, "coach", "How was the appointment with the physiotherapist?"),
-        SampleMessage(26, "client", "Cycling is allowed, squats are not.", is_read=False),
-        SampleMessage(25, "client", "Should I keep the upper body sessions as they are?", is_read=False),
+        (30, "coach", "How was the appointment with the physiotherapist?", True),
+        (26, "client", "Cycling is allowed, squats are not.", False),
+        (25, "client", "Should I keep the upper body sessions as they are?", False),
     ),
-    "Ingrid": (SampleMessage(6, "client", "My legs feel heavy today. Easy run or rest?", is_read=False),),
+    "Ingrid": ((6, "client", "My legs feel heavy today. Easy run or rest?", False),),
 }
 # Responses to check-ins that are older than so many days have been reviewed.
 REVIEWED_AFTER_DAYS = 8
@@ -209,7 +200,13 @@ CIRCUIT = ("Push-Up", "Kettlebell Swing")
 
 def plan_items(session: str, load_factor: float = 1.0) -> list[dict[str, Any]]:
     """Return the planned items of a session; loads are multiplied by `load_factor` and rounded to 2.5 kg."""
-    items = [_exercise(lift.exercise, _lift_sets(lift, load_factor)) for lift in LIFTS[session]]
+    items: list[dict[str, Any]] = []
+    for lift in LIFTS[session]:
+        sets = [_reps_set(index, lift.min_reps, lift.max_reps) for index in range(1, lift.sets + 1)]
+        if lift.load:
+            load = max(2.5, round(lift.load * load_factor / 2.5) * 2.5)
+            sets = [{**planned, "type": "reps_load", "load": load} for planned in sets]
+        items.append(_exercise(lift.exercise, sets))
     if session in DISTANCES:
         items.append(_exercise(RUN, [{"type": "distance", "index": 1, "plannedMeters": DISTANCES[session]}]))
         items.append(
@@ -237,14 +234,6 @@ def _exercise(name: str, sets: list[dict[str, Any]]) -> dict[str, Any]:
         "supersetId": None,
         "exerciseSets": [{**_EFFORT, **planned} for planned in sets],
     }
-
-
-def _lift_sets(lift: Lift, load_factor: float) -> list[dict[str, Any]]:
-    sets = [_reps_set(index, lift.min_reps, lift.max_reps) for index in range(1, lift.sets + 1)]
-    if lift.load:
-        load = max(2.5, round(lift.load * load_factor / 2.5) * 2.5)
-        sets = [{**planned, "type": "reps_load", "load": load} for planned in sets]
-    return sets
 
 
 def _reps_set(index: int, min_reps: int, max_reps: int) -> dict[str, Any]:

@@ -163,7 +163,7 @@ async def end(ctx: Context, job: jobs.StoredJob, status: jobs.JobStatus, errors:
         ("CANCELLED", f"was cancelled: {rows}", left if status == "cancelled" else 0),
         ("MORE_PROBLEMS", f"has {unlisted:,} more problems, which are not listed", max(0, unlisted)),
     )
-    listed = [_mark(stored["fileName"], code, message) for code, message, count in marks if count]
+    listed = [problem_of_file(stored["fileName"], code, message) for code, message, count in marks if count]
     listed += [{**each, "message": f"{each['message']}. {rows}" if left else each["message"]} for each in errors]
     fields = {"status": status, "result": result, "work": work}
     await jobs.update(ctx, job, fields, errors=listed, is_end=True)
@@ -203,47 +203,28 @@ async def forget_clients(ctx: Context, event: CustomersDeleted) -> None:
     erased = set(event.customer_ids)
     for job in await jobs.find_of_clients(ctx, event.customer_ids):
         work = cast("models.ImportWork", job["work"])
-        is_unfinished = jobs.is_unfinished(job)
-        stays = not _is_of(job, erased)
+        is_unfinished, result = jobs.is_unfinished(job), models.table_result(job["result"])
+        options = {option for question in (result["questions"] if result else ()) for option in question["options"]}
+        plan = work["plan"]["customers"] if job["kind"] == "import" and "plan" in work else []
+        others = [each for each in plan if isinstance(each["answer"], ObjectId) and each["answer"] not in erased]
+        own = {job["customerId"], work["answers"]["customerId"]} if plan else set()
+        stays = bool(others) and not own & erased and not options.intersection(map(str, erased))
         if not stays:
             await jobs.delete(ctx, job["_id"])
         else:  # `updatedAt` stays: that is when an import ended
-            left = _without(work, erased, is_unfinished=is_unfinished)
+            answers = [each for each in work["answers"]["customers"] if each["answer"] not in erased]
+            left: dict[str, Any] = {"work.answers.customers": answers}
+            if is_unfinished:  # it goes on: their places stay, with identifiers that no client has
+                unknown = {customer_id: ObjectId() for customer_id in erased}
+                left["work.plan.customers"] = [
+                    {**each, "answer": unknown.get(cast("ObjectId", each["answer"]), each["answer"])} for each in plan
+                ]
+            else:
+                left["work.fileId"] = None
+                left["work.plan.customers"] = [each for each in plan if each["answer"] not in erased]
             await jobs.set_unchanged(ctx, job["_id"], left)
         if (file_id := work.get("fileId")) is not None and not (stays and is_unfinished):
             await files.discard(ctx, [file_id])
-
-
-def _is_of(job: jobs.StoredJob, clients: set[ObjectId]) -> bool:
-    """Return whether a job is only for some clients, requested by one of them, or has stored nothing but questions."""
-    work = cast("models.ImportWork", job["work"])
-    if job["kind"] != "import" or "plan" not in work or {job["customerId"], work["answers"]["customerId"]} & clients:
-        return True
-    result = models.table_result(job["result"])
-    options = {option for question in (result["questions"] if result else ()) for option in question["options"]}
-    if options.intersection(map(str, clients)):
-        return True
-    return not any(
-        isinstance(each["answer"], ObjectId) and each["answer"] not in clients for each in work["plan"]["customers"]
-    )
-
-
-def _without(work: models.ImportWork, erased: set[ObjectId], *, is_unfinished: bool) -> dict[str, Any]:
-    """Return the fields of the job that differ without erased clients.
-
-    The plan of an import that goes on keeps their places, with identifiers that no client has.
-    """
-    plan, answers = work["plan"]["customers"], work["answers"]["customers"]
-    left = {"work.answers.customers": [each for each in answers if each["answer"] not in erased]}
-    if not is_unfinished:
-        others = [each for each in plan if each["answer"] not in erased]
-        return left | {"work.fileId": None, "work.plan.customers": others}
-    unknown = {customer_id: ObjectId() for customer_id in erased}
-    places = [
-        {**each, "answer": unknown.get(answer, answer) if isinstance(answer := each["answer"], ObjectId) else answer}
-        for each in plan
-    ]
-    return left | {"work.plan.customers": places}
 
 
 async def _only_existing(ctx: Context, answers: Sequence[models.StoredAnswer]) -> list[models.StoredAnswer]:
@@ -253,7 +234,8 @@ async def _only_existing(ctx: Context, answers: Sequence[models.StoredAnswer]) -
     return [each for each in answers if each["answer"] in known]
 
 
-def _mark(entry: str, code: str, message: str) -> jobs.JobError:
+def problem_of_file(entry: str, code: str, message: str) -> jobs.JobError:
+    """Return a problem of a whole file, or of an undo."""
     return {"entry": entry, "line": None, "field": None, "code": code, "message": message}
 
 

@@ -82,13 +82,6 @@ def is_known(entry: str) -> bool:
     return entry in single or collection_of(entry) is not None or file_of(entry) is not None
 
 
-def file_entry(file_id: object, name: str, content_type: str) -> str:
-    """Return the name of the entry with a file: its identifier, and the name that it was uploaded with."""
-    extension = file_extension(content_type)
-    stem = name.removesuffix(extension)[:_MAX_NAME].replace("/", "_").replace("\\", "_").strip(". ")
-    return f"{_FILES}{file_id}/{stem or 'file'}{extension}"
-
-
 def file_of(entry: str) -> tuple[str, str] | None:
     """Return the identifier and the name of the file in an entry; None for other entries."""
     parts = entry.split("/")
@@ -306,7 +299,9 @@ async def _files(
             if (file := await files.find(ctx.services, file_id)) is None:  # replaced since the document was read
                 continue
             content = files.read(ctx.services, file, 0, file["length"])
-            name = file_entry(file_id, file["filename"], file["contentType"])
+            extension = file_extension(file["contentType"])
+            stem = file["filename"].removesuffix(extension)[:_MAX_NAME].replace("/", "_").replace("\\", "_").strip(". ")
+            name = f"{_FILES}{file_id}/{stem or 'file'}{extension}"  # the name that it was uploaded with
             async for output in archive.add(name, content, compressed=True):
                 yield output
 

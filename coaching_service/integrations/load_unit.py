@@ -39,14 +39,6 @@ class LoadUnitConversion(TypedDict):
     dryRun: Annotated[bool, Default(False), Description("Whether to count what would be converted only.")]
 
 
-class ConversionResult(TypedDict):
-    """How many documents were converted, or with `dryRun` would be, by kind, and how many loads they have."""
-
-    dryRun: bool
-    loadUnit: str
-    converted: dict[str, int]
-
-
 class ConversionWork(TypedDict):
     """What the next step of a conversion of loads needs.
 
@@ -139,11 +131,7 @@ async def _continue(ctx: Context, job: jobs.StoredJob) -> queue.RunAgain | None:
             work = {**work, "entry": work["entry"] + 1, "record": 0, "last": None}
             await _store(ctx, job, {"work": work})
             job["work"] = work
-    result: ConversionResult = {
-        "dryRun": work["isDryRun"],
-        "loadUnit": work["loadUnit"],
-        "converted": work["converted"],
-    }
+    result = {"dryRun": work["isDryRun"], "loadUnit": work["loadUnit"], "converted": work["converted"]}
 
     async def end_job(tx: Context) -> None:
         await jobs.update(tx, job, {"status": "done", "result": result})

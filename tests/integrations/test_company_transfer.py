@@ -21,7 +21,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.company_export import portable_collections
 from coaching_service.integrations.company_import import _archive_reader
 from coaching_service.integrations.company_import import service as company_import
-from coaching_service.integrations.history_import.importing import Outcome, Progress
+from coaching_service.integrations.history_import.importing import Progress
 from coaching_service.integrations.history_import.models import ImportWork
 from coaching_service.people import jobs
 from coaching_service.people.account import AccountDetails
@@ -379,9 +379,9 @@ async def test_only_one_of_two_processes_continues_a_job(coach: CoachClient) -> 
     async def write(tx: Context) -> None:
         await batch.create_customer(tx, {"name": "Ana"})
 
-    await first.advance((0, 1), 1, Outcome({"customers": 1}), write)
+    await first.advance((0, 1), 1, {"customers": 1}, (), write)
     with pytest.raises(Superseded):
-        await second.advance((0, 1), 1, Outcome({"customers": 1}), write)
+        await second.advance((0, 1), 1, {"customers": 1}, (), write)
 
     assert await coach.names() == ["Ana"]
     assert (await coach.get(f"/coach/jobs/{stored['_id']}")).ok()["done"] == 1

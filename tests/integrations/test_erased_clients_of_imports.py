@@ -74,7 +74,7 @@ async def test_rows_of_an_erased_client_are_reported(
     original, positions = HistoryImport.run_batch, list[tuple[int, int]]()
 
     async def run_batch(self: HistoryImport) -> bool:
-        if self._ctx.company_id != coach.ctx.company_id:  # a job of an earlier test
+        if self._progress.ctx.company_id != coach.ctx.company_id:  # a job of an earlier test
             return await original(self)
         work = self._progress.work
         positions.append((work["entry"], work["record"]))

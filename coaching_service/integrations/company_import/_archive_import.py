@@ -29,7 +29,7 @@ from coaching_service.integrations.company_import._archive_reader import (
     ReferenceCheck,
     referred_to,
 )
-from coaching_service.integrations.history_import.importing import Outcome, Progress
+from coaching_service.integrations.history_import.importing import Progress
 from coaching_service.integrations.history_import.models import ImportRefused
 from coaching_service.library.exercises import models as exercise_models
 from coaching_service.library.exercises import service as exercises
@@ -143,7 +143,7 @@ class RecordImport:
         async with AsyncExitStack() as stack:
             for record in records:
                 async with AsyncExitStack() as checked:  # of a dry run: its files are deleted again
-                    await self._store_files(record, checked if self._progress.work["isDryRun"] else stack)
+                    await self._store_files(record, checked if self._progress.is_dry_run else stack)
             if self._accepted is not None:
                 await self._reject_collisions(self._accepted, records)
             try:
@@ -165,7 +165,7 @@ class RecordImport:
         if (document := record.document) is None or (rule := self._portable.files) is None:
             return
         ctx, client_field = self._progress.ctx, self._collection.client_field
-        limits, is_dry_run = ctx.services.upload_limits, self._progress.work["isDryRun"]
+        limits, is_dry_run = ctx.services.upload_limits, self._progress.is_dry_run
         customer_id: ObjectId | None = document[client_field] if client_field and not is_dry_run else None
         for holder in list(database_declarations.file_holders(document)):
             problem: str | None = "the file is missing in the archive, or too large"
@@ -204,11 +204,10 @@ class RecordImport:
             for record in records
             for field_path, code, message in record.problems
         ]
-        outcome = Outcome({self._name: len(documents)}, errors, len(records) - len(documents))
         position = (self._progress.position[0], records[-1].line + 1)
 
         async def write(tx: Context) -> None:
-            if documents and not self._progress.work["isDryRun"]:
+            if documents and not self._progress.is_dry_run:
                 await self._collection.import_many(tx, documents)
                 if self._portable.after is not None:
                     await self._portable.after(tx, documents)
@@ -216,7 +215,7 @@ class RecordImport:
                     for file in record.files if record.document is not None else ():
                         await files.attach(tx, file)
 
-        await self._progress.advance(position, len(records), outcome, write)
+        await self._progress.advance(position, len(records), {self._name: len(documents)}, errors, write)
         if self._accepted is not None:
             self._accepted.add(self._collection, documents, position)
 
@@ -271,7 +270,7 @@ class ArchiveImport:
         self._current: tuple[int, RecordImport] | None = None
         self._collections = list(company_export.portable_collections())
         self._accepted: Accepted | None = None
-        if progress.work["isDryRun"]:
+        if progress.is_dry_run:
             lasting = referred_to([portable for *_, portable in self._collections])
             self._accepted = Accepted(lasting)
         self._references = ReferenceCheck(progress.ctx, self._accepted)
@@ -301,7 +300,7 @@ class ArchiveImport:
         lists = [company_export.records_entry(name) for name, *_ in self._collections]
         total = await asyncio.to_thread(self._reader.check, lists)
         settings = read_account(self._reader)
-        is_dry_run = self._progress.work["isDryRun"]
+        is_dry_run = self._progress.is_dry_run
 
         async def write(tx: Context) -> None:
             await apply_account(tx, settings, is_dry_run=is_dry_run)
@@ -324,13 +323,12 @@ class ArchiveImport:
                     self._current = (number, self._import_of(number, self._progress.position[1]))
                 if await self._current[1].run_batch():
                     return True
-            await self._progress.advance((number + 1, 0), 0, Outcome())
+            await self._progress.advance((number + 1, 0))
             if self._accepted is not None:
                 self._accepted.move((number + 1, 0))
         return False
 
     def _import_of(self, number: int, start: int) -> RecordImport:
-        """Return the import of the records of a collection, from the line `start`."""
         name, collection, portable = self._collections[number]
         shared = (self._map_id, self._references, self._accepted)
         return RecordImport(self._progress, self._reader, name, collection, portable, *shared, start)

@@ -95,7 +95,6 @@ class ArchiveReader:
             )
 
     def _name_of(self, info: zipfile.ZipInfo) -> str:
-        """Return the name that the entry has in the export."""
         return _decode_name(info).removeprefix(self._folder)
 
     @property

@@ -192,12 +192,14 @@ class CustomerImport:
         open_rows = self._roster.open_rows
         if open_rows:
             questions.append(ask_for_column("name", "names of the clients", self._roster.name_options))
-        empty = import_models.empty_result("customers", is_dry_run=self._is_dry_run, rows=len(self._rows) + open_rows)
+        empty = import_models.empty_result(
+            "customers", is_dry_run=self._progress.is_dry_run, rows=len(self._rows) + open_rows
+        )
         kinds = count_kinds([], self._roster.problems)
         result: import_models.HistoryResult = {**empty, "questions": questions, "problems": kinds}
         plan = import_models.new_plan(result, len(errors))
         await self._progress.save({**self._progress.work, "isStarted": True, "plan": plan}, errors=errors)
-        if questions and not self._is_dry_run:
+        if questions and not self._progress.is_dry_run:
             raise ImportRefused(f"leaves a question open: {questions[0]['code']}. Answer it", code="QUESTIONS_OPEN")
 
     async def run_batch(self) -> bool:
@@ -226,24 +228,20 @@ class CustomerImport:
         }
 
         async def write(tx: Context) -> None:
-            if not self._is_dry_run:
+            if not self._progress.is_dry_run:
                 await self._store(tx, accepted)
 
         await self._progress.save(work, write, done=len(rows), errors=problems)
         return True
 
-    @property
-    def _is_dry_run(self) -> bool:
-        return self._progress.work["isDryRun"]
-
-    @property
-    def _on_conflict(self) -> customer_models.OnConflict:
-        return self._progress.work.get("onConflict", "error")
-
     async def _store(self, tx: Context, rows: Sequence[CustomerRow]) -> None:
         """Store the clients of rows, in the order of the file, with their notes."""
         new = [row for row in rows if row.target is None]
-        saved = await batch.save_many(tx, [_entry(row) for row in new], self._on_conflict) if new else None
+        saved = (
+            await batch.save_many(tx, [_entry(row) for row in new], self._progress.work.get("onConflict", "error"))
+            if new
+            else None
+        )
         results = [] if saved is None else saved["results"]
         if any("errors" in each for each in results):  # a client was created since the check
             raise ExternalIdTaken
@@ -263,7 +261,7 @@ class CustomerImport:
         """Leave out rows of clients whom the company has. Returns how many clients are new."""
         ctx = self._progress.ctx
         valid = [row for row in rows if row.details is not None and row.target is None]
-        checked = await batch.check(ctx, [_entry(row) for row in valid], self._on_conflict)
+        checked = await batch.check(ctx, [_entry(row) for row in valid], self._progress.work.get("onConflict", "error"))
         for index, errors in checked.errors.items():
             for error in errors:
                 valid[index].reject(error["field"], error["code"], error["message"], error.get("_id"))
@@ -274,26 +272,21 @@ class CustomerImport:
         ]
         # Of `create` the answer says that it is a new client, although the company has the same.
         candidates = [(row, details) for row, details in new if row.answer != CREATE]
-        known = await self._find_same([details for _, details in candidates])
+        # Who has the e-mail address, or the name if there is no other identifier.
+        emails = [email for _, each in candidates if (email := each.get("email"))]
+        known = {email_key(each["email"] or ""): each["_id"] for each in await customers.find_by_emails(ctx, emails)}
+        names = {name_key(each) for _, each in candidates if not each.get("email")}
+        names -= {name_key(each) for _, each in candidates if each.get("externalId")}
+        if names:
+            if self._named is None:
+                self._named = {name_key(each): each["_id"] for each in await customers.list_identities(ctx)}
+            known |= {name: self._named[name] for name in names if name in self._named}
         for row, details in candidates:
             if (holder := known.get(key_of(details))) is not None:
                 same = "e-mail address" if details.get("email") else "full name"
                 message = f"is a client of the company already: the {same} is the same"
                 row.reject(None, "ALREADY_EXISTS", message, holder)
         return sum(row.details is not None for row, _ in new)
-
-    async def _find_same(self, clients: Sequence[customer_models.CustomerDetails]) -> dict[Key, ObjectId]:
-        """Return the clients of the company with these e-mail addresses, or names if they have no other identifier."""
-        ctx = self._progress.ctx
-        emails = [email for each in clients if (email := each.get("email"))]
-        known = {email_key(each["email"] or ""): each["_id"] for each in await customers.find_by_emails(ctx, emails)}
-        names = {name_key(each) for each in clients if not each.get("email")}
-        names -= {name_key(each) for each in clients if each.get("externalId")}
-        if names:
-            if self._named is None:
-                self._named = {name_key(each): each["_id"] for each in await customers.list_identities(ctx)}
-            known |= {name: self._named[name] for name in names if name in self._named}
-        return known
 
 
 def _entry(row: CustomerRow) -> customer_models.CustomerUpsert:

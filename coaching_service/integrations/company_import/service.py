@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import IO, Any, Protocol, cast
+from typing import IO, Any, TypeAlias, cast
 
 from coaching_service.core import audit, errors
 from coaching_service.core.auth import EXERCISES, check_access
@@ -60,15 +60,8 @@ _AFTER_OVERTAKING = timedelta(seconds=5)
 _UNTIL_FREE = timedelta(seconds=5)
 
 
-class _Import(Protocol):
-    def prepare(self) -> AsyncIterator[int]:
-        """Read what the batches need, and check the whole file first unless the import has started.
-
-        Yields how many rows have been read, when others may come in between.
-        """
-
-    async def run_batch(self) -> bool:
-        """Import the next records; returns False if there are none left."""
+# What prepares itself, yielding how many rows have been read when others may come in between, and then runs batches.
+_Import: TypeAlias = ArchiveImport | CustomerImport | HistoryImport | MeasurementImport
 
 
 @dataclass
@@ -270,25 +263,6 @@ async def _continue(opened: _Open) -> queue.RunAgain | None:
     return None
 
 
-async def _open_import(progress: Progress, file: IO[bytes]) -> _Import:
-    work = progress.work
-    kind = work["plan"]["result"]["format"] if "plan" in work else None
-    is_limited = not work.get("mayImportAll", True)
-    if work["contentType"] == ZIP:
-        if is_limited:
-            raise ImportRefused("is an export of a company, which its owner may import", code="OWNER_ONLY")
-        return await ArchiveImport.open(progress, file)
-    if kind == "measurements" or (kind is None and await MeasurementImport.recognises(progress, file)):
-        return MeasurementImport(progress, file)
-    if kind not in (None, "customers") or (
-        kind is None and await asyncio.to_thread(_is_history, file, work.get("answers"))
-    ):
-        return HistoryImport(progress, file)
-    if is_limited:
-        raise ImportRefused("is a table of clients, which the owner may import", code="OWNER_ONLY")
-    return await CustomerImport.open(progress, file)
-
-
 async def _fail(progress: Progress, error: ImportRefused | UnreadableTable | errors.StorageQuotaExceeded) -> None:
     """Store the error, and delete the file; what was imported before it stays."""
     entry, code, message, line = progress.work["fileName"], "INVALID_FILE", str(error.message), None
@@ -308,8 +282,8 @@ async def _open_file(opened: _Open) -> bool:
 
     Raises ImportRefused if the file is gone, Unavailable if there is no space.
     """
-    progress = opened.progress
-    ctx, file_id = progress.ctx, progress.work["fileId"]
+    progress, work = opened.progress, opened.progress.work
+    ctx, file_id = progress.ctx, work["fileId"]
     if file_id is None or (stored := await files.find(ctx.services, file_id)) is None:
         raise ImportRefused("is gone")
     opened.is_large = stored["length"] > _LARGE_BYTES
@@ -320,9 +294,24 @@ async def _open_file(opened: _Open) -> bool:
     async for chunk in files.read(ctx.services, stored, 0, stored["length"]):
         await asyncio.to_thread(write_all, opened.file, chunk)
     opened.file.seek(0)
-    if progress.work["contentType"] == CSV:
+    if work["contentType"] == CSV:
         opened.rows = await asyncio.to_thread(estimate_rows, opened.file)
-    opened.current = await _open_import(progress, opened.file)
+    kind = work["plan"]["result"]["format"] if "plan" in work else None
+    is_limited = not work.get("mayImportAll", True)
+    if work["contentType"] == ZIP:
+        if is_limited:
+            raise ImportRefused("is an export of a company, which its owner may import", code="OWNER_ONLY")
+        opened.current = await ArchiveImport.open(progress, opened.file)
+    elif kind == "measurements" or (kind is None and await MeasurementImport.recognises(progress, opened.file)):
+        opened.current = MeasurementImport(progress, opened.file)
+    elif kind not in (None, "customers") or (
+        kind is None and await asyncio.to_thread(_is_history, opened.file, work.get("answers"))
+    ):
+        opened.current = HistoryImport(progress, opened.file)
+    elif is_limited:
+        raise ImportRefused("is a table of clients, which the owner may import", code="OWNER_ONLY")
+    else:
+        opened.current = await CustomerImport.open(progress, opened.file)
     opened.preparing = opened.current.prepare()
     return True
 
@@ -355,8 +344,6 @@ def _is_history(file: IO[bytes], answers: StoredAnswers | None) -> bool:
         if file.read(2) == b"PK":  # a workbook that cannot be opened
             raise
         return False
-    finally:
-        file.seek(0)
 
 
 def _has_clients(file: IO[bytes], answers: StoredAnswers) -> bool:
@@ -366,7 +353,6 @@ def _has_clients(file: IO[bytes], answers: StoredAnswers) -> bool:
     def count(cells: Sequence[Cell]) -> int:
         return rosters.count_headings(cells, columns)
 
-    file.seek(0)
     tables = [table.headings for table in read_tables(file, count)]
     return any(map(count, tables)) and not any(map(has_amounts, tables))
 

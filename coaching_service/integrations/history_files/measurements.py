@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import lru_cache
@@ -171,15 +171,12 @@ def has_kind(unit: str) -> bool:
 def is_of_measurements(file: IO[bytes], answers: Answers, known: Collection[str]) -> bool:
     """Return whether a file has measurements and no sets; `known` are the names of the metrics of the company."""
     names = {split_unit(each)[0] for each in known}
-    file.seek(0)
     try:
         found = [
             each.headings for each in tables.read_tables(file, lambda cells: _count_headings(cells, answers, names))
         ]
     except tables.UnreadableTable:
         return False
-    finally:
-        file.seek(0)
     if any(dialect.matches(values.words_of(headings)) for headings in found for dialect in DIALECTS):
         return False
     layouts = [each for headings in found if (each := _layout_of(headings, answers, names)) is not None]
@@ -200,7 +197,6 @@ def read_measurements(
     Raises UnreadableTable.
     """
     names = {split_unit(each)[0] for each in known}
-    file.seek(0)
     found: list[tuple[_Layout, list[tables.Row]]] = []
     sheets: list[tables.Problem] = []
     number, points = 0, OpenPoints()
@@ -208,14 +204,18 @@ def read_measurements(
     def count(cells: Sequence[tables.Cell]) -> int:
         return _count_headings(cells, answers, names)
 
-    for table in (part for each in tables.read_tables(file, count) for part in tables.divide(each, count)):
+    for table in tables.read_tables(file, count, is_divided=True):
         layout = _layout_of(table.headings, answers, names, takes_any=takes_any)
         if layout is None:
             sheets.append(tables.unknown_sheet(table, "measurements"))
             continue
         layout = replace(layout, is_text=table.is_text)
         rows: list[tables.Row] = []
-        for row in layout.fill(table):
+        needed = ("value", "metric")
+        carried = ("date", *CLIENT_FIELDS)
+        for row in tables.fill_down(
+            table.rows, layout.fields, carried, lead=CLIENT_FIELDS, kept=carried[:1], needed=needed
+        ):
             number += 1
             if number > MAX_ROWS:
                 message = f"has more than {MAX_ROWS:,} rows: divide it into several files"
@@ -253,24 +253,6 @@ class _Layout:
     unread: dict[int, tables.ProblemKind]
     date_order: values.DateOrder | None
     is_text: bool = False
-
-    def fill(self, table: tables.Table) -> Iterator[tables.Row]:
-        """Yield the rows; an empty date or client is the one above, as in merged cells."""
-        carried = [index for index, name in enumerate(self.fields) if name == "date" or name in CLIENT_FIELDS]
-        above: dict[int, tables.Cell] = {}
-        for row in table.rows:
-            cells = [*row.cells, *[None] * (len(self.headings) - len(row.cells))]
-            if all(cells[index] is None for index, name in enumerate(self.fields) if name in ("value", "metric")):
-                yield row
-                continue
-            if any(cells[index] is not None for index in carried if self.fields[index] != "date"):
-                above = {index: cell for index, cell in above.items() if self.fields[index] == "date"}
-            for index in carried:
-                if cells[index] is not None:
-                    above[index] = cells[index]
-                elif index not in row.unsolved:
-                    cells[index] = above.get(index)
-            yield replace(row, cells=tuple(cells))
 
     def survey(self, row: tables.Row, answers: Answers) -> FileRow:
         """Return what a row tells about the order of dates and the decimal sign of the file."""

@@ -158,6 +158,7 @@ _METERS_WORD = re.compile(r"\s*(?:meters|metres|metros|mts?)\b\.?", re.IGNORECAS
 _MINUTES_UP_TO = 10  # a rest of 2 is two minutes, one of 90 is seconds
 _LONGEST_TEMPO = 20
 _AMOUNTS = ("minPlannedReps", "maxPlannedReps", "minPlannedSeconds", "maxPlannedSeconds", "plannedMeters", "isAmrap")
+NUMBERS = (*_AMOUNTS, "load", "loadPercent", "rpe")  # an amount, a load or an effort
 
 
 @dataclass
@@ -183,11 +184,6 @@ def is_sets_text(text: str) -> bool:
     return _SETS_TEXT.search(text) is not None
 
 
-def has_number(planned: PlannedSet) -> bool:
-    """Return whether a set has an amount, a load or an effort."""
-    return any(planned.get(name) for name in (*_AMOUNTS, "load", "loadPercent", "rpe")) or planned["rir"] is not None
-
-
 def read_sets(cells: PlanCells, load_unit: str, sign: values.DecimalSign | None = None) -> ReadSets:
     """Return the sets that cells plan, with loads in `load_unit`; cells that cannot be read are left out.
 
@@ -203,7 +199,14 @@ def read_sets(cells: PlanCells, load_unit: str, sign: values.DecimalSign | None 
     if not read.sets:
         _read_columns(cells, load_unit, read)
     else:
-        _check_reps(cells, load_unit, read)
+        reps, planned = _reps_of(cells.get("reps", (None, None))[0]), None
+        with suppress(SetTextError):
+            (planned,) = parse_planned(f"1x{reps}", load_unit) if reps else (None,)
+        fits = planned is not None and all(
+            each.get(name) == planned.get(name) for each in read.sets for name in _AMOUNTS
+        )
+        if reps and not fits:
+            read.left_out["reps"] = "is left out, as the cell of sets has the repetitions"
     _add_load(cells, load_unit, read, sign)
     for name, read_cell in _EXTRAS.items():
         try:
@@ -217,22 +220,6 @@ def read_sets(cells: PlanCells, load_unit: str, sign: values.DecimalSign | None 
             elif each[name] != value:
                 read.left_out[name] = "is left out, as another cell of the row has another one"
     return read
-
-
-def _check_reps(cells: PlanCells, load_unit: str, read: ReadSets) -> None:
-    """Report repetitions that differ from those in the cell of sets."""
-    reps = _reps_of(cells.get("reps", (None, None))[0])
-    if not reps:
-        return
-    with suppress(SetTextError):
-        (planned,) = parse_planned(f"1x{reps}", load_unit)
-        if all(_amounts_of(each) == _amounts_of(planned) for each in read.sets):
-            return
-    read.left_out["reps"] = "is left out, as the cell of sets has the repetitions"
-
-
-def _amounts_of(planned: PlannedSet) -> list[object]:
-    return [planned.get(name) for name in _AMOUNTS]
 
 
 def _read_columns(cells: PlanCells, load_unit: str, read: ReadSets) -> None:

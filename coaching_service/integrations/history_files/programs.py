@@ -127,7 +127,8 @@ def read_program(file: IO[bytes], load_unit: str, corrections: Corrections | Non
     days = sorted((day for day in reader.days.values() if day.exercises or day.is_rest), key=lambda day: day.day)
     if not any(day.exercises for day in days):
         raise tables.UnreadableTable("has no rows with exercises")
-    if not any(plan_cells.has_number(each) for day in days for exercise in day.exercises for each in exercise.sets):
+    sets = (planned for day in days for exercise in day.exercises for planned in exercise.sets)
+    if not any(any(map(planned.get, plan_cells.NUMBERS)) or planned["rir"] is not None for planned in sets):
         message = "has no number of repetitions, time, distance, load, percentage or effort in any set"
         raise tables.UnreadableTable(f"{message}; it has: {', '.join(headings)[:300]}")
     return ProgramSheet(days, reader.problems)
@@ -135,7 +136,6 @@ def read_program(file: IO[bytes], load_unit: str, corrections: Corrections | Non
 
 def _read(file: IO[bytes], reader: _Reader) -> tuple[_Reader, list[str]]:
     """Return a reader that has read the tables of a file, and the headings of the first one."""
-    file.seek(0)
     headings: list[str] = []
     for table in tables.read_tables(file, _count_headings):
         headings = headings or [heading for heading in table.headings if heading]
@@ -583,7 +583,6 @@ def _parts_of(block: _Block) -> list[_Block]:
 
 
 def _cut(row: tables.Row, first: int, end: int) -> tables.Row:
-    """Return the cells of a row in a range of columns."""
     unsolved = tuple(number - first for number in row.unsolved if first <= number < end)
     return replace(row, cells=row.cells[first:end], unsolved=unsolved)
 

@@ -7,7 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Literal, NotRequired, TypedDict
+from typing import IO, Any, Literal
 
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files import tables, values
@@ -49,25 +49,12 @@ _WITH_DECIMALS = re.compile(r"\+?\d{5,}\.0+")
 MAX_CLIENTS = 50_000
 
 
-class RosterDetails(TypedDict):
-    """What a row says about a client, as a request sends it; not validated yet."""
-
-    name: str
-    surname: NotRequired[str]
-    email: NotRequired[str]
-    phone: NotRequired[str]
-    birthday: NotRequired[str]
-    timezone: NotRequired[str]
-    externalId: NotRequired[str]
-    groups: NotRequired[list[str]]
-
-
 @dataclass
 class RosterRow:
     """A row of a roster.
 
     Attributes:
-        details: The fields of the client.
+        details: The fields of the client as a request sends them; not validated yet.
         notes: Texts of notes to add, among them the goal.
         trainer: The e-mail address or name of the trainer; empty without one.
         is_archived: Whether the client is archived.
@@ -77,7 +64,7 @@ class RosterRow:
     """
 
     row: tables.Row
-    details: RosterDetails
+    details: dict[str, Any]
     notes: list[str] = field(default_factory=list)
     trainer: str = ""
     is_archived: bool = False
@@ -150,7 +137,6 @@ def read_roster(
 
     `asks_for_names`: without a column with names, return the headings that may have them. Raises UnreadableTable.
     """
-    file.seek(0)
     refused: tables.UnreadableTable | None = None
     nameless: list[Roster] = []
     read: list[_Clients] = []
@@ -159,7 +145,7 @@ def read_roster(
     def count(cells: Sequence[tables.Cell]) -> int:
         return count_headings(cells, columns)
 
-    for table in (part for each in tables.read_tables(file, count) for part in tables.divide(each, count)):
+    for table in tables.read_tables(file, count, is_divided=True):
         known = [column_of(heading, columns) for heading in table.headings]
         if known.count("name") > 1:  # a name next to its parts is the full name
             pairs = zip([values.read_heading(heading).words for heading in table.headings], known, strict=True)

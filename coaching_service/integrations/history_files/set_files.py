@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, time, timedelta
@@ -17,28 +17,12 @@ from coaching_service.integrations.history_files import _dialects, set_rows, tab
 # --- Columns: the answers about them, those that are missing, and those that repeat another one -----------------------
 
 
-# A heading that every dialect reads as the field.
-_HEADING_OF: Mapping[str, str] = {
-    "customer": "Client",
-    "date": "Date",
-    "time": "Time of day",
-    "duration": "Workout duration",
-    "workout": "Workout name",
-    "exercise": "Exercise",
-    "set": "Set",
-    "setKind": "Set type",
-    "isWarmup": "Is warmup",
-    "reps": "Reps",
-    "load": "Weight",
-    "loadUnit": "Weight unit",
-    "distance": "Distance",
-    "seconds": "Seconds",
-    "rpe": "RPE",
-    "rir": "RIR",
-    "notes": "Notes",
-}
-# What an answer may say that a column has.
-FIELDS = tuple(_HEADING_OF)
+# What an answer may say that a column has, and a heading that every dialect reads as the field.
+FIELDS: tuple[values.Field, ...] = (
+    *("customer", "date", "time", "duration", "workout", "exercise", "set", "setKind", "isWarmup", "reps", "load"),
+    *("loadUnit", "distance", "seconds", "rpe", "rir", "notes"),
+)
+_HEADING_OF: Mapping[str, str] = {name: values.VOCABULARY[name][0].capitalize() for name in FIELDS}
 
 # The fields that a table of sets needs: each is there if one of the group is.
 _REQUIRED: Mapping[values.Field, tuple[values.Field, ...]] = {
@@ -200,7 +184,9 @@ def _is_name(heading: str) -> bool:
 
 
 def _is_time(heading: str) -> bool:
-    return values.read_heading(heading).words in _TIMES and not values.is_duration(heading)
+    read = values.read_heading(heading)
+    is_duration = read.unit in ("s", "min") or read.hint in ("mm ss", "m ss", "hours", "hrs")
+    return read.words in _TIMES and not is_duration  # as `Time (sec)`, `Time (mm:ss)` and `Time (min)` are
 
 
 def _kind_of_column(
@@ -302,9 +288,7 @@ class SetFile:
         self._rows = self._sets = 0
         for takes_any in (False, True):
             self.left_out, self.unread = [], []
-            self.file.seek(0)
-            read = tables.read_tables(self.file, self._count_headings)
-            for table in (part for each in read for part in tables.divide(each, self._count_headings)):
+            for table in tables.read_tables(self.file, self._count_headings, is_divided=True):
                 if (unit := _unit_of(table)) is not None:
                     self.answers = replace(self.answers, load_unit=self.answers.load_unit or unit)
                     continue
@@ -350,7 +334,11 @@ class SetFile:
         order = self.answers.date_order or _dialects.date_order_of(dialect, read)
         answers = replace(self.answers, date_order=order)
         lacking = () if missing is None else missing.fields
-        for row in _filled(dialect, read, itertools.chain(sample, table.rows)):
+        rows: Iterator[tables.Row] = itertools.chain(sample, table.rows)
+        if dialect.is_general:  # an empty date is the one above, and so are other empty cells below it
+            fields = [dialect.field_of(each) for each in read]
+            rows = tables.fill_down(rows, fields, ("date", "workout", "exercise"), lead=("date",))
+        for row in rows:
             self._rows += 1
             if table.is_text and (surplus := row.find_surplus(read)) is not None:  # its values may be in other columns
                 yield set_rows.FileRow(row.line, [], [surplus])
@@ -394,26 +382,6 @@ def _unit_of(table: tables.Table) -> values.Unit | None:
     if named is None or "date" in words or (row := next(iter(table.rows), None)) is None:
         return None
     return values.unit_of(tables.text_of(dict(zip(words, row.cells, strict=False)).get(named)))
-
-
-def _filled(dialect: _dialects.Dialect, headings: Sequence[str], rows: Iterable[tables.Row]) -> Iterator[tables.Row]:
-    """Yield rows in which an empty date is the one above, as in merged cells, and so are other empty cells below it."""
-    if not dialect.is_general:
-        yield from rows
-        return
-    fields = [dialect.field_of(each) for each in headings]
-    carried = [number for number, name in enumerate(fields) if name in ("date", "workout", "exercise")]
-    above: dict[int, tables.Cell] = {}
-    for row in rows:
-        cells = [*row.cells, *[None] * (len(headings) - len(row.cells))]
-        if any(fields[number] == "date" and cells[number] is not None for number in carried):
-            above = {}
-        for number in carried:
-            if cells[number] is not None:
-                above[number] = cells[number]
-            elif number not in row.unsolved:
-                cells[number] = above.get(number)
-        yield replace(row, cells=tuple(cells))
 
 
 # --- What a file has and leaves open: the first of two readings -------------------------------------------------------

@@ -9,7 +9,7 @@ import itertools
 import re
 import zipfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
@@ -274,13 +274,14 @@ class Table:
     is_text: bool = False
 
 
-def read_tables(file: IO[bytes], count_headings: CountHeadings) -> Iterator[Table]:
+def read_tables(file: IO[bytes], count_headings: CountHeadings, *, is_divided: bool = False) -> Iterator[Table]:
     """Return the tables of a CSV or XLSX file, one after another: read the rows of one before the next.
 
     `count_headings` decides which line has the headings (titles may precede them) and how cells are separated. Empty
-    sheets are left out. Raises UnreadableTable if the file is no table, or has too many rows or columns; for rows that
-    is raised while they are read.
+    sheets are left out. `is_divided`: headings within a table begin another one. Raises UnreadableTable if the file is
+    no table, or has too many rows or columns; for rows that is raised while they are read.
     """
+    file.seek(0)
     is_archive = file.read(4) == b"PK\x03\x04"
     file.seek(0)
     sheets = _read_workbook(file) if is_archive else _read_csv(file, count_headings)
@@ -293,10 +294,11 @@ def read_tables(file: IO[bytes], count_headings: CountHeadings) -> Iterator[Tabl
         if len(headings) > MAX_COLUMNS:
             raise UnreadableTable(f"has {len(headings)} columns; {MAX_COLUMNS} are possible", row.line)
         below = _with_rests(itertools.chain(first[best + 1 :], rows), numbers)
-        yield Table(name, headings, below, row.line, row.place, tuple(first[:best]), not is_archive)
+        table = Table(name, headings, below, row.line, row.place, tuple(first[:best]), not is_archive)
+        yield from _divide(table, count_headings) if is_divided else (table,)
 
 
-def divide(table: Table, count_headings: CountHeadings) -> Iterator[Table]:
+def _divide(table: Table, count_headings: CountHeadings) -> Iterator[Table]:
     """Return a table as the parts of it that headings of their own begin; rows that are not read are passed over."""
     heading: Row | None = None
 
@@ -319,6 +321,36 @@ def divide(table: Table, count_headings: CountHeadings) -> Iterator[Table]:
         headings, line, place, rows = headings_of(heading), heading.line, heading.place, rows_of_part()
         yield Table(table.name, headings, rows, line, place, (), table.is_text)
         deque(rows, maxlen=0)
+
+
+def fill_down(
+    rows: Iterable[Row],
+    fields: Sequence[str | None],
+    carried: Collection[str],
+    *,
+    lead: Collection[str],
+    kept: Collection[str] = (),
+    needed: Collection[str] = (),
+) -> Iterator[Row]:
+    """Yield rows in which the empty cells of the `carried` fields are those above, as in merged cells.
+
+    A cell of a field in `lead` ends what is above it, but for `kept`. Rows without a cell of `needed` stay as they are.
+    """
+    above: dict[int, Cell] = {}
+    for row in rows:
+        cells = [*row.cells, *[None] * (len(fields) - len(row.cells))]
+        filled = {name for name, cell in zip(fields, cells, strict=False) if cell is not None}
+        if needed and filled.isdisjoint(needed):
+            yield row
+            continue
+        if not filled.isdisjoint(lead):
+            above = {number: cell for number, cell in above.items() if fields[number] in kept}
+        for number in [number for number, name in enumerate(fields) if name in carried]:
+            if cells[number] is not None:
+                above[number] = cells[number]
+            elif number not in row.unsolved:
+                cells[number] = above.get(number)
+        yield replace(row, cells=tuple(cells))
 
 
 def estimate_rows(file: IO[bytes]) -> int:

@@ -409,7 +409,7 @@ VOCABULARY: Mapping[Field, tuple[str, ...]] = {
         duracao, duracao do treino
     """),
     "workout": _listed("""
-        workout, workout name, workout title, title, session, routine
+        workout name, workout, workout title, title, session, routine
         entrenamiento, nombre del entrenamiento, rutina, titulo
         titel, trainingsname, name des workouts
         titre, nom de l entrainement, nom de la seance
@@ -479,7 +479,7 @@ VOCABULARY: Mapping[Field, tuple[str, ...]] = {
     """),
     "isCompleted": ("is completed", "completed"),
     "isWarmup": _listed("""
-        iswarmup, is warmup, is warm up, is warmup set, is warm up set, warmup, warm up, warmup set, warm up set
+        is warmup, iswarmup, is warm up, is warmup set, is warm up set, warmup, warm up, warmup set, warm up set
         es calentamiento, calentamiento
         aufwarmsatz, aufwarmen
         echauffement
@@ -613,12 +613,6 @@ def read_heading(text: str) -> Heading:
     if first and (unit := _UNITS_OF_HEADINGS.get(last)) is not None:
         return Heading(first, unit, last)
     return Heading(words)
-
-
-def is_duration(text: str) -> bool:
-    """Return whether a heading says that its column has durations: `Time (sec)`, `Time (mm:ss)`, `Time (min)`."""
-    read = read_heading(text)
-    return read.unit in ("s", "min") or read.hint in ("mm ss", "m ss", "hours", "hrs")
 
 
 @lru_cache(maxsize=1024)

@@ -7,7 +7,7 @@ import difflib
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
@@ -38,6 +38,7 @@ from coaching_service.people.customers.models import CustomerIdentity, CustomerU
 from coaching_service.training.workouts.blocks.batches import DoneExercise, DoneSession
 from coaching_service.training.workouts.blocks.models import KnownSession
 from coaching_service.training.workouts.items.service import MAX_ITEMS
+from coaching_service.training.workouts.sets import CustomerSet
 
 Reason: TypeAlias = tuple[str | None, str, str]  # field, code, message
 ALREADY_THERE: Reason = (None, "ALREADY_THERE", "is of a session that is there already")
@@ -252,7 +253,8 @@ async def decide_customers(
             await customers.get_visible(ctx, decision)
     if (customer_id := answers["customerId"]) is not None:
         await customers.get_visible(ctx, customer_id)
-        known = await _load_clients(ctx, only=customer_id if is_own else None)
+        identities = await customers.list_identities(ctx)
+        known = _KnownClients([each for each in identities if not is_own or each["_id"] == customer_id])
         meant: dict[str, ObjectId | None] = {}
         is_anyone_known = len(named) < 2
         for client in named:
@@ -267,13 +269,12 @@ async def decide_customers(
         return {"": customer_id} | meant, asked
     if list(found.customers) == [""]:
         return {"": None}, [_ASK_FOR_CLIENT]
-    known, decisions, unknown = (
-        await _load_clients(ctx),
-        dict[str, imported_names.NameAnswer | None](),
-        list[tables.Question](),
-    )
+    known = _KnownClients(await customers.list_identities(ctx))
+    decisions: dict[str, imported_names.NameAnswer | None] = {}
+    unknown: list[tables.Question] = []
     for client in named:
-        answer = sent.get(normalize(client.label)) or known.find(client)
+        found_clients = known.candidates(client)
+        answer = sent.get(normalize(client.label)) or (next(iter(found_clients)) if len(found_clients) == 1 else None)
         if answer is None:
             unknown.append(known.ask(client))
         else:
@@ -315,11 +316,6 @@ class _KnownClients:
             return known
         return self._by_key.get(normalize(client.name), set()) if client.is_alone else set()
 
-    def find(self, client: set_files.FileClient) -> ObjectId | None:
-        """Return the known client that a client in a file is; None without one, or with several."""
-        found = self.candidates(client)
-        return next(iter(found)) if len(found) == 1 else None
-
     def ask(self, client: set_files.FileClient) -> tables.Question:
         """Return the question who a client in the file is; its options are all clients with the nearest names."""
         names = difflib.get_close_matches(normalize(client.name), self._by_name, n=_NEAREST, cutoff=0.5)
@@ -338,11 +334,6 @@ _ASK_FOR_CLIENT: tables.Question = {
     "message": "The file does not name its client: whose history is it? Send `customerId`.",
     "options": [],
 }
-
-
-async def _load_clients(ctx: Context, *, only: ObjectId | None = None) -> _KnownClients:
-    """Return the clients of the company, or one of them."""
-    return _KnownClients([each for each in await customers.list_identities(ctx) if only in (None, each["_id"])])
 
 
 async def create_clients(ctx: Context, clients: Sequence[set_files.FileClient]) -> dict[str, ObjectId]:
@@ -406,7 +397,32 @@ class Target:
 
 def done_sessions(session: set_rows.Session, target: Target) -> list[DoneSession]:
     """Return the blocks to store for a session: one, unless it has more exercises than a block holds."""
-    exercises = [part for each in session.exercises for part in _done_exercises(session, each, target)]
+    exercises: list[DoneExercise] = []
+    for exercise in session.exercises:
+        if (exercise_id := target.exercise_of(exercise.name)) is None:
+            raise ValueError("names that are left out have no sessions")
+        for first in range(0, len(exercise.sets), _MAX_SETS):
+            sets: list[CustomerSet] = [
+                {
+                    "index": index,
+                    "exerciseId": None,
+                    "round": None,
+                    "reps": row.reps,
+                    "load": target.load_of(row),
+                    "seconds": row.seconds,
+                    "meters": row.meters,
+                    "rpe": row.rpe,
+                    "rir": row.rir,
+                    "isWarmup": row.kind == "warmup",
+                    "setKind": "normal" if row.kind == "warmup" else row.kind,
+                    "isCompleted": row.is_completed,
+                }
+                for index, row in enumerate(exercise.sets[first : first + _MAX_SETS], 1)
+            ]
+            superset, comment = clean_name(exercise.superset) or None, clean_text(session.notes_of(exercise))
+            exercises.append(
+                {"exerciseId": exercise_id, "supersetId": superset, "comment": comment, "customerSets": sets}
+            )
     name = clean_name(session.title) or UNTITLED
     minutes = session.minutes
     start = datetime.combine(
@@ -425,35 +441,6 @@ def done_sessions(session: set_rows.Session, target: Target) -> list[DoneSession
         }
         for first in range(0, len(exercises), MAX_ITEMS)
     ]
-
-
-def _done_exercises(session: set_rows.Session, exercise: set_rows.Exercise, target: Target) -> Iterator[DoneExercise]:
-    exercise_id = target.exercise_of(exercise.name)
-    if exercise_id is None:
-        raise ValueError("names that are left out have no sessions")
-    for first in range(0, len(exercise.sets), _MAX_SETS):
-        yield {
-            "exerciseId": exercise_id,
-            "supersetId": clean_name(exercise.superset) or None,
-            "comment": clean_text(session.notes_of(exercise)),
-            "customerSets": [
-                {
-                    "index": index,
-                    "exerciseId": None,
-                    "round": None,
-                    "reps": row.reps,
-                    "load": target.load_of(row),
-                    "seconds": row.seconds,
-                    "meters": row.meters,
-                    "rpe": row.rpe,
-                    "rir": row.rir,
-                    "isWarmup": row.kind == "warmup",
-                    "setKind": "normal" if row.kind == "warmup" else row.kind,
-                    "isCompleted": row.is_completed,
-                }
-                for index, row in enumerate(exercise.sets[first : first + _MAX_SETS], 1)
-            ],
-        }
 
 
 def find_cut(sessions: Sequence[set_rows.Session], target: Target) -> list[tables.Problem]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import IO, Annotated, Any, Literal, TypedDict, cast
 from zoneinfo import ZoneInfo
 
@@ -44,15 +45,6 @@ from coaching_service.training.workouts.blocks.models import BlockSource
 Write = Callable[[Context], Awaitable[None]]
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What became of some records: how many were stored (or would be), by collection; the problems; how many failed."""
-
-    imported: Mapping[str, int] = field(default_factory=dict)
-    errors: Sequence[jobs.JobError] = ()
-    failed: int = 0
-
-
 class Progress:
     """The job of an import, as it was after the last commit."""
 
@@ -73,6 +65,16 @@ class Progress:
     def position(self) -> tuple[int, int]:
         """The entry and the record to continue with."""
         return self.work["entry"], self.work["record"]
+
+    @property
+    def is_dry_run(self) -> bool:
+        """Whether nothing but the job is stored."""
+        return self.work["isDryRun"]
+
+    @property
+    def is_own(self) -> bool:
+        """Whether a client imports the own history."""
+        return self.work.get("isOwn", False)
 
     def renew(self, ctx: Context, job: jobs.StoredJob) -> bool:
         """Continue in another step; returns False if the job is not where this process has left it."""
@@ -98,22 +100,29 @@ class Progress:
 
         await self._commit(store, work)
 
-    async def advance(self, position: tuple[int, int], done: int, outcome: Outcome, write: Write | None = None) -> None:
-        """Store that the import is at `position` after `done` more records, with what `write` stores."""
-        imported = dict(self.work["imported"])
-        for name, count in outcome.imported.items():
-            if count:
-                imported[name] = imported.get(name, 0) + count
+    async def advance(
+        self,
+        position: tuple[int, int],
+        done: int = 0,
+        imported: Mapping[str, int] = MappingProxyType({}),
+        errors: Sequence[jobs.JobError] = (),
+        write: Write | None = None,
+    ) -> None:
+        """Store that the import is at `position` after `done` more records, with what `write` stores.
+
+        `imported` are those that were stored (or would be) by collection; the others failed.
+        """
+        known, stored = self.work["imported"], {name: count for name, count in imported.items() if count}
         work: import_models.ImportWork = {
             **self.work,
             "entry": position[0],
             "record": position[1],
-            "imported": imported,
-            "failed": self.work["failed"] + outcome.failed,
+            "imported": {**known, **{name: known.get(name, 0) + count for name, count in stored.items()}},
+            "failed": self.work["failed"] + done - sum(imported.values()),
         }
 
         async def store(tx: Context) -> None:
-            await jobs.update(tx, self._job, {"work": work}, done=done, errors=outcome.errors)
+            await jobs.update(tx, self._job, {"work": work}, done=done, errors=errors)
             if write is not None:
                 await write(tx)
 
@@ -232,18 +241,6 @@ class HistoryImport:
         self._progress, self._file = progress, file
         self._content = _planning.FileContent()
 
-    @property
-    def _ctx(self) -> Context:
-        return self._progress.ctx
-
-    @property
-    def _is_own(self) -> bool:
-        return self._progress.work.get("isOwn", False)
-
-    @property
-    def _is_dry_run(self) -> bool:
-        return self._progress.work["isDryRun"]
-
     async def prepare(self) -> AsyncIterator[int]:
         """Decide what becomes of the file, and create the exercises and clients that it needs.
 
@@ -275,7 +272,7 @@ class HistoryImport:
                 break
             decisions = replace(decisions, names=decisions.names.for_use(reading.result.names))
             new_names = decisions.names.new_names
-            if not new_names or self._is_own or EXERCISES.CREATE in self._ctx.caller.permissions:
+            if not new_names or self._progress.is_own or EXERCISES.CREATE in self._progress.ctx.caller.permissions:
                 break
             refusal = ImportRefused(imported_names.describe_missing(new_names), code=PermissionMissing.default_code)
             decisions = replace(decisions, names=decisions.names.without_new())
@@ -287,9 +284,9 @@ class HistoryImport:
         work = self._progress.work
         try:
             sent = import_models.by_name(work["answers"]["names"])
-            names = await imported_names.resolve_names(self._ctx, found.exercises, sent)
+            names = await imported_names.resolve_names(self._progress.ctx, found.exercises, sent)
             decided, questions = await _planning.decide_customers(
-                self._ctx, found, work["answers"], is_own=self._is_own
+                self._progress.ctx, found, work["answers"], is_own=self._progress.is_own
             )
         except (NotFound, Forbidden, InvalidFields) as error:
             message = error.errors[0]["message"] if isinstance(error, InvalidFields) else error.message
@@ -299,41 +296,31 @@ class HistoryImport:
             raise tables.UnreadableTable("has no rows")
         if not work.get("mayImportAll", True) and decisions.new_customers:
             raise ImportRefused("has clients that only the owner may create", code="OWNER_ONLY")
-        if self._is_own and found.format not in (None, *import_models.OWN_FORMATS):
+        if self._progress.is_own and found.format not in (None, *import_models.OWN_FORMATS):
             raise ImportRefused(f"is of the format {found.format}, which your coach can import", code="NOT_SUPPORTED")
         asked = {each.get("name", ""): CREATE for each in decisions.questions if each["code"] == "CUSTOMER"}
         return decisions, {**decisions.customers, **asked}
 
     async def _start(
-        self,
-        decisions: _planning.Decisions,
-        customers: import_models.Meanings,
-        refusal: ImportRefused | None,
+        self, decisions: _planning.Decisions, customers: import_models.Meanings, refusal: ImportRefused | None
     ) -> None:
         found, content = decisions.survey, self._content
         names = decisions.names
         result: import_models.HistoryResult = {
-            **import_models.empty_result(found.format or "sets", is_dry_run=self._is_dry_run, rows=found.rows),
+            **import_models.empty_result(found.format or "sets", is_dry_run=self._progress.is_dry_run, rows=found.rows),
             "reported": found.reported + content.reported,
             "questions": decisions.questions,
             "problems": tables.merge_kinds(found.kinds, content.kinds),
             "names": names.names,
         }
         errors = _errors(found.problems, content.problems)
-        if refusal is not None and self._is_dry_run:
-            file_name = self._progress.work["fileName"]
-            problem: jobs.JobError = {
-                "entry": file_name,
-                "line": None,
-                "field": None,
-                "code": refusal.code,
-                "message": refusal.message,
-            }
-            errors.insert(0, problem)
+        if refusal is not None and self._progress.is_dry_run:
+            entry = self._progress.work["fileName"]
+            errors.insert(0, background_jobs.problem_of_file(entry, refusal.code, refusal.message))
         if refusal is None and decisions.questions:
             codes = sorted({each["code"] for each in decisions.questions})
             refusal = ImportRefused(f"leaves questions open: {', '.join(codes)}. Answer them", code="QUESTIONS_OPEN")
-        is_refused = refusal is not None and not self._is_dry_run
+        is_refused = refusal is not None and not self._progress.is_dry_run
         if not is_refused:
             result["created"]["customers"] = len(decisions.new_customers)
             result["created"]["exercises"] = sum(decision == CREATE for decision in names.decisions.values())
@@ -342,16 +329,18 @@ class HistoryImport:
         work: import_models.ImportWork = {**self._progress.work, "isStarted": True, "plan": plan}
 
         async def write(tx: Context) -> None:
-            if is_refused or self._is_dry_run:
+            if is_refused or self._progress.is_dry_run:
                 return
-            made = await imported_names.create_missing(tx, names, assistance=found.assisted, remember=not self._is_own)
+            made = await imported_names.create_missing(
+                tx, names, assistance=found.assisted, remember=not self._progress.is_own
+            )
             plan["exercises"] = import_models.list_answers(made)
             created = await _planning.create_clients(tx, decisions.new_customers)
             plan["customers"] = import_models.list_answers({**decisions.customers, **created})
 
         fields = {"status": "running", "done": 0, "total": found.rows, "work": work}
         await self._progress.save(work, write, fields, errors=errors)
-        if refusal is not None and not self._is_dry_run:
+        if refusal is not None and not self._progress.is_dry_run:
             raise refusal
 
     async def _reading(
@@ -364,8 +353,8 @@ class HistoryImport:
         """Return the reading of what the file has; the mappings are what its names stand for."""
         answers = import_models.reading_answers(self._progress.work["answers"], order, sign)
         known = [each for each in clients.values() if isinstance(each, ObjectId)]
-        zones = await customers.find_timezones(self._ctx, known)
-        default = self._ctx.caller.company.timezone
+        zones = await customers.find_timezones(self._progress.ctx, known)
+        default = self._progress.ctx.caller.company.timezone
 
         def zone_of(client: NameAnswer | None) -> ZoneInfo:
             return ZoneInfo((zones.get(client) if isinstance(client, ObjectId) else None) or default)
@@ -396,7 +385,7 @@ class HistoryImport:
             return True  # look at them again
         except (NotFound, Forbidden) as error:
             client = _identifier(plan["customers"], name)
-            if client is None or await customers.find_references(self._ctx, [client]):
+            if client is None or await customers.find_references(self._progress.ctx, [client]):
                 raise ImportRefused(f"could not be imported completely. {error.message}", code="INTERRUPTED") from None
             gone = _planning.FileContent()
             for session in batch:
@@ -409,7 +398,7 @@ class HistoryImport:
     async def _store(
         self, plan: import_models.HistoryPlan, name: str, sessions: Sequence[Session], position: tuple[int, int]
     ) -> None:
-        ctx = self._ctx
+        ctx = self._progress.ctx
         customer_id = _identifier(plan["customers"], name)
         ids = import_models.exercise_ids(plan["exercises"])
         known = await exercises.get_names(ctx, [each for each in ids.values() if each is not None])
@@ -433,7 +422,9 @@ class HistoryImport:
                 new.append(session)
         content.report(_planning.find_cut(new, target))
         documents = (
-            [] if self._is_dry_run else [each for session in new for each in _planning.done_sessions(session, target)]
+            []
+            if self._progress.is_dry_run
+            else [each for session in new for each in _planning.done_sessions(session, target)]
         )
         form = plan["result"]["format"] or "sets"
         period = plan["current"]
@@ -444,7 +435,7 @@ class HistoryImport:
         work, fields = self._advanced(plan, new, content, position, None if is_last else period)
 
         async def write(tx: Context) -> None:
-            if self._is_dry_run or customer_id is None:
+            if self._progress.is_dry_run or customer_id is None:
                 return
             if documents:
                 await customers.lock_and_mark_figures(tx, customer_id)
@@ -479,7 +470,7 @@ class HistoryImport:
         result["imported"] += sum(each.rows for each in new)
         result["from"] = min([*days, *([result["from"]] if result["from"] else [])], default=None)
         result["to"] = max([*days, *([result["to"]] if result["to"] else [])], default=None)
-        unreported = None if self._is_dry_run else current
+        unreported = None if self._progress.is_dry_run else current
         counted = plan.get("problems", 0) + content.problem_count
         work: import_models.ImportWork = {
             **self._progress.work,

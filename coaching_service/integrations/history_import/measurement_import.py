@@ -328,7 +328,7 @@ class MeasurementImport:
         work: import_models.ImportWork = {**self._progress.work, "record": position, "plan": plan}
 
         async def write(tx: Context) -> None:
-            if self._progress.work["isDryRun"] or not new or customer_id is None or known is None:
+            if self._progress.is_dry_run or not new or customer_id is None or known is None:
                 return
             await customers.lock_and_mark_figures(tx, customer_id)
             if await self._look(tx, rows) != known:

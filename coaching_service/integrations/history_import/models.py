@@ -401,17 +401,12 @@ def new_work(answers: ImportAnswers, *, file_name: str, content_type: str, dry_r
         "isStarted": False,
         "imported": {},
         "failed": 0,
-        "answers": to_stored(answers),
-    }
-
-
-def to_stored(answers: ImportAnswers) -> StoredAnswers:
-    """Return answers as a job keeps them."""
-    return {
-        **take(FileAnswers, answers),
-        "names": list_answers(answers["names"]),
-        "customers": list_answers(answers["customers"]),
-        "columns": [{"heading": heading, "field": field} for heading, field in answers["columns"].items()],
+        "answers": {
+            **take(FileAnswers, answers),
+            "names": list_answers(answers["names"]),
+            "customers": list_answers(answers["customers"]),
+            "columns": [{"heading": heading, "field": field} for heading, field in answers["columns"].items()],
+        },
     }
 
 

@@ -70,36 +70,30 @@ async def import_rows(
     period = f" from {result['from']} to {result['to']}" if result["from"] else ""
     known = [f"{typed(each['name'])} is {typed(each['match']['name'])}" for each in names if each["match"]]
     new = [typed(each["name"]) for each in names if each["answer"] == CREATE]
-    line = " ".join(
-        [
-            f"{'Would import' if dry_run else 'Imported'} {sets} in {sessions}{period} for {typed(customer['name'])}.",
-            *([f"{'; '.join(known[:_SHOWN])}."] if known else []),
-            *([f"New exercises: {', '.join(new[:_SHOWN])}."] if new else []),
-            *(f"Open: {each['message']}" for each in result["questions"]),
-            *_describe_problems(imported.problems),
-        ]
-    )
-    return Written(
-        line,
-        {"jobId": imported.job_id},
-        () if dry_run or not created["sessions"] else (Reason.HISTORY,),
-        details={"rows": result["rows"], "imported": result["imported"], "reported": result["reported"], **created},
-        unlogged=imported.sessions,
-    )
-
-
-def _describe_problems(problems: Sequence[jobs.JobError]) -> list[str]:
-    """Return what is wrong with rows; row 1 is in line 2 of the file that is made of them."""
-    of_rows = [(line - 1, each) for each in problems if (line := each.get("line")) is not None]
+    # Row 1 is in line 2 of the file that is made of them.
+    of_rows = [(line - 1, each) for each in imported.problems if (line := each.get("line")) is not None]
     described = [
         f"row {number}: {each['field'] + ' ' if each['field'] else ''}{each['message']}"
         for number, each in of_rows[:_SHOWN]
     ]
     more = f" and {len(of_rows) - _SHOWN} more" if len(of_rows) > _SHOWN else ""
-    return [
-        *([f"Left out: {'; '.join(described)}{more}."] if described else []),
-        *(f"The file {each['message']}." for each in problems if each.get("line") is None),
-    ]
+    text = " ".join(
+        [
+            f"{'Would import' if dry_run else 'Imported'} {sets} in {sessions}{period} for {typed(customer['name'])}.",
+            *([f"{'; '.join(known[:_SHOWN])}."] if known else []),
+            *([f"New exercises: {', '.join(new[:_SHOWN])}."] if new else []),
+            *(f"Open: {each['message']}" for each in result["questions"]),
+            *([f"Left out: {'; '.join(described)}{more}."] if described else []),
+            *(f"The file {each['message']}." for each in imported.problems if each.get("line") is None),
+        ]
+    )
+    return Written(
+        text,
+        {"jobId": imported.job_id},
+        () if dry_run or not created["sessions"] else (Reason.HISTORY,),
+        details={"rows": result["rows"], "imported": result["imported"], "reported": result["reported"], **created},
+        unlogged=imported.sessions,
+    )
 
 
 # --- The undo of an import over REST ----------------------------------------------------------------------------------
