@@ -55,14 +55,10 @@ _RECORDS, _FILES = "records/", "files/"
 _MAX_NAME = 100
 
 
-def portable_collections() -> Iterator[tuple[str, Documents[dict[str, object]], Portable]]:
-    """Yield the collections of an export with their names, in the order in which they are imported."""
-    named = [
-        (name, collection, collection.transfer)
-        for name, collection in registry.items()
-        if isinstance(collection.transfer, Portable)
-    ]
-    yield from sorted(named, key=lambda each: (each[2].stage, each[0]))
+def portable_collections() -> list[tuple[str, Documents[dict[str, object]], Portable]]:
+    """Return the collections of an export with their names, in the order in which they are imported."""
+    declared = [(name, each, each.transfer) for name, each in registry.items() if isinstance(each.transfer, Portable)]
+    return sorted(declared, key=lambda each: (each[2].stage, each[0]))
 
 
 def records_entry(collection: str) -> str:

@@ -259,16 +259,10 @@ _MAX_UNKNOWN = 10
 class ArchiveImport:
     """An import of an export."""
 
-    def __init__(
-        self,
-        progress: Progress,
-        reader: ArchiveReader,
-        map_id: IdMap,
-        problems: list[JobError],
-    ) -> None:
+    def __init__(self, progress: Progress, reader: ArchiveReader, map_id: IdMap, problems: list[JobError]) -> None:
         self._progress, self._reader, self._map_id, self._problems = progress, reader, map_id, problems
         self._current: tuple[int, RecordImport] | None = None
-        self._collections = list(company_export.portable_collections())
+        self._collections = company_export.portable_collections()
         self._accepted: Accepted | None = None
         if progress.is_dry_run:
             lasting = referred_to([portable for *_, portable in self._collections])

@@ -320,10 +320,7 @@ class Accepted:
         return collisions
 
     def add(
-        self,
-        collection: Documents[dict[str, object]],
-        documents: Sequence[dict[str, Any]],
-        position: tuple[int, int],
+        self, collection: Documents[dict[str, object]], documents: Sequence[dict[str, Any]], position: tuple[int, int]
     ) -> None:
         """Remember documents without collisions, and that the dry run is at `position`."""
         self.ids.setdefault(collection.name, set()).update(document["_id"] for document in documents)
@@ -366,10 +363,7 @@ def _digest(index: Index, key: Key) -> bytes:
 
 
 async def _find_stored(
-    ctx: Context,
-    collection: Documents[dict[str, object]],
-    index: Index,
-    documents: Sequence[dict[str, Any] | None],
+    ctx: Context, collection: Documents[dict[str, object]], index: Index, documents: Sequence[dict[str, Any] | None]
 ) -> set[Key]:
     """Return the values in an index that documents of the company have already."""
     if collection.client_field in index.fields:  # clients of the import are new

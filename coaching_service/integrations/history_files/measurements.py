@@ -211,8 +211,7 @@ def read_measurements(
             continue
         layout = replace(layout, is_text=table.is_text)
         rows: list[tables.Row] = []
-        needed = ("value", "metric")
-        carried = ("date", *CLIENT_FIELDS)
+        needed, carried = ("value", "metric"), ("date", *CLIENT_FIELDS)
         for row in tables.fill_down(
             table.rows, layout.fields, carried, lead=CLIENT_FIELDS, kept=carried[:1], needed=needed
         ):

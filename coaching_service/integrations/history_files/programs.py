@@ -381,10 +381,7 @@ class _Reader:
         return f"{number}: {title}" if number.isdecimal() and title else number
 
     def _number_of(
-        self,
-        row: tables.Row,
-        cells: Mapping[Column, values.Amount],
-        plan: dict[plan_cells.PlanField, values.Amount],
+        self, row: tables.Row, cells: Mapping[Column, values.Amount], plan: dict[plan_cells.PlanField, values.Amount]
     ) -> int | None:
         """Return the number of the set of a row; what else the column has is how many sets there are."""
         text = _text(cells, "set")

@@ -187,10 +187,7 @@ def add_to_period(
 
 
 async def derive_and_report(
-    ctx: Context,
-    import_id: ObjectId,
-    period: import_models.ImportedPeriod,
-    event: EventType = "history.imported",
+    ctx: Context, import_id: ObjectId, period: import_models.ImportedPeriod, event: EventType = "history.imported"
 ) -> None:
     """Derive a client's records and figures again and report one event, in the caller's transaction.
 
