@@ -236,13 +236,9 @@ class CustomerImport:
 
     async def _store(self, tx: Context, rows: Sequence[CustomerRow]) -> None:
         """Store the clients of rows, in the order of the file, with their notes."""
-        new = [row for row in rows if row.target is None]
-        saved = (
-            await batch.save_many(tx, [_entry(row) for row in new], self._progress.work.get("onConflict", "error"))
-            if new
-            else None
-        )
-        results = [] if saved is None else saved["results"]
+        new = [_entry(row) for row in rows if row.target is None]
+        on_conflict = self._progress.work.get("onConflict", "error")
+        results = (await batch.save_many(tx, new, on_conflict))["results"] if new else []
         if any("errors" in each for each in results):  # a client was created since the check
             raise ExternalIdTaken
         ids = iter([result["_id"] for result in results])

@@ -337,6 +337,7 @@ def fill_down(
     A cell of a field in `lead` ends what is above it, but for `kept`. Rows without a cell of `needed` stay as they are.
     """
     above: dict[int, Cell] = {}
+    numbers = [number for number, name in enumerate(fields) if name in carried]
     for row in rows:
         cells = [*row.cells, *[None] * (len(fields) - len(row.cells))]
         filled = {name for name, cell in zip(fields, cells, strict=False) if cell is not None}
@@ -345,7 +346,7 @@ def fill_down(
             continue
         if not filled.isdisjoint(lead):
             above = {number: cell for number, cell in above.items() if fields[number] in kept}
-        for number in [number for number, name in enumerate(fields) if name in carried]:
+        for number in numbers:
             if cells[number] is not None:
                 above[number] = cells[number]
             elif number not in row.unsolved:
