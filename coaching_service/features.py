@@ -26,9 +26,7 @@ from coaching_service.integrations.company_import import routes as company_impor
 from coaching_service.integrations.company_import import service as company_import_service
 from coaching_service.integrations.history_import import importing, undoing
 from coaching_service.integrations.history_import import tools as history_import
-from coaching_service.integrations.proposals import routes as proposals
-from coaching_service.integrations.proposals import service as proposals_service
-from coaching_service.integrations.proposals import tools as proposals_tools
+from coaching_service.integrations.proposals import service as proposals
 from coaching_service.library import forms, message_templates, metric_sets
 from coaching_service.library.exercises import routes as exercises
 from coaching_service.library.exercises import tools as exercises_tools
@@ -64,8 +62,8 @@ from coaching_service.progress import (
     customer_profile,
     exercise_history,
     form_checks,
-    form_requests,
     form_responses,
+    notes,
     nutrition_plans,
     own_today,
     personal_records,
@@ -74,15 +72,13 @@ from coaching_service.progress import (
     workload,
 )
 from coaching_service.progress.attention import renewal
-from coaching_service.progress.attention import tools as attention
-from coaching_service.progress.conversation import routes as conversation
-from coaching_service.progress.conversation import service as conversation_service
+from coaching_service.progress.attention import service as attention
+from coaching_service.progress.conversation import messages
+from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation import tools as conversation_tools
 from coaching_service.progress.logs import routes as logs
 from coaching_service.progress.logs import tools as logs_tools
 from coaching_service.progress.metrics import routes as metrics
-from coaching_service.progress.notes import routes as notes
-from coaching_service.progress.notes import tools as notes_tools
 from coaching_service.training import (
     group_programs,
     own_schedule,
@@ -155,7 +151,7 @@ ROUTES: tuple[Routes, ...] = (
     form_responses.routes,
     form_responses.inbox_routes,
     form_responses.own_routes,
-    form_requests.routes,
+    form_responses.request_routes,
     check_ins.routes,
     notes.routes,
     conversation.routes,
@@ -215,16 +211,16 @@ TOOLS: tuple[Tools, ...] = (
     exercise_history.tools,
     workload.tools,
     activity.tools,
-    form_requests.tools,
+    form_responses.tools,
     check_ins.tools,
-    notes_tools.tools,
+    notes.tools,
     conversation_tools.tools,
     attention.tools,
     changes_tools.tools,
-    proposals_tools.tools,
+    proposals.tools,
 )
 # What only the views of applications call.
-VIEW_TOOLS: tuple[Tools, ...] = (proposals_tools.view_tools,)
+VIEW_TOOLS: tuple[Tools, ...] = (proposals.view_tools,)
 
 # What is sent to webhooks, by type of event: for the API document.
 WEBHOOKS = change_events.describe_webhooks
@@ -290,9 +286,9 @@ _STEPS: Steps = {
     retention.ERASE: retention.run_step,
     account.ERASE: erasure.erase_company,
     erasure.STORE: erasure.store_step,
-    conversation_service.EARLIER_JOB: conversation_service.make_earlier_job_due,
-    conversation_service.DELIVER: conversation_service.deliver_waiting,
-    conversation_service.DISCARD_ATTACHMENT: conversation_service.discard_unsent_attachment,
+    conversation.EARLIER_JOB: conversation.make_earlier_job_due,
+    conversation.DELIVER: conversation.deliver_waiting,
+    messages.DISCARD_ATTACHMENT: messages.discard_unsent_attachment,
     renewal.FIND_DUE: renewal.queue_due,
     renewal.RENEW_CHANGED: partial(renewal.renew_next, lane="changes"),
     renewal.RENEW_DAILY: partial(renewal.renew_next, lane="daily"),
@@ -310,8 +306,8 @@ _STEPS: Steps = {
     customer_bulk_jobs.STEP: customer_bulk_jobs.run_step,
     changes.STEP: changes.run_step,
     push.SEND: push.send,
-    proposals_service.EXPIRE: proposals_service.expire_step,
-    proposals_service.CLOSE_STALE: proposals_service.close_stale_step,
+    proposals.EXPIRE: proposals.expire_step,
+    proposals.CLOSE_STALE: proposals.close_stale_step,
 }
 # Jobs of suspended companies pause, but for erasure: who has deleted data must not wait for it.
 ERASURES = (erasure.ERASE_CUSTOMER, account.ERASE)
@@ -321,7 +317,7 @@ STEPS = account.pausing(_STEPS, unpaused=_UNPAUSED, while_converting=(load_unit.
 # What writes the notifications of each kind when they are due.
 NOTIFICATIONS: Sources = {
     "messages": form_checks.write_message,
-    "proposals": proposals_service.write_message,
+    "proposals": proposals.write_message,
     "reminders": reminders.write_reminder,
     "workouts": reminders.write_workout,
     "checkIns": reminders.write_check_ins,
@@ -354,7 +350,7 @@ CHECKS: tuple[Check, ...] = (
     *counters.CHECKS,
     *batches.CHECKS,
     *nutrition_plans.CHECKS,
-    *conversation_service.CHECKS,
+    *messages.CHECKS,
     *numbering.CHECKS,
     *job_checks(STEPS),
     *worker.CHECKS,

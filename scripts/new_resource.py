@@ -63,7 +63,7 @@ AFTER = (
     (WORLD, '        "noteId": note["_id"],\n', '        "__parameter__": __singular__["_id"],\n'),
     (
         "coaching_service/features.py",
-        "from coaching_service.progress.notes import tools as notes_tools\n",
+        "from coaching_service.progress.metrics import routes as metrics\n",
         "from coaching_service.progress.__plural__ import routes as __plural__\n",
     ),
     ("coaching_service/features.py", "    notes.routes,\n", "    __plural__.routes,\n"),
@@ -147,8 +147,9 @@ def main(arguments: list[str]) -> int:
         parser.error("NAME has small letters and underscores only")
     names = names_of(options.plural, options.singular or singular_of(options.plural))
     package = ROOT / "coaching_service" / "progress" / options.plural
-    if package.exists() and fill(EXAMPLE, names) not in (ROOT / WORLD).read_text("utf-8"):
-        parser.error(f"{package.relative_to(ROOT)} exists")
+    existing = [each for each in (package, package.with_suffix(".py")) if each.exists()]
+    if existing and fill(EXAMPLE, names) not in (ROOT / WORLD).read_text("utf-8"):
+        parser.error(f"{existing[0].relative_to(ROOT)} exists")
     for path, anchor, addition in AFTER:
         add_after(ROOT / path, anchor, fill(addition, names))
     for path, lines in POLICIES.items():

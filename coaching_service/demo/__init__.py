@@ -38,6 +38,7 @@ from coaching_service.progress import (
     check_ins,
     form_checks,
     form_responses,
+    notes,
     nutrition_plans,
     personal_records,
     progress_photos,
@@ -47,7 +48,6 @@ from coaching_service.progress.conversation.messages import SampleMessage
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.service import NewMetricEntry
-from coaching_service.progress.notes import service as notes
 from coaching_service.training import programs, templates
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.workouts.blocks import batches
@@ -62,7 +62,6 @@ if TYPE_CHECKING:
 
 
 COMPANY = "Demo Coaching"
-SIDES = {"1": "front", "2": "back", "3": "side"}
 PLAN_VERSIONS = 2
 _PLAN_LINES = (
     "Breakfast: oats, yoghurt, berries",
@@ -121,7 +120,7 @@ async def create_assets(ctx: Context) -> Assets:
             customer_id = assets.customer_ids[client.name]
             add(f"profile/{client.name}", drawings.draw_profile(number), customer_id)
             for index, (_, values) in enumerate(photo_dates(client, today)):
-                for side in SIDES.values() if client.name in samples.WITH_PHOTOS else ():
+                for side in progress_photos.SIDES.values() if client.name in samples.WITH_PHOTOS else ():
                     drawing = drawings.draw_progress(side, values["Waist"], number)
                     add(f"progress/{client.name}/{index}/{side}", drawing, customer_id)
             for version in range(1, PLAN_VERSIONS + 1) if client.name in samples.WITH_PLAN else ():
@@ -271,14 +270,15 @@ async def _create_client(
     ]
     await conversation.create_samples(ctx, customer_id, messages)
     reviewed = today - timedelta(days=samples.REVIEWED_AFTER_DAYS)
-    for response in await form_responses.list_between(ctx, customer_id, None, str(reviewed)):
-        await form_responses.set_reviewed(ctx, response["_id"], reviewed=True)
+    for response in await form_responses.list_between(ctx, customer_id, {"to": str(reviewed)}):
+        await form_responses.set_reviewed(ctx, response["_id"], {"reviewed": True})
     if client.name in samples.WITH_PHOTOS:
         dates: dict[ObjectId, datetime] = {}
         for number, (day, _) in enumerate(photo_dates(client, today)):
-            for index, side in SIDES.items():
+            for index, side in progress_photos.SIDES.items():
                 file = await assets.attach(ctx, f"progress/{client.name}/{number}/{side}")
-                photos = await progress_photos.create(ctx, customer_id, str(day), index, file)
+                new: progress_photos.NewPhoto = {"createdAt": str(day), "imageSideIndex": index}
+                photos = await progress_photos.create(ctx, customer_id, new, file)
                 dates[photos["_id"]] = _at(day)
         activity.set_dates(ctx, dates)
     if client.name == samples.WITH_FORM_CHECK:

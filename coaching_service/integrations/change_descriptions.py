@@ -32,8 +32,8 @@ from coaching_service.people.activity.models import RECORD_NAMES
 from coaching_service.people.changes.models import DocumentValues, limit_values
 from coaching_service.people.changes.service import name_kind
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import Customer, CustomerRoleData, NamedCustomer
-from coaching_service.progress.notes.service import Note
+from coaching_service.people.customers.models import Customer, CustomerRoleData
+from coaching_service.progress.notes import Note
 from coaching_service.training.workout_text import writing
 from coaching_service.training.workouts import plan_changes
 from coaching_service.training.workouts.blocks.models import StoredBlock
@@ -440,7 +440,15 @@ async def describe_changes(tx: Context, unlogged: Sequence[DocumentChange] = ())
     listed: list[ProposedChange] = []
     length = 0
     for change, values, words in zip(shown, documents, described, strict=True):
-        record = _describe(change, values, words, items[change.id], present.get(change.id, {}), names)
+        known = {**present.get(change.id, {}), **(values["before"] or {}), **(values["after"] or {})}
+        written, action = items[change.id], values["action"]
+        record: ProposedChange = {
+            "kind": values["kind"],
+            "customer": None if change.client_id is None else names.get(change.client_id),
+            "date": day if isinstance(day := known.get("date"), str) else None,
+            "before": None if action == "created" else _text(words, action, "before", written.before),
+            "after": None if action == "deleted" else _text(words, action, "after", written.after),
+        }
         length += len(record["before"] or "") + len(record["after"] or "")
         if listed and length > _MOST_CHARACTERS:
             break
@@ -469,15 +477,21 @@ async def _write_items(tx: Context, versions: Sequence[Version]) -> dict[ObjectI
     by_client: dict[ObjectId | None, list[Version]] = {}
     for version in versions:
         by_client.setdefault(version.change.client_id, []).append(version)
-    written: dict[ObjectId, _Items] = {}
+    written, unit = dict[ObjectId, _Items](), tx.caller.company.load_unit
     for client_id, some in by_client.items():
         stored = [item for each in some for document in (each.before, each.after) for item in _items_of(each, document)]
         references = await load_references(tx, stored, client_id)
         for each in some:
-            before, after = (
-                _write_each(present_items(_items_of(each, document), 0, references, tx.caller), tx)
-                for document in (each.before, each.after)
-            )
+            sides: list[dict[ObjectId, str]] = []
+            for document in (each.before, each.after):
+                items, texts = present_items(_items_of(each, document), 0, references, tx.caller), {}
+                labels = writing.label_supersets(items)
+                for item in items:  # what is planned, and what was done
+                    written_lines = (*writing.write_item(item, unit), *writing.write_log(item, unit))
+                    lines = "\n".join(line.rstrip() for line in written_lines)
+                    texts[item["_id"]] = without_inner_marks(" ".join(filter(None, [labels.get(item["_id"]), lines])))
+                sides.append(texts)
+            before, after = sides
             common = [identifier for identifier in before if before[identifier] == after.get(identifier)]
             if common == [identifier for identifier in after if after[identifier] == before.get(identifier)]:
                 before, after = ({key: side[key] for key in side if key not in common} for side in (before, after))
@@ -489,16 +503,6 @@ def _items_of(version: Version, document: DocumentFields | None) -> list[WorkIte
     """Return the stored items of a workout; none if the document is another one, or is not there."""
     kept = document is not None and document.get("deletedAt") is None and version.change.kind in ("workout", "template")
     return cast("list[WorkItem]", document["items"]) if document is not None and kept else []
-
-
-def _write_each(items: Sequence[WorkItem], tx: Context) -> dict[ObjectId, str]:
-    """Return each item as lines of text: what is planned, and what was done."""
-    unit, labels = tx.caller.company.load_unit, writing.label_supersets(items)
-    texts = {}
-    for item in items:
-        lines = "\n".join(line.rstrip() for line in (*writing.write_item(item, unit), *writing.write_log(item, unit)))
-        texts[item["_id"]] = without_inner_marks(" ".join(filter(None, [labels.get(item["_id"]), lines])))
-    return texts
 
 
 def _values(tx: Context, change: DocumentChange, items: _Items) -> DocumentValues:
@@ -513,24 +517,6 @@ def _values(tx: Context, change: DocumentChange, items: _Items) -> DocumentValue
                 del side["items"]
     action = "deleted" if reference.get("softDeleted") else change.action
     return {"kind": kind, "_id": change.id, "action": action, "before": before, "after": after}
-
-
-def _describe(
-    change: DocumentChange,
-    values: DocumentValues,
-    words: DocumentDescription,
-    items: _Items,
-    present: Values,
-    names: Mapping[ObjectId, NamedCustomer],
-) -> ProposedChange:
-    date = {**present, **(values["before"] or {}), **(values["after"] or {})}.get("date")
-    return {
-        "kind": values["kind"],
-        "customer": names.get(change.client_id) if change.client_id is not None else None,
-        "date": date if isinstance(date, str) else None,
-        "before": None if values["action"] == "created" else _text(words, values["action"], "before", items.before),
-        "after": None if values["action"] == "deleted" else _text(words, values["action"], "after", items.after),
-    }
 
 
 def _text(words: DocumentDescription, action: Action, side: Literal["before", "after"], items: Sequence[str]) -> str:

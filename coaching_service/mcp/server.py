@@ -26,7 +26,6 @@ from coaching_service.core.slots import RequestSlots
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.integrations.proposals import tool_calls
 from coaching_service.integrations.proposals.tool_calls import TOKEN_LIFETIME
-from coaching_service.integrations.proposals.tools import describe_state
 from coaching_service.mcp import prompts
 from coaching_service.mcp.endpoint import add_client, is_listed, without_client
 from coaching_service.mcp.transport import CallerRequest, Outcome, Servers, observing
@@ -273,7 +272,7 @@ async def _carry_out(
             return text_result(decided.get("resultText", "")) | {"structuredContent": decided["result"] or {}}, "done"
         if decided is not None:
             data = {"executed": False, "status": decided["status"]}
-            return text_result(describe_state(ctx, decided).text) | {"structuredContent": data}, "declined"
+            return text_result(proposals.describe_state(ctx, decided).text) | {"structuredContent": data}, "declined"
     try:
         output = await tool_calls.carry_out(ctx, call)
     except tool_calls.Unconfirmed as unconfirmed:

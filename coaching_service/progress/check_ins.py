@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from calendar import day_name
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Annotated, Any, NotRequired, TypeAlias, TypedDict, cast
+from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict, cast
 
 from marshmallow import ValidationError, fields, validates_schema
 
@@ -126,18 +125,23 @@ class _Choices(validation.Input):
     @validates_schema(skip_on_field_errors=True)
     def validate_choices(self, data: Mapping[str, Any], **_: Any) -> None:
         """Raise ValidationError unless there is one content and one rhythm, and the end is not before the start."""
-        _require_choices(data)
+        for name, messages in _find_wrong_choices(data, _CONTENT).items():
+            raise ValidationError(messages, name)  # only the first
 
 
-def _require_choices(data: Mapping[str, Any]) -> None:
-    for names in (_CONTENT, _RHYTHM):
-        given = [name for name in names if data[name] is not None]
-        if not given:
-            raise validation.invalid(f"is required, or {' or '.join(names[1:])}", "REQUIRED", names[0])
-        if len(given) > 1:
-            raise validation.invalid(f"must not be combined with {given[0]}", "NOT_ALLOWED", given[1])
-    if data["until"] is not None and data["until"] < data["startDate"]:
-        raise validation.invalid("must not be before startDate", "BEFORE_START", "until")
+def _find_wrong_choices(data: Mapping[str, Any], content: Sequence[str]) -> dict[str, list[str]]:
+    """Return what is wrong by field unless there is one content and one rhythm, and the end is not before the start."""
+    errors: dict[str, list[str]] = {}
+    for names in (content, _RHYTHM):
+        given = [name for name in names if data.get(name) is not None]
+        if not given and all(name in data for name in names):
+            errors[names[0]] = [validation.Message(f"is required, or {' or '.join(names[1:])}", "REQUIRED")]
+        for name in given[1:]:
+            errors[name] = [validation.Message(f"must not be combined with {given[0]}", "NOT_ALLOWED")]
+    first, last = data.get("startDate"), data.get("until")
+    if first is not None and last is not None and last < first:
+        errors["until"] = [validation.BEFORE_START]
+    return errors
 
 
 NEW_CHECK_IN = input_of(NewCheckIn, _Choices)
@@ -155,11 +159,6 @@ class _Changes(_Content):
     until: Annotated[
         str | None, validation.Date(), core_fields.Description(request="The last date on which it can take place.")
     ]
-
-
-# The fields of a check-in to change, and the version that the change is based on.
-CheckInChange: TypeAlias = core_fields.Change[_Changes]
-CHECK_IN_CHANGE = validation.patch_of(input_of(_Changes), name="CheckInChange")
 
 
 class _Named(TypedDict):
@@ -225,8 +224,15 @@ DAYS_AHEAD = 28
 _WEEK = 7
 
 
-@dataclass(frozen=True)
-class SchedulePlan:
+routes = Routes(
+    "/coach/customers/{customerId}/check-ins",
+    tag="Check-ins",
+    locks="customer",
+    path_descriptions={"checkInId": "The identifier of the recurring check-in."},
+)
+
+
+class SchedulePlan(NamedTuple):
     """What to schedule of a check-in now.
 
     `dates`: the dates that get a block. `scheduled_until`: the last date that is then taken care of; None if none is.
@@ -238,11 +244,9 @@ class SchedulePlan:
     due_at: datetime | None
 
 
+@routes.get("", access=coach(CUSTOMERS.VIEW), operation_id="listCheckIns")
 async def list_of_client(ctx: Context, customer_id: ObjectId) -> list[CheckIn]:
-    """Return the recurring check-ins of a client, oldest first.
-
-    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
-    """
+    """List the recurring check-ins of a client, oldest first."""
     await customers.get_visible(ctx, customer_id)
     return [core_fields.take(CheckIn, check_in) for check_in in await _find_all(ctx, customer_id)]
 
@@ -251,56 +255,71 @@ async def _find_all(ctx: Context, customer_id: ObjectId) -> list[StoredCheckIn]:
     return await check_ins.find(ctx, {"customerId": customer_id}, sort=("_id",), fields=FIELDS)
 
 
+@routes.get("/{checkInId}", access=coach(CUSTOMERS.VIEW), operation_id="getCheckIn")
 async def get(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> CheckIn:
-    """Return a recurring check-in of a client.
+    """Read a recurring check-in of a client.
 
-    Raises NotFound if the client has no such check-in, and what `list_check_ins` raises.
+    One that has been ended is not found.
     """
     await customers.get_visible(ctx, customer_id)
     check_in = await check_ins.find_one(ctx, {"customerId": customer_id, "_id": check_in_id}, FIELDS)
     return core_fields.take(CheckIn, require_found(check_in, "check-in"))
 
 
+@routes.post(
+    "",
+    access=coach(CUSTOMERS.EDIT),
+    body=NEW_CHECK_IN(),
+    example={"formId": "66f0c0ffee0000000000abcd", "weekday": 7, "startDate": "2026-03-02"},
+    operation_id="createCheckIn",
+)
 @transactional
-async def create(ctx: Context, customer_id: ObjectId, new: NewCheckIn) -> CheckIn:
-    """Add a recurring check-in and schedule it four weeks ahead, from the client's today on.
+async def create(ctx: Context, customer_id: ObjectId, body: NewCheckIn) -> CheckIn:
+    """Add a recurring check-in.
 
-    Nothing is scheduled for an archived client until the client is restored. Raises NotFound for an unknown form or
-    metric set, and what `list_check_ins` raises.
+    It is scheduled on the calendar for 28 days, from the client's today on, and then day by day, in workout blocks of
+    its own with `checkInId`. Compliance, session counts and operations on the schedule ignore these.
     """
+    # Nothing is scheduled for an archived client until the client is restored.
     customer = await customers.get_visible(ctx, customer_id, _CUSTOMER_FIELDS)
-    name, item = await load_item(ctx, new)
-    check_in_id, plan = ObjectId(), _plan_anew(ctx, customer, new)
+    name, item = await load_item(ctx, body)
+    check_in_id, plan = ObjectId(), _plan_anew(ctx, customer, body)
     about = {"_id": check_in_id, "customerId": customer_id, "name": name}
     state = {"scheduledUntil": plan.scheduled_until, "dueAt": plan.due_at}
-    stored = await check_ins.insert(ctx, {**new, **about, **state})
+    stored = await check_ins.insert(ctx, {**body, **about, **state})
     if absent := await _schedule_dates(ctx, customer_id, check_in_id, name, item, plan.dates):
         await check_ins.set_derived(ctx, {"_id": check_in_id}, {"$set": {"absentDates": absent}})
     return core_fields.take(CheckIn, stored)
 
 
+@routes.patch(
+    "/{checkInId}",
+    access=coach(CUSTOMERS.EDIT),
+    body=validation.patch_of(input_of(_Changes), name="CheckInChange"),
+    example={"weekday": 1, "version": 0},
+    operation_id="updateCheckIn",
+)
 @transactional
-async def update(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, change: CheckInChange) -> CheckIn:
-    """Change a check-in, and schedule its dates from the client's today on again, but for those with something done.
+async def update(
+    ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, body: core_fields.Change[_Changes]
+) -> CheckIn:
+    """Change a recurring check-in.
 
-    Another content or rhythm takes the place of the one it has. Raises InvalidFields unless there is one of each,
-    NotFound for an unknown form or metric set, Conflict if it has changed since `version`, and what `get` raises.
+    Another content or rhythm takes the place of the one it has; `startDate` stays. Its blocks from the client's today
+    on with nothing done are scheduled again; past and answered ones stay as they are.
     """
     customer = await customers.get_visible(ctx, customer_id, _CUSTOMER_FIELDS)
     where = {"customerId": customer_id, "_id": check_in_id}
     stored = require_found(await check_ins.find_one(ctx, where, FIELDS), "check-in")
-    if change.get("version") not in (None, stored["version"]):
+    if body.get("version") not in (None, stored["version"]):
         raise version_conflict()
-    sent = {name: value for name, value in change.items() if name != "version"}
+    sent = {name: value for name, value in body.items() if name != "version"}
     for names in (_CONTENT, _RHYTHM):
         if any(sent.get(name) is not None for name in names):
             sent = {**{name: None for name in names if stored.get(name) is not None}, **sent}
     new = cast("StoredCheckIn", {**stored, **sent})
-    try:
-        _require_choices(new)
-    except ValidationError as error:
-        field = str(error.field_name)
-        raise InvalidFields(validation.field_errors(ValidationError({field: error.messages}))) from None
+    for name, messages in _find_wrong_choices(new, _CONTENT).items():
+        raise InvalidFields(validation.field_errors(ValidationError({name: messages})))  # only the first
     if all(stored.get(name) == value for name, value in sent.items()):
         return core_fields.take(CheckIn, stored)
     name, item = await load_item(ctx, new)
@@ -318,7 +337,7 @@ async def update(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, cha
 
 def _plan_anew(ctx: Context, customer: Customer, recurrence: Recurrence) -> SchedulePlan:
     """Return what to schedule of a check-in from today on: nothing for an archived client until the next day."""
-    today, timezone = ctx.caller.today(customer["timezone"]), _timezone(ctx, customer)
+    today, timezone = ctx.caller.today(customer["timezone"]), customer["timezone"] or ctx.caller.company.timezone
     if customer["customerRoleData"]["isArchived"]:
         return SchedulePlan([], None, next_midnight(today, timezone))
     return plan_schedule(recurrence, None, today, timezone)
@@ -340,7 +359,7 @@ async def schedule(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -
     except NotFound:  # the client is being erased
         await check_ins.set_derived(ctx, where, {"$set": {"dueAt": None}})
         return
-    today, timezone = ctx.caller.today(customer["timezone"]), _timezone(ctx, customer)
+    today, timezone = ctx.caller.today(customer["timezone"]), customer["timezone"] or ctx.caller.company.timezone
     item = None if customer["customerRoleData"]["isArchived"] else await _find_item(ctx, check_in)
     if item is None:
         await check_ins.set_derived(ctx, where, {"$set": {"dueAt": next_midnight(today, timezone)}})
@@ -353,15 +372,16 @@ async def schedule(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -
         await check_ins.set_derived(ctx, where, {"$set": {"absentDates": [*earlier, *absent]}})
 
 
+@routes.delete("/{checkInId}", access=coach(CUSTOMERS.EDIT), operation_id="deleteCheckIn")
 @transactional
 async def delete(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> None:
-    """Delete a check-in, with its blocks from the client's today on that have nothing done; the others stay.
+    """End a recurring check-in.
 
-    Raises NotFound if the client has no such check-in, and what `list_check_ins` raises.
+    Its blocks from the client's today on with nothing done are removed; past and answered ones stay.
     """
-    customer = await customers.get_visible(ctx, customer_id, _CUSTOMER_FIELDS)
+    today = await customers.get_local_date(ctx, customer_id)
     require_found(await check_ins.delete(ctx, {"customerId": customer_id, "_id": check_in_id}), "check-in")
-    await _remove_upcoming(ctx, customer_id, check_in_id, ctx.caller.today(customer["timezone"]))
+    await _remove_upcoming(ctx, customer_id, check_in_id, today)
 
 
 async def unschedule_removed_check_ins(ctx: Context, event: DocumentsRestored) -> None:
@@ -369,8 +389,8 @@ async def unschedule_removed_check_ins(ctx: Context, event: DocumentsRestored) -
     for document in event.of_kind("check_in"):
         if document.before is not None and document.after is None:
             customer_id, check_in_id = document.before["customerId"], document.before["_id"]
-            customer = await customers.get_visible(ctx, customer_id, _CUSTOMER_FIELDS)
-            await _remove_upcoming(ctx, customer_id, check_in_id, ctx.caller.today(customer["timezone"]))
+            today = await customers.get_local_date(ctx, customer_id)
+            await _remove_upcoming(ctx, customer_id, check_in_id, today)
 
 
 async def reschedule_check_ins(ctx: Context, event: AvailabilityChanged) -> None:
@@ -402,7 +422,10 @@ async def reschedule_check_ins(ctx: Context, event: AvailabilityChanged) -> None
         free = [] if before is None else [day for day in dates if includes(before, day)]
         if after is not None:
             free = [day for day in free if not includes(after, day)]
-        await _add_missing_blocks(ctx, event.customer_id, each, free)
+        if free and (item := await _find_item(ctx, each)) is not None:  # the block that each of these dates has not
+            with_block = await batches.read_check_in_days(ctx, calendar, each["_id"], {"$in": free})
+            missing = [day for day in free if day not in {block["date"] for block in with_block}]
+            await _add_blocks(ctx, event.customer_id, each["_id"], *item, missing)
         left = [day for day in dates if day not in free]
         if left != each.get("absentDates", []):
             await check_ins.set_derived(ctx, {"_id": each["_id"]}, {"$set": {"absentDates": left}})
@@ -416,20 +439,6 @@ def _dates_of(check_in: StoredCheckIn, period: Availability, today: date) -> Ite
         if str(day) > last:
             return
         yield str(day)
-
-
-async def _add_missing_blocks(ctx: Context, customer_id: ObjectId, check_in: StoredCheckIn, dates: list[str]) -> None:
-    """Add the block of a check-in on each of the dates that has none."""
-    item = await _find_item(ctx, check_in) if dates else None
-    if item is not None:
-        days = {"$in": dates}
-        blocks = await batches.read_check_in_days(ctx, ClientCalendar(customer_id), check_in["_id"], days)
-        taken = {block["date"] for block in blocks}
-        await _add_blocks(ctx, customer_id, check_in["_id"], *item, [day for day in dates if day not in taken])
-
-
-def _timezone(ctx: Context, customer: Customer) -> str:
-    return customer["timezone"] or ctx.caller.company.timezone
 
 
 async def load_item(ctx: Context, check_in: NewCheckIn | StoredCheckIn) -> tuple[str, ItemInput]:
@@ -596,77 +605,10 @@ async def continue_postponed(ctx: Context, _: CompanyResumed) -> None:
     await check_ins.set_derived(ctx, {"dueAt": {"$lte": at + _POSTPONEMENT}}, {"$set": {"dueAt": at}})
 
 
-# --- Recurring check-ins over REST ------------------------------------------------------------------------------------
-
-
-routes = Routes(
-    "/coach/customers/{customerId}/check-ins",
-    tag="Check-ins",
-    locks="customer",
-    path_descriptions={"checkInId": "The identifier of the recurring check-in."},
-)
-
-
-@routes.get("", access=coach(CUSTOMERS.VIEW))
-async def list_check_ins(ctx: Context, customer_id: ObjectId) -> list[CheckIn]:
-    """List the recurring check-ins of a client, oldest first."""
-    return await list_of_client(ctx, customer_id)
-
-
-@routes.post(
-    "",
-    access=coach(CUSTOMERS.EDIT),
-    body=NEW_CHECK_IN(),
-    example={"formId": "66f0c0ffee0000000000abcd", "weekday": 7, "startDate": "2026-03-02"},
-)
-async def create_check_in(ctx: Context, customer_id: ObjectId, body: NewCheckIn) -> CheckIn:
-    """Add a recurring check-in.
-
-    It is scheduled on the calendar for 28 days, from the client's today on, and then day by day, in workout blocks of
-    its own with `checkInId`. Compliance, session counts and operations on the schedule ignore these.
-    """
-    return await create(ctx, customer_id, body)
-
-
-@routes.get("/{checkInId}", access=coach(CUSTOMERS.VIEW))
-async def get_check_in(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> CheckIn:
-    """Read a recurring check-in of a client.
-
-    One that has been ended is not found.
-    """
-    return await get(ctx, customer_id, check_in_id)
-
-
-@routes.patch(
-    "/{checkInId}",
-    access=coach(CUSTOMERS.EDIT),
-    body=CHECK_IN_CHANGE,
-    example={"weekday": 1, "version": 0},
-)
-async def update_check_in(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, body: CheckInChange) -> CheckIn:
-    """Change a recurring check-in.
-
-    Another content or rhythm takes the place of the one it has; `startDate` stays. Its blocks from the client's today
-    on with nothing done are scheduled again; past and answered ones stay as they are.
-    """
-    return await update(ctx, customer_id, check_in_id, body)
-
-
-@routes.delete("/{checkInId}", access=coach(CUSTOMERS.EDIT))
-async def delete_check_in(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> None:
-    """End a recurring check-in.
-
-    Its blocks from the client's today on with nothing done are removed; past and answered ones stay.
-    """
-    await delete(ctx, customer_id, check_in_id)
-
-
 # --- Recurring check-ins for assistants -------------------------------------------------------------------------------
 
 
 tools = Tools()
-_ASKED = ("form", "metrics", "task")
-_RHYTHM_OF_TOOL = ("weekday", "everyDays")
 
 
 class CheckInToSchedule(CustomerArgument):
@@ -683,17 +625,7 @@ class CheckInToSchedule(CustomerArgument):
     @validates_schema(skip_on_field_errors=False)
     def validate_choices(self, data: Mapping[str, Any], **_: Any) -> None:
         """Raise ValidationError unless there is one content and one rhythm, and the end is not before the start."""
-        errors: dict[str, list[str]] = {}
-        for names in (_ASKED, _RHYTHM_OF_TOOL):
-            given = [name for name in names if data.get(name) is not None]
-            if not given and all(name in data for name in names):
-                errors[names[0]] = [validation.Message(f"is required, or {' or '.join(names[1:])}", "REQUIRED")]
-            for name in given[1:]:
-                errors[name] = [validation.Message(f"must not be combined with {given[0]}", "NOT_ALLOWED")]
-        first, last = data.get("startDate"), data.get("until")
-        if first is not None and last is not None and last < first:
-            errors["until"] = [validation.BEFORE_START]
-        if errors:
+        if errors := _find_wrong_choices(data, ("form", "metrics", "task")):
             raise ValidationError(errors)
 
 

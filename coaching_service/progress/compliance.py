@@ -207,14 +207,20 @@ _MISSED_DAYS = 7
 _MAX_READS = 100
 
 
-async def read(ctx: Context, customer_id: ObjectId, start_date: str | None, end_date: str | None) -> Compliance:
-    """Return what a client did of what was scheduled between two dates, both included; by default the last 30 days.
+routes = Routes("/coach/customers/{customerId}/compliance", tag="Compliance")
+company_routes = Routes("/coach/compliance", tag="Compliance")
 
-    "Today" is the client's. Raises InvalidFields for more than ten years, NotFound if the company has no such client,
-    Forbidden if the client is outside the caller's scope.
+
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=OPEN_RANGE(), operation_id="getCompliance")
+async def read(ctx: Context, customer_id: ObjectId, query: OpenRange) -> Compliance:
+    """Read what a client did of what was scheduled.
+
+    Without `from` and `to`: the last 30 days up to the client's today; less than 3,700 days at once. A workout day has
+    a block that is not rest and has an exercise, a circuit or a task; it is completed when all items of such blocks
+    are. Days up to yesterday count, and today once it is completed; later days are listed and not counted.
     """
-    customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
-    today = ctx.caller.today(customer["timezone"])
+    start_date, end_date = query.get("from"), query.get("to")
+    today = await customers.get_local_date(ctx, customer_id)
     end = date.fromisoformat(end_date) if end_date else max(today, date.fromisoformat(start_date or str(today)))
     start = date.fromisoformat(start_date) if start_date else _first_of_days(end, DEFAULT_DAYS)
     if (end - start).days >= MAX_DAYS:
@@ -351,6 +357,21 @@ async def describe_missed(ctx: Context, today_of: Mapping[ObjectId, date]) -> di
 # --- All clients of a company: the stored rates, or computed for a range of dates -------------------------------------
 
 
+@company_routes.get("", access=coach(CUSTOMERS.VIEW), query=COMPLIANCE_LIST_QUERY())
+async def list_compliance(ctx: Context, query: ComplianceListQuery) -> CursorPage[ClientCompliance]:
+    """List what each client did of what was scheduled.
+
+    With `period`: the rates stored with the clients, which follow a change within ten seconds, lowest first. With
+    `from` and `to`: computed for these dates, by name. Archived clients, and those that the caller may not see, are
+    left out.
+    """
+    limit, after = query["limit"], query["after"]
+    if "period" not in query:
+        return await list_between(ctx, query["from"], query["to"], below=query.get("below"), limit=limit, after=after)
+    sort = query.get("sort", "percentage")
+    return await list_stored(ctx, query["period"], below=query.get("below"), sort=sort, limit=limit, after=after)
+
+
 async def list_stored(
     ctx: Context,
     period: RateDays,
@@ -377,7 +398,7 @@ async def list_stored(
         }
         for client in part["docs"]
     ]
-    return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
+    return {**part, "docs": docs}
 
 
 async def count_days(ctx: Context, today_of: Mapping[ObjectId, date], days: int) -> dict[ObjectId, tuple[int, int]]:
@@ -426,7 +447,7 @@ async def list_between(
         after = part["nextCursor"]
         if not part["hasMore"] or len(docs) == limit:
             break
-    return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
+    return {**part, "docs": docs}
 
 
 # --- Which days count, and which of them are completed ----------------------------------------------------------------
@@ -488,39 +509,6 @@ def percentage(completed: int, total: int) -> float | None:
     return round(100 * completed / total, 1) if total else None
 
 
-# --- Compliance over REST ---------------------------------------------------------------------------------------------
-
-
-routes = Routes("/coach/customers/{customerId}/compliance", tag="Compliance")
-company_routes = Routes("/coach/compliance", tag="Compliance")
-
-
-@routes.get("", access=coach(CUSTOMERS.VIEW), query=OPEN_RANGE(), operation_id="getCompliance")
-async def read_compliance(ctx: Context, customer_id: ObjectId, query: OpenRange) -> Compliance:
-    """Read what a client did of what was scheduled.
-
-    Without `from` and `to`: the last 30 days up to the client's today; less than 3,700 days at once. A workout day has
-    a block that is not rest and has an exercise, a circuit or a task; it is completed when all items of such blocks
-    are. Days up to yesterday count, and today once it is completed; later days are listed and not counted.
-    """
-    return await read(ctx, customer_id, query.get("from"), query.get("to"))
-
-
-@company_routes.get("", access=coach(CUSTOMERS.VIEW), query=COMPLIANCE_LIST_QUERY())
-async def list_compliance(ctx: Context, query: ComplianceListQuery) -> CursorPage[ClientCompliance]:
-    """List what each client did of what was scheduled.
-
-    With `period`: the rates stored with the clients, which follow a change within ten seconds, lowest first. With
-    `from` and `to`: computed for these dates, by name. Archived clients, and those that the caller may not see, are
-    left out.
-    """
-    limit, after = query["limit"], query["after"]
-    if "period" not in query:
-        return await list_between(ctx, query["from"], query["to"], below=query.get("below"), limit=limit, after=after)
-    sort = query.get("sort", "percentage")
-    return await list_stored(ctx, query["period"], below=query.get("below"), sort=sort, limit=limit, after=after)
-
-
 # --- Compliance for assistants ----------------------------------------------------------------------------------------
 
 
@@ -574,8 +562,9 @@ async def get_compliance(
     """Read the percentage of workout days completed, up to yesterday (today once it is completed). One client: each
     workout day too, by default of the last 30 days. All clients: lowest first; with dates by name."""
     if customer_id is not None:
+        dates: OpenRange = {} if start_date is None or end_date is None else {"from": start_date, "to": end_date}
         customer, compliance = await gather_reads(
-            ctx, customers.get_visible_reference(ctx, customer_id), read(ctx, customer_id, start_date, end_date)
+            ctx, customers.get_visible_reference(ctx, customer_id), read(ctx, customer_id, dates)
         )
         total, completed = compliance["totalWorkoutDays"], compliance["completedWorkoutDays"]
         first = (

@@ -23,11 +23,10 @@ from coaching_service.people.availability import Availability, write_period
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Consent, CustomerProfile
 from coaching_service.people.customers.tools import CustomerText, answer_customer, describe_customer, get_today
-from coaching_service.progress import compliance, personal_records
+from coaching_service.progress import compliance, notes, personal_records
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.tools import describe_message
-from coaching_service.progress.notes import service as notes
-from coaching_service.progress.notes.service import Note, plain_text
+from coaching_service.progress.notes import Note, plain_text
 from coaching_service.training.assignments import service as assignments
 
 # --- One client as it is returned -------------------------------------------------------------------------------------
@@ -46,10 +45,16 @@ class CustomerNow(CustomerProfile):
 CUSTOMER_NOW = output_of(CustomerNow, IdentityResult, with_private=("companyId",))
 
 
-async def get(ctx: Context, customer_id: ObjectId) -> CustomerNow:
-    """Return a client with compliance rates and last trained date computed now instead of the stored ones.
+routes = Routes("/coach/customers", tag="Customers")
 
-    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
+
+@routes.get(
+    "/{customerId}", access=coach(CUSTOMERS.VIEW), returns=CUSTOMER_NOW, selects_fields=True, operation_id="getCustomer"
+)
+async def get(ctx: Context, customer_id: ObjectId) -> CustomerNow:
+    """Read a client.
+
+    The compliance rates are computed as of the client's today; the list has stored ones, at most 10 seconds older.
     """
     customer = await customers.get(ctx, customer_id)
     today = ctx.caller.today(customer["timezone"])
@@ -83,25 +88,20 @@ class ReadCustomer(CustomerArgument):
 async def get_customer(ctx: Context, customer_id: ObjectId, detail: str) -> Answer:
     """Read one client: contact details, groups, trainer, time zone, local date, percent of workouts completed, the
     latest session, the last date anything is scheduled on, and absences."""
-    customer, coaches = await gather_reads(ctx, get(ctx, customer_id), team.list_coaches(ctx))
-    lines = describe_customer(ctx, customer, {coach["_id"]: coach["name"] for coach in coaches})
-    if customer["availability"] is not None:
-        lines.append(f"Availability: {write_period(customer['availability'])}")
-    if detail == "brief":
-        lines += await _write_brief(ctx, customer)
-    return answer_customer(ctx, customer, lines)
-
-
-async def _write_brief(ctx: Context, client: CustomerProfile) -> list[str]:
-    """Return lines about a client: programs, goals and notes, health, records and messages."""
-    customer_id, today = client["_id"], get_today(ctx, client)
+    client, coaches = await gather_reads(ctx, get(ctx, customer_id), team.list_coaches(ctx))
+    answer = describe_customer(ctx, client, {coach["_id"]: coach["name"] for coach in coaches})
+    if client["availability"] is not None:
+        answer.append(f"Availability: {write_period(client['availability'])}")
+    if detail != "brief":
+        return answer_customer(ctx, client, answer)
+    today = get_today(ctx, client)
     first = str(date.fromisoformat(today) - timedelta(days=_RECORD_DAYS))
     programs, noted, records, messages = await gather_reads(
         ctx,
         assignments.list_programs(ctx, customer_id),
-        notes.list_notes(ctx, customer_id),
+        notes.list_of_client(ctx, customer_id),
         personal_records.list_achieved(ctx, customer_id, first, today),
-        conversation.list_messages(ctx, customer_id, limit=_MESSAGES),
+        conversation.list_messages(ctx, customer_id, {"limit": _MESSAGES, "after": None}),
     )
     pinned = [note for note in noted if note["isPinned"]][:_PINNED]
     health = [note for note in noted if note["isHealth"] and note not in pinned][:_HEALTH]
@@ -131,28 +131,9 @@ async def _write_brief(ctx: Context, client: CustomerProfile) -> list[str]:
         f"Records of {_RECORD_DAYS} days, without imported and first results": achieved,
         "Last messages": [describe_message(each, _LONGEST) for each in messages["docs"]],
     }
-    return [
-        line
-        for title, lines in sections.items()
-        for line in ([f"{title}:", *(f"  {each}" for each in lines)] if lines else [f"{title}: none"])
-    ]
-
-
-# --- REST -------------------------------------------------------------------------------------------------------------
-
-
-routes = Routes("/coach/customers", tag="Customers")
-
-
-@routes.get(
-    "/{customerId}", access=coach(CUSTOMERS.VIEW), returns=CUSTOMER_NOW, selects_fields=True, operation_id="getCustomer"
-)
-async def read_customer(ctx: Context, customer_id: ObjectId) -> CustomerNow:
-    """Read a client.
-
-    The compliance rates are computed as of the client's today; the list has stored ones, at most 10 seconds older.
-    """
-    return await get(ctx, customer_id)
+    for title, lines in sections.items():
+        answer += [f"{title}:", *(f"  {each}" for each in lines)] if lines else [f"{title}: none"]
+    return answer_customer(ctx, client, answer)
 
 
 @routes.get(

@@ -42,8 +42,6 @@ from coaching_service.training.workouts.sets import CustomerSet
 
 
 GroupBy = Literal["session", "week"]
-SESSION: GroupBy = "session"
-WEEK: GroupBy = "week"
 _BEST_SET = (
     "Highest estimated 1RM, else highest load (lowest assistance), else most reps, else farthest distance and its "
     "shortest time, else longest time."
@@ -61,7 +59,7 @@ class ProgressQuery(Period):
 
     groupBy: Annotated[
         GroupBy,
-        Default(SESSION),
+        Default("session"),
         Description("`session`: each session; `week`: the weeks with a session. Default: `session`."),
     ]
 
@@ -143,56 +141,18 @@ class ExerciseSession(TypedDict):
     ]
 
 
-async def list_sessions(
-    ctx: Context,
-    customer_id: ObjectId,
-    exercise_id: ObjectId,
-    *,
-    page: int,
-    size: int,
-    include_incomplete: bool = False,
-    selection: list_selection.ListSelection = list_selection.ALL_ENTRIES,
-    after: str | None = None,
-) -> list_selection.Page[ExerciseSession]:
-    """Return one page of a client's sessions with an exercise, newest first, or those after a cursor.
+routes = Routes("/coach/customers/{customerId}", tag="Exercise history")
+own_routes = Routes("/customer/exercise/{exerciseId}", tag="The client's own")
 
-    With `include_incomplete` also sessions in which it was scheduled and not done. Days that are hidden from a client
-    are left out of what this client reads. Raises NotFound if the company has
-    no such client or exercise, Forbidden if the client is outside the caller's scope.
+
+@routes.get("/exercises", access=coach(CUSTOMERS.VIEW), query=PageQuery())
+async def list_done_exercises(ctx: Context, customer_id: ObjectId, query: PageFields) -> Page[DoneExercise]:
+    """List the exercises that a client has done, the one done latest first.
+
+    In a session of an exercise at least one set of it was completed that is not warm-up. `ids` are exercises. The order
+    changes with each session, so only the first page has a `nextCursor`: the others follow it by identifier, each once.
     """
-    filters = {
-        "customerId": customer_id,
-        "exerciseId": exercise_id,
-        "includeIncomplete": include_incomplete,
-        **selection.for_cursor(),
-    }
-    list_part = list_selection.ListPart(
-        ctx, "exercise-history", filters, exercise_reports.SESSION_ORDER, page=page, size=size, after=after
-    )
-    hidden = await visibility.find_days_hidden_from_caller(ctx, customer_id)
-    _, _, (stored, total) = await gather_reads(
-        ctx,
-        customers.get_visible(ctx, customer_id),
-        exercises.require_known(ctx, exercise_id),
-        exercise_reports.find_exercise_sessions(
-            ctx, customer_id, exercise_id, list_part, selection, include_planned=include_incomplete, without=hidden
-        ),
-    )
-
-    def describe(block: exercise_reports.ExerciseSession) -> ExerciseSession:
-        done = summarize_sets(block["items"], exercise_id)
-        return {
-            "date": block["date"],
-            "wblockId": block["_id"],
-            "isCompleted": all(item["isCompleted"] for item in block["items"]),
-            "sets": totals.logged_sets(block["items"], exercise_id),
-            "volumeLoad": done["volumeLoad"],
-            "loadUnit": ctx.caller.company.load_unit,
-            "bestSet": done["bestSet"],
-            "estimatedOneRepMax": done["estimatedOneRepMax"],
-        }
-
-    return list_part.present(stored, total, describe)
+    return await list_done(ctx, customer_id, **part_of(query))
 
 
 async def list_done(
@@ -261,16 +221,23 @@ def summarize_sets(items: Sequence[WorkItem], exercise_id: ObjectId) -> DoneSets
 MAX_DAYS = 3_700
 
 
+@routes.get(
+    "/exercise/{exerciseId}/progress",
+    access=coach(CUSTOMERS.VIEW),
+    query=query_of(ProgressQuery, SearchedRange)(),
+    operation_id="getExerciseProgress",
+)
 async def read_progress(
-    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, start_date: str, end_date: str, group_by: GroupBy
+    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, query: ProgressQuery
 ) -> list[ProgressPoint]:
-    """Return a client's results in an exercise between two dates, both included, by date.
+    """Read how a client's results in an exercise develop, by date.
 
-    Each `session` is an entry, or each `week` (from Monday) with a session. Days that are hidden from a client are left
-    out of what this client reads. Raises InvalidFields for more than ten
-    years, NotFound if the company has no such client or exercise, Forbidden if the client is outside the caller's
-    scope.
+    One entry for each session, or for each week with a session; warm-up sets do not count. The estimated 1RM is of
+    the best set: Epley up to 12 reps, to which repetitions in reserve (RIR, or 10 - RPE) are added first, the load
+    itself for 1.
     """
+    # Weeks begin on Monday. Days that are hidden from a client are left out of what this client reads.
+    start_date, end_date = query["startDate"], query["endDate"]
     if (date.fromisoformat(end_date) - date.fromisoformat(start_date)).days >= MAX_DAYS:
         raise invalid_field("endDate", f"must be less than {MAX_DAYS} days after startDate", code="RANGE_TOO_LONG")
     _, _, visible, done = await gather_reads(
@@ -282,7 +249,7 @@ async def read_progress(
     )
     sessions = [session for session in done if visible.allows(day=session["date"])]
     unit = ctx.caller.company.load_unit
-    if group_by == SESSION:
+    if query["groupBy"] == "session":
         return [_summarize(session["date"], [session], exercise_id, unit) for session in sessions]
 
     def monday_of(session: exercise_reports.ExerciseSession) -> str:
@@ -335,38 +302,7 @@ def _summarize(
     }
 
 
-# --- REST -------------------------------------------------------------------------------------------------------------
-
-
-routes = Routes("/coach/customers/{customerId}", tag="Exercise history")
-own_routes = Routes("/customer/exercise/{exerciseId}", tag="The client's own")
-
-
-@routes.get("/exercises", access=coach(CUSTOMERS.VIEW), query=PageQuery())
-async def list_done_exercises(ctx: Context, customer_id: ObjectId, query: PageFields) -> Page[DoneExercise]:
-    """List the exercises that a client has done, the one done latest first.
-
-    In a session of an exercise at least one set of it was completed that is not warm-up. `ids` are exercises. The order
-    changes with each session, so only the first page has a `nextCursor`: the others follow it by identifier, each once.
-    """
-    return await list_done(ctx, customer_id, **part_of(query))
-
-
-@routes.get(
-    "/exercise/{exerciseId}/progress",
-    access=coach(CUSTOMERS.VIEW),
-    query=query_of(ProgressQuery, SearchedRange)(),
-)
-async def get_exercise_progress(
-    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, query: ProgressQuery
-) -> list[ProgressPoint]:
-    """Read how a client's results in an exercise develop, by date.
-
-    One entry for each session, or for each week with a session; warm-up sets do not count. The estimated 1RM is of
-    the best set: Epley up to 12 reps, to which repetitions in reserve (RIR, or 10 - RPE) are added first, the load
-    itself for 1.
-    """
-    return await read_progress(ctx, customer_id, exercise_id, query["startDate"], query["endDate"], query["groupBy"])
+# --- The sessions with an exercise ------------------------------------------------------------------------------------
 
 
 @routes.get("/exercise/{exerciseId}/history", access=coach(CUSTOMERS.VIEW), query=query_of(HistoryQuery, PageQuery)())
@@ -384,6 +320,61 @@ async def list_exercise_history(
     return await list_sessions(ctx, customer_id, exercise_id, include_incomplete=with_planned, **part_of(query))
 
 
+async def list_sessions(
+    ctx: Context,
+    customer_id: ObjectId,
+    exercise_id: ObjectId,
+    *,
+    page: int,
+    size: int,
+    include_incomplete: bool = False,
+    selection: list_selection.ListSelection = list_selection.ALL_ENTRIES,
+    after: str | None = None,
+) -> list_selection.Page[ExerciseSession]:
+    """Return one page of a client's sessions with an exercise, newest first, or those after a cursor.
+
+    With `include_incomplete` also sessions in which it was scheduled and not done. Days that are hidden from a client
+    are left out of what this client reads. Raises NotFound if the company has
+    no such client or exercise, Forbidden if the client is outside the caller's scope.
+    """
+    filters = {
+        "customerId": customer_id,
+        "exerciseId": exercise_id,
+        "includeIncomplete": include_incomplete,
+        **selection.for_cursor(),
+    }
+    list_part = list_selection.ListPart(
+        ctx, "exercise-history", filters, exercise_reports.SESSION_ORDER, page=page, size=size, after=after
+    )
+    hidden = await visibility.find_days_hidden_from_caller(ctx, customer_id)
+    _, _, (stored, total) = await gather_reads(
+        ctx,
+        customers.get_visible(ctx, customer_id),
+        exercises.require_known(ctx, exercise_id),
+        exercise_reports.find_exercise_sessions(
+            ctx, customer_id, exercise_id, list_part, selection, include_planned=include_incomplete, without=hidden
+        ),
+    )
+
+    def describe(block: exercise_reports.ExerciseSession) -> ExerciseSession:
+        done = summarize_sets(block["items"], exercise_id)
+        return {
+            "date": block["date"],
+            "wblockId": block["_id"],
+            "isCompleted": all(item["isCompleted"] for item in block["items"]),
+            "sets": totals.logged_sets(block["items"], exercise_id),
+            "volumeLoad": done["volumeLoad"],
+            "loadUnit": ctx.caller.company.load_unit,
+            "bestSet": done["bestSet"],
+            "estimatedOneRepMax": done["estimatedOneRepMax"],
+        }
+
+    return list_part.present(stored, total, describe)
+
+
+# --- Of clients over REST ---------------------------------------------------------------------------------------------
+
+
 @own_routes.get("", access=customer(), returns=OWN_EXERCISE)
 async def get_own_exercise(ctx: Context, exercise_id: ObjectId) -> OwnExercise:
     """Read how to do an exercise: its instructions, video and pictures."""
@@ -398,7 +389,7 @@ async def get_own_exercise_progress(ctx: Context, exercise_id: ObjectId, query: 
     the best set: Epley up to 12 reps, to which repetitions in reserve (RIR, or 10 - RPE) are added first, the load
     itself for 1. Days that are hidden from the client are left out.
     """
-    return await read_progress(ctx, ctx.caller.id, exercise_id, query["startDate"], query["endDate"], query["groupBy"])
+    return await read_progress(ctx, ctx.caller.id, exercise_id, query)
 
 
 @own_routes.get("/history", access=customer(), query=query_of(HistoryQuery, PageQuery)())
@@ -471,27 +462,27 @@ async def get_exercise_history(
         customers.get_visible_reference(ctx, customer_id),
         exercises.get_names(ctx, [exercise_id]),
         list_sessions(ctx, customer_id, exercise_id, page=page, size=page_size, include_incomplete=include_incomplete),
-        read_progress(ctx, customer_id, exercise_id, str(first), str(today), WEEK),
+        read_progress(
+            ctx, customer_id, exercise_id, {"startDate": str(first), "endDate": str(today), "groupBy": "week"}
+        ),
     )
     load_unit = ctx.caller.load_unit
     name = names[exercise_id]["name"]
     shown = show_loads(sessions["docs"], ctx, load_unit)
     title = f"{typed(name)} of {typed(customer['name'])}, loads in {load_unit}, sessions"
+    lines = []
+    for session in shown:
+        results = [] if session["bestSet"] is None else [f"best {_write_sets([session['bestSet']], load_unit)}"]
+        if (estimate := session["estimatedOneRepMax"]) is not None:
+            results.append(f"estimated 1RM {arguments.format_figure(estimate['value'])}")
+        results.append(f"volume {arguments.format_figure(session['volumeLoad'])}")
+        not_completed = "" if session["isCompleted"] else " (not completed)"
+        done = f"{session['date']} {_write_sets(session['sets'], load_unit)}{not_completed}"
+        lines.append(f"{done}; {', '.join(results)} [{session['wblockId']}]")
     weeks_in_words = [_write_week(week) for week in show_loads(weeks, ctx, load_unit)]
-    lines, ids = [_write_session(each, load_unit) for each in shown], [each["wblockId"] for each in shown]
-    answer = arguments.list_answer(title, sessions, lines, ids=ids)
+    answer = arguments.list_answer(title, sessions, lines, ids=[each["wblockId"] for each in shown])
     data = {**answer.data, "exerciseId": exercise_id, "weeks": weeks_in_words}
     return Answer("\n".join([answer.text, *weeks_in_words]), data)
-
-
-def _write_session(session: ExerciseSession, load_unit: str) -> str:
-    not_completed = "" if session["isCompleted"] else " (not completed)"
-    results = [] if session["bestSet"] is None else [f"best {_write_sets([session['bestSet']], load_unit)}"]
-    if (estimate := session["estimatedOneRepMax"]) is not None:
-        results.append(f"estimated 1RM {arguments.format_figure(estimate['value'])}")
-    results.append(f"volume {arguments.format_figure(session['volumeLoad'])}")
-    done = f"{session['date']} {_write_sets(session['sets'], load_unit)}{not_completed}"
-    return f"{done}; {', '.join(results)} [{session['wblockId']}]"
 
 
 def _write_sets(sets: Sequence[CustomerSet], load_unit: str) -> str:

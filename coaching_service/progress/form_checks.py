@@ -144,20 +144,39 @@ class MediaReview(TypedDict):
     reviewed: Annotated[bool, Description("`false` takes the mark away.")]
 
 
+_IDS = {"mediaId": "The identifier of the video or picture.", "commentId": "The identifier of the comment."}
+_ITEM = "/wblocks/{wblockId}/witems/{witemId}/media"
+routes = Routes(
+    f"/coach/customers/{{customerId}}{_ITEM}",
+    tag="Form checks",
+    locks="customer",
+    path_descriptions=_IDS,
+    scope_area=MESSAGES_SCOPES,
+)
+inbox_routes = Routes("/coach/media", tag="Form checks", path_descriptions=_IDS, scope_area=MESSAGES_SCOPES)
+own_routes = Routes("/customer", tag="The client's own", path_descriptions=_IDS)
+
+_NEW_MEDIA = MultipartBody("file", CONTENT_TYPES, NewMedia, size_limit="attachment", file_required=True)
+_NEW_COMMENT = {
+    "text": "Keep your chest up here.",
+    "at": 4.2,
+    "marks": [{"kind": "line", "points": [[0.41, 0.22], [0.47, 0.71]]}],
+}
+_NEW_OWN_COMMENT = {"text": "This one felt unsteady.", "at": 7}
+_COMMENT_CHANGE = validation.patch_of(input_of(NewMediaComment), name="MediaCommentChange")
+_CHANGE = {"text": "Keep your chest up here, and breathe."}
+
 MAX_OF_ITEM, MAX_COMMENTS = 20, 100
 _POINTS: Mapping[set_media.MarkKind, int] = {"line": 2, "arrow": 2, "circle": 2, "angle": 3}
 
 # --- of one item -----------------------------------------------------------------------------------------------------
 
 
-async def list_of_item(ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId) -> list[SetMedia]:
-    """Return the videos and pictures of an item, oldest first.
-
-    Raises NotFound if the client has no such item, or the caller is the client and its day is hidden; Forbidden if the
-    client is outside the caller's scope.
-    """
-    await _get_item(ctx, customer_id, block_id, item_id)
-    return [_present(ctx, each) for each in await set_media.find_of_items(ctx, [customer_id], [item_id])]
+@routes.get("", access=coach(CUSTOMERS.VIEW), returns=list_of(MEDIA), operation_id="listItemMedia")
+async def list_of_item(ctx: Context, customer_id: ObjectId, wblock_id: ObjectId, witem_id: ObjectId) -> list[SetMedia]:
+    """List the videos and pictures of an item, oldest first."""
+    await _get_item(ctx, customer_id, wblock_id, witem_id)
+    return [_present(ctx, each) for each in await set_media.find_of_items(ctx, [customer_id], [witem_id])]
 
 
 async def show_of_items(
@@ -188,44 +207,52 @@ async def show_of_responses(ctx: Context, response_ids: Sequence[ObjectId]) -> d
     }
 
 
+@routes.post(
+    "",
+    access=coach(CUSTOMERS.EDIT),
+    multipart=_NEW_MEDIA,
+    returns=MEDIA,
+    errors=(NotFound, Conflict),
+    example={"index": "2"},
+    operation_id="uploadItemMedia",
+)
 @transactional
 async def add(
     ctx: Context,
     customer_id: ObjectId,
-    block_id: ObjectId,
-    item_id: ObjectId,
-    shown: NewMedia,
+    wblock_id: ObjectId,
+    witem_id: ObjectId,
+    body: NewMedia,
     file: StoredFile | None,
     poster: StoredFile | None = None,
 ) -> SetMedia:
-    """Add a video or picture to an item, with a picture of a video if there is one, and return it.
+    """Add a video or picture to an item of a client's workout.
 
-    Raises InvalidFields without a file, or for a video as the answer to a question; NotFound for an exercise, or a
-    question of type `photo`, that the item does not have; Conflict if the item has as many as it may; Forbidden in an
-    impersonation session; and what `list_of_item` raises.
+    A picture, or an MP4, QuickTime or WebM video; an item has at most 20. Metadata, such as the location, is removed.
+    The client is notified as about a message.
     """
     _require_own_words(ctx)
-    item = await _get_item(ctx, customer_id, block_id, item_id)
+    item = await _get_item(ctx, customer_id, wblock_id, witem_id)
     if file is None:
         raise invalid_field("file", "is required", code="REQUIRED")
-    exercise_id = shown.get("exerciseId")
+    exercise_id = body.get("exerciseId")
     if exercise_id is not None and exercise_id not in item["exerciseIds"]:
         raise NotFound("exercise")
     await customers.record_activity(ctx, customer_id)
-    if (await set_media.count_by_item(ctx, customer_id, [item_id])).get(item_id, 0) >= MAX_OF_ITEM:
+    if (await set_media.count_by_item(ctx, customer_id, [witem_id])).get(witem_id, 0) >= MAX_OF_ITEM:
         message = f"An item has at most {MAX_OF_ITEM} videos and pictures: delete one first"
         raise Conflict(message, code="TOO_MANY_MEDIA")
     is_video, answered = file.content_type in VIDEO_TYPES, {}
     if poster is not None and (not is_video or poster.content_type in VIDEO_TYPES):
         raise invalid_field("poster", "must be a picture of a video", code="NOT_A_PICTURE")
-    if (question_id := shown.get("questionId")) is not None:
+    if (question_id := body.get("questionId")) is not None:
         questions = item["form"]["questions"] if item["type"] == "FORM" else []
         question = require_by_id([each for each in questions if each["type"] == "photo"], question_id, "question")
         if is_video:
             raise invalid_field("file", "must be a picture", code="NOT_A_PICTURE")
         answered = {"questionId": question_id, "question": question["label"]}
-    place = {"customerId": customer_id, "wblockId": block_id, "witemId": item_id, **answered}
-    of_set: set_media.MediaSet = {"exerciseId": exercise_id, "round": shown.get("round"), "index": shown.get("index")}
+    place = {"customerId": customer_id, "wblockId": wblock_id, "witemId": witem_id, **answered}
+    of_set: set_media.MediaSet = {"exerciseId": exercise_id, "round": body.get("round"), "index": body.get("index")}
     unseen = {"unseenBy": _other_side(ctx), "unseenAt": now()}
     added = await set_media.insert(ctx, {**_new_media(actor_of(ctx), of_set, file, poster), **place, **unseen})
     await _notify(ctx, added)
@@ -261,30 +288,31 @@ async def create_sample(
     await set_media.insert(ctx, {**new, "customerId": customer_id, "wblockId": block_id, "witemId": item["_id"]})
 
 
+@routes.delete("/{mediaId}", access=coach(CUSTOMERS.EDIT), operation_id="deleteItemMedia")
 @transactional
 async def delete(
-    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, media_id: ObjectId
+    ctx: Context, customer_id: ObjectId, wblock_id: ObjectId, witem_id: ObjectId, media_id: ObjectId
 ) -> None:
-    """Delete a video or picture with its comments, also of an item that was removed from the workout `block_id`.
+    """Delete a video or picture with its comments.
 
-    Raises NotFound if the item has no such file, Forbidden if the client has not sent it, or the client is outside the
-    caller's scope.
+    Also one of an item that was removed.
     """
     _require_own_words(ctx)
     await customers.get_visible(ctx, customer_id)
     stored = require_found(await set_media.find(ctx, media_id), "media")
-    if (stored["customerId"], stored["witemId"]) != (customer_id, item_id):
+    if (stored["customerId"], stored["witemId"]) != (customer_id, witem_id):
         raise NotFound("media")
     is_client = not ctx.caller.is_coach
-    if stored["wblockId"] != block_id or (is_client and await block_reports.find_items(ctx, [customer_id], [item_id])):
-        await _get_item(ctx, customer_id, block_id, item_id)
+    if stored["wblockId"] != wblock_id or (
+        is_client and await block_reports.find_items(ctx, [customer_id], [witem_id])
+    ):
+        await _get_item(ctx, customer_id, wblock_id, witem_id)
     if is_client:
         _require_author(ctx, stored["author"]["_id"])
     await customers.record_activity(ctx, customer_id)
     await set_media.delete(ctx, stored)
     stored_parts = [part for part in (stored["file"], stored["poster"]) if part is not None]
-    ids = [file_id for part in stored_parts for file_id in (part["fileId"], part["thumbnailId"]) if file_id]
-    await files.discard(ctx, ids)
+    await files.discard(ctx, [each for part in stored_parts for each in (part["fileId"], part["thumbnailId"])])
 
 
 async def read_file(ctx: Context, media_id: ObjectId, *, small: bool) -> Download:
@@ -306,32 +334,35 @@ async def _get_item(ctx: Context, customer_id: ObjectId, block_id: ObjectId, ite
 # --- of all clients --------------------------------------------------------------------------------------------------
 
 
-async def list_received(
-    ctx: Context, *, limit: int, after: str | None = None, customer_id: ObjectId | None, reviewed: bool | None
-) -> CursorPage[ReceivedMedia]:
-    """Return part of what the clients in the coach's scope have sent, newest first.
+@inbox_routes.get("", access=coach(CUSTOMERS.VIEW), returns=cursor_page_of(RECEIVED), operation_id="listReceivedMedia")
+async def list_received(ctx: Context, query: ReceivedQuery) -> CursorPage[ReceivedMedia]:
+    """List the videos and pictures that clients have sent, newest first.
 
-    `reviewed` or not (None: both); of one client. Raises InvalidFields if `after` is not a cursor of this list with the
-    same filters.
+    Those of clients whom the caller may not see are left out.
     """
+    customer_id, reviewed = query.get("customerId"), query.get("reviewed")
     filters = {"reviewed": reviewed, "customerId": customer_id}
-    part = ListPart(ctx, "media", filters, set_media.ORDER, size=limit, after=after)
+    part = ListPart(ctx, "media", filters, set_media.ORDER, size=query["limit"], after=query["after"])
     customer_ids = await customers.select_ids_in_scope(ctx, customer_id)
     stored = await set_media.find_sent(ctx, customer_ids, part.condition(), reviewed=reviewed, limit=part.limit)
     listed = part.by_cursor(stored, lambda entry: entry)
     return {**listed, "docs": await _present_received(ctx, listed["docs"])}
 
 
+@inbox_routes.get(
+    "/{mediaId}", access=coach(CUSTOMERS.VIEW), returns=RECEIVED, errors=(NotFound,), operation_id="getMedia"
+)
 async def get(ctx: Context, media_id: ObjectId) -> ReceivedMedia:
-    """Return a video or picture of any client in the coach's scope, or of the client who calls.
-
-    Raises NotFound, also for a client if its day is hidden or its item was removed; Forbidden.
-    """
+    """Read a video or picture of a client, of whichever side it is."""
     received = await _present_received(ctx, [await _get(ctx, media_id)])
     return require_by_id(received, media_id, "media")
 
 
 async def _get(ctx: Context, media_id: ObjectId) -> StoredMedia:
+    """Return a file of any client in the coach's scope, or of the client who calls.
+
+    Raises NotFound, also for a client if its day is hidden or its item was removed; Forbidden.
+    """
     stored = await set_media.find(ctx, media_id)
     if stored is None or (not ctx.caller.is_coach and stored["customerId"] != ctx.caller.id):
         raise NotFound("media")
@@ -344,13 +375,21 @@ async def _get(ctx: Context, media_id: ObjectId) -> StoredMedia:
     return stored
 
 
+@inbox_routes.put(
+    "/{mediaId}/reviewed",
+    access=coach(CUSTOMERS.EDIT),
+    returns=RECEIVED,
+    errors=(NotFound,),
+    example={"reviewed": True},
+    operation_id="setMediaReviewed",
+)
 @transactional
-async def set_reviewed(ctx: Context, media_id: ObjectId, *, reviewed: bool) -> ReceivedMedia:
-    """Mark a video or picture as reviewed by the caller, or as not reviewed; repeating changes nothing.
+async def set_reviewed(ctx: Context, media_id: ObjectId, body: MediaReview) -> ReceivedMedia:
+    """Mark a video or picture as reviewed, or remove the mark.
 
-    Raises what `get` raises.
+    Repeating is harmless.
     """
-    stored = await _get(ctx, media_id)
+    stored, reviewed = await _get(ctx, media_id), body["reviewed"]
     customer_id = stored["customerId"]
     if reviewed != (stored["reviewedAt"] is not None):
         await customers.record_activity(ctx, customer_id)
@@ -406,23 +445,29 @@ def _preview_of(stored: StoredMedia) -> ObjectId | None:
 # --- comments --------------------------------------------------------------------------------------------------------
 
 
+@inbox_routes.post(
+    "/{mediaId}/comments",
+    access=coach(CUSTOMERS.EDIT),
+    errors=(NotFound, Conflict),
+    example=_NEW_COMMENT,
+    operation_id="createMediaComment",
+)
 @transactional
-async def add_comment(ctx: Context, media_id: ObjectId, new: NewMediaComment) -> MediaComment:
-    """Add a comment of the caller to a video or picture, and return it.
+async def add_comment(ctx: Context, media_id: ObjectId, body: NewMediaComment) -> MediaComment:
+    """Comment on a video or picture of a client, at a time of a video, with marks on it.
 
-    Raises InvalidFields for a time or marks that it cannot have, Conflict if it has as many comments as it may,
-    Forbidden in an impersonation session, and what `get` raises.
+    The client is notified as about a message. A video or picture has at most 100 comments.
     """
     _require_own_words(ctx)
     stored = await _get(ctx, media_id)
-    _require_valid(stored, new["at"], new["marks"])
+    _require_valid(stored, body["at"], body["marks"])
     await customers.record_activity(ctx, stored["customerId"])
     comment: StoredComment = {
         "_id": ObjectId(),
         "author": actor_of(ctx),
-        "text": new["text"],
-        "at": new["at"],
-        "marks": new["marks"],
+        "text": body["text"],
+        "at": body["at"],
+        "marks": body["marks"],
         "createdAt": now(),
         "editedAt": None,
     }
@@ -440,26 +485,42 @@ async def add_comment(ctx: Context, media_id: ObjectId, new: NewMediaComment) ->
     return {**comment, "version": changed["version"]}
 
 
+@inbox_routes.patch(
+    "/{mediaId}/comments/{commentId}",
+    access=coach(CUSTOMERS.EDIT),
+    body=_COMMENT_CHANGE,
+    errors=(NotFound,),
+    example=_CHANGE,
+    operation_id="updateMediaComment",
+)
 @transactional
-async def update_comment(ctx: Context, media_id: ObjectId, comment_id: ObjectId, change: CommentChange) -> MediaComment:
-    """Change a comment of the caller, and return it.
+async def update_comment(ctx: Context, media_id: ObjectId, comment_id: ObjectId, body: CommentChange) -> MediaComment:
+    """Change a comment on a video or picture.
 
-    Raises NotFound if there is none, Forbidden if another person wrote it, Conflict if the video or picture has changed
-    since `change["version"]`, and what `add_comment` raises.
+    Only its author may.
     """
     stored, comment = await _get_own_comment(ctx, media_id, comment_id)
     known: Mapping[str, object] = comment
-    fields = {name: value for name, value in change.items() if name != "version" and value != known[name]}
+    fields = {name: value for name, value in body.items() if name != "version" and value != known[name]}
     changed = cast("StoredComment", {**comment, **fields, "editedAt": now()}) if fields else comment
     _require_valid(stored, changed["at"], changed["marks"])
     replaced = [changed if each["_id"] == comment_id else each for each in stored["comments"]]
-    after = await _set_comments(ctx, stored, replaced if fields else None, change.get("version"))
+    after = await _set_comments(ctx, stored, replaced if fields else None, body.get("version"))
     return {**changed, "version": after["version"]}
 
 
+@inbox_routes.delete(
+    "/{mediaId}/comments/{commentId}",
+    access=coach(CUSTOMERS.EDIT),
+    errors=(NotFound,),
+    operation_id="deleteMediaComment",
+)
 @transactional
 async def delete_comment(ctx: Context, media_id: ObjectId, comment_id: ObjectId) -> None:
-    """Delete a comment of the caller. Raises what `update_comment` raises."""
+    """Delete a comment on a video or picture.
+
+    Only its author may.
+    """
     stored, _ = await _get_own_comment(ctx, media_id, comment_id)
     await _set_comments(ctx, stored, [each for each in stored["comments"] if each["_id"] != comment_id])
 
@@ -576,146 +637,7 @@ async def write_message(
     )
 
 
-# --- Media of sets, and comments on them, over REST -------------------------------------------------------------------
-
-
-_IDS = {"mediaId": "The identifier of the video or picture.", "commentId": "The identifier of the comment."}
-_ITEM = "/wblocks/{wblockId}/witems/{witemId}/media"
-routes = Routes(
-    f"/coach/customers/{{customerId}}{_ITEM}",
-    tag="Form checks",
-    locks="customer",
-    path_descriptions=_IDS,
-    scope_area=MESSAGES_SCOPES,
-)
-inbox_routes = Routes("/coach/media", tag="Form checks", path_descriptions=_IDS, scope_area=MESSAGES_SCOPES)
-own_routes = Routes("/customer", tag="The client's own", path_descriptions=_IDS)
-
-_NEW_MEDIA = MultipartBody("file", CONTENT_TYPES, NewMedia, size_limit="attachment", file_required=True)
-_NEW_COMMENT = {
-    "text": "Keep your chest up here.",
-    "at": 4.2,
-    "marks": [{"kind": "line", "points": [[0.41, 0.22], [0.47, 0.71]]}],
-}
-_NEW_OWN_COMMENT = {"text": "This one felt unsteady.", "at": 7}
-_COMMENT_CHANGE = validation.patch_of(input_of(NewMediaComment), name="MediaCommentChange")
-_CHANGE = {"text": "Keep your chest up here, and breathe."}
-
-
-@routes.get("", access=coach(CUSTOMERS.VIEW), returns=list_of(MEDIA))
-async def list_item_media(
-    ctx: Context, customer_id: ObjectId, wblock_id: ObjectId, witem_id: ObjectId
-) -> list[SetMedia]:
-    """List the videos and pictures of an item, oldest first."""
-    return await list_of_item(ctx, customer_id, wblock_id, witem_id)
-
-
-@routes.post(
-    "",
-    access=coach(CUSTOMERS.EDIT),
-    multipart=_NEW_MEDIA,
-    returns=MEDIA,
-    errors=(NotFound, Conflict),
-    example={"index": "2"},
-)
-async def upload_item_media(
-    ctx: Context,
-    customer_id: ObjectId,
-    wblock_id: ObjectId,
-    witem_id: ObjectId,
-    body: NewMedia,
-    file: StoredFile | None,
-) -> SetMedia:
-    """Add a video or picture to an item of a client's workout.
-
-    A picture, or an MP4, QuickTime or WebM video; an item has at most 20. Metadata, such as the location, is removed.
-    The client is notified as about a message.
-    """
-    return await add(ctx, customer_id, wblock_id, witem_id, body, file)
-
-
-@routes.delete("/{mediaId}", access=coach(CUSTOMERS.EDIT))
-async def delete_item_media(
-    ctx: Context, customer_id: ObjectId, wblock_id: ObjectId, witem_id: ObjectId, media_id: ObjectId
-) -> None:
-    """Delete a video or picture with its comments.
-
-    Also one of an item that was removed.
-    """
-    await delete(ctx, customer_id, wblock_id, witem_id, media_id)
-
-
-@inbox_routes.get("", access=coach(CUSTOMERS.VIEW), returns=cursor_page_of(RECEIVED))
-async def list_received_media(ctx: Context, query: ReceivedQuery) -> CursorPage[ReceivedMedia]:
-    """List the videos and pictures that clients have sent, newest first.
-
-    Those of clients whom the caller may not see are left out.
-    """
-    return await list_received(
-        ctx,
-        limit=query["limit"],
-        after=query["after"],
-        customer_id=query.get("customerId"),
-        reviewed=query.get("reviewed"),
-    )
-
-
-@inbox_routes.get("/{mediaId}", access=coach(CUSTOMERS.VIEW), returns=RECEIVED, errors=(NotFound,))
-async def get_media(ctx: Context, media_id: ObjectId) -> ReceivedMedia:
-    """Read a video or picture of a client, of whichever side it is."""
-    return await get(ctx, media_id)
-
-
-@inbox_routes.put(
-    "/{mediaId}/reviewed",
-    access=coach(CUSTOMERS.EDIT),
-    returns=RECEIVED,
-    errors=(NotFound,),
-    example={"reviewed": True},
-)
-async def set_media_reviewed(ctx: Context, media_id: ObjectId, body: MediaReview) -> ReceivedMedia:
-    """Mark a video or picture as reviewed, or remove the mark.
-
-    Repeating is harmless.
-    """
-    return await set_reviewed(ctx, media_id, reviewed=body["reviewed"])
-
-
-@inbox_routes.post(
-    "/{mediaId}/comments", access=coach(CUSTOMERS.EDIT), errors=(NotFound, Conflict), example=_NEW_COMMENT
-)
-async def create_media_comment(ctx: Context, media_id: ObjectId, body: NewMediaComment) -> MediaComment:
-    """Comment on a video or picture of a client, at a time of a video, with marks on it.
-
-    The client is notified as about a message. A video or picture has at most 100 comments.
-    """
-    return await add_comment(ctx, media_id, body)
-
-
-@inbox_routes.patch(
-    "/{mediaId}/comments/{commentId}",
-    access=coach(CUSTOMERS.EDIT),
-    body=_COMMENT_CHANGE,
-    errors=(NotFound,),
-    example=_CHANGE,
-)
-async def update_media_comment(
-    ctx: Context, media_id: ObjectId, comment_id: ObjectId, body: CommentChange
-) -> MediaComment:
-    """Change a comment on a video or picture.
-
-    Only its author may.
-    """
-    return await update_comment(ctx, media_id, comment_id, body)
-
-
-@inbox_routes.delete("/{mediaId}/comments/{commentId}", access=coach(CUSTOMERS.EDIT), errors=(NotFound,))
-async def delete_media_comment(ctx: Context, media_id: ObjectId, comment_id: ObjectId) -> None:
-    """Delete a comment on a video or picture.
-
-    Only its author may.
-    """
-    await delete_comment(ctx, media_id, comment_id)
+# --- Of clients over REST ---------------------------------------------------------------------------------------------
 
 
 @own_routes.get(_ITEM, access=customer(), returns=list_of(MEDIA))

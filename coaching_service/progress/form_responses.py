@@ -1,30 +1,38 @@
-"""Clients' responses to the forms of their workouts."""
+"""Clients' responses to the forms of their workouts, and the scheduled forms that they have not answered."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from marshmallow import ValidationError, validates_schema
 
-from coaching_service.core.auth import FORMS, coach, customer
+from coaching_service.core import validation
+from coaching_service.core.auth import CUSTOMERS, FORMS, coach, customer
 from coaching_service.core.database import declared
 from coaching_service.core.database.context import Context, gather_reads, transactional
 from coaching_service.core.database.documents import Documents, Filter, PipelineStage, now
 from coaching_service.core.database.recording import LoggedEvent
-from coaching_service.core.errors import FieldError, InvalidFields, NotFound, require_found
+from coaching_service.core.errors import FieldError, InvalidFields, NotFound, PermissionMissing, require_found
 from coaching_service.core.field_schemas import output_of, query_of
 from coaching_service.core.fields import Description, names_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import CursorPage, ListPart, PartQuery, cursor_page_of
-from coaching_service.core.validation import CalendarDate, Input, SearchedDate, Text
+from coaching_service.core.mcp import arguments
+from coaching_service.core.mcp.results import Answer, Written, typed
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.validation import CalendarDate, Date, Input, SearchedDate
 from coaching_service.library.forms import AnswerValue, Question
+from coaching_service.people import availability
+from coaching_service.people.availability import Absences
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import DatedCount, NamedCustomer
+from coaching_service.progress.conversation.messages import MAX_TEXT_LENGTH
+from coaching_service.progress.conversation.tools import write_message
 from coaching_service.training import visibility
 from coaching_service.training.workouts.blocks.models import RecordedItemsRescheduled
 from coaching_service.training.workouts.items.models import FormAnswer, ItemForm
@@ -45,7 +53,7 @@ class ResponseFields(TypedDict):
     """The content of a response; `date` is the session's."""
 
     formId: Annotated[ObjectId | None, Description("null if the form was made for the workout item.")]
-    formName: Annotated[str, Text()]
+    formName: Annotated[str, validation.Text()]
     date: Annotated[str, CalendarDate()]
     answers: list[FormResponseAnswer]
 
@@ -232,15 +240,23 @@ async def move_responses(ctx: Context, event: RecordedItemsRescheduled) -> None:
     await responses.update_many(ctx, where, {"$set": {"date": event.date}})
 
 
-async def list_between(
-    ctx: Context, customer_id: ObjectId, start_date: str | None, end_date: str | None
-) -> list[FormResponse]:
-    """Return a client's responses between two dates, both included, newest first; None leaves an end open.
+routes = Routes("/coach/customers/{customerId}/form-responses", tag="Form responses")
+own_routes = Routes("/customer/form-responses", tag="The client's own")
+inbox_routes = Routes(
+    "/coach/form-responses", tag="Form responses", path_descriptions={"responseId": "The response to a form."}
+)
+# With the fields of a response first.
+_RECEIVED = output_of(ReceivedResponse, output_of(FormResponse))
 
-    Days that are hidden from a client are left out of what this client reads. Raises NotFound if the company has no
-    such client, Forbidden if the client is outside the caller's scope.
+
+@routes.get("", access=coach(FORMS.VIEW), query=OPEN_RANGE(), operation_id="listFormResponses")
+async def list_between(ctx: Context, customer_id: ObjectId, query: OpenRange) -> list[FormResponse]:
+    """List a client's responses to forms, newest first.
+
+    `date` is the date of the session; each answer has the text of its question at the time.
     """
-    dates = _dates_between(start_date, end_date)
+    # Without those of days that are hidden from a client who reads.
+    dates = _dates_between(query)
     where: Filter = {"customerId": customer_id} | ({"date": dates} if dates else {})
     _, visible, listed = await gather_reads(
         ctx,
@@ -251,8 +267,17 @@ async def list_between(
     return [_present(response) for response in listed if visible.allows(day=response["date"])]
 
 
-def _dates_between(start_date: str | None, end_date: str | None) -> Filter:
-    bounds = {"$gte": start_date, "$lte": end_date}
+@own_routes.get("", access=customer(), query=OPEN_RANGE())
+async def list_own_form_responses(ctx: Context, query: OpenRange) -> list[FormResponse]:
+    """List my responses to forms, newest first.
+
+    `date` is the date of the session; responses of days that are hidden from the client are left out.
+    """
+    return await list_between(ctx, ctx.caller.id, query)
+
+
+def _dates_between(query: OpenRange) -> Filter:
+    bounds = {"$gte": query.get("from"), "$lte": query.get("to")}
     return {operator: bound for operator, bound in bounds.items() if bound is not None}
 
 
@@ -275,26 +300,24 @@ async def find_items(ctx: Context, response_ids: Sequence[ObjectId]) -> dict[Obj
     return {response["_id"]: (response["customerId"], response["witemId"]) for response in listed}
 
 
-async def list_received(
-    ctx: Context,
-    *,
-    limit: int,
-    after: str | None = None,
-    reviewed: bool | None = None,
-    form_id: ObjectId | None = None,
-    customer_id: ObjectId | None = None,
-    start_date: str | None = None,
-    end_date: str | None = None,
-) -> CursorPage[ReceivedResponse]:
-    """Return part of the responses of all clients in the coach's scope, the one with the latest date first.
+@inbox_routes.get(
+    "",
+    access=coach(FORMS.VIEW),
+    query=INBOX_QUERY(),
+    returns=cursor_page_of(_RECEIVED),
+    operation_id="listReceivedFormResponses",
+)
+async def list_received(ctx: Context, query: InboxQuery) -> CursorPage[ReceivedResponse]:
+    """List the responses of all clients to forms, the one with the latest date first.
 
-    `reviewed` or not (None: both); to one form, of one client, between two dates, both included. Raises InvalidFields
-    if `after` is not a cursor of this list with the same filters.
+    Responses of clients whom the caller may not see are left out.
     """
-    filters = {"reviewed": reviewed, "formId": form_id, "customerId": customer_id, "from": start_date, "to": end_date}
-    list_part = ListPart(ctx, "form-responses", filters, INBOX_ORDER, size=limit, after=after)
+    reviewed, form_id, customer_id = query.get("reviewed"), query.get("formId"), query.get("customerId")
+    bounds = {"from": query.get("from"), "to": query.get("to")}
+    filters = {"reviewed": reviewed, "formId": form_id, "customerId": customer_id, **bounds}
+    list_part = ListPart(ctx, "form-responses", filters, INBOX_ORDER, size=query["limit"], after=query["after"])
     where = list_part.condition()
-    if dates := _dates_between(start_date, end_date):
+    if dates := _dates_between(query):
         where = {"$and": [where, {"date": dates}]}
     if reviewed is not None:
         where = {**where, "reviewedAt": {"$ne": None} if reviewed else None}
@@ -302,7 +325,7 @@ async def list_received(
         where = {**where, "formId": form_id}
     if (customer_ids := await customers.select_ids_in_scope(ctx, customer_id)) is not None:
         where = {**where, "customerId": {"$in": list(customer_ids)}}
-    stored = await responses.find(ctx, where, sort=INBOX_ORDER, limit=limit + 1)
+    stored = await responses.find(ctx, where, sort=INBOX_ORDER, limit=list_part.limit)
     part = list_part.by_cursor(stored, lambda entry: entry)
     references = await customers.find_references(ctx, list({response["customerId"] for response in part["docs"]}))
     docs: list[ReceivedResponse] = [
@@ -310,21 +333,31 @@ async def list_received(
         for response in part["docs"]
         if response["customerId"] in references  # the client may be being erased
     ]
-    return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
+    return {**part, "docs": docs}
 
 
-async def get_received(ctx: Context, response_id: ObjectId) -> ReceivedResponse:
-    """Return a response of any client in the coach's scope. Raises NotFound, Forbidden."""
+@inbox_routes.get("/{responseId}", access=coach(FORMS.VIEW), returns=_RECEIVED, errors=(NotFound,))
+async def get_form_response(ctx: Context, response_id: ObjectId) -> ReceivedResponse:
+    """Read a response of a client to a form."""
     response = require_found(await responses.find_one(ctx, {"_id": response_id}), "form response")
     return {**_present(response), "customer": await customers.get_visible_reference(ctx, response["customerId"])}
 
 
+@inbox_routes.put(
+    "/{responseId}/reviewed",
+    access=coach(FORMS.EDIT),
+    returns=_RECEIVED,
+    errors=(NotFound,),
+    example={"reviewed": True},
+    operation_id="setFormResponseReviewed",
+)
 @transactional
-async def set_reviewed(ctx: Context, response_id: ObjectId, *, reviewed: bool) -> ReceivedResponse:
-    """Mark a response as reviewed by the caller, or as not reviewed; repeating changes nothing.
+async def set_reviewed(ctx: Context, response_id: ObjectId, body: Review) -> ReceivedResponse:
+    """Mark a response as reviewed, or remove the mark.
 
-    Raises NotFound for a response that does not exist, Forbidden if its client is outside the caller's scope.
+    Repeating is harmless. New answers of the client also remove the mark.
     """
+    reviewed = body["reviewed"]
     response = require_found(await responses.find_one(ctx, {"_id": response_id}), "form response")
     customer = await customers.get_visible_reference(ctx, response["customerId"])
     if reviewed != (response.get("reviewedAt") is not None):
@@ -396,70 +429,222 @@ def _find_error(question: Question, value: Any) -> str | None:
     return None if is_valid else error
 
 
-# --- REST -------------------------------------------------------------------------------------------------------------
+# --- Which forms are pending: scheduled, and not answered ---------------------------------------------------------
 
 
-routes = Routes("/coach/customers/{customerId}/form-responses", tag="Form responses")
-own_routes = Routes("/customer/form-responses", tag="The client's own")
-inbox_routes = Routes(
-    "/coach/form-responses", tag="Form responses", path_descriptions={"responseId": "The response to a form."}
-)
-# With the fields of a response first.
-_RECEIVED = output_of(ReceivedResponse, output_of(FormResponse))
+_MOST_OVERDUE = 1_000
+_REQUEST_ORDER = ("date", "_id", "items._id")
+# How far local time can be behind and ahead of UTC.
+_BEHIND, _AHEAD = timedelta(hours=12), timedelta(hours=14)
 
 
-@routes.get("", access=coach(FORMS.VIEW), query=OPEN_RANGE())
-async def list_form_responses(ctx: Context, customer_id: ObjectId, query: OpenRange) -> list[FormResponse]:
-    """List a client's responses to forms, newest first.
+class FormRequestQuery(PartQuery):
+    """Filters of the pending forms; they combine with AND."""
 
-    `date` is the date of the session; each answer has the text of its question at the time.
+    overdue: NotRequired[Annotated[bool, Description("`true`: only requests of past dates; `false`: only the others.")]]
+    customerId: NotRequired[Annotated[ObjectId, Description("Only forms of this client.")]]
+
+
+class PendingForm(TypedDict):
+    """A scheduled form without an answer."""
+
+    formId: Annotated[ObjectId | None, Description("null if the form was made for the workout item.")]
+    formName: Annotated[str, Description("The name of the form.")]
+    date: Annotated[str, Date(), Description("The date it is scheduled for.")]
+    wblockId: Annotated[ObjectId, Description("The workout block it is in.")]
+    witemId: Annotated[ObjectId, Description("The item with the form.")]
+
+
+class _OfCustomer(TypedDict):
+    customer: Annotated[NamedCustomer, Description("The client.")]
+
+
+class FormRequest(_OfCustomer, PendingForm):
+    """A scheduled form that the client has not answered."""
+
+    isOverdue: Annotated[bool, Description("The date is before the client's today, and not in an absence.")]
+
+
+request_routes = Routes("/coach/form-requests", tag="Form responses")
+
+
+@request_routes.get("", access=coach(FORMS.VIEW), operation_id="listFormRequests")
+async def list_pending(ctx: Context, query: FormRequestQuery) -> CursorPage[FormRequest]:
+    """List the scheduled forms that clients have not answered, oldest first.
+
+    Forms of archived clients, and of those that the caller may not see, are left out.
     """
-    return await list_between(ctx, customer_id, query.get("from"), query.get("to"))
-
-
-@inbox_routes.get("", access=coach(FORMS.VIEW), query=INBOX_QUERY(), returns=cursor_page_of(_RECEIVED))
-async def list_received_form_responses(ctx: Context, query: InboxQuery) -> CursorPage[ReceivedResponse]:
-    """List the responses of all clients to forms, the one with the latest date first.
-
-    Responses of clients whom the caller may not see are left out.
-    """
-    return await list_received(
+    overdue, customer_id = query.get("overdue"), query.get("customerId")
+    filters = {"overdue": overdue, "customerId": customer_id}
+    list_part = ListPart(ctx, "form-requests", filters, _REQUEST_ORDER, size=query["limit"], after=query["after"])
+    stored = await block_reports.find_pending_forms(
         ctx,
-        limit=query["limit"],
-        after=query["after"],
-        reviewed=query.get("reviewed"),
-        form_id=query.get("formId"),
-        customer_id=query.get("customerId"),
-        start_date=query.get("from"),
-        end_date=query.get("to"),
+        list_part.condition(),
+        dates=_possible_dates(overdue),
+        customer_ids=await customers.select_ids_in_scope(ctx, customer_id),
+        limit=list_part.limit,
     )
+    absences = await _load_absences(ctx, stored)
+    part = list_part.by_cursor(stored, lambda pending: _present_request(ctx, pending, absences))
+    # Only the client's time zone decides whether a form of about today is overdue.
+    docs = [request for request in part["docs"] if overdue in (None, request["isOverdue"])]
+    return {**part, "docs": docs}
 
 
-@inbox_routes.get("/{responseId}", access=coach(FORMS.VIEW), returns=_RECEIVED, errors=(NotFound,))
-async def get_form_response(ctx: Context, response_id: ObjectId) -> ReceivedResponse:
-    """Read a response of a client to a form."""
-    return await get_received(ctx, response_id)
+async def list_overdue(ctx: Context, *, limit: int) -> list[FormRequest]:
+    """Return the latest overdue forms of the active clients in the coach's scope, newest first."""
+    customer_ids = await customers.select_ids_in_scope(ctx, None)
+    return await _find_overdue(ctx, _possible_dates(overdue=True), customer_ids, limit)
 
 
-@inbox_routes.put(
-    "/{responseId}/reviewed",
-    access=coach(FORMS.EDIT),
-    returns=_RECEIVED,
-    errors=(NotFound,),
-    example={"reviewed": True},
-)
-async def set_form_response_reviewed(ctx: Context, response_id: ObjectId, body: Review) -> ReceivedResponse:
-    """Mark a response as reviewed, or remove the mark.
-
-    Repeating is harmless. New answers of the client also remove the mark.
-    """
-    return await set_reviewed(ctx, response_id, reviewed=body["reviewed"])
+async def _find_overdue(
+    ctx: Context, dates: Filter, customer_ids: Sequence[ObjectId] | None, limit: int
+) -> list[FormRequest]:
+    """Return which of the latest pending forms on these dates are overdue, newest first; at most `limit` are read."""
+    stored = await block_reports.find_pending_forms(
+        ctx, {}, dates=dates, customer_ids=customer_ids, limit=limit, newest_first=True
+    )
+    absences = await _load_absences(ctx, stored)
+    return [request for pending in stored if (request := _present_request(ctx, pending, absences))["isOverdue"]]
 
 
-@own_routes.get("", access=customer(), query=OPEN_RANGE())
-async def list_own_form_responses(ctx: Context, query: OpenRange) -> list[FormResponse]:
-    """List my responses to forms, newest first.
+async def _load_absences(ctx: Context, stored: Sequence[block_reports.PendingForm]) -> Mapping[ObjectId, Absences]:
+    """Return on which days of these forms their clients do not train."""
+    dates = [pending["date"] for pending in stored] or [""]
+    clients = list({pending["customerId"] for pending in stored})
+    return await availability.get_absences(ctx, clients, min(dates), max(dates))
 
-    `date` is the date of the session; responses of days that are hidden from the client are left out.
-    """
-    return await list_between(ctx, ctx.caller.id, query.get("from"), query.get("to"))
+
+def _possible_dates(overdue: bool | None) -> Filter:
+    """Return the dates on which a form can be overdue, or not be, somewhere in the world."""
+    if overdue is None:
+        return {}
+    return {"$lt": str((now() + _AHEAD).date())} if overdue else {"$gte": str((now() - _BEHIND).date())}
+
+
+def _present_request(
+    ctx: Context, pending: block_reports.PendingForm, absences: Mapping[ObjectId, Absences]
+) -> FormRequest:
+    """Return a pending form; one of a day of absence is not overdue."""
+    client, item = pending["client"], pending["items"]
+    return {
+        "customer": {"_id": pending["customerId"], "name": customers.full_name(client)},
+        "formId": item["form"]["formId"],
+        "formName": item["form"]["name"],
+        "date": pending["date"],
+        "wblockId": pending["_id"],
+        "witemId": item["_id"],
+        "isOverdue": pending["date"] < str(ctx.caller.today(client["timezone"]))
+        and pending["date"] not in absences[pending["customerId"]],
+    }
+
+
+async def describe_overdue(ctx: Context, customer_ids: Sequence[ObjectId], days: int) -> dict[ObjectId, str]:
+    """Return the latest form that each client has not answered in the last days. Access is not checked."""
+    since = str((now() - timedelta(days=days + 1)).date())
+    dates = {"$gte": since, **_possible_dates(overdue=True)}
+    overdue = await _find_overdue(ctx, dates, customer_ids, _MOST_OVERDUE)
+    return {each["customer"]["_id"]: f"{each['formName']} of {each['date']}" for each in reversed(overdue)}
+
+
+# --- Check-ins for assistants: the forms that clients have to answer, their answers, and the review of these ----------
+
+
+tools = Tools()
+_LONGEST_ANSWER = 600
+_STATUSES = ("pending", "to_review", "reviewed")
+
+
+class ListCheckIns(arguments.ToolPart):
+    """Which check-ins, and which part of the list."""
+
+    status = validation.Choice(*_STATUSES, **arguments.optional("to_review: answered; without it pending ones too."))
+    customerId = validation.Identifier(**arguments.optional("Without it all clients."))
+
+    @validates_schema
+    def validate_after(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raises ValidationError for a cursor without a status: only a list of one status continues."""
+        if data["after"] is not None and data["status"] is None:
+            raise validation.invalid("needs a status", "NOT_COMBINED", "after")
+
+
+class ReviewCheckIn(arguments.Arguments):
+    """The response, and an answer to the client."""
+
+    responseId = validation.Identifier(required=True, metadata={"description": "From list_check_ins."})
+    isReviewed = validation.Boolean(load_default=True, metadata={"description": "false: it has to be reviewed again."})
+    reply = validation.Text(max_length=MAX_TEXT_LENGTH, **arguments.optional("A message to the client."))
+
+
+@tools.tool("List check-ins", access=coach(FORMS.VIEW), takes=ListCheckIns(), returns=arguments.Lines)
+async def list_check_ins(
+    ctx: Context, status: str | None, customer_id: ObjectId | None, limit: int, after: str | None
+) -> Answer:
+    """List clients' check-ins (forms): answered ones that no coach has reviewed, with the answers, newest first; and
+    scheduled ones without an answer, oldest first."""
+    if status is None:
+        to_review, pending = await gather_reads(
+            ctx, _list(ctx, "to_review", customer_id, limit, None), _list(ctx, "pending", customer_id, limit, None)
+        )
+        docs = [*to_review.data["docs"], *pending.data["docs"]]
+        texts = [to_review.text, pending.text]
+        if customer_id is not None and not to_review.data["docs"]:  # else the newest answer is there
+            newest: InboxQuery = {"limit": 1, "after": None, "reviewed": True, "customerId": customer_id}
+            last = await list_received(ctx, newest)
+            lines = [f"Last answered, reviewed: {_describe_response(each)}" for each in last["docs"]]
+            docs, texts = [*docs, *({"line": line} for line in lines)], [*texts, *lines]
+        has_more = "nextCursor" in to_review.data or "nextCursor" in pending.data
+        hint = "There are more: repeat with a status." if has_more else ""
+        data = arguments.describe_list("Check-ins to review, then those without an answer", {}, hint)
+        return Answer("\n".join([*texts, *([hint] if hint else [])]), {**data, "docs": docs})
+    return await _list(ctx, status, customer_id, limit, after)
+
+
+async def _list(ctx: Context, status: str, customer_id: ObjectId | None, limit: int, after: str | None) -> Answer:
+    asked: FormRequestQuery = {"limit": limit, "after": after}
+    answered: InboxQuery = {"limit": limit, "after": after, "reviewed": status == "reviewed"}
+    if customer_id is not None:
+        asked["customerId"] = answered["customerId"] = customer_id
+    if status == "pending":
+        requests = await list_pending(ctx, asked)
+        lines = []
+        for request in requests["docs"]:
+            customer, overdue = request["customer"], " overdue" if request["isOverdue"] else ""
+            named = f"{typed(customer['name'])} [{customer['_id']}] {typed(request['formName'])}"
+            lines.append(f"{request['date']}{overdue}: {named}")
+        return arguments.list_answer("Check-ins without an answer", requests, lines)
+    received = await list_received(ctx, answered)
+    lines = [_describe_response(response) for response in received["docs"]]
+    title = "Reviewed check-ins" if status == "reviewed" else "Check-ins to review"
+    return arguments.list_answer(title, received, lines)
+
+
+def _describe_response(response: ReceivedResponse) -> str:
+    customer = response["customer"]
+    named = f"{typed(customer['name'])} [{customer['_id']}] {typed(response['formName'])}"
+    lines = [f"{response['date']}: {named}, responseId {response['_id']}"]
+    for answer in response["answers"]:
+        value = answer["value"]
+        text = arguments.format_figure(value) if value is None or isinstance(value, int | float) else "-"
+        if isinstance(value, str | list) and value != []:
+            words = value if isinstance(value, list) else [value]
+            text = ", ".join(arguments.typed_line(str(each), _LONGEST_ANSWER) for each in words)
+        lines.append(f"  {arguments.typed_line(answer['label'], _LONGEST_ANSWER)}: {text}")
+    return "\n".join(lines)
+
+
+@tools.tool("Review a check-in", access=coach(FORMS.EDIT), takes=ReviewCheckIn(), writes=True, open_world=True)
+async def review_check_in(ctx: Context, response_id: ObjectId, *, is_reviewed: bool, reply: str | None) -> Written:
+    """Mark a check-in that a client has answered as reviewed, and send a reply if there is one."""
+    response = await set_reviewed(ctx, response_id, {"reviewed": is_reviewed})
+    customer = response["customer"]
+    named = f"{typed(response['formName'])} of {typed(customer['name'])} on {response['date']}"
+    state = "reviewed" if is_reviewed else "to be reviewed"
+    line = f"Marked {named} as {state}." if ctx.change_id is not None else f"{named} is {state} already."
+    identifiers: dict[str, ObjectId] = {"customerId": customer["_id"], "responseId": response_id}
+    if reply is None:
+        return Written(line if ctx.change_id is not None else f"Nothing changed: {line}", identifiers)
+    if CUSTOMERS.EDIT not in ctx.caller.permissions:
+        raise PermissionMissing(CUSTOMERS.EDIT)
+    sent = await write_message(ctx, customer["_id"], reply)
+    return Written(f"{sent.line} {line}", {**identifiers, **sent.identifiers})

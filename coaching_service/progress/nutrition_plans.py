@@ -96,7 +96,94 @@ counters = Documents[PlanCounter](
 )
 
 
-# --- Checks ----------------------------------------------------------------------------------------------------------
+routes = Routes("/coach/customers/{customerId}", tag="Nutrition plans", locks="customer")
+own_routes = Routes("/customer/plan-versions", tag="The client's own")
+
+
+@routes.get("/plan-versions", access=coach(NUTRITION.VIEW), query=list_selection.PageQuery())
+async def list_plan_versions(
+    ctx: Context, customer_id: ObjectId, query: list_selection.PageFields
+) -> list_selection.Page[PlanVersion]:
+    """List the versions of a client's nutrition plan, newest first."""
+    return await list_plans(ctx, customer_id, **list_selection.part_of(query))
+
+
+@own_routes.get("", access=customer(), query=list_selection.PageQuery())
+async def list_own_plan_versions(ctx: Context, query: list_selection.PageFields) -> list_selection.Page[PlanVersion]:
+    """List the versions of my nutrition plan, newest first."""
+    return await list_plans(ctx, ctx.caller.id, **list_selection.part_of(query))
+
+
+async def list_plans(
+    ctx: Context, customer_id: ObjectId, **part: Unpack[list_selection.PartOfList]
+) -> list_selection.Page[PlanVersion]:
+    """Return one page of a client's plan versions, newest first, or those after a cursor.
+
+    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
+    """
+    present = partial(_to_plan, ctx)
+    return await list_records(ctx, customer_id, plans, "nutrition_plans", ORDER, present, part)
+
+
+@routes.post(
+    "/nutrition-plans",
+    access=coach(NUTRITION.CREATE),
+    multipart=MultipartBody("file", (PDF, *IMAGE_TYPES), size_limit="plan", file_required=True),
+    errors=(LegacyFailure,),
+    legacy_codes=("NUTRITION_PLAN_FILE_MISSING",),
+    example={},
+    operation_id="uploadNutritionPlan",
+)
+@transactional
+async def upload(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -> PlanVersion:
+    """Upload a nutrition plan.
+
+    A PDF or a picture, which becomes the next version. Without `file`: 500 with `code` NUTRITION_PLAN_FILE_MISSING.
+    """
+    await customers.get_visible(ctx, customer_id)
+    if file is None:
+        raise LegacyFailure("NUTRITION_PLAN_FILE_MISSING", "The nutrition plan's file is missing")
+    counter = await counters.upsert(ctx, {"customerId": customer_id}, {})
+    plan = await plans.insert(
+        ctx,
+        {
+            "customerId": customer_id,
+            "number": counter["version"] + 1,  # never used twice, not even after its version was deleted
+            "fileName": file.name or "plan",
+            "contentType": file.content_type,
+            "size": file.size,
+            "fileId": file.id,
+            "thumbnailId": file.thumbnail_id,
+        },
+    )
+    data = {"planId": plan["_id"], "number": plan["number"], "fileName": plan["fileName"]}
+    await activity.record_event(ctx, "plan_uploaded", customer_id, plan["_id"], **data)
+    return _to_plan(ctx, plan)
+
+
+@routes.get("/plan-versions/{planId}", access=coach(NUTRITION.VIEW), operation_id="getPlanVersion")
+async def get(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> PlanVersion:
+    """Read a version of a client's nutrition plan."""
+    where = {"customerId": customer_id, "_id": plan_id}
+    _, plan = await gather_reads(ctx, customers.get_visible(ctx, customer_id), plans.find_one(ctx, where))
+    return _to_plan(ctx, require_found(plan, "plan version"))
+
+
+@routes.delete("/plan-versions/{planId}", access=coach(NUTRITION.DELETE), operation_id="deletePlanVersion")
+@transactional
+async def delete(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> None:
+    """Delete a version of a client's nutrition plan."""
+    await customers.get_visible(ctx, customer_id)
+    plan = require_found(await plans.delete(ctx, {"customerId": customer_id, "_id": plan_id}), "plan version")
+    await activity.delete_events(ctx, customer_id, plan_id, "plan_uploaded")
+    await files.discard(ctx, [plan["fileId"], plan["thumbnailId"]])
+
+
+def _to_plan(ctx: Context, stored: StoredPlan) -> PlanVersion:
+    return {**take(PlanVersion, stored), "url": str(file_url(ctx, stored["fileId"]))}
+
+
+# --- Checks of the numbers of plan versions ---------------------------------------------------------------------------
 
 
 async def _find_low_counters(services: Services, session: Any = None) -> list[Document]:
@@ -123,67 +210,6 @@ async def _find_low_counters(services: Services, session: Any = None) -> list[Do
     return low
 
 
-async def list_plans(
-    ctx: Context, customer_id: ObjectId, **part: Unpack[list_selection.PartOfList]
-) -> list_selection.Page[PlanVersion]:
-    """Return one page of a client's plan versions, newest first, or those after a cursor.
-
-    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
-    """
-    present = partial(_to_plan, ctx)
-    return await list_records(ctx, customer_id, plans, "nutrition_plans", ORDER, present, part)
-
-
-async def get(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> PlanVersion:
-    """Return one plan version. Raises NotFound if the client has no such version, and what `list_plans` raises."""
-    where = {"customerId": customer_id, "_id": plan_id}
-    _, plan = await gather_reads(ctx, customers.get_visible(ctx, customer_id), plans.find_one(ctx, where))
-    return _to_plan(ctx, require_found(plan, "plan version"))
-
-
-@transactional
-async def upload(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -> PlanVersion:
-    """Add an uploaded file as the next version of a client's plan.
-
-    Raises LegacyFailure if there is no file, and what `list_plans` raises.
-    """
-    await customers.get_visible(ctx, customer_id)
-    if file is None:
-        raise LegacyFailure("NUTRITION_PLAN_FILE_MISSING", "The nutrition plan's file is missing")
-    counter = await counters.upsert(ctx, {"customerId": customer_id}, {})
-    plan = await plans.insert(
-        ctx,
-        {
-            "customerId": customer_id,
-            "number": counter["version"] + 1,  # never used twice, not even after its version was deleted
-            "fileName": file.name or "plan",
-            "contentType": file.content_type,
-            "size": file.size,
-            "fileId": file.id,
-            "thumbnailId": file.thumbnail_id,
-        },
-    )
-    data = {"planId": plan["_id"], "number": plan["number"], "fileName": plan["fileName"]}
-    await activity.record_event(ctx, "plan_uploaded", customer_id, plan["_id"], **data)
-    return _to_plan(ctx, plan)
-
-
-@transactional
-async def delete(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> None:
-    """Delete a plan version with its file. Raises NotFound if the client has no such version."""
-    await customers.get_visible(ctx, customer_id)
-    plan = require_found(await plans.delete(ctx, {"customerId": customer_id, "_id": plan_id}), "plan version")
-    await activity.delete_events(ctx, customer_id, plan_id, "plan_uploaded")
-    await files.discard(ctx, [file_id for file_id in (plan["fileId"], plan["thumbnailId"]) if file_id])
-
-
-def _to_plan(ctx: Context, stored: StoredPlan) -> PlanVersion:
-    return {**take(PlanVersion, stored), "url": str(file_url(ctx, stored["fileId"]))}
-
-
-# --- Checks of the numbers of plan versions ---------------------------------------------------------------------------
-
-
 async def find_low_counters(services: Services, _: CountRead) -> AsyncIterator[Finding]:
     """Find clients whose next plan version would have a number that is used already, which fails."""
     occurrences = Occurrences()
@@ -204,52 +230,3 @@ async def raise_counters(services: Services) -> None:
 
 
 CHECKS = (Check("plan-numbers", "The numbers of plan versions are right", find_low_counters, raise_counters),)
-
-
-# --- Nutrition plans over REST ----------------------------------------------------------------------------------------
-
-
-routes = Routes("/coach/customers/{customerId}", tag="Nutrition plans", locks="customer")
-own_routes = Routes("/customer/plan-versions", tag="The client's own")
-
-
-@routes.get("/plan-versions", access=coach(NUTRITION.VIEW), query=list_selection.PageQuery())
-async def list_plan_versions(
-    ctx: Context, customer_id: ObjectId, query: list_selection.PageFields
-) -> list_selection.Page[PlanVersion]:
-    """List the versions of a client's nutrition plan, newest first."""
-    return await list_plans(ctx, customer_id, **list_selection.part_of(query))
-
-
-@routes.post(
-    "/nutrition-plans",
-    access=coach(NUTRITION.CREATE),
-    multipart=MultipartBody("file", (PDF, *IMAGE_TYPES), size_limit="plan", file_required=True),
-    errors=(LegacyFailure,),
-    legacy_codes=("NUTRITION_PLAN_FILE_MISSING",),
-    example={},
-)
-async def upload_nutrition_plan(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -> PlanVersion:
-    """Upload a nutrition plan.
-
-    A PDF or a picture, which becomes the next version. Without `file`: 500 with `code` NUTRITION_PLAN_FILE_MISSING.
-    """
-    return await upload(ctx, customer_id, file)
-
-
-@routes.get("/plan-versions/{planId}", access=coach(NUTRITION.VIEW))
-async def get_plan_version(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> PlanVersion:
-    """Read a version of a client's nutrition plan."""
-    return await get(ctx, customer_id, plan_id)
-
-
-@routes.delete("/plan-versions/{planId}", access=coach(NUTRITION.DELETE))
-async def delete_plan_version(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> None:
-    """Delete a version of a client's nutrition plan."""
-    await delete(ctx, customer_id, plan_id)
-
-
-@own_routes.get("", access=customer(), query=list_selection.PageQuery())
-async def list_own_plan_versions(ctx: Context, query: list_selection.PageFields) -> list_selection.Page[PlanVersion]:
-    """List the versions of my nutrition plan, newest first."""
-    return await list_plans(ctx, ctx.caller.id, **list_selection.part_of(query))

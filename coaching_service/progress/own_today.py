@@ -18,12 +18,12 @@ from coaching_service.core.validation import Date
 from coaching_service.people import availability
 from coaching_service.people.availability import Absences, Availability
 from coaching_service.people.customers import service as customers
+from coaching_service.progress import form_responses
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.training import visibility
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import WORKOUT_BLOCK, Block, WorkoutBlockQuery
 from coaching_service.training.workouts.blocks.service import ClientCalendar
-from coaching_service.training.workouts.reports import blocks
 from coaching_service.training.workouts.reports import blocks as block_reports
 from coaching_service.training.workouts.reports.blocks import CalendarDay, DoneWorkout
 from coaching_service.training.workouts.reports.exercises import add_last_times
@@ -53,13 +53,13 @@ async def list_own_days(
     """
     if hidden is None:
         hidden = await visibility.find_hidden_days(ctx, ctx.caller.id, str(first), str(last))
-    return await blocks.list_days(ctx, ctx.caller.id, first, last, today=today, without=hidden)
+    return await block_reports.list_days(ctx, ctx.caller.id, first, last, today=today, without=hidden)
 
 
 async def list_latest_done(ctx: Context, count: int) -> list[Block]:
     """Return the latest workouts that the caller, a client, has done something of, at most `count`."""
     hidden = await visibility.find_days_hidden_from_caller(ctx, ctx.caller.id)
-    return await blocks.find_latest_done(ctx, ctx.caller.id, count, without=hidden)
+    return await block_reports.find_latest_done(ctx, ctx.caller.id, count, without=hidden)
 
 
 async def get_done_month(ctx: Context, month: str | None) -> DoneMonth:
@@ -67,14 +67,14 @@ async def get_done_month(ctx: Context, month: str | None) -> DoneMonth:
     hidden = await visibility.find_days_hidden_from_caller(ctx, ctx.caller.id)
     if month is None:
         end = str(date.max)
-        latest, _ = await blocks.find_done_dates_around(ctx, ctx.caller.id, end, end, without=hidden)
+        latest, _ = await block_reports.find_done_dates_around(ctx, ctx.caller.id, end, end, without=hidden)
         month = (latest or str(ctx.caller.today()))[:7]
     year, number = int(month[:4]), int(month[5:])
     first, last = f"{month}-01", f"{month}-{monthrange(year, number)[1]:02}"
     workouts, (before, after) = await gather_reads(
         ctx,
-        blocks.find_done_workouts(ctx, ctx.caller.id, first, last, without=hidden),
-        blocks.find_done_dates_around(ctx, ctx.caller.id, first, last, without=hidden),
+        block_reports.find_done_workouts(ctx, ctx.caller.id, first, last, without=hidden),
+        block_reports.find_done_dates_around(ctx, ctx.caller.id, first, last, without=hidden),
     )
     return {
         "month": month,
@@ -95,17 +95,7 @@ class NextWorkout(TypedDict):
     date: Annotated[str, Date()]
 
 
-class PendingForm(TypedDict):
-    """A scheduled form without an answer."""
-
-    formId: Annotated[ObjectId | None, Description("null if the form was made for the workout item.")]
-    formName: Annotated[str, Description("The name of the form.")]
-    date: Annotated[str, Date(), Description("The date it is scheduled for.")]
-    wblockId: Annotated[ObjectId, Description("The workout block it is in.")]
-    witemId: Annotated[ObjectId, Description("The item with the form.")]
-
-
-class OwnPendingForm(PendingForm):
+class OwnPendingForm(form_responses.PendingForm):
     """A scheduled form that the client has not answered."""
 
     isOverdue: Annotated[bool, Description("The date is before today, and not in an absence.")]
@@ -151,13 +141,20 @@ _WEEK, _DAY = timedelta(days=7), timedelta(days=1)
 _LAST_DAY = date.max - _DAY
 
 
-async def get_today(ctx: Context, *, include_last_times: bool = False) -> Today:
-    """Return the day of the caller, a client, in the client's time zone, without what is on hidden days.
+own_routes = Routes("/customer/today", tag="The client's own")
 
-    `include_last_times`: each exercise has `lastTime`. Raises NotFound if the client has been deleted.
+
+@own_routes.get("", access=customer(), operation_id="getOwnToday")
+async def get_today(ctx: Context, query: WorkoutBlockQuery) -> Today:
+    """Read my day: the workouts of today, what is due, and what comes next.
+
+    Days that are hidden from the client are left out of all of it.
     """
     today, hidden = await _load_date(ctx)
-    return await _read_day(ctx, today, hidden, include_last_times=include_last_times)
+    day = await _read_day(ctx, today, hidden)
+    if query.get("include") == "lastTime":
+        day["blocks"] = await add_last_times(ctx, ctx.caller.id, day["blocks"], without=hidden)
+    return day
 
 
 async def get_overview(ctx: Context) -> Overview:
@@ -170,9 +167,9 @@ async def get_overview(ctx: Context) -> Overview:
     sunday = date.fromordinal(min(monday.toordinal() + 6, date.max.toordinal()))
     day, week, tomorrow = await gather_reads(
         ctx,
-        _read_day(ctx, today, hidden, include_last_times=False),
+        _read_day(ctx, today, hidden),
         list_own_days(ctx, monday, sunday, today=today, hidden=hidden),
-        _list_blocks(ctx, str(min(today, _LAST_DAY) + _DAY), hidden, include_last_times=False),
+        _list_blocks(ctx, str(min(today, _LAST_DAY) + _DAY), hidden),
     )
     return {"today": day, "week": week, "tomorrow": tomorrow}
 
@@ -187,12 +184,12 @@ async def _load_date(ctx: Context) -> tuple[date, frozenset[str]]:
     return ctx.caller.today(customer["timezone"]), hidden
 
 
-async def _read_day(ctx: Context, today: date, hidden: Collection[str], *, include_last_times: bool) -> Today:
+async def _read_day(ctx: Context, today: date, hidden: Collection[str]) -> Today:
     client_id = ctx.caller.id
     first = str(today - timedelta(days=_FORM_DAYS))
     blocks, next_workout, pending, unread, streak, period, absences_of = await gather_reads(
         ctx,
-        _list_blocks(ctx, str(today), hidden, include_last_times=include_last_times),
+        _list_blocks(ctx, str(today), hidden),
         block_reports.find_next_workout(ctx, client_id, str(today), without=hidden),
         block_reports.find_own_pending_forms(ctx, client_id, first, str(today), without=hidden),
         conversation.count_own_unread(ctx),
@@ -221,11 +218,8 @@ async def _read_day(ctx: Context, today: date, hidden: Collection[str], *, inclu
     }
 
 
-async def _list_blocks(ctx: Context, today: str, hidden: Collection[str], *, include_last_times: bool) -> list[Block]:
-    if today in hidden:
-        return []
-    blocks = await workouts.list_blocks(ctx, ClientCalendar(ctx.caller.id), today, today)
-    return await add_last_times(ctx, ctx.caller.id, blocks, without=hidden) if include_last_times else blocks
+async def _list_blocks(ctx: Context, day: str, hidden: Collection[str]) -> list[Block]:
+    return [] if day in hidden else await workouts.list_blocks(ctx, ClientCalendar(ctx.caller.id), day, day)
 
 
 async def _count_streak_weeks(ctx: Context, today: date, hidden: Collection[str]) -> int:
@@ -275,18 +269,3 @@ def _weeks_between(first: date, last: date) -> Iterator[date]:
 
 def _monday_of(day: date) -> date:
     return day - timedelta(days=day.weekday())
-
-
-# --- A client's day over REST -----------------------------------------------------------------------------------------
-
-
-own_routes = Routes("/customer/today", tag="The client's own")
-
-
-@own_routes.get("", access=customer())
-async def get_own_today(ctx: Context, query: WorkoutBlockQuery) -> Today:
-    """Read my day: the workouts of today, what is due, and what comes next.
-
-    Days that are hidden from the client are left out of all of it.
-    """
-    return await get_today(ctx, include_last_times=query.get("include") == "lastTime")

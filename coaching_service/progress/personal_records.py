@@ -38,8 +38,9 @@ from coaching_service.training.workouts.blocks.models import CompletedWorkChange
 from coaching_service.training.workouts.blocks.service import recompute_added_loads, recompute_logs
 from coaching_service.training.workouts.items.service import best_by_exercise
 from coaching_service.training.workouts.reports import exercises as exercise_reports
+from coaching_service.training.workouts.reports.blocks import DailyCount
 from coaching_service.training.workouts.reports.exercises import earlier_session_stage
-from coaching_service.training.workouts.sets import MAX_METERS, RECORD_UNITS, Best, RecordKey, estimate_one_rep_max
+from coaching_service.training.workouts.sets import Best, RecordKey, is_better, rank_best
 
 MAX_VALUE = 1_000_000
 _TYPES = core_fields.Description(
@@ -65,7 +66,7 @@ class NewPersonalRecord(RecordDetails):
     type: Annotated[RecordType, _TYPES]
     meters: Annotated[
         float | None,
-        validation.Number(minimum=0, maximum=MAX_METERS),
+        validation.Number(minimum=0, maximum=workout_sets.MAX_METERS),
         core_fields.Description("The distance; required for `fastest`, and only for it."),
     ]
 
@@ -81,7 +82,6 @@ class _DistanceOfFastest(validation.Input):
 
 
 NEW_PERSONAL_RECORD = input_of(NewPersonalRecord, _DistanceOfFastest)
-RecordChange: TypeAlias = core_fields.Change[RecordDetails]
 RecordFields: TypeAlias = core_fields.Partial[RecordDetails]
 
 
@@ -95,7 +95,7 @@ class _Record(Stored):
     exerciseId: ObjectId
     type: Annotated[RecordType, _TYPES]
     value: float
-    unit: Annotated[str, validation.Choice(*RECORD_UNITS)]
+    unit: Annotated[str, validation.Choice(*workout_sets.RECORD_UNITS)]
     reps: int | None
     meters: NotRequired[
         Annotated[
@@ -150,14 +150,6 @@ class PersonalRecord(StoredRecord):
 PERSONAL_RECORD = output_of(PersonalRecord, first=("_id", "exerciseId", "exerciseName"))
 
 
-class DailyRecords(TypedDict):
-    """How many records a client achieved on a date."""
-
-    customerId: ObjectId
-    date: str
-    count: int
-
-
 # --- Personal records in the database: entered ones, and at most one of an exercise and type derived from logs --------
 
 
@@ -180,7 +172,7 @@ _IS_ACHIEVED: PipelineStage = {
 }
 
 
-async def count_by_date(ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str) -> list[DailyRecords]:
+async def count_by_date(ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str) -> list[DailyCount]:
     """Return how many records clients achieved on each date from `first` to `last`, by date. Access is not checked.
 
     Without records of an exercise that was done for the first time, and those of imported sessions.
@@ -212,8 +204,9 @@ async def find_logged(
 async def _update_estimates(ctx: Context, customer_id: ObjectId, exercise_ids: Sequence[ObjectId]) -> None:
     """Store what follows from a client's records of each of these exercises. The client must be locked."""
     where = {"customerId": customer_id, "exerciseId": {"$in": list(exercise_ids)}}
-    stored = await records.find(ctx, where)
-    highest = await _find_highest_estimates(ctx, customer_id, stored, ctx.caller.company.load_unit)
+    highest = await _find_highest_estimates(
+        ctx, customer_id, await records.find(ctx, where), ctx.caller.company.load_unit
+    )
     await training_maxes.set_estimates(ctx, customer_id, {each: highest.get(each) for each in exercise_ids})
 
 
@@ -224,15 +217,6 @@ async def _renew_estimates(ctx: Context, customer_id: ObjectId, exercise_id: Obj
     if any(record["source"] == "manual" for record in await records.find(ctx, where)):
         await customers.lock_and_mark_figures(ctx, customer_id)
         await _update_estimates(ctx, customer_id, [exercise_id])
-
-
-async def _update_estimates_of_added_loads(ctx: Context, customer_id: ObjectId, first: str, last: str) -> None:
-    """Store what follows from added loads that a coach entered, from the date `first` to `last`."""
-    where: Filter = {"customerId": customer_id, "date": {"$gte": first, "$lte": last}, "source": "manual"}
-    entered = {each["exerciseId"] for each in await records.find(ctx, where) if each["type"] == HEAVIEST_LOAD}
-    names = await exercises.get_names(ctx, entered)
-    if added := [each for each, name in names.items() if name.get("loadType") == ADDED]:
-        await _update_estimates(ctx, customer_id, added)
 
 
 async def _find_highest_estimates(
@@ -260,14 +244,15 @@ def _estimate_of(record: StoredRecord, body_weight: float | None) -> float | Non
     """Return the estimate that follows from a record, in its unit; None if none does.
 
     A heaviest load that a coach entered was lifted for its `reps`, for one repetition if they are not known, with the
-    body weight to which it was added (0: to none). From the
-    set of one that was logged follows an estimate of its own.
+    body weight to which it was added (0: to none). From the set of one that was logged follows an estimate of its own.
     """
     if record["type"] == ESTIMATED_ONE_REP_MAX:
         return record["value"]
     if record["type"] != HEAVIEST_LOAD or record["source"] == "log" or body_weight is None:
         return None
-    estimate = estimate_one_rep_max(1 if record["reps"] is None else record["reps"], record["value"] + body_weight)
+    estimate = workout_sets.estimate_one_rep_max(
+        1 if record["reps"] is None else record["reps"], record["value"] + body_weight
+    )
     return None if estimate is None else round(estimate.value, 2)
 
 
@@ -275,14 +260,24 @@ def _estimate_of(record: StoredRecord, body_weight: float | None) -> float | Non
 
 
 _EVENT: Final = "personal_record"
+routes = Routes(
+    "/coach/customers/{customerId}/personal-records",
+    tag="Personal records",
+    locks="customer",
+    path_descriptions={"recordId": "The identifier of the personal record."},
+)
+own_routes = Routes("/customer/personal-records", tag="The client's own")
+# The specification documents a malformed identifier here as a 500.
+_MALFORMED = {"recordId": ("PERSONAL_RECORD_ID_INVALID", "The personal record's identifier is malformed")}
 
 
+@routes.get("", access=coach(CUSTOMERS.VIEW), returns=list_of(PERSONAL_RECORD), operation_id="listPersonalRecords")
 async def list_records(ctx: Context, customer_id: ObjectId) -> list[PersonalRecord]:
-    """Return a client's records by name of exercise and type, newest first.
+    """List a client's personal records.
 
-    Those that were logged on a day that is hidden from a client are left out of what this client reads. Raises NotFound
-    if the company has no such client, Forbidden if the client is outside the caller's scope.
+    Those entered by a coach, and the best of each exercise and type that was logged (`source`).
     """
+    # By name of exercise and type, newest first; without those of days hidden from the client who reads.
     _, visible, stored = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
@@ -294,8 +289,28 @@ async def list_records(ctx: Context, customer_id: ObjectId) -> list[PersonalReco
     return sorted(named, key=lambda record: record["exerciseName"].casefold())
 
 
+@own_routes.get("", access=customer(), returns=list_of(PERSONAL_RECORD))
+async def list_own_personal_records(ctx: Context) -> list[PersonalRecord]:
+    """List my personal records.
+
+    Those entered by a coach, and the best of each exercise and type that was logged (`source`).
+    """
+    return await list_records(ctx, ctx.caller.id)
+
+
+@routes.get(
+    "/{recordId}",
+    access=coach(CUSTOMERS.VIEW),
+    returns=PERSONAL_RECORD,
+    errors=(LegacyFailure,),
+    legacy_id_errors=_MALFORMED,
+    operation_id="getPersonalRecord",
+)
 async def get(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> PersonalRecord:
-    """Return a record of a client. Raises NotFound if the client has no such record, and what `list_records` raises."""
+    """Read a personal record of a client.
+
+    A malformed identifier is 500 with `code` PERSONAL_RECORD_ID_INVALID.
+    """
     return await _add_name(ctx, await _load(ctx, customer_id, record_id))
 
 
@@ -304,40 +319,62 @@ async def _load(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> Sto
     return require_found(await records.find_one(ctx, {"customerId": customer_id, "_id": record_id}), "personal record")
 
 
+@routes.post(
+    "",
+    access=coach(CUSTOMERS.EDIT),
+    body=NEW_PERSONAL_RECORD(),
+    returns=PERSONAL_RECORD,
+    errors=(NotFound,),
+    example={
+        "exerciseId": "66f0c0ffee0000000000abcd",
+        "type": "heaviest_load",
+        "value": 120,
+        "reps": 1,
+        "date": "2026-03-02",
+    },
+    operation_id="createPersonalRecord",
+)
 @transactional
-async def create(ctx: Context, customer_id: ObjectId, record: NewPersonalRecord) -> PersonalRecord:
-    """Enter a record and return it.
-
-    Raises NotFound if the exercise does not exist, InvalidFields if `most_reps` is not a whole number, and what
-    `list_records` raises.
-    """
+async def create(ctx: Context, customer_id: ObjectId, body: NewPersonalRecord) -> PersonalRecord:
+    """Enter a personal record."""
     await customers.get_visible(ctx, customer_id)
-    _require_whole_reps(record["type"], record["value"])
-    await exercises.require(ctx, [record["exerciseId"]])
-    unit = await _unit_of(ctx, record["type"])
+    _require_whole_reps(body["type"], body["value"])
+    await exercises.require(ctx, [body["exerciseId"]])
+    unit = await _unit_of(ctx, body["type"])
     await customers.lock_and_mark_figures(ctx, customer_id)
-    given = {name: value for name, value in record.items() if name != "meters" or value is not None}
+    given = {name: value for name, value in body.items() if name != "meters" or value is not None}
     about = {"customerId": customer_id, "unit": unit, "source": "manual", "witemId": None}
     named = await _add_name(ctx, await records.insert(ctx, {**given, **about}))
-    await _update_estimates(ctx, customer_id, [record["exerciseId"]])
+    await _update_estimates(ctx, customer_id, [body["exerciseId"]])
     await activity.record_event(ctx, _EVENT, customer_id, named["_id"], **_feed_data(named))
     return named
 
 
+@routes.patch(
+    "/{recordId}",
+    access=coach(CUSTOMERS.EDIT),
+    body=patch_of(input_of(RecordDetails), name="PersonalRecordChange"),
+    returns=PERSONAL_RECORD,
+    errors=(LegacyFailure, Conflict),
+    legacy_id_errors=_MALFORMED,
+    example={"value": 122.5, "version": 0},
+    operation_id="updatePersonalRecord",
+)
 @transactional
-async def update(ctx: Context, customer_id: ObjectId, record_id: ObjectId, change: RecordChange) -> PersonalRecord:
-    """Change an entered record and return it.
+async def update(
+    ctx: Context, customer_id: ObjectId, record_id: ObjectId, body: core_fields.Change[RecordDetails]
+) -> PersonalRecord:
+    """Change a personal record that was entered by a coach.
 
-    Raises NotFound if the client has no such record, Conflict if it is derived from a log or has changed since
-    `change["version"]`, and what `create` raises.
+    One derived from a log is 409; a malformed identifier is 500 with `code` PERSONAL_RECORD_ID_INVALID.
     """
     record = await _load_entered(ctx, customer_id, record_id)
-    if "value" in change:
-        _require_whole_reps(record["type"], change["value"])
+    if "value" in body:
+        _require_whole_reps(record["type"], body["value"])
     await customers.lock_and_mark_figures(ctx, customer_id)
-    where, fields = {"customerId": customer_id, "_id": record_id}, take(RecordFields, change)
+    where, fields = {"customerId": customer_id, "_id": record_id}, take(RecordFields, body)
     updated = require_found(
-        await records.rewrite(ctx, where, lambda _: fields, version=change.get("version")), "personal record"
+        await records.rewrite(ctx, where, lambda _: fields, version=body.get("version")), "personal record"
     )
     await _update_estimates(ctx, customer_id, [record["exerciseId"]])
     named = await _add_name(ctx, updated)
@@ -345,12 +382,18 @@ async def update(ctx: Context, customer_id: ObjectId, record_id: ObjectId, chang
     return named
 
 
+@routes.delete(
+    "/{recordId}",
+    access=coach(CUSTOMERS.EDIT),
+    errors=(LegacyFailure, Conflict),
+    legacy_id_errors=_MALFORMED,
+    operation_id="deletePersonalRecord",
+)
 @transactional
 async def delete(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> None:
-    """Delete an entered record and its entry in the activity feed.
+    """Delete a personal record that was entered by a coach.
 
-    Raises NotFound if the client has no such record, Conflict if it is derived from a log, and what `list_records`
-    raises.
+    One derived from a log is 409; a malformed identifier is 500 with `code` PERSONAL_RECORD_ID_INVALID.
     """
     record = await _load_entered(ctx, customer_id, record_id)
     await customers.lock_and_mark_figures(ctx, customer_id)
@@ -367,8 +410,9 @@ async def describe_newest(ctx: Context, customer_ids: Sequence[ObjectId], first:
         {"$group": {"_id": "$customerId", "newest": {"$last": "$$ROOT"}}},
         {"$replaceRoot": {"newRoot": "$newest"}},
     ]
-    of_clients = records.aggregate(ctx, where, earlier_session_stage(ctx), _IS_ACHIEVED, *stages, hint=_BY_DATE)
-    newest: list[StoredRecord] = await of_clients
+    newest: list[StoredRecord] = await records.aggregate(
+        ctx, where, earlier_session_stage(ctx), _IS_ACHIEVED, *stages, hint=_BY_DATE
+    )
     named = await _add_names(ctx, newest)
     return {
         stored["customerId"]: f"{record['exerciseName']}: {record['type'].replace('_', ' ').replace('1rm', '1RM')} "
@@ -392,8 +436,7 @@ async def update_records(ctx: Context, event: CompletedWorkChanged) -> None:
 
     Transactions that publish this event for one client run one after another, so each sees the work of all before it.
     """
-    customer_id = event.customer_id
-    item_ids = {item["_id"] for item in event.items}
+    customer_id, item_ids = event.customer_id, {item["_id"] for item in event.items}
     exercise_ids = {exercise_id for item in event.items for exercise_id in item["doneExerciseIds"]}
     stored_by_exercise = await find_logged(ctx, customer_id, list(exercise_ids))
     if event.block is None:
@@ -402,32 +445,32 @@ async def update_records(ctx: Context, event: CompletedWorkChanged) -> None:
         date = str(event.block["date"])
         changed = [{"date": date, "item": item} for item in event.block["items"] if item["_id"] in item_ids]
     new_by_exercise = best_by_exercise(changed)
-    bests_by_exercise: dict[ObjectId, dict[workout_sets.RecordKey, workout_sets.Best]] = {}
+    bests_by_exercise: dict[ObjectId, dict[RecordKey, Best]] = {}
     for exercise_id in exercise_ids:
         stored, new = stored_by_exercise.get(exercise_id, {}), new_by_exercise.get(exercise_id, {})
         # The item that holds a record changed for the worse: another item may be the best now.
         if any(
             record["witemId"] in item_ids
-            and (
-                key not in new or workout_sets.rank_best(key.type, new[key]) > workout_sets.rank_best(key.type, record)
-            )
+            and (key not in new or rank_best(key.type, new[key]) > rank_best(key.type, record))
             for key, record in stored.items()
         ):
             bests = await exercise_reports.find_best_sets(ctx, customer_id, exercise_id)
         else:
             bests = {**stored}
             for key, best in new.items():
-                if key not in bests or workout_sets.rank_best(key.type, best) <= workout_sets.rank_best(
-                    key.type, bests[key]
-                ):
+                if key not in bests or rank_best(key.type, best) <= rank_best(key.type, bests[key]):
                     bests[key] = best
         bests_by_exercise[exercise_id] = bests
     await _replace_logged(ctx, customer_id, stored_by_exercise, bests_by_exercise)
-    if changed_estimates := [
-        each
-        for each in exercise_ids
-        if _value_of(bests_by_exercise[each]) != _value_of(stored_by_exercise.get(each, {}))
-    ]:
+    estimate, changed_estimates = RecordKey(ESTIMATED_ONE_REP_MAX), []
+    for exercise_id in exercise_ids:
+        after, before = (
+            bests_by_exercise[exercise_id].get(estimate),
+            stored_by_exercise.get(exercise_id, {}).get(estimate),
+        )
+        if (after and after["value"]) != (before and before["value"]):
+            changed_estimates.append(exercise_id)
+    if changed_estimates:
         await _update_estimates(ctx, customer_id, changed_estimates)
 
 
@@ -441,19 +484,11 @@ async def rebuild_records(ctx: Context, customer_id: ObjectId) -> None:
     await _update_estimates(ctx, customer_id, sorted(stored.keys() | bests.keys()))
 
 
-def _value_of(
-    of_exercise: Mapping[workout_sets.RecordKey, workout_sets.Best] | Mapping[workout_sets.RecordKey, LoggedRecord],
-) -> float | None:
-    """Return the estimated one-repetition maximum among records of an exercise."""
-    record = of_exercise.get(workout_sets.RecordKey(ESTIMATED_ONE_REP_MAX))
-    return record["value"] if record else None
-
-
 async def _replace_logged(
     ctx: Context,
     customer_id: ObjectId,
-    stored: Mapping[ObjectId, Mapping[workout_sets.RecordKey, LoggedRecord]],
-    bests: Mapping[ObjectId, Mapping[workout_sets.RecordKey, workout_sets.Best]],
+    stored: Mapping[ObjectId, Mapping[RecordKey, LoggedRecord]],
+    bests: Mapping[ObjectId, Mapping[RecordKey, Best]],
     *,
     reports: bool = True,
 ) -> None:
@@ -492,10 +527,7 @@ async def _store_better(
     replaced: list[tuple[StoredRecord, dict[str, object]]] = []
     for exercise_id, key, best, previous in better:
         fields: dict[str, object] = {
-            "value": best["value"],
-            "reps": best["reps"],
-            "date": best["date"],
-            "witemId": best["witemId"],
+            **{name: best[name] for name in ("value", "reps", "date", "witemId")},
             "isImported": best.get("isImported", False),
             "unit": units[key.type],
         }
@@ -510,7 +542,12 @@ async def _store_better(
     named = await _add_names(ctx, [next(new if each.previous is None else rewritten) for each in better])
     changed = list(zip(better, named, strict=True))
     unsure = [new["_id"] for old, new in changed if old.previous is None or old.previous["date"] >= new["date"]]
-    first_results = await _find_first_results(ctx, customer_id, unsure) if unsure else set()
+    first_results = set()  # those of an exercise without an earlier session
+    if unsure:
+        where = {"customerId": customer_id, "_id": {"$in": unsure}}
+        stages: list[PipelineStage] = [{"$match": {"earlierSession": []}}, {"$project": {"_id": 1}}]
+        first = await records.aggregate(ctx, where, earlier_session_stage(ctx), *stages, hint="_id_")
+        first_results = {record["_id"] for record in first}
     for each, record in changed:
         if each.best.get("isImported") or (each.previous is None and not reports):
             continue  # neither is in the feed
@@ -518,18 +555,10 @@ async def _store_better(
         if each.previous is None:
             is_event = each.key.type != FASTEST
         else:
-            is_event = workout_sets.is_better(each.key.type, each.best["value"], each.previous["value"])
+            is_event = is_better(each.key.type, each.best["value"], each.previous["value"])
         report = activity.record_event if reports and is_event else activity.correct_event
         data = _feed_data(record, is_first=record["_id"] in first_results)
         await report(ctx, _EVENT, customer_id, record["_id"], **data)
-
-
-async def _find_first_results(ctx: Context, customer_id: ObjectId, record_ids: Sequence[ObjectId]) -> set[ObjectId]:
-    """Return which of some records of a client are of an exercise without an earlier session."""
-    where = {"customerId": customer_id, "_id": {"$in": list(record_ids)}}
-    stages: list[PipelineStage] = [{"$match": {"earlierSession": []}}, {"$project": {"_id": 1}}]
-    first = await records.aggregate(ctx, where, earlier_session_stage(ctx), *stages, hint="_id_")
-    return {record["_id"] for record in first}
 
 
 async def _add_name(ctx: Context, record: StoredRecord) -> PersonalRecord:
@@ -597,7 +626,7 @@ async def convert_client(
     for exercise_id in {record["exerciseId"] for record in logged}:
         bests = await exercise_reports.find_best_sets(ctx, customer_id, exercise_id)
         for record in logged:
-            if record["exerciseId"] == exercise_id and (best := bests.get(workout_sets.RecordKey(record["type"]))):
+            if record["exerciseId"] == exercise_id and (best := bests.get(RecordKey(record["type"]))):
                 values[record["_id"]] = best["value"]
     fields = {"unit": conversion.load_unit, "updatedAt": now()}
     writes = [
@@ -633,9 +662,15 @@ async def queue_renewal_of_all(ctx: Context) -> None:
 
 async def renew_added_loads(ctx: Context, event: BodyWeightsChanged) -> None:
     """Compute again what follows from the loads that were added to a client's body weight; no record is reported."""
-    if await recompute_added_loads(ctx, event.customer_id, event.first, event.last):
-        await rebuild_records(ctx, event.customer_id)
-    await _update_estimates_of_added_loads(ctx, event.customer_id, event.first, event.last)
+    customer_id, first, last = event.customer_id, event.first, event.last
+    if await recompute_added_loads(ctx, customer_id, first, last):
+        await rebuild_records(ctx, customer_id)
+    # What follows from added loads that a coach entered.
+    where: Filter = {"customerId": customer_id, "date": {"$gte": first, "$lte": last}, "source": "manual"}
+    entered = {each["exerciseId"] for each in await records.find(ctx, where) if each["type"] == HEAVIEST_LOAD}
+    names = await exercises.get_names(ctx, entered)
+    if added := [each for each, name in names.items() if name.get("loadType") == ADDED]:
+        await _update_estimates(ctx, customer_id, added)
 
 
 async def renew_batch(services: Services, job: Job) -> RunAgain | None:
@@ -669,101 +704,3 @@ async def renew_batch(services: Services, job: Job) -> RunAgain | None:
         again = {"last": customer_id, "exerciseId": exercise_id, "only": customer_id}
         await queue.enqueue(ctx, RENEW, again, after=wait, about=customer_id)
     return RunAgain(progress={"last": ids[-1]}) if ids and not only else None
-
-
-# --- Personal records over REST ---------------------------------------------------------------------------------------
-
-
-routes = Routes(
-    "/coach/customers/{customerId}/personal-records",
-    tag="Personal records",
-    locks="customer",
-    path_descriptions={"recordId": "The identifier of the personal record."},
-)
-
-own_routes = Routes("/customer/personal-records", tag="The client's own")
-
-# The specification documents a malformed identifier here as a 500.
-_MALFORMED = {"recordId": ("PERSONAL_RECORD_ID_INVALID", "The personal record's identifier is malformed")}
-
-
-@routes.get("", access=coach(CUSTOMERS.VIEW), returns=list_of(PERSONAL_RECORD))
-async def list_personal_records(ctx: Context, customer_id: ObjectId) -> list[PersonalRecord]:
-    """List a client's personal records.
-
-    Those entered by a coach, and the best of each exercise and type that was logged (`source`).
-    """
-    return await list_records(ctx, customer_id)
-
-
-@routes.post(
-    "",
-    access=coach(CUSTOMERS.EDIT),
-    body=NEW_PERSONAL_RECORD(),
-    returns=PERSONAL_RECORD,
-    errors=(NotFound,),
-    example={
-        "exerciseId": "66f0c0ffee0000000000abcd",
-        "type": "heaviest_load",
-        "value": 120,
-        "reps": 1,
-        "date": "2026-03-02",
-    },
-)
-async def create_personal_record(ctx: Context, customer_id: ObjectId, body: NewPersonalRecord) -> PersonalRecord:
-    """Enter a personal record."""
-    return await create(ctx, customer_id, body)
-
-
-@routes.get(
-    "/{recordId}",
-    access=coach(CUSTOMERS.VIEW),
-    returns=PERSONAL_RECORD,
-    errors=(LegacyFailure,),
-    legacy_id_errors=_MALFORMED,
-)
-async def get_personal_record(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> PersonalRecord:
-    """Read a personal record of a client.
-
-    A malformed identifier is 500 with `code` PERSONAL_RECORD_ID_INVALID.
-    """
-    return await get(ctx, customer_id, record_id)
-
-
-@routes.patch(
-    "/{recordId}",
-    access=coach(CUSTOMERS.EDIT),
-    body=patch_of(input_of(RecordDetails), name="PersonalRecordChange"),
-    returns=PERSONAL_RECORD,
-    errors=(LegacyFailure, Conflict),
-    legacy_id_errors=_MALFORMED,
-    example={"value": 122.5, "version": 0},
-)
-async def update_personal_record(
-    ctx: Context, customer_id: ObjectId, record_id: ObjectId, body: RecordChange
-) -> PersonalRecord:
-    """Change a personal record that was entered by a coach.
-
-    One derived from a log is 409; a malformed identifier is 500 with `code` PERSONAL_RECORD_ID_INVALID.
-    """
-    return await update(ctx, customer_id, record_id, body)
-
-
-@routes.delete(
-    "/{recordId}", access=coach(CUSTOMERS.EDIT), errors=(LegacyFailure, Conflict), legacy_id_errors=_MALFORMED
-)
-async def delete_personal_record(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> None:
-    """Delete a personal record that was entered by a coach.
-
-    One derived from a log is 409; a malformed identifier is 500 with `code` PERSONAL_RECORD_ID_INVALID.
-    """
-    await delete(ctx, customer_id, record_id)
-
-
-@own_routes.get("", access=customer(), returns=list_of(PERSONAL_RECORD))
-async def list_own_personal_records(ctx: Context) -> list[PersonalRecord]:
-    """List my personal records.
-
-    Those entered by a coach, and the best of each exercise and type that was logged (`source`).
-    """
-    return await list_records(ctx, ctx.caller.id)

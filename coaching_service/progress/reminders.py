@@ -158,12 +158,27 @@ async def write_workout(ctx: Context, notification: Notification) -> Message | N
 
 async def write_check_ins(ctx: Context, notification: Notification) -> Message | None:
     """Return what to send of the check-ins of a day, or of what a coach reminds of; None if there is nothing to do."""
+    client, company = notification["recipient"]["_id"], ctx.caller.company.name
     if "formId" in notification["subject"]:
-        return await _write_form_reminder(ctx, notification)
+        form_id = notification["subject"]["formId"]
+        forms = (await _find_overdue(ctx, await _load_days(ctx, [client]), form_id)).get(client)
+        if not forms:
+            return None
+        are_several = len(forms) > 1
+        return Message(
+            subject=subject_with(company, "Your check-in with {}", "Your check-in is not answered yet"),
+            paragraphs=[f"{f'{len(forms)} check-ins are' if are_several else 'A check-in is'} not answered yet."],
+            button="Answer them" if are_several else "Answer it",
+            path="/train" if are_several else f"/train/workouts/{forms[0]['_id']}",
+            reason=_reason(ctx),
+            title="Your check-in is not answered yet",
+            text="Your coach reminds you of it",
+            details=", ".join(dict.fromkeys(form["formName"] for form in forms)),
+            event={"date": forms[0]["date"], "wblockId": forms[0]["_id"]},
+        )
     open_check_ins = [block for block in await _read_day(ctx, notification) if block["isOpenCheckIn"]]
     if not open_check_ins:
         return None
-    company = ctx.caller.company.name
     return Message(
         subject=subject_with(company, "Your check-in with {}", "Your check-in of today"),
         paragraphs=["A check-in is due today."],
@@ -172,7 +187,7 @@ async def write_check_ins(ctx: Context, notification: Notification) -> Message |
         reason=_reason(ctx),
         title="Your check-in of today",
         text="It is due today",
-        details=await _find_names(ctx, notification["recipient"]["_id"], open_check_ins),
+        details=await _find_names(ctx, client, open_check_ins),
         event=_event(notification, open_check_ins[0]),
     )
 
@@ -292,23 +307,3 @@ async def _find_overdue(
         if of_client:
             overdue[client] = of_client
     return overdue
-
-
-async def _write_form_reminder(ctx: Context, notification: Notification) -> Message | None:
-    client, form_id = notification["recipient"]["_id"], notification["subject"]["formId"]
-    forms = (await _find_overdue(ctx, await _load_days(ctx, [client]), form_id)).get(client)
-    if not forms:
-        return None
-    company = ctx.caller.company.name
-    are_several = len(forms) > 1
-    return Message(
-        subject=subject_with(company, "Your check-in with {}", "Your check-in is not answered yet"),
-        paragraphs=[f"{f'{len(forms)} check-ins are' if are_several else 'A check-in is'} not answered yet."],
-        button="Answer them" if are_several else "Answer it",
-        path="/train" if are_several else f"/train/workouts/{forms[0]['_id']}",
-        reason=_reason(ctx),
-        title="Your check-in is not answered yet",
-        text="Your coach reminds you of it",
-        details=", ".join(dict.fromkeys(form["formName"] for form in forms)),
-        event={"date": forms[0]["date"], "wblockId": forms[0]["_id"]},
-    )

@@ -50,15 +50,20 @@ class MuscleGroupVolume(Period):
 _SHARE_OF_ROLE = {"primary": 1.0, "secondary": 0.5}
 
 
-async def get_volume(ctx: Context, customer_id: ObjectId, start_date: str, end_date: str) -> MuscleGroupVolume:
-    """Return the volume of each muscle trained between two dates, both included; a secondary muscle counts half.
+volume_routes = Routes("/coach/customers/{customerId}/musclegroups/volume", tag="Volume")
 
-    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
+
+@volume_routes.get("", access=coach(CUSTOMERS.VIEW), query=SearchedRange(), operation_id="getMuscleGroupVolume")
+async def get_volume(ctx: Context, customer_id: ObjectId, query: Period) -> MuscleGroupVolume:
+    """Read how much a client trained each muscle.
+
+    Volume load is the sum of reps x load over completed sets that are not warm-up; a secondary muscle counts half.
+    Sorted by number of sets, most first.
     """
     _, totals = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
-        exercise_reports.sum_by_exercise(ctx, customer_id, start_date, end_date),
+        exercise_reports.sum_by_exercise(ctx, customer_id, query["startDate"], query["endDate"]),
     )
     muscles_of = await exercises.get_trained_muscles(ctx, [total["_id"] for total in totals])
     volumes: dict[ObjectId, MuscleVolume] = {}
@@ -74,27 +79,11 @@ async def get_volume(ctx: Context, customer_id: ObjectId, start_date: str, end_d
     for volume in volumes.values():
         volume["volumeLoad"] = items.round_total(volume["volumeLoad"])
     return {
-        "startDate": start_date,
-        "endDate": end_date,
+        "startDate": query["startDate"],
+        "endDate": query["endDate"],
         "loadUnit": ctx.caller.company.load_unit,
         "muscleGroups": sorted(volumes.values(), key=lambda volume: (-volume["sets"], volume["name"])),
     }
-
-
-# --- Muscle-group volume over REST ------------------------------------------------------------------------------------
-
-
-volume_routes = Routes("/coach/customers/{customerId}/musclegroups/volume", tag="Volume")
-
-
-@volume_routes.get("", access=coach(CUSTOMERS.VIEW), query=SearchedRange())
-async def get_muscle_group_volume(ctx: Context, customer_id: ObjectId, query: Period) -> MuscleGroupVolume:
-    """Read how much a client trained each muscle.
-
-    Volume load is the sum of reps x load over completed sets that are not warm-up; a secondary muscle counts half.
-    Sorted by number of sets, most first.
-    """
-    return await get_volume(ctx, customer_id, query["startDate"], query["endDate"])
 
 
 # --- Training load as it is asked for and returned --------------------------------------------------------------------
@@ -146,26 +135,36 @@ MAX_DAYS = 3_700
 ACUTE_DAYS, CHRONIC_DAYS = 7, 28
 
 
-async def read(
-    ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, group_by: GroupBy = "day"
-) -> Workload:
-    """Return every period (`day`, `week`, `month`) between two dates, both included, with what was done in it.
+routes = Routes("/coach/customers/{customerId}/workload", tag="Workload")
 
-    The acute:chronic ratio is of the period's last day. Raises InvalidFields for more than ten years, NotFound if
-    the company has no such client, Forbidden if the client is outside the caller's scope.
+
+@routes.get(
+    "", access=coach(CUSTOMERS.VIEW), query=query_of(WorkloadQuery, SearchedRange)(), operation_id="getWorkload"
+)
+async def read(ctx: Context, customer_id: ObjectId, query: WorkloadQuery) -> Workload:
+    """Read how much a client trained.
+
+    Lists every period of the range (less than 3,700 days), including empty ones. A session counts on its block's date.
+    Session load is the rating of perceived exertion x minutes; the acute:chronic ratio compares the mean of 7 days with
+    the mean of 28.
     """
-    start, end = date.fromisoformat(start_date), date.fromisoformat(end_date)
+    start, end, group_by = (
+        date.fromisoformat(query["startDate"]),
+        date.fromisoformat(query["endDate"]),
+        query["groupBy"],
+    )
     if (end - start).days >= MAX_DAYS:
         raise invalid_field("endDate", f"must be less than {MAX_DAYS} days after startDate", code="RANGE_TOO_LONG")
     chronic_start = date.fromordinal(max(1, start.toordinal() - CHRONIC_DAYS + 1))
     _, sessions, first_date = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
-        block_reports.find_sessions(ctx, customer_id, str(chronic_start), end_date),
+        block_reports.find_sessions(ctx, customer_id, str(chronic_start), str(end)),
         block_reports.find_session_date(ctx, customer_id, "date"),
     )
     sessions_of = defaultdict[int, list[Session]](list)
     first_session = date.fromisoformat(first_date) if first_date else None
+    days = map(date.fromordinal, range(start.toordinal(), end.toordinal() + 1))
     periods: dict[date, WorkloadPeriod] = {
         day: {
             "date": str(day),
@@ -177,7 +176,7 @@ async def read(
             "acuteChronicRatio": None,
             "ratioOf": "volumeLoad",
         }
-        for day in period_starts(start, end, group_by)
+        for day in dict.fromkeys(period_start(each, group_by) for each in days)
     }
     for session in sessions:
         day = date.fromisoformat(session["date"])
@@ -214,12 +213,6 @@ def period_start(day: date, group_by: GroupBy) -> date:
     return day.replace(day=1) if group_by == "month" else day
 
 
-def period_starts(start: date, end: date, group_by: GroupBy) -> list[date]:
-    """Return the first days of all periods with a day from `start` to `end`."""
-    days = map(date.fromordinal, range(start.toordinal(), end.toordinal() + 1))
-    return list(dict.fromkeys(period_start(day, group_by) for day in days))
-
-
 def _compare_loads(
     sessions_of: Mapping[int, Sequence[Session]], day: date, first_session: date | None
 ) -> tuple[float | None, LoadKind]:
@@ -240,23 +233,6 @@ def _compare_loads(
     if first_session is None or (day - first_session).days < CHRONIC_DAYS or not chronic:
         return None, kind
     return round(acute * (CHRONIC_DAYS // ACUTE_DAYS) / chronic, 2), kind
-
-
-# --- REST -------------------------------------------------------------------------------------------------------------
-
-
-routes = Routes("/coach/customers/{customerId}/workload", tag="Workload")
-
-
-@routes.get("", access=coach(CUSTOMERS.VIEW), query=query_of(WorkloadQuery, SearchedRange)())
-async def get_workload(ctx: Context, customer_id: ObjectId, query: WorkloadQuery) -> Workload:
-    """Read how much a client trained.
-
-    Lists every period of the range (less than 3,700 days), including empty ones. A session counts on its block's date.
-    Session load is the rating of perceived exertion x minutes; the acute:chronic ratio compares the mean of 7 days with
-    the mean of 28.
-    """
-    return await read(ctx, customer_id, query["startDate"], query["endDate"], query["groupBy"])
 
 
 # --- Workload for assistants ------------------------------------------------------------------------------------------
@@ -280,7 +256,7 @@ async def get_training_load(
     customer, workload = await gather_reads(
         ctx,
         customers.get_visible_reference(ctx, customer_id),
-        read(ctx, customer_id, start_date, end_date, group_by),
+        read(ctx, customer_id, {"startDate": start_date, "endDate": end_date, "groupBy": group_by}),
     )
     load_unit = ctx.caller.load_unit
     workload = show_loads(workload, ctx, load_unit)

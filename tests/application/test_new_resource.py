@@ -34,7 +34,7 @@ def test_resource_that_exists_is_not_overwritten(copy: Path) -> None:
     command = [sys.executable, "scripts/new_resource.py", "notes"]
     result = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
     assert result.returncode == 2
-    assert "coaching_service/progress/notes exists" in result.stderr
+    assert "coaching_service/progress/notes.py exists" in result.stderr
 
 
 def test_environment_is_renewed_for_packages_but_not_for_settings_of_tools(copy: Path) -> None:

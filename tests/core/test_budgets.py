@@ -20,8 +20,7 @@ from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.slots import RequestSlots
 from coaching_service.documentation import operator_endpoints
-from coaching_service.progress import own_today
-from coaching_service.progress.notes import service as notes
+from coaching_service.progress import notes, own_today
 from tests.conftest import AsServed
 from tests.support.client import CoachClient
 from tests.support.service_process import until

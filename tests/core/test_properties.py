@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 from marshmallow import ValidationError
 
 from coaching_service.core.errors import BadRequest
-from coaching_service.progress.notes.service import sanitise
+from coaching_service.progress.notes import sanitise
 from coaching_service.training.workouts.blocks.service import shift_date
 from coaching_service.training.workouts.sets import PlannedSets, present_set
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, CoachClient

@@ -13,8 +13,8 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.people import api_keys
 from coaching_service.people.changes import events
-from coaching_service.progress.notes import service as notes
-from coaching_service.progress.notes.service import NewNote
+from coaching_service.progress import notes
+from coaching_service.progress.notes import NewNote
 from tests.core.test_uploads import PDF
 from tests.support.assistants import authorize_assistant
 from tests.support.client import MONDAY, UNKNOWN, CoachClient, Reply

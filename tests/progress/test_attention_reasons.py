@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from coaching_service.people.customers.models import WEIGHTS
-from coaching_service.progress import form_requests
+from coaching_service.progress import form_responses
 from tests.support.attention import (
     FORM,
     count_of,
@@ -112,7 +112,7 @@ async def test_check_in_overdue(coach: CoachClient) -> None:
 
 async def test_overdue_check_in_quotes_the_latest_form(coach: CoachClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if there are more forms without an answer than are read for a list."""
-    monkeypatch.setattr(form_requests, "_MOST_OVERDUE", 1)
+    monkeypatch.setattr(form_responses, "_MOST_OVERDUE", 1)
     ana = await coach.create_customer()
     for days in (3, 1, 2):
         await block_with(coach, ana, FORM, date=days_ago(coach, days))

@@ -14,7 +14,7 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Steps
 from coaching_service.core.jobs.worker import run_due
-from coaching_service.progress.conversation import service as conversation
+from coaching_service.progress.conversation import messages
 from tests.core.test_uploads import PDF, fetch, form, picture, stored
 from tests.support.client import CoachClient
 from tests.support.media_files import ISO6709, box, mp4, webm
@@ -151,7 +151,7 @@ async def test_file_that_is_not_sent_is_deleted_after_a_day(coach: CoachClient, 
     path = client_path(ana, "messages")
     sent, unsent = [(await upload(coach, path, PDF)).ok(201) for _ in range(2)]
     (await coach.post(path, {"text": "x", "attachments": [sent["_id"]]})).ok(201)
-    steps: Steps = {conversation.DISCARD_ATTACHMENT: conversation.discard_unsent_attachment}
+    steps: Steps = {messages.DISCARD_ATTACHMENT: messages.discard_unsent_attachment}
     await run_due(coach.ctx.services, steps, at=now() + timedelta(hours=23))
     assert await stored(coach) == (2, 0)
 

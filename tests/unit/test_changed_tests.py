@@ -36,7 +36,7 @@ def select_tests(script: dict[str, Any]) -> Select:
 @pytest.mark.parametrize(
     ("changed", "selected"),
     [
-        ("coaching_service/progress/notes/service.py", {"tests/progress/test_notes.py"}),
+        ("coaching_service/progress/notes.py", {"tests/progress/test_notes.py"}),
         ("coaching_service/progress/metrics/routes.py", {"tests/progress/test_metrics.py"}),
         ("coaching_service/training/programs/__init__.py", {"tests/web/test_programs.py"}),
         ("coaching_service/core/database/transactions.py", {"tests/core/test_transactions.py"}),
@@ -52,7 +52,7 @@ def test_tests_are_selected_by_name(select_tests: Select, changed: str, selected
 
 
 def test_tests_of_what_imports_a_change_are_selected(select_tests: Select, script: dict[str, Any]) -> None:
-    notes, metrics = "coaching_service/progress/notes/service.py", "coaching_service/progress/metrics/service.py"
+    notes, metrics = "coaching_service/progress/notes.py", "coaching_service/progress/metrics/service.py"
     imports: dict[str, set[str]] = {"tests/core/test_transactions.py": {notes}, metrics: {notes}}
     of_notes = {"tests/progress/test_notes.py", "tests/progress/test_metrics.py", "tests/core/test_transactions.py"}
     assert select_tests([notes], TESTS, imports) == of_notes

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import itertools
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -180,9 +180,9 @@ async def _update_pending(ctx: Context, ids: Sequence[ObjectId], change: Documen
 
 
 @transactional
-async def discard(ctx: Context, ids: Sequence[ObjectId]) -> None:
+async def discard(ctx: Context, stored: Iterable[ObjectId | None]) -> None:
     """Delete files, in the transaction of the change that no longer refers to them, which cannot be undone."""
-    if ids:
+    if ids := [each for each in stored if each is not None]:
         ctx.changes.prevent_undo()
         removed = await files.find(ctx, {"_id": {"$in": list(ids)}, **_ATTACHED}, fields=("length",))
         await _subtract(ctx, ctx.company_id, len(removed), sum(each["length"] for each in removed))

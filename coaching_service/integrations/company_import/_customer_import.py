@@ -30,7 +30,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CUSTOMER_FIELDS
 from coaching_service.people.identities.models import account_key
 from coaching_service.people.jobs import JobError
-from coaching_service.progress.notes import service as notes
+from coaching_service.progress import notes
 
 # --- Customer rows ----------------------------------------------------------------------------------------------------
 # The rows of a table of clients: each is validated like a request; optional values that are not valid are left out.
@@ -248,7 +248,9 @@ class CustomerImport:
                 change = {name: value for name, value in _entry(row).items() if name not in _NOT_CHANGED}
                 await customers.update_known(tx, known, cast("customer_models.CustomerChange", change))
             customer_id = row.target or next(ids)
-            existing = {note["content"] for note in await notes.list_notes(tx, customer_id)} if row.source.notes else ()
+            existing = (
+                {note["content"] for note in await notes.list_of_client(tx, customer_id)} if row.source.notes else ()
+            )
             for content in [escape(text).replace("\n", "<br>") for text in row.source.notes]:
                 if content not in existing:
                     await notes.create(tx, customer_id, {"content": content, "isPinned": False, "isHealth": False})

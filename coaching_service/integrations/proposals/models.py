@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict
 
 from marshmallow import fields
 
@@ -147,8 +146,7 @@ class Rejected(TypedDict):
     rejected: Annotated[int, Description("How many proposals were rejected.")]
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """How a proposal was decided: its status, who decided and where, the result, and what the coach wrote."""
 
     status: Status
@@ -158,32 +156,21 @@ class Decision:
     note: str | None = None
 
 
-# --- What the log says of proposals: typed events, without text -------------------------------------------------------
-
-
-def report_creation(ctx: Context, proposal: Proposal) -> None:
-    """Report a new proposal, in the transaction that stores it."""
-    _report(ctx, "proposal.created", proposal, {"expiresAt": proposal["expiresAt"]})
-
-
-def report_decision(ctx: Context, proposal: Proposal, decision: Decision) -> None:
-    """Report a decision, in the transaction that stores it."""
-    data: dict[str, EventValue] = {"status": decision.status}
-    if decision.by is not None:
-        data["decidedBy"] = decision.by["_id"]
-    if decision.place is not None:
-        data["decidedIn"] = decision.place
-    _report(ctx, "proposal.decided", proposal, data)
-
-
-def _report(ctx: Context, event_type: EventType, proposal: Proposal, data: dict[str, EventValue]) -> None:
-    facts: dict[str, EventValue] = {
+def report(ctx: Context, proposal: Proposal, decision: Decision | None = None) -> None:
+    """Report a new proposal, or a decision, in the transaction that stores it: a typed event, without text."""
+    data: dict[str, EventValue] = {
         "proposalId": proposal["_id"],
         "tool": proposal["tool"],
         "assistantId": proposal["assistant"]["_id"],
     }
-    event = LoggedEvent(event_type, only_client(proposal), facts | data)
-    ctx.changes.events.append(event)
+    if decision is None:
+        data["expiresAt"] = proposal["expiresAt"]
+    else:
+        data["status"] = decision.status
+        data |= {} if decision.by is None else {"decidedBy": decision.by["_id"]}
+        data |= {} if decision.place is None else {"decidedIn": decision.place}
+    event_type: EventType = "proposal.created" if decision is None else "proposal.decided"
+    ctx.changes.events.append(LoggedEvent(event_type, only_client(proposal), data))
 
 
 def only_client(proposal: Proposal) -> ObjectId | None:
@@ -217,17 +204,6 @@ proposals = Documents[Proposal](
     expire=("expiresAt", int(_RETENTION.total_seconds())),
     transfer=NotExported("proposals can be approved within a day, and only here; what was done is in the history"),
 )
-
-
-_UNDECIDED: Document = {"decidedAt": None, "decidedBy": None, "decidedIn": None, "note": None, "result": None}
-
-
-async def create(ctx: Context, new: NewProposal) -> Proposal:
-    """Store a new proposal. Raises AlreadyClaimed if the same call is pending."""
-    where = {"_id": ObjectId()}
-    await proposals.claim(ctx, {**where, **new, **_UNDECIDED})
-    [stored] = await find(ctx, where)
-    return stored
 
 
 async def find(ctx: Context, where: Filter, *, sort: Sequence[str] = (), limit: int = 0) -> list[Proposal]:
@@ -295,18 +271,4 @@ confirmations = Documents[StoredConfirmation](
 )
 # By the clock of the database, which has also set createdAt.
 _AGE: Document = {"$subtract": ["$$NOW", "$createdAt"]}
-_VALID: Document = {"$expr": {"$lte": [_AGE, round(CONFIRMATION_LIFETIME.total_seconds() * 1000)]}}
-
-
-async def create_confirmation(
-    ctx: Context, token_hash: str, call: str, shown: str, resolved: Sequence[Resolution]
-) -> None:
-    """Store a new confirmation."""
-    new = {"tokenHash": token_hash, "call": call, "shown": shown, "resolved": list(resolved)}
-    stored = await confirmations.insert(ctx, new)
-    await confirmations.set_derived(ctx, {"_id": stored["_id"]}, {"$currentDate": {"createdAt": True}})
-
-
-async def find_confirmation(ctx: Context, token_hash: str, call: str) -> StoredConfirmation | None:
-    """Return the confirmation of a call, or None if the token is unknown, used, expired or of another call."""
-    return await confirmations.find_one(ctx, {"tokenHash": token_hash, "call": call, **_VALID})
+IS_VALID: Document = {"$expr": {"$lte": [_AGE, round(CONFIRMATION_LIFETIME.total_seconds() * 1000)]}}

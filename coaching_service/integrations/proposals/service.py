@@ -1,4 +1,4 @@
-"""Proposals of assistants: what a coach has to decide on, and the decision."""
+"""Proposals of assistants: what a coach has to decide on, and the decision. REST takes a session only."""
 
 from __future__ import annotations
 
@@ -6,22 +6,26 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Literal, cast
+from functools import partial
+from typing import Any, Literal, NotRequired, TypedDict, cast
 
 import orjson
 
 from coaching_service.core import audit, errors, idempotency
-from coaching_service.core.auth import CUSTOMERS, Visibility
+from coaching_service.core.auth import CUSTOMERS, Visibility, coach, session_only
 from coaching_service.core.changes.log import DocumentsWritten
 from coaching_service.core.database.context import AlreadyClaimed, Context, Services, transactional
 from coaching_service.core.database.documents import Document, Filter, now, registry
 from coaching_service.core.database.recording import Approver, DecidedIn
 from coaching_service.core.http.responses import to_json
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.list_selection import CursorPage, ListPart
-from coaching_service.core.mcp.arguments import InvalidArguments, validate_arguments
-from coaching_service.core.mcp.results import typed
+from coaching_service.core.mcp.arguments import Arguments, InvalidArguments, format_time, validate_arguments
+from coaching_service.core.mcp.results import Answer, typed
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.validation import Choice, Identifier, Text
 from coaching_service.integrations.proposals import models, tool_calls
 from coaching_service.people import api_keys, assistants, notifications, team
 from coaching_service.people.changes.models import area_of, load_visibility
@@ -38,20 +42,6 @@ from coaching_service.training.workouts.blocks import batches
 # A coach who is in front of the assistant decides meanwhile.
 _DELAY = timedelta(minutes=1)
 _INTERVAL = timedelta(minutes=15)
-
-
-async def make_due(ctx: Context, proposal: models.Proposal) -> None:
-    """Make the notification about a new proposal due, in the transaction that stores it."""
-    coach, assistant = proposal["coachId"], proposal["assistant"]["_id"]
-    due = notifications.DueNotification(
-        key=f"proposals:{coach}:{assistant}",
-        kind="proposals",
-        recipient={"type": "coach", "_id": coach},
-        due_at=now() + _DELAY,
-        subject={"assistantId": assistant},
-        interval=_INTERVAL,
-    )
-    await notifications.make_due(ctx, [due])
 
 
 async def write_message(ctx: Context, notification: notifications.Notification) -> notifications.Message | None:
@@ -140,18 +130,40 @@ async def _propose(
         "status": "pending",
         "expiresAt": now() + models.LIFETIME,
     }
-    proposal = await models.create(ctx, new)
+    undecided = dict.fromkeys(("decidedAt", "decidedBy", "decidedIn", "note", "result"))
+    await models.proposals.claim(ctx, {"_id": (proposal_id := ObjectId()), **new, **undecided})
+    [proposal] = await models.find(ctx, {"_id": proposal_id})
     arguments = _arguments(ctx, proposal["_id"])
     await queue.enqueue(ctx, EXPIRE, arguments, after=_LOOK_AGAIN, about=models.only_client(proposal))
-    await make_due(ctx, proposal)
-    models.report_creation(ctx, proposal)
+    due = notifications.DueNotification(
+        key=f"proposals:{caller.id}:{caller.credential_id}",
+        kind="proposals",
+        recipient={"type": "coach", "_id": caller.id},
+        due_at=now() + _DELAY,
+        subject={"assistantId": caller.credential_id},
+        interval=_INTERVAL,
+    )
+    await notifications.make_due(ctx, [due])
+    models.report(ctx, proposal)
     return proposal
 
 
 async def _require_welcome(ctx: Context, unconfirmed: tool_calls.Unconfirmed, identity: str) -> None:
     """Raise what `propose` raises for a new proposal."""
-    call = unconfirmed.call
-    if (refused := await _find_rejected(ctx, unconfirmed, identity)) is not None:
+    since = now() - models.LIFETIME
+    rejected: Filter = {"status": "rejected", "decidedAt": {"$gt": since}}
+    refused = await models.find_one(ctx, {**rejected, "call": identity})
+    if refused is None:  # one of other arguments that does the same
+        of_tool: Filter = {
+            **rejected,
+            "createdAt": {"$gt": since - models.LIFETIME},
+            "assistant._id": ctx.caller.credential_id,
+            "tool": unconfirmed.call.tool.name,
+            "summary": unconfirmed.line,
+        }
+        alike = await models.find(ctx, of_tool)
+        refused = next((each for each in alike if each["changes"] == list(unconfirmed.changes)), None)
+    if refused is not None:
         note = refused.get("note")
         raise tool_calls.ProposalRejected(
             f"REJECTED: the coach has rejected this call{f': {typed(note)}' if note else ''}"
@@ -159,27 +171,10 @@ async def _require_welcome(ctx: Context, unconfirmed: tool_calls.Unconfirmed, id
     own: Filter = {"coachId": ctx.caller.id, "assistant._id": ctx.caller.credential_id, **models.has_status("pending")}
     if await models.proposals.count(ctx, own) >= MAX_PENDING:
         raise tool_calls.TooManyProposals
-    key = call.idempotency_key
+    key = unconfirmed.call.idempotency_key
     if key is not None and await models.find_one(ctx, {**own, "idempotencyKey": key}) is not None:
         message = "This idempotencyKey was used with another call or other arguments"
         raise errors.Conflict(message, code=idempotency.IdempotencyKeyReused.default_code)
-
-
-async def _find_rejected(ctx: Context, unconfirmed: tool_calls.Unconfirmed, identity: str) -> models.Proposal | None:
-    """Return what the coach has rejected within a day: the same call, or one of other arguments that does the same."""
-    since = now() - models.LIFETIME
-    rejected: Filter = {"status": "rejected", "decidedAt": {"$gt": since}}
-    if (same := await models.find_one(ctx, {**rejected, "call": identity})) is not None:
-        return same
-    of_tool: Filter = {
-        **rejected,
-        "createdAt": {"$gt": since - models.LIFETIME},
-        "assistant._id": ctx.caller.credential_id,
-        "tool": unconfirmed.call.tool.name,
-        "summary": unconfirmed.line,
-    }
-    alike = await models.find(ctx, of_tool)
-    return next((each for each in alike if each["changes"] == list(unconfirmed.changes)), None)
 
 
 def nonce_of(services: Services, proposal_id: ObjectId) -> str:
@@ -200,13 +195,19 @@ def url_of(services: Services, proposal_id: ObjectId) -> str:
 # --- Reading ---------------------------------------------------------------------------------------------------------
 
 
-async def list_proposals(
-    ctx: Context, *, limit: int, after: str | None = None, status: models.Status | None = None
-) -> CursorPage[models.Proposal]:
-    """Return proposals on which the caller decides, newest first: at most `limit`, after a cursor.
+routes = Routes(
+    "/coach/proposals", tag="Proposals", path_descriptions={"proposalId": "The identifier of the proposal."}
+)
 
-    Raises InvalidFields for a text that is not a cursor.
+
+@routes.get("", access=session_only())
+async def list_proposals(ctx: Context, query: models.ProposalQuery) -> CursorPage[models.Proposal]:
+    """List proposals of assistants, newest first.
+
+    Those on the caller's behalf; for the owner, all of the company. A proposal that concerns a client whom the caller
+    does not work with is left out.
     """
+    status, limit, after = query["status"], query["limit"], query["after"]
     part = ListPart(ctx, "proposals", {"status": status}, models.NEWEST_FIRST, size=limit, after=after)
     where = _own(ctx) | ({} if status is None else models.has_status(status)) | await _in_scope(ctx)
     stored = await models.find(ctx, part.within(where), sort=part.sort, limit=part.limit)
@@ -219,8 +220,9 @@ async def count_pending(ctx: Context) -> int:
     return await models.proposals.count(ctx, _own(ctx) | models.has_status("pending") | await _in_scope(ctx))
 
 
+@routes.get("/{proposalId}", access=session_only(), errors=(errors.NotFound,), operation_id="getProposal")
 async def get(ctx: Context, proposal_id: ObjectId) -> models.Proposal:
-    """Return a proposal. Raises NotFound unless the caller is its coach or the owner, and works with its clients."""
+    """Read a proposal of an assistant."""
     proposal = await _get_stored(ctx, proposal_id, _own(ctx))
     ctx.clients_seen.ids.update(proposal["customerIds"])
     return _present(proposal, await load_visibility(ctx))
@@ -423,7 +425,7 @@ async def _decide(ctx: Context, proposal: models.Proposal, decision: models.Deci
     """Store a decision by which nothing is done; returns whether there was none before."""
     if not await models.decide(ctx, proposal["_id"], decision):
         return False
-    models.report_decision(ctx, proposal, decision)
+    models.report(ctx, proposal, decision)
     return True
 
 
@@ -492,3 +494,129 @@ async def _has_changed(ctx: Context, proposal: models.Proposal) -> bool:
 
 def _identify_coach(ctx: Context) -> Approver:
     return {"_id": ctx.caller.id, "name": ctx.caller.name}
+
+
+# --- Decisions over REST ----------------------------------------------------------------------------------------------
+
+
+_decision = partial(
+    routes.post,
+    access=session_only(),
+    status=200,
+    returns=models.Proposal,
+    errors=(errors.NotFound, errors.Conflict),
+    idempotent=True,
+)
+
+
+@_decision("/{proposalId}/approve", resumable=True)
+async def approve_proposal(ctx: Context, proposal_id: ObjectId, claim: idempotency.Claim | None) -> models.Proposal:
+    """Approve a proposal: what it proposes is done, once.
+
+    It is done with the rights that the assistant has now; if they do not suffice any more, the response is 403 and the
+    proposal has failed. If what was shown has changed, nothing is done: `PROPOSAL_STALE`.
+    """
+    return await approve(ctx, proposal_id, claim, place="api")
+
+
+@_decision("/{proposalId}/reject", body_optional=True, example={"note": "Not this week"})
+async def reject_proposal(ctx: Context, proposal_id: ObjectId, body: models.Rejection) -> models.Proposal:
+    """Reject a proposal: nothing is done, and the same call is refused for 24 hours."""
+    return await reject(ctx, proposal_id, body["note"], place="api")
+
+
+@routes.post(
+    "/reject",
+    access=session_only(),
+    status=200,
+    idempotent=True,
+    example={"ids": ["66f0c0ffee0000000000abcd"], "note": "Not this week"},
+)
+async def reject_proposals(ctx: Context, body: models.ManyRejections) -> models.Rejected:
+    """Reject several proposals.
+
+    Those with the given identifiers, or all that wait of an assistant or API key. What is decided already is left out.
+    """
+    rejected = await reject_many(ctx, body["ids"], body["assistantId"], body["note"], place="api")
+    return {"rejected": rejected}
+
+
+# --- Proposals for assistants -----------------------------------------------------------------------------------------
+
+
+tools = Tools()
+view_tools = Tools()
+_SENTENCES: dict[models.Status, str] = {
+    "executed": "The coach has approved it, and it is done.",
+    "rejected": "The coach has rejected it; nothing was changed. Do not propose it again unless the user asks for it.",
+    "expired": "It has expired without a decision; nothing was changed.",
+    "recalled": "The coach has approved it, and the messages were recalled; the client does not have them.",
+    "stale": (
+        "The records have changed since, so that it cannot be approved; nothing was changed. Make the call again, so "
+        "that it is proposed as it is now."
+    ),
+    "failed": "The coach has approved it, but this access was not allowed to do it any more; nothing was changed.",
+}
+
+
+class ProposalState(TypedDict):
+    """A proposal; `result` once it is executed."""
+
+    proposalId: ObjectId
+    status: str
+    summary: str
+    approvalUrl: str
+    expiresAt: datetime
+    result: NotRequired[dict[str, Any]]
+
+
+class GetProposal(Arguments):
+    """The proposal."""
+
+    proposalId = Identifier(required=True, metadata={"description": "From the call that was not executed."})
+
+
+@tools.tool("Get a proposal", access=coach(), takes=GetProposal(), returns=ProposalState, own_calls=True)
+async def get_proposal(ctx: Context, proposal_id: ObjectId) -> Answer:
+    """Return whether the coach has decided on a call, and its result once it is approved."""
+    return describe_state(ctx, await find_own(ctx, proposal_id))
+
+
+class ProposalDecision(GetProposal):
+    """The decision of the coach in the view of a proposal."""
+
+    decision = Choice("approve", "reject", required=True, metadata={"description": "approve or reject."})
+    nonce = Text(max_length=100, required=True, metadata={"description": "From the result that the view shows."})
+
+
+@view_tools.tool("Decide on a proposal", access=coach(), takes=ProposalDecision(), for_views=True, own_calls=True)
+async def decide_proposal(
+    ctx: Context, proposal_id: ObjectId, decision: Literal["approve", "reject"], nonce: str
+) -> Answer:
+    """Approve or reject a proposal, as the coach has chosen in its view."""
+    decided = await decide_in_view(ctx, proposal_id, decision, nonce)
+    result = decided["result"] or {}
+    sentence = "Rejected: nothing was changed." if decision == "reject" else f"Approved. {result.get('summary', '')}"
+    return Answer(sentence.strip(), _data(ctx, decided))
+
+
+def describe_state(ctx: Context, proposal: models.Proposal) -> Answer:
+    """Return whether a coach has decided on a proposal, and the result once it is approved."""
+    if proposal["status"] == "pending":
+        url = url_of(ctx.services, proposal["_id"])
+        line = f"Pending: the coach decides at {url} until {format_time(proposal['expiresAt'])}."
+    else:
+        note = proposal.get("note")
+        line = f"{_SENTENCES[proposal['status']]}{f' The coach writes: {typed(note)}' if note else ''}"
+    return Answer(" ".join([line, proposal.get("resultText", "")]).strip(), _data(ctx, proposal))
+
+
+def _data(ctx: Context, proposal: models.Proposal) -> dict[str, object]:
+    return {
+        "proposalId": proposal["_id"],
+        "status": proposal["status"],
+        "summary": proposal["summary"],
+        "approvalUrl": url_of(ctx.services, proposal["_id"]),
+        "expiresAt": proposal["expiresAt"],
+        "result": proposal["result"],
+    }

@@ -295,20 +295,16 @@ def compare_day(calls: Sequence[CallSpending], of: str, date: str) -> tuple[list
                 added.update(each["loads"])
                 continue
             for load in each["loads"]:
-                known = load if added[load] else _before_changes(calls[:index], of, load)
+                known = load
+                # What it was before it was changed, without what was removed and added.
+                for before in [] if added[load] else reversed(calls[:index]):
+                    changed = [each for each in before["loads"] if each["of"] == of and each["after"] == known]
+                    known = min((each["before"] for each in changed), default=known)
                 if added[known]:
                     added[known] -= 1
                 else:
                     removed.append(known)
     return removed, list(added.elements())
-
-
-def _before_changes(calls: Sequence[CallSpending], of: str, load: float) -> float:
-    """Return what a load was before it was changed, without what was removed and added."""
-    for call in reversed(calls):
-        earlier = [each["before"] for each in call["loads"] if each["of"] == of and each["after"] == load]
-        load = min(earlier, default=load)
-    return load
 
 
 # --- Allowance --------------------------------------------------------------------------------------------------------
@@ -347,29 +343,28 @@ _allowances = Documents[StoredAllowance](
 
 async def has_room(ctx: Context, messages: int) -> bool:
     """Return whether the calling assistant may confirm one more call, which writes to so many people."""
-    return _has_room(await _list_recent_uses(ctx), messages)
+    return await _list_recent_uses(ctx, messages) is not None
 
 
 async def use(tx: Context, messages: int) -> bool:
     """Count a call that the calling assistant confirms, in its transaction; returns whether it may."""
-    recent = await _list_recent_uses(tx)
-    if not _has_room(recent, messages):
+    if (recent := await _list_recent_uses(tx, messages)) is None:
         return False
     confirmed: list[ChatConfirmation] = [*recent, {"at": now(), "messages": messages}]
     await _allowances.upsert(tx, {"_id": tx.caller.credential_id}, {"confirmed": confirmed})
     return True
 
 
-async def _list_recent_uses(ctx: Context) -> list[ChatConfirmation]:
+async def _list_recent_uses(ctx: Context, messages: int) -> list[ChatConfirmation] | None:
+    """Return what was confirmed in the last ten minutes; None if there is no room for a call to so many people."""
     stored = await _allowances.find_one(ctx, {"_id": ctx.caller.credential_id})
     since = now() - WINDOW
-    return [] if stored is None else [each for each in stored["confirmed"] if each["at"] > since]
-
-
-def _has_room(recent: list[ChatConfirmation], messages: int) -> bool:
+    recent = [] if stored is None else [each for each in stored["confirmed"] if each["at"] > since]
     if messages:
-        return sum(each["messages"] for each in recent) + messages <= MAX_MESSAGES
-    return sum(1 for each in recent if not each["messages"]) < MAX_OTHERS
+        has_room = sum(each["messages"] for each in recent) + messages <= MAX_MESSAGES
+    else:
+        has_room = sum(1 for each in recent if not each["messages"]) < MAX_OTHERS
+    return recent if has_room else None
 
 
 TOKEN_LIFETIME = models.CONFIRMATION_LIFETIME
@@ -417,31 +412,29 @@ class Call:
         return _digest([str(ctx.caller.credential_id), self.tool.name, self.sent, units])
 
 
+@dataclass(eq=False)
 class Unconfirmed(Exception):
     """The call was rolled back: the coach has to confirm it first.
 
-    `messages`: how many people it writes to. `shown` is the hash of what it would do, and `changes` says it in words.
+    `line`: what it would do, in a sentence. `shown` is the hash of what it would do, and `changes` says it in words.
     `customer_ids`: the clients it concerns. `resolved`: what its names, dates and groups mean. `token_refused`: a token
     was sent that is not valid, or confirmed something else than what would be done now.
     """
 
-    def __init__(
-        self,
-        call: Call,
-        line: str,
-        reasons: Sequence[results.Reason],
-        shown: str,
-        records: Sequence[models.ShownRecord],
-        sources: Sequence[results.Source],
-        changes: Sequence[models.ProposedChange],
-        customer_ids: Sequence[ObjectId],
-        resolved: Sequence[models.Resolution],
-    ) -> None:
-        super().__init__(line)
-        self.messages = _count_messages(reasons, customer_ids)
-        self.call, self.line, self.reasons, self.shown = call, line, reasons, shown
-        self.records, self.sources = records, sources
-        self.changes, self.customer_ids, self.resolved = changes, customer_ids, resolved
+    call: Call
+    line: str
+    reasons: Sequence[results.Reason]
+    shown: str
+    records: Sequence[models.ShownRecord]
+    sources: Sequence[results.Source]
+    changes: Sequence[models.ProposedChange]
+    customer_ids: Sequence[ObjectId]
+    resolved: Sequence[models.Resolution]
+
+    @property
+    def messages(self) -> int:
+        """How many people the call writes to."""
+        return _count_messages(self.reasons, self.customer_ids)
 
     @property
     def token_refused(self) -> bool:
@@ -509,10 +502,10 @@ async def carry_out(ctx: Context, call: Call) -> Output:
 
 async def create_token(ctx: Context, unconfirmed: Unconfirmed) -> str:
     """Return a token that confirms a call that was not confirmed."""
-    token = new_token()
-    await models.create_confirmation(
-        ctx, token_hash(token), _bound_call(ctx, unconfirmed.call), unconfirmed.shown, unconfirmed.resolved
-    )
+    token, call = new_token(), _bound_call(ctx, unconfirmed.call)
+    about = {"call": call, "shown": unconfirmed.shown, "resolved": list(unconfirmed.resolved)}
+    stored = await models.confirmations.insert(ctx, {"tokenHash": token_hash(token), **about})
+    await models.confirmations.set_derived(ctx, {"_id": stored["_id"]}, {"$currentDate": {"createdAt": True}})
     return token
 
 
@@ -575,7 +568,7 @@ async def _settle(tx: Context, approval: Approval, work: Callable[[], Awaitable[
     output = await work()
     result = {"result": output.data, "resultText": output.text}
     await models.proposals.set_derived(tx, {"_id": proposal["_id"]}, {"$set": result})
-    models.report_decision(tx, proposal, decision)
+    models.report(tx, proposal, decision)
     as_coach = replace(tx, principal=approval.coach)
     await audit.record(as_coach, "proposal.approved", proposal["_id"], customer_id=models.only_client(proposal))
     return output
@@ -611,7 +604,17 @@ async def _require_confirmation(tx: Context, call: Call, written: results.Writte
     versions = [] if written.leads_back else await change_descriptions.read_versions(tx, change_descriptions.AMOUNTS)
     reasons = _find_reasons(tx, call, written, versions)
     # Not the reasons: what the assistant has done in the last minutes is one.
-    shown = _digest([written.line, written.depends_on, [each["plans"] for each in written.sources], _versions(tx)])
+    # Left out is what only follows: the conversation of a message, the delivered message whose sending is undone.
+    changed = [each for each in tx.changes.documents.values() if change_descriptions.is_shown(each)]
+    by_id = {each.id: each for each in reversed(changed)}
+    # The existing documents with the versions that they have now; of new ones only how many.
+    records: list[models.ShownRecord] = [
+        {"collection": each.collection, "_id": each.id, "version": each.from_version}
+        for each in by_id.values()
+        if each.action != "created"
+    ]
+    now_shown = [[len(by_id) - len(records)], *sorted([[*each.values()] for each in records], key=str)]
+    shown = _digest([written.line, written.depends_on, [each["plans"] for each in written.sources], now_shown])
     if call.approval is not None:
         if shown != call.approval.proposal["shown"]:
             raise ProposalStale
@@ -628,7 +631,6 @@ async def _require_confirmation(tx: Context, call: Call, written: results.Writte
         customer_ids = _concerned_clients(tx, call)
         line = " ".join([results.as_proposed(written.line), *unusual])
         resolved: list[models.Resolution] = [{"key": key, "meaning": meaning} for key, meaning in tx.resolved.items()]
-        records = _list_records(tx)
         raise Unconfirmed(call, line, ordered, shown, records, written.sources, changes, customer_ids, resolved)
 
 
@@ -659,10 +661,11 @@ def _find_reasons(
 
 
 async def _find_confirmation(tx: Context, call: Call) -> models.StoredConfirmation | None:
-    """Return what the token of a call confirms; None without a token, or if it is not valid."""
+    """Return what the token of a call confirms; None without a token, or if it is used, expired or of another call."""
     if call.token is None:
         return None
-    return await models.find_confirmation(tx, token_hash(call.token), _bound_call(tx, call))
+    bound = {"tokenHash": token_hash(call.token), "call": _bound_call(tx, call)}
+    return await models.confirmations.find_one(tx, bound | models.IS_VALID)
 
 
 async def forget_token(ctx: Context, token: str) -> None:
@@ -696,29 +699,6 @@ def _concerned_clients(tx: Context, call: Call) -> list[ObjectId]:
     known = dict.fromkeys([*clients, call.arguments.get("customerId")])
     created = {each.id for each in tx.changes.documents.values() if each.action == "created"}
     return [each for each in known if each is not None and each not in created]
-
-
-def _versions(tx: Context) -> list[list[object]]:
-    """Return the documents that the call changes, with the versions they have now; of new ones only how many."""
-    records = _list_records(tx)
-    created = {each.id for each in tx.changes.documents.values() if change_descriptions.is_shown(each)} - {
-        each["_id"] for each in records
-    }
-    return [[len(created)], *sorted([[*each.values()] for each in records], key=str)]
-
-
-def _list_records(tx: Context) -> list[models.ShownRecord]:
-    """Return the existing documents that the call changes, with the versions they have now.
-
-    Left out is what only follows: the conversation of a message, and the delivered message whose sending is undone.
-    """
-    followed = [each for each in tx.changes.documents.values() if change_descriptions.is_shown(each)]
-    changes = {each.id: each for each in reversed(followed)}.values()
-    return [
-        {"collection": change.collection, "_id": change.id, "version": change.from_version}
-        for change in changes
-        if change.action != "created"
-    ]
 
 
 def _digest(value: object) -> str:

@@ -509,7 +509,7 @@ async def set_profile_photo(
     if customer is None:
         raise NotFound("customer")
     if replaced := previous.get("profilePhoto"):
-        await files.discard(ctx, [file_id for file_id in (replaced["fileId"], replaced["thumbnailId"]) if file_id])
+        await files.discard(ctx, [replaced["fileId"], replaced["thumbnailId"]])
     return to_response(ctx, customer)
 
 

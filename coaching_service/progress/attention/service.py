@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from itertools import groupby, islice
-from typing import Annotated, NotRequired, TypedDict
+from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict
 
 from marshmallow import fields
 
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.database.context import Context, gather_reads, transactional
 from coaching_service.core.database.declared import RECORDS, History, Index, Portable, Stored
@@ -18,23 +19,26 @@ from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.dates import local_date, midnight
 from coaching_service.core.errors import Conflict
-from coaching_service.core.fields import Default, Description
+from coaching_service.core.fields import Default, Description, take
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import CursorPage, PartQuery
+from coaching_service.core.mcp import arguments
+from coaching_service.core.mcp.results import Answer, typed
+from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.query import QueryInteger
-from coaching_service.core.validation import Date
+from coaching_service.core.validation import Choice, Date, Integer, ListOf, StringList
 from coaching_service.people import account, availability
 from coaching_service.people.account import AttentionSettings
 from coaching_service.people.availability import Absences, Availability
-from coaching_service.people.customers import derived_figures
+from coaching_service.people.customers import bulk, derived_figures
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import RENEWAL, WEIGHTS, ReasonType
 from coaching_service.people.file_links import file_url
-from coaching_service.progress import compliance, form_requests, form_responses, personal_records, reminders
+from coaching_service.progress import compliance, form_responses, notes, personal_records, reminders
 from coaching_service.progress.compliance import ClientFigures, DayCompliance
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.progress.notes import service as notes
 from coaching_service.progress.reminders import ClientDay
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.workouts.reports import blocks as block_reports
@@ -185,8 +189,7 @@ RETURNING_DAYS = 2
 _MOST_IDLE_DAYS = 3_660  # that are looked at, for one on which the client was not absent
 
 
-@dataclass(frozen=True)
-class DatedReason:
+class DatedReason(NamedTuple):
     """A reason, and the time of its newest occurrence: once that is later, a dismissed reason comes back."""
 
     reason: customer_models.Reason
@@ -241,14 +244,10 @@ def find_reasons(state: ClientState, settings: AttentionSettings) -> list[DatedR
     """
     if state.is_archived:
         return []
-    reasons = [
-        _dated("health_note", state.health_notes),
-        _make_reason("erasure_requested", state.erasure_requested) if state.erasure_requested else None,
-        _dated("unread_message", state.unread),
-        _dated("check_in_to_review", state.to_review),
-        *(rule(state, settings) for rule in (*(_WORK_RULES if state.absence is None else ()), *_RULES)),
-    ]
-    return [reason for reason in reasons if reason is not None]
+    reasons = [*_find_sent(state)]
+    if state.absence is None:
+        reasons += [*_find_forms_and_missed(state), *_find_figures(state, settings)]
+    return [*reasons, *_find_upcoming(state)]
 
 
 def _make_reason(
@@ -257,113 +256,80 @@ def _make_reason(
     return DatedReason({"type": reason_type, "since": since, "count": count}, newest or since)
 
 
-def _dated(reason_type: customer_models.ReasonType, counted: customer_models.DatedCount | None) -> DatedReason | None:
-    return _make_reason(reason_type, counted["newest"], counted["count"]) if counted else None
+def _find_sent(state: ClientState) -> Iterator[DatedReason]:
+    """Yield the reasons in what the client has sent, or asked for."""
+    if state.health_notes:
+        yield _make_reason("health_note", state.health_notes["newest"], state.health_notes["count"])
+    if state.erasure_requested:
+        yield _make_reason("erasure_requested", state.erasure_requested)
+    if state.unread:
+        yield _make_reason("unread_message", state.unread["newest"], state.unread["count"])
+    if state.to_review:
+        yield _make_reason("check_in_to_review", state.to_review["newest"], state.to_review["count"])
 
 
-def _find_overdue(state: ClientState, _: AttentionSettings) -> DatedReason | None:
-    """Forms without an answer of the last 14 days before today on which the client trained."""
+def _find_forms_and_missed(state: ClientState) -> Iterator[DatedReason]:
+    """Yield the reasons in forms without an answer and workouts that were not done.
+
+    Forms: of the last 14 days before today on which the client trained. Workouts: those uncompleted workout days of the
+    last 7 that count in the compliance rate of 7 days.
+    """
     first, forms = state.days_ago(OVERDUE_DAYS), state.pending_forms
-    days = [day for day in forms if first <= day < state.today and day not in state.absences]
-    if not days:
-        return None
-    newest = state.start_of(max(days))
-    return _make_reason("check_in_overdue", state.start_of(min(days)), sum(forms[day] for day in days), newest=newest)
-
-
-def _find_missed(state: ClientState, _: AttentionSettings) -> DatedReason | None:
-    """Uncompleted workout days of the last 7: those that count in the compliance rate of 7 days."""
-    first = str(state.days_ago(MISSED_DAYS - 1))
+    if days := [day for day in forms if first <= day < state.today and day not in state.absences]:
+        since, newest = state.start_of(min(days)), state.start_of(max(days))
+        yield _make_reason("check_in_overdue", since, sum(forms[day] for day in days), newest=newest)
     past = [day for day in state.days if day["isWorkoutDay"] and day["date"] < str(state.today)]
-    missed = [day["date"] for day in past if day["date"] >= first and not day["isCompleted"]]
-    if not missed:
-        return None
-    runs = [list(run) for is_completed, run in groupby(past, lambda day: day["isCompleted"]) if not is_completed]
-    since, newest = (state.start_of(date.fromisoformat(day)) for day in (missed[0], runs[-1][0]["date"]))
-    return _make_reason("missed_workout", since, len(missed), newest=newest)
+    last_week = str(state.days_ago(MISSED_DAYS - 1))
+    if missed := [day["date"] for day in past if day["date"] >= last_week and not day["isCompleted"]]:
+        runs = [list(run) for is_completed, run in groupby(past, lambda day: day["isCompleted"]) if not is_completed]
+        since, newest = (state.start_of(date.fromisoformat(day)) for day in (missed[0], runs[-1][0]["date"]))
+        yield _make_reason("missed_workout", since, len(missed), newest=newest)
 
 
-def _find_inactive(state: ClientState, settings: AttentionSettings) -> DatedReason | None:
-    """Return no session in the last days of training; of a client who has never trained: not created in them."""
+def _find_figures(state: ClientState, settings: AttentionSettings) -> Iterator[DatedReason]:
+    """Yield the reasons in how a client trains.
+
+    No session in the last days of training, or since a client who has never trained was created; a low compliance rate
+    of 30 days; no workout day from today to some days ahead, unless the client is away on all days after today.
+    """
     trained = state.figures["lastTrainedDate"]
     last = date.fromisoformat(trained) if trained else state.created
-    first = max(last.toordinal() + 1, state.today.toordinal() - _MOST_IDLE_DAYS)
-    idle = (date.fromordinal(number) for number in range(first, state.today.toordinal() + 1))
+    begun = max(last.toordinal() + 1, state.today.toordinal() - _MOST_IDLE_DAYS)
+    idle = (date.fromordinal(number) for number in range(begun, state.today.toordinal() + 1))
     days = settings["inactiveDays"]
-    if sum(1 for _ in islice((day for day in idle if day not in state.absences), days)) < days:
-        return None
-    return _make_reason("inactive", state.start_of(last))
-
-
-def _find_low_compliance(state: ClientState, settings: AttentionSettings) -> DatedReason | None:
-    """Return the compliance rate of 30 days is low."""
-    rate = state.figures["complianceRate30d"]
-    if rate is None or rate >= settings["complianceBelow"]:
-        return None
-    return _lasting(state, "low_compliance")
-
-
-def _find_nothing_scheduled(state: ClientState, settings: AttentionSettings) -> DatedReason | None:
-    """Return no workout day from today to some days ahead, unless the client is away on all days after today."""
-    first, last = str(state.today), str(state.today + timedelta(days=settings["horizonDays"]))
-    if any(day["isWorkoutDay"] and first <= day["date"] <= last for day in state.days):
-        return None
-    ahead = [state.today + timedelta(days=number) for number in range(1, settings["horizonDays"] + 1)]
-    if ahead and all(day in state.absences for day in ahead):
-        return None
-    return _lasting(state, "nothing_scheduled")
-
-
-def _find_program_ending(state: ClientState, _: AttentionSettings) -> DatedReason | None:
-    """Return the last of the assigned programs ends today or within 7 days."""
-    end = date.fromisoformat(state.program_end) if state.program_end else None
-    if end is None or not state.today <= end <= state.today + timedelta(days=ENDING_DAYS):
-        return None
-    return _make_reason("program_ending", state.start_of(end - timedelta(days=ENDING_DAYS)))
-
-
-def _find_records(state: ClientState, _: AttentionSettings) -> DatedReason | None:
-    """Personal records of the last 7 days, today included."""
-    records = {day: n for day, n in state.records.items() if state.days_ago(RECORD_DAYS - 1) <= day <= state.today}
-    if not records:
-        return None
-    return _make_reason("personal_record", state.start_of(max(records)), sum(records.values()))
-
-
-def _find_returning(state: ClientState, _: AttentionSettings) -> DatedReason | None:
-    """Return the client is absent today, and trains again within 3 days."""
-    if state.absence is None or state.absence["until"] is None:
-        return None
-    until = date.fromisoformat(state.absence["until"])
-    if until > state.today + timedelta(days=RETURNING_DAYS):
-        return None
-    begun = max(date.fromisoformat(state.absence["from"]), until - timedelta(days=RETURNING_DAYS))
-    return _make_reason("returning", state.start_of(begun))
-
-
-def _find_unavailable(state: ClientState, _: AttentionSettings) -> DatedReason | None:
-    """Return the client is absent today."""
-    if state.absence is None:
-        return None
-    return _make_reason("unavailable", state.start_of(date.fromisoformat(state.absence["from"])))
-
-
-_Rule = Callable[[ClientState, AttentionSettings], DatedReason | None]
-# What follows from work that is not done.
-_WORK_RULES: Sequence[_Rule] = (
-    _find_overdue,
-    _find_missed,
-    _find_inactive,
-    _find_low_compliance,
-    _find_nothing_scheduled,
-)
-_RULES: Sequence[_Rule] = (_find_program_ending, _find_returning, _find_records, _find_unavailable)
-
-
-def _lasting(state: ClientState, reason_type: customer_models.ReasonType) -> DatedReason:
-    """Return a reason that keeps its `since`, the day on which it was first found, for as long as it lasts."""
+    if sum(1 for _ in islice((day for day in idle if day not in state.absences), days)) >= days:
+        yield _make_reason("inactive", state.start_of(last))
+    # These two keep their `since`, the day on which they were first found, for as long as they last.
     before = {each["type"]: each["since"] for each in (*state.stored["reasons"], *state.stored["dismissed"])}
-    return _make_reason(reason_type, before.get(reason_type, state.start_of(state.today)))
+    rate = state.figures["complianceRate30d"]
+    if rate is not None and rate < settings["complianceBelow"]:
+        yield _make_reason("low_compliance", before.get("low_compliance", state.start_of(state.today)))
+    ahead = [state.today + timedelta(days=number) for number in range(1, settings["horizonDays"] + 1)]
+    first, furthest = str(state.today), str(state.today + timedelta(days=settings["horizonDays"]))
+    is_scheduled = any(day["isWorkoutDay"] and first <= day["date"] <= furthest for day in state.days)
+    if not is_scheduled and not (ahead and all(day in state.absences for day in ahead)):
+        yield _make_reason("nothing_scheduled", before.get("nothing_scheduled", state.start_of(state.today)))
+
+
+def _find_upcoming(state: ClientState) -> Iterator[DatedReason]:
+    """Yield the reasons in the schedule and in what was achieved.
+
+    The last of the assigned programs ends today or within 7 days; the client is absent today, and trains again within
+    3 days; personal records of the last 7 days, today included; the client is absent today.
+    """
+    end = date.fromisoformat(state.program_end) if state.program_end else None
+    if end is not None and state.today <= end <= state.today + timedelta(days=ENDING_DAYS):
+        yield _make_reason("program_ending", state.start_of(end - timedelta(days=ENDING_DAYS)))
+    away = state.absence
+    if away is not None and away["until"] is not None:
+        until = date.fromisoformat(away["until"])
+        if until <= state.today + timedelta(days=RETURNING_DAYS):
+            begun = max(date.fromisoformat(away["from"]), until - timedelta(days=RETURNING_DAYS))
+            yield _make_reason("returning", state.start_of(begun))
+    if records := {day: n for day, n in state.records.items() if state.days_ago(RECORD_DAYS - 1) <= day <= state.today}:
+        yield _make_reason("personal_record", state.start_of(max(records)), sum(records.values()))
+    if away is not None:
+        yield _make_reason("unavailable", state.start_of(date.fromisoformat(away["from"])))
 
 
 def summarize(
@@ -372,19 +338,17 @@ def summarize(
     today: date,
 ) -> customer_models.Attention:
     """Return what is stored with a client: the reasons, without dismissed ones, and the score."""
-    shown: list[customer_models.Reason] = []
-    dismissed: list[customer_models.Reason] = []
-    score = 0
-    for each in reasons:
-        reason, dismissal = each.reason, dismissals.get(each.reason["type"])
+    summary: customer_models.Attention = {"score": 0, "reasons": [], "dismissed": []}
+    for reason, newest in reasons:
+        dismissal = dismissals.get(reason["type"])
         until = None if dismissal is None else dismissal["until"]
-        if dismissal and each.newest <= dismissal["since"] and (until is None or str(today) < until):
-            dismissed.append(reason)
+        if dismissal and newest <= dismissal["since"] and (until is None or str(today) < until):
+            summary["dismissed"].append(reason)
             continue
-        shown.append(reason)
+        summary["reasons"].append(reason)
         times = min(reason["count"], MOST_COUNTED_MISSED) if reason["type"] == "missed_workout" else 1
-        score += times * WEIGHTS[reason["type"]]
-    return {"score": score, "reasons": shown, "dismissed": dismissed}
+        summary["score"] += times * WEIGHTS[reason["type"]]
+    return summary
 
 
 # --- What has caused the reasons of the clients in a list, in a few words: read with the list, in a few queries -------
@@ -426,7 +390,7 @@ _READERS: Mapping[customer_models.ReasonType, _Reader] = {
     "health_note": lambda ctx, clients: notes.find_newest_health_texts(ctx, list(clients)),
     "unread_message": lambda ctx, clients: conversation.find_newest_unread_texts(ctx, list(clients)),
     "check_in_to_review": lambda ctx, clients: form_responses.find_newest_unreviewed_texts(ctx, list(clients)),
-    "check_in_overdue": lambda ctx, clients: form_requests.describe_overdue(ctx, list(clients), OVERDUE_DAYS),
+    "check_in_overdue": lambda ctx, clients: form_responses.describe_overdue(ctx, list(clients), OVERDUE_DAYS),
     "missed_workout": compliance.describe_missed,
     "personal_record": lambda ctx, clients: personal_records.describe_newest(
         ctx, list(clients), str(min(clients.values()) - timedelta(days=RECORD_DAYS))
@@ -525,7 +489,7 @@ async def load_clients(
     return clients
 
 
-def _by_date(counts: Iterable[personal_records.DailyRecords]) -> Mapping[ObjectId, Mapping[date, int]]:
+def _by_date(counts: Iterable[block_reports.DailyCount]) -> Mapping[ObjectId, Mapping[date, int]]:
     by_client: dict[ObjectId, dict[date, int]] = defaultdict(lambda: defaultdict(int))
     for entry in counts:
         by_client[entry["customerId"]][date.fromisoformat(entry["date"])] += entry["count"]
@@ -542,24 +506,15 @@ _NOTHING: customer_models.Attention = {"score": 0, "reasons": [], "dismissed": [
 async def present_part(ctx: Context, part: CursorPage[customer_models.Customer]) -> CursorPage[AttentionEntry]:
     """Return part of the clients that `derived_figures.list_attention` lists as entries of the attention list."""
     quotes = await quote_causes(ctx, part["docs"])
-    docs = [present(ctx, client, quotes) for client in part["docs"]]
-    return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
+    return {**part, "docs": [present(ctx, client, quotes) for client in part["docs"]]}
 
 
 def present(ctx: Context, customer: customer_models.Customer, quotes: Quotes | None = None) -> AttentionEntry:
     """Return a client with the fields of the attention list as an entry of it."""
     photo, role = customer["profilePhoto"], customer["customerRoleData"]
     attention = customer.get("attention") or _NOTHING
-    shown: AttentionCustomer = {
-        "_id": customer["_id"],
-        "name": customer["name"],
-        "surname": customer["surname"],
-        "profilePhotoUrl": file_url(ctx, photo["fileId"]) if photo else None,
-        "groups": role["groups"],
-        "assignedTo": role["assignedTo"],
-        "lastTrainedDate": role["lastTrainedDate"],
-        "complianceRate7d": role["complianceRate7d"],
-    }
+    photo_url = file_url(ctx, photo["fileId"]) if photo else None
+    shown = take(AttentionCustomer, {**role, **customer, "profilePhotoUrl": photo_url})
     reasons: list[AttentionReason] = [
         {**reason, "quote": (quotes or {}).get((customer["_id"], reason["type"]))} for reason in attention["reasons"]
     ]
@@ -678,8 +633,7 @@ async def _plan_reminders(ctx: Context, loaded: Mapping[ObjectId, ClientState]) 
 
     Before the mark of a change is removed: what a killed process has not planned is planned by the next one.
     """
-    days = {client: ClientDay(each.today, each.timezone) for client, each in loaded.items()}
-    await reminders.plan(ctx, days)
+    await reminders.plan(ctx, {client: ClientDay(each.today, each.timezone) for client, each in loaded.items()})
 
 
 async def _store(
@@ -689,15 +643,12 @@ async def _store(
     marks: Mapping[ObjectId, customer_models.FigureMark] | None = None,
 ) -> None:
     """Store the figures and reasons of clients, as derived_figures.store_figures does, until their next renewal."""
+    valid_until: dict[ObjectId, datetime] = {}
+    stored: dict[ObjectId, customer_models.Attention] = {}
+    for client, each in loaded.items():
+        valid_until[client] = derived_figures.next_renewal(ctx.company_id, each.today, each.timezone)
+        stored[client] = {**attention[client], "unread": each.unread["count"] if each.unread else None}
     figures = {client: each.figures for client, each in loaded.items()}
-    valid_until = {
-        client: derived_figures.next_renewal(ctx.company_id, each.today, each.timezone)
-        for client, each in loaded.items()
-    }
-    stored: dict[ObjectId, customer_models.Attention] = {
-        client: {**attention[client], "unread": each.unread["count"] if each.unread else None}
-        for client, each in loaded.items()
-    }
     await derived_figures.store_figures(ctx, figures, valid_until, stored, marks=marks)
 
 
@@ -706,3 +657,134 @@ async def mark_restored_due(ctx: Context, event: DocumentsRestored) -> None:
     documents = [document.after or document.before or {} for document in event.documents]
     if client_ids := {document["customerId"] for document in documents if document.get("customerId")}:
         await derived_figures.mark_due(ctx, sorted(client_ids))
+
+
+# --- The attention list over REST -------------------------------------------------------------------------------------
+
+
+routes = Routes("/coach/attention", tag="Attention")
+
+
+@routes.get("", access=coach(CUSTOMERS.VIEW))
+async def list_attention(ctx: Context, query: AttentionQuery) -> CursorPage[AttentionEntry]:
+    """List the clients who need attention, highest score first.
+
+    The reasons are stored with the clients: they follow a change within ten seconds, and the date once a local day.
+    Archived clients, and those that the caller may not see, are left out.
+    """
+    listed = await derived_figures.list_attention(
+        ctx,
+        reasons=query["reason"],
+        groups=query.get("groups"),
+        trainers=customer_models.parse_trainers(query.get("assignedTo")),
+        inactive_since=_since(ctx, query["inactiveDays"]),
+        limit=query["limit"],
+        after=query["after"],
+    )
+    return await present_part(ctx, listed)
+
+
+@routes.put(
+    "/{customerId}",
+    access=coach(CUSTOMERS.EDIT),
+    locks="customer",
+    errors=(Conflict,),
+    example={"reason": "nothing_scheduled", "until": None},
+)
+async def dismiss_attention(ctx: Context, customer_id: ObjectId, body: AttentionDismissal) -> AttentionEntry:
+    """Dismiss a reason for the whole company.
+
+    Until the date `until`, or until its `since` is later: until something new happens. The answer is the client with
+    the reasons that are left. 409 if the client does not have the reason.
+    """
+    return await dismiss(ctx, customer_id, [body["reason"]], until=body["until"])
+
+
+# --- The attention list for assistants --------------------------------------------------------------------------------
+
+
+tools = Tools()
+
+
+class AttentionFilter(arguments.ToolPart):
+    """Which clients, and which part of the list."""
+
+    reasons = ListOf(
+        Choice(*WEIGHTS),
+        load_default=list,
+        maximum=len(WEIGHTS),
+        metadata={"description": "Only with any of these."},
+    )
+    inactiveDays = Integer(
+        minimum=1,
+        maximum=MAX_INACTIVE_DAYS,
+        **arguments.optional("Only without a session in so many days."),
+    )
+    groups = StringList(load_default=list, metadata={"description": "Only clients in any of these groups."})
+
+
+@tools.tool(
+    "List clients who need attention",
+    access=coach(CUSTOMERS.VIEW),
+    takes=AttentionFilter(),
+    returns=arguments.Lines,
+)
+async def get_attention(
+    ctx: Context,
+    reasons: list[ReasonType],
+    inactive_days: int | None,
+    groups: list[str],
+    limit: int,
+    after: str | None,
+) -> Answer:
+    """List the active clients who need a coach, most urgent first, with all their reasons: how many of each, since
+    when, and what caused it."""
+    wanted = await bulk.match_groups(ctx, groups)
+    chosen = [*wanted.known, *wanted.unknown] or None
+    filters: dict[str, Any] = {"reasons": reasons, "groups": chosen, "inactive_since": _since(ctx, inactive_days)}
+    listed, total = await gather_reads(
+        ctx,
+        derived_figures.list_attention(ctx, **filters, limit=limit, after=after),
+        derived_figures.count_attention(ctx, **filters),
+    )
+    part = await present_part(ctx, listed)
+    # Of one reason: in one line if it is the same.
+    alike: dict[tuple[str, ObjectId | None], list[AttentionCustomer]] = {}
+    for client, entry in zip(listed["docs"], part["docs"], strict=True):
+        timezone, shown, reasons_in_words = client["timezone"] or ctx.caller.company.timezone, entry["customer"], []
+        for reason in entry["reasons"]:
+            if reason["quote"] == NEVER_SCHEDULED:  # what never was has no date
+                reasons_in_words.append(f"{reason['type']} {typed(NEVER_SCHEDULED)}")
+                continue
+            count = f" x{reason['count']}" if reason["count"] > 1 else ""
+            since = "newest" if reason["type"] in DATED_BY_NEWEST else "since"
+            quote = f" {typed(reason['quote'])}" if reason["quote"] else ""
+            reasons_in_words.append(f"{reason['type']}{count} {since} {local_date(reason['since'], timezone)}{quote}")
+        rate = shown["complianceRate7d"]
+        facts = arguments.join_facts(
+            f"score {entry['score']}",
+            ", ".join(reasons_in_words),
+            f"trained {shown['lastTrainedDate'] or 'never'}",
+            rate is not None and f"7d {arguments.format_figure(rate, '%')}",
+        )
+        alike.setdefault((facts, client["_id"] if len(entry["reasons"]) > 1 else None), []).append(shown)
+    lines = []
+    for (facts, _), clients in alike.items():
+        names = [
+            f"{typed(' '.join(filter(None, (each['name'], each['surname']))))} [{each['_id']}]" for each in clients
+        ]
+        lines.append(f"{', '.join(names)}: {facts}")
+    title = (
+        "Clients who need attention" if inactive_days is None else f"Clients without a session in {inactive_days} days"
+    )
+    return arguments.list_answer(
+        f"{title} (at least)" if total == derived_figures.MOST_COUNTED else title,
+        {**part, "totalDocs": total},
+        lines,
+        ids=[clients[0]["_id"] if len(clients) == 1 else None for clients in alike.values()],
+        hint=bulk.suggest_groups(wanted),
+    )
+
+
+def _since(ctx: Context, inactive_days: int | None) -> date | None:
+    return None if inactive_days is None else ctx.caller.today() - timedelta(days=inactive_days)

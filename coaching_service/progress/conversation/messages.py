@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, get_args
@@ -12,23 +13,38 @@ from marshmallow import ValidationError, fields, validates_schema
 from coaching_service.core import validation
 from coaching_service.core.auth import Via
 from coaching_service.core.changes.log import UNDO_PERIOD
-from coaching_service.core.database import declared
+from coaching_service.core.database import declared, files
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
-from coaching_service.core.database.context import Context, Services, in_transaction, reading_snapshot
+from coaching_service.core.database.context import (
+    Context,
+    Services,
+    gather_reads,
+    in_transaction,
+    reading_snapshot,
+    transactional,
+)
 from coaching_service.core.database.documents import Document, Documents, Filter, PipelineStage, now
+from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.recording import Actor, ActorType
-from coaching_service.core.errors import require_found
+from coaching_service.core.errors import Forbidden, NotFound, invalid_field, require_by_id, require_found
 from coaching_service.core.events import DomainEvent, EventType
 from coaching_service.core.field_schemas import output_of
-from coaching_service.core.fields import Change, Description, Part, Private, private_of
+from coaching_service.core.fields import Change, Description, Part, Private, private_of, take
+from coaching_service.core.http.responses import Download
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs import queue
+from coaching_service.core.jobs.queue import Job
 from coaching_service.core.list_selection import PartQuery
 from coaching_service.core.media import IMAGE_TYPES, PDF, VIDEO_TYPES
 from coaching_service.core.query import QueryTime
 from coaching_service.core.text import without_invisible_controls
 from coaching_service.core.validation import Text
 from coaching_service.library import message_templates
+from coaching_service.people import files as stored_files
+from coaching_service.people import team
+from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import ClientText, DatedCount, NamedCustomer
+from coaching_service.people.file_links import file_url
 
 # The two sides of a conversation: the client, and the coaches of the company.
 Side = Literal["client", "company"]
@@ -166,13 +182,6 @@ class Turn(TypedDict):
     createdAt: datetime
     isOfClient: bool
     authorId: ObjectId | None
-
-
-class UnreadCount(TypedDict):
-    """How many messages of the conversation `_id` each side has not read."""
-
-    _id: ObjectId
-    actual: dict[Side, int]
 
 
 class MessageAttachment(_File):
@@ -483,16 +492,6 @@ async def find_message(ctx: Context, customer_id: ObjectId, message_id: ObjectId
     )
 
 
-async def find_files(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> list[AttachedFile]:
-    """Return the files of a message, for a coach also of one that waits. Raises NotFound without such a message."""
-    where: Filter = {"customerId": customer_id, "_id": message_id}
-    message = await delivered.find_one(ctx, where, ("attachments",))
-    if message is None and ctx.caller.is_coach:
-        waiting = await waiting_messages.find_one(ctx, {**where, "isWaiting": True}, ("attachments",))
-        return require_found(waiting, "message").get("attachments", [])
-    return require_found(message, "message")["attachments"]
-
-
 async def count_unread(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
     """Return how many messages the company has not read, of clients with any. Access is not checked."""
     where: Filter = {"customerId": {"$in": list(customer_ids)}, "unreadBy": "company"}
@@ -524,21 +523,99 @@ async def find_turns(ctx: Context, customer_ids: Sequence[ObjectId], since: date
         "text": {"$ne": None},
     }
     is_of_client = {"$eq": ["$author.type", "client"]}
-    previous = {"$shift": {"output": "$isOfClient", "by": -1}}
+    previous = {"previous": {"$shift": {"output": "$isOfClient", "by": -1}}}
+    by_client = {"partitionBy": "$customerId", "sortBy": {"createdAt": 1, "_id": 1}}
     stages: list[PipelineStage] = [
         {"$project": {"customerId": 1, "createdAt": 1, "isOfClient": is_of_client, "authorId": "$author._id"}},
-        {
-            "$setWindowFields": {
-                "partitionBy": "$customerId",
-                "sortBy": {"createdAt": 1, "_id": 1},
-                "output": {"previous": previous},
-            }
-        },
+        {"$setWindowFields": {**by_client, "output": previous}},
         {"$match": {"$expr": {"$ne": ["$isOfClient", "$previous"]}}},
         {"$sort": {"customerId": 1, "createdAt": 1, "_id": 1}},
         {"$project": {"previous": 0}},
     ]
     return await delivered.aggregate(ctx, where, *stages, hint=_BY_TIME)
+
+
+# --- Files of messages: uploaded first, then sent with a message. One that is in no message after a day is deleted ----
+
+
+ATTACHMENT_TYPES = (*IMAGE_TYPES, *VIDEO_TYPES, PDF)
+DISCARD_ATTACHMENT = "discard_attachment"
+
+
+@transactional
+async def add_attachment(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -> MessageAttachment:
+    """Store an uploaded file for a message that the caller sends within a day, and return it.
+
+    Raises InvalidFields without a file, NotFound if the company has no such client, Forbidden if the client is outside
+    the caller's scope or in an impersonation session.
+    """
+    require_own_words(ctx)
+    await customers.get_visible(ctx, customer_id)
+    if file is None:
+        raise invalid_field("file", "is required", code="REQUIRED")
+    kind: AttachmentKind = "picture" if file.content_type in IMAGE_TYPES else "document"
+    attached: AttachedFile = {
+        "_id": ObjectId(),
+        "kind": "video" if file.content_type in VIDEO_TYPES else kind,
+        "contentType": file.content_type,
+        "size": file.size,
+        "fileId": file.id,
+        "thumbnailId": file.thumbnail_id,
+    }
+    await customers.lock_and_mark_figures(ctx, customer_id)
+    upload = {"customerId": customer_id, "uploadedBy": ctx.caller.id}
+    await pending_attachments.insert(ctx, {**upload, "_id": attached["_id"], "file": attached})
+    arguments = {"companyId": ctx.company_id, **upload, "attachmentId": attached["_id"]}
+    await queue.enqueue(ctx, DISCARD_ATTACHMENT, arguments, after=timedelta(days=1), about=customer_id)
+    return present_attachment(ctx, attached)
+
+
+async def discard_unsent_attachment(services: Services, job: Job) -> None:
+    """Delete an attachment with its file if no message has it."""
+    with suppress(NotFound):  # the company is deleted
+        owner = await team.get_owner(services, job.arguments["companyId"])
+
+        async def discard(ctx: Context) -> None:
+            upload = {name: job.arguments[name] for name in ("customerId", "uploadedBy")}
+            pending = await pending_attachments.delete(ctx, {**upload, "_id": job.arguments["attachmentId"]})
+            if pending is not None:
+                await files.discard(ctx, file_ids(pending["file"]))
+
+        await in_transaction(Context(services, owner), discard)
+
+
+async def read_attachment(
+    ctx: Context, customer_id: ObjectId, message_id: ObjectId, attachment_id: ObjectId, *, small: bool
+) -> Download:
+    """Return the file of a message, or the small version of a picture if it has one. It must not be cached.
+
+    Raises NotFound if the client's conversation has no such message or the message no such file, and what
+    `customers.get_visible` raises.
+    """
+    where: Filter = {"customerId": customer_id, "_id": message_id}
+    _, message = await gather_reads(
+        ctx, customers.get_visible(ctx, customer_id), delivered.find_one(ctx, where, ("attachments",))
+    )
+    if message is None and ctx.caller.is_coach:
+        message = await waiting_messages.find_one(ctx, {**where, "isWaiting": True}, ("attachments",))
+    file = require_by_id(require_found(message, "message").get("attachments", []), attachment_id, "attachment")
+    return await stored_files.open_file(ctx, (file["thumbnailId"] if small else None) or file["fileId"])
+
+
+def file_ids(file: AttachedFile) -> list[ObjectId | None]:
+    """Return the identifiers of an attachment's file and its thumbnail."""
+    return [file["fileId"], file["thumbnailId"]]
+
+
+def present_attachment(ctx: Context, file: AttachedFile) -> MessageAttachment:
+    """Return an attachment with a signed link to its file."""
+    return {**take(MessageAttachment, file), "url": str(file_url(ctx, file["fileId"]))}
+
+
+def require_own_words(ctx: Context) -> None:
+    """Raise Forbidden in an impersonation session: what it writes would be read as the client's words."""
+    if ctx.caller.impersonated_by is not None:
+        raise Forbidden("An impersonation session cannot send or change messages", code="IMPERSONATED")
 
 
 # --- Conversations ---------------------------------------------------------------------------------------------------
@@ -576,45 +653,27 @@ async def set_unread(ctx: Context, customer_id: ObjectId, side: Side, count: int
 
 async def _find_wrong_counts(
     services: Services, ids: Sequence[ObjectId] | None = None, session: Any = None
-) -> list[UnreadCount]:
-    """Return the conversations (of `ids`, or all) that store other numbers of unread messages than there are."""
+) -> list[Document]:
+    """Return the conversations (of `ids`, or all) that store other numbers of unread messages than there are.
+
+    Each with its `_id`, and how many messages each side has not read (`actual`).
+    """
+    of_client: list[Document] = [{"$eq": [f"${name}", f"$${name}"]} for name in ("companyId", "customerId")]
+    is_unread = {"$and": [*of_client, {"$in": ["$unreadBy", list(_SIDES)]}]}
     unread: list[Document] = [
-        {
-            "$match": {
-                "$expr": {
-                    "$and": [
-                        {"$eq": ["$companyId", "$$companyId"]},
-                        {"$eq": ["$customerId", "$$customerId"]},
-                        {"$in": ["$unreadBy", list(_SIDES)]},
-                    ]
-                },
-                "unreadBy": {"$exists": True},
-            }
-        },
-        {"$group": {"_id": "$unreadBy", "count": {"$sum": 1}}},
+        {"$match": {"$expr": is_unread, "unreadBy": {"$exists": True}}},
+        {"$project": {"_id": 0, "unreadBy": 1}},
     ]
     variables = {"companyId": "$companyId", "customerId": "$customerId"}
-
-    def count_of(side: Side) -> Document:
-        of_side = {"$filter": {"input": "$counts", "cond": {"$eq": ["$$this._id", side]}}}
-        return {"$ifNull": [{"$first": {"$map": {"input": of_side, "in": "$$this.count"}}}, 0]}
-
-    counts = {side: count_of(side) for side in _SIDES}
+    of_side = {side: {"input": "$unreadMessages", "cond": {"$eq": ["$$this.unreadBy", side]}} for side in _SIDES}
+    counts = {side: {"$size": {"$filter": each}} for side, each in of_side.items()}
+    differences: list[Document] = [{"$ne": [f"$unread.{side}", f"$actual.{side}"]} for side in _SIDES]
     stages: list[Document] = [
         {"$match": {} if ids is None else {"_id": {"$in": list(ids)}}},
         {"$project": {"companyId": 1, "customerId": 1, "unread": 1, "isUnread": 1}},
-        {"$lookup": {"from": delivered.name, "let": variables, "pipeline": unread, "as": "counts"}},
+        {"$lookup": {"from": delivered.name, "let": variables, "pipeline": unread, "as": "unreadMessages"}},
         {"$set": {"actual": counts}},
-        {
-            "$match": {
-                "$expr": {
-                    "$or": [
-                        *({"$ne": [f"$unread.{side}", f"$actual.{side}"]} for side in _SIDES),
-                        {"$ne": ["$isUnread", {"$gt": ["$actual.company", 0]}]},
-                    ]
-                }
-            }
-        },
+        {"$match": {"$expr": {"$or": [*differences, {"$ne": ["$isUnread", {"$gt": ["$actual.company", 0]}]}]}}},
         {"$project": {"actual": 1}},
     ]
     cursor = conversations.across_companies(services).aggregate(stages, session=session)

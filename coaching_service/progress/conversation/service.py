@@ -11,30 +11,29 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal, cast
 
-from coaching_service.core.auth import CUSTOMERS
+from coaching_service.core.auth import CUSTOMERS, MESSAGES_SCOPES, coach, customer
 from coaching_service.core.changes.undo import DocumentsRestored, RestorationPlanned
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context, Services, gather_reads, in_transaction, transactional
+from coaching_service.core.database.context import Context, Services, gather_reads, transactional
 from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.recording import Actor, Interface, actor_of, interface_of
-from coaching_service.core.errors import Conflict, Forbidden, NotFound, invalid_field, require_by_id, require_found
+from coaching_service.core.errors import Conflict, Forbidden, NotFound, invalid_field, require_found
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import names_of, take
-from coaching_service.core.http.responses import Download
+from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.mail import subject_with
 from coaching_service.core.jobs.queue import Job, RunAgain
-from coaching_service.core.list_selection import CursorPage, ListPart
-from coaching_service.core.media import IMAGE_TYPES, PDF, VIDEO_TYPES
+from coaching_service.core.list_selection import CursorPage, ListPart, cursor_page_of
+from coaching_service.core.validation import patch_of
 from coaching_service.library import message_templates
 from coaching_service.library.message_templates import MAX_TEXT_LENGTH
 from coaching_service.people import account, api_keys, jobs, notifications, team
-from coaching_service.people import files as stored_files
 from coaching_service.people.customers import bulk, derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomersDeleted
-from coaching_service.people.file_links import file_url
 from coaching_service.progress.conversation import messages
 from coaching_service.training import visibility
 from coaching_service.training.workouts.blocks import service as workouts
@@ -60,7 +59,7 @@ async def _remove_message(ctx: Context, customer_id: ObjectId, message: messages
     """Remove text and files of a message, which keeps its place; if it was unread, it is not any more."""
     change = {"$set": {"text": None, "attachments": []}, "$unset": {"unreadBy": ""}}
     await messages.delivered.update(ctx, {"customerId": customer_id, "_id": message["_id"]}, change)
-    await files.discard(ctx, [file_id for file in message["attachments"] for file_id in _file_ids(file)])
+    await files.discard(ctx, [file_id for file in message["attachments"] for file_id in messages.file_ids(file)])
     conversation = await messages.conversations.find_one(ctx, {"customerId": customer_id})
     if conversation is not None and (side := message.get("unreadBy")) is not None:
         await _set_unread(ctx, customer_id, side, conversation["unread"][side] - 1)
@@ -73,80 +72,6 @@ async def _set_unread(ctx: Context, customer_id: ObjectId, side: messages.Side, 
         await derived_figures.mark_due(ctx, [customer_id])
     if not remaining:
         await ctx.publish(messages.MessagesRead(customer_id, side))
-
-
-# --- Files of messages: uploaded first, then sent with a message. One that is in no message after a day is deleted ----
-
-
-ATTACHMENT_TYPES = (*IMAGE_TYPES, *VIDEO_TYPES, PDF)
-DISCARD_ATTACHMENT = "discard_attachment"
-
-
-@transactional
-async def add_attachment(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -> messages.MessageAttachment:
-    """Store an uploaded file for a message that the caller sends within a day, and return it.
-
-    Raises InvalidFields without a file, NotFound if the company has no such client, Forbidden if the client is outside
-    the caller's scope or in an impersonation session.
-    """
-    _require_own_words(ctx)
-    await customers.get_visible(ctx, customer_id)
-    if file is None:
-        raise invalid_field("file", "is required", code="REQUIRED")
-    kind: messages.AttachmentKind = "picture" if file.content_type in IMAGE_TYPES else "document"
-    attached: messages.AttachedFile = {
-        "_id": ObjectId(),
-        "kind": "video" if file.content_type in VIDEO_TYPES else kind,
-        "contentType": file.content_type,
-        "size": file.size,
-        "fileId": file.id,
-        "thumbnailId": file.thumbnail_id,
-    }
-    await customers.lock_and_mark_figures(ctx, customer_id)
-    upload = {"customerId": customer_id, "uploadedBy": ctx.caller.id}
-    await messages.pending_attachments.insert(ctx, {**upload, "_id": attached["_id"], "file": attached})
-    arguments = {"companyId": ctx.company_id, **upload, "attachmentId": attached["_id"]}
-    await queue.enqueue(ctx, DISCARD_ATTACHMENT, arguments, after=timedelta(days=1), about=customer_id)
-    return _present_attachment(ctx, attached)
-
-
-async def discard_unsent_attachment(services: Services, job: Job) -> None:
-    """Delete an attachment with its file if no message has it."""
-    with suppress(NotFound):  # the company is deleted
-        owner = await team.get_owner(services, job.arguments["companyId"])
-
-        async def discard(ctx: Context) -> None:
-            upload = {name: job.arguments[name] for name in ("customerId", "uploadedBy")}
-            pending = await messages.pending_attachments.delete(ctx, {**upload, "_id": job.arguments["attachmentId"]})
-            if pending is not None:
-                await files.discard(ctx, _file_ids(pending["file"]))
-
-        await in_transaction(Context(services, owner), discard)
-
-
-async def read_attachment(
-    ctx: Context, customer_id: ObjectId, message_id: ObjectId, attachment_id: ObjectId, *, small: bool
-) -> Download:
-    """Return the file of a message, or the small version of a picture if it has one. It must not be cached.
-
-    Raises NotFound if the client's conversation has no such message or the message no such file, and what
-    `customers.get_visible` raises.
-    """
-    _, attached = await gather_reads(
-        ctx, customers.get_visible(ctx, customer_id), messages.find_files(ctx, customer_id, message_id)
-    )
-    file = require_by_id(attached, attachment_id, "attachment")
-    return await stored_files.open_file(ctx, (file["thumbnailId"] if small else None) or file["fileId"])
-
-
-def _file_ids(file: messages.AttachedFile) -> list[ObjectId]:
-    """Return the identifiers of an attachment's file and its thumbnail."""
-    return [file_id for file_id in (file["fileId"], file["thumbnailId"]) if file_id]
-
-
-def _present_attachment(ctx: Context, file: messages.AttachedFile) -> messages.MessageAttachment:
-    """Return an attachment with a signed link to its file."""
-    return {**take(messages.MessageAttachment, file), "url": str(file_url(ctx, file["fileId"]))}
 
 
 # --- Messages that are delivered later, and until then can be recalled: an assistant's after a minute, others as asked
@@ -236,7 +161,7 @@ async def _find_waiting(ctx: Context, customer_id: ObjectId, message_id: ObjectI
 
 async def _discard_files(ctx: Context, message: messages.WaitingMessage) -> None:
     attached = message.get("attachments", ())
-    await files.discard(ctx, [file_id for file in attached for file_id in _file_ids(file)])
+    await files.discard(ctx, [file_id for file in attached for file_id in messages.file_ids(file)])
 
 
 async def _publish_recall(ctx: Context, change_id: ObjectId) -> None:
@@ -403,19 +328,38 @@ async def make_earlier_job_due(services: Services, job: Job) -> None:
 # --- The conversation of a client with the coaches of the company -----------------------------------------------------
 
 
+routes = Routes(
+    "/coach/customers/{customerId}/messages",
+    tag="Messages",
+    scope_area=MESSAGES_SCOPES,
+    locks="customer",
+    path_descriptions={"messageId": "The identifier of the message."},
+)
+inbox_routes = Routes("/coach/conversations", tag="Messages", scope_area=MESSAGES_SCOPES)
+own_routes = Routes(
+    "/customer/messages", tag="The client's own", path_descriptions={"messageId": "The identifier of the message."}
+)
+
+_NEW_MESSAGE = {"text": "Good depth on the last set. Try a slower descent next time."}
+_NEW_OWN_MESSAGE = {"text": "My knee was fine today."}
+_CHANGE = {"text": "Good depth on the last two sets.", "version": 0}
+_MESSAGE_CHANGE = patch_of(input_of(messages.MessageText), name="MessageChange")
+_FILE = MultipartBody("file", messages.ATTACHMENT_TYPES, size_limit="attachment", file_required=True)
+
 TOO_LONG = f"is longer than {MAX_TEXT_LENGTH} characters with the client's name"
 
 # --- Reading ---------------------------------------------------------------------------------------------------------
 
 
+@routes.get("", access=coach(CUSTOMERS.VIEW), returns=cursor_page_of(messages.MESSAGE))
 async def list_messages(
-    ctx: Context, customer_id: ObjectId, *, limit: int, after: str | None = None, block_id: ObjectId | None = None
+    ctx: Context, customer_id: ObjectId, query: messages.MessageQuery
 ) -> CursorPage[messages.Message]:
-    """Return part of a client's conversation, newest first; with `block_id` only the comments on that workout block.
+    """List the messages of a client's conversation, newest first.
 
-    Raises InvalidFields if `after` is not a cursor of this list, NotFound if the company has no such client, Forbidden
-    if the client is outside the caller's scope.
+    A deleted message keeps its place, with `text` null.
     """
+    limit, after, block_id = query["limit"], query["after"], query.get("wblockId")
     filters = {"customerId": customer_id, "wblockId": block_id}
     list_part = ListPart(ctx, "messages", filters, messages.MESSAGE_ORDER, size=limit, after=after)
     where: Filter = {"customerId": customer_id, **list_part.condition(), **messages.about_block(block_id)}
@@ -429,8 +373,12 @@ async def list_messages(
     return list_part.by_cursor(newest_first, lambda message: _to_message(ctx, message))
 
 
+@routes.get("/{messageId}", access=coach(CUSTOMERS.VIEW), returns=messages.MESSAGE, operation_id="getMessage")
 async def get(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> messages.Message:
-    """Return a message of a client's conversation. Raises NotFound if it has no such message, Forbidden."""
+    """Read a message of a client's conversation.
+
+    `text` of a deleted message is null.
+    """
     _, stored, unsent = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
@@ -440,19 +388,18 @@ async def get(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> mess
     return _to_message(ctx, require_found(stored, "message") if unsent is None else _as_message(unsent))
 
 
-async def list_conversations(
-    ctx: Context, *, unread: bool | None, limit: int, after: str | None = None
-) -> CursorPage[messages.Conversation]:
-    """Return part of the conversations of the clients in the coach's scope, the one with the newest message first.
+@inbox_routes.get("", access=coach(CUSTOMERS.VIEW))
+async def list_conversations(ctx: Context, query: messages.ConversationQuery) -> CursorPage[messages.Conversation]:
+    """List the conversations, the one with the newest message first.
 
-    `unread`: only with unread messages of the company, or without. Raises InvalidFields if `after` is not a
-    cursor of this list.
+    The conversations of the clients in the coach's scope; clients without any message are not listed.
     """
+    unread, limit, after = query.get("unread"), query["limit"], query["after"]
     list_part = ListPart(ctx, "conversations", {"unread": unread}, messages.CONVERSATION_ORDER, size=limit, after=after)
     where: Filter = {"isUnread": {"$in": [True, False]} if unread is None else unread, **list_part.condition()}
     if (customer_ids := await customers.list_ids_in_scope(ctx)) is not None:
         where["customerId"] = {"$in": list(customer_ids)}
-    stored = await messages.conversations.find(ctx, where, sort=messages.CONVERSATION_ORDER, limit=limit + 1)
+    stored = await messages.conversations.find(ctx, where, sort=messages.CONVERSATION_ORDER, limit=list_part.limit)
     part = list_part.by_cursor(stored, lambda entry: entry)
     last_messages, references = await gather_reads(
         ctx,
@@ -468,20 +415,7 @@ async def list_conversations(
         for conversation in part["docs"]
         if conversation["customerId"] in references  # the client may have been erased meanwhile
     ]
-    return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
-
-
-async def get_conversation(ctx: Context, customer_id: ObjectId) -> messages.Conversation:
-    """Return a client's conversation as the caller's side sees it. Raises NotFound, Forbidden as `list_messages`."""
-    reference, conversation = await gather_reads(
-        ctx,
-        customers.get_visible_reference(ctx, customer_id),
-        messages.conversations.find_one(ctx, {"customerId": customer_id}),
-    )
-    if conversation is None:
-        return {"customer": reference, "lastMessage": None, "unread": 0}
-    last_message = (await _find_last_messages(ctx, [conversation])).get(conversation["lastMessageId"])
-    return {"customer": reference, "lastMessage": last_message, "unread": conversation["unread"][_own_side(ctx)]}
+    return {**part, "docs": docs}
 
 
 async def _find_last_messages(
@@ -504,33 +438,49 @@ find_newest_unread_texts = messages.find_newest_unread_texts
 # --- Writing ---------------------------------------------------------------------------------------------------------
 
 
+@routes.post(
+    "",
+    access=coach(CUSTOMERS.EDIT),
+    body=input_of(messages.NewCoachMessage, messages.OneText)(),
+    returns=messages.MESSAGE,
+    errors=(NotFound,),
+    example=_NEW_MESSAGE,
+    operation_id="sendMessage",
+)
 @transactional
 async def create(
-    ctx: Context, customer_id: ObjectId, new: messages.NewMessage | messages.NewCoachMessage
+    ctx: Context, customer_id: ObjectId, body: messages.NewMessage | messages.NewCoachMessage
 ) -> messages.Message:
-    """Send a message, or have it delivered later, and return it.
+    """Send a message to a client.
 
-    Raises NotFound for its template, for what it comments on, and for attachments that its author has not uploaded for
-    this conversation; InvalidFields if it is too long with the client's name; Forbidden in an impersonation session;
-    and what `list_messages` raises.
+    `about` makes it a comment on a workout block or item. If the client has not read it after ten minutes, a mail
+    without its text is sent, at most one an hour. With `deliverAt` only coaches see it until then; it is not sent if
+    the client is archived at that time, or its author may not write to the client any more (`notDelivered`).
     """
-    _require_own_words(ctx)
+    messages.require_own_words(ctx)
     client = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "name", "surname"))
     await customers.record_activity(ctx, customer_id)
-    text = new.get("text", "")
-    if (template_id := cast("ObjectId | None", new.get("templateId"))) is not None:
+    text = body.get("text", "")
+    if (template_id := cast("ObjectId | None", body.get("templateId"))) is not None:
         template = await message_templates.get(ctx, template_id)
         text = message_templates.fill_in(template["text"], client["name"], client["surname"])
         if len(text) > MAX_TEXT_LENGTH:
             raise invalid_field("templateId", TOO_LONG, code="TOO_LONG")
-    about = await _resolve_about(ctx, customer_id, new.get("about"))
+    about: messages.MessageSubject | None = None
+    if (subject := body.get("about")) is not None:
+        block = await workouts.get(ctx, ClientCalendar(customer_id), subject["wblockId"])
+        if not await visibility.is_shown(ctx, customer_id, block["date"]):
+            raise block_not_found()
+        if (item_id := subject.get("witemId")) is not None:
+            items.find_index(block["items"], item_id)
+        about = {"wblockId": block["_id"], "witemId": item_id}
     upload = {"customerId": customer_id, "uploadedBy": ctx.caller.id}
     found = [
-        await messages.pending_attachments.delete(ctx, {**upload, "_id": each}) for each in new.get("attachments", ())
+        await messages.pending_attachments.delete(ctx, {**upload, "_id": each}) for each in body.get("attachments", ())
     ]
     attached = [require_found(each, "attachment")["file"] for each in found]
     content = messages.Content(author=actor_of(ctx), text=text, about=about, attachments=attached)
-    return await _send(ctx, customer_id, content, cast("datetime | None", new.get("deliverAt")))
+    return await _send(ctx, customer_id, content, cast("datetime | None", body.get("deliverAt")))
 
 
 @transactional
@@ -599,36 +549,44 @@ async def create_samples(ctx: Context, customer_id: ObjectId, samples: Sequence[
     await derived_figures.mark_due(ctx, [customer_id])
 
 
+@routes.patch(
+    "/{messageId}",
+    access=coach(CUSTOMERS.EDIT),
+    body=_MESSAGE_CHANGE,
+    returns=messages.MESSAGE,
+    example=_CHANGE,
+    operation_id="updateMessage",
+)
 @transactional
 async def update(
-    ctx: Context, customer_id: ObjectId, message_id: ObjectId, change: messages.MessageChange
+    ctx: Context, customer_id: ObjectId, message_id: ObjectId, body: messages.MessageChange
 ) -> messages.Message:
-    """Change the text of a message of the caller and return it.
+    """Change the text of a message.
 
-    Raises NotFound if there is no such message or it is deleted, Forbidden if another person wrote it, Conflict if it
-    has changed since `change["version"]` or waits to be delivered, and what `list_messages` raises.
+    Only its author may.
     """
-    _require_own_words(ctx)
+    messages.require_own_words(ctx)
     await customers.get_visible(ctx, customer_id)
     if await _find_waiting(ctx, customer_id, message_id) is not None:
         raise Conflict("This message is not sent yet: recall it, and send another", code="MESSAGE_WAITING")
     stored = await _read_own(ctx, customer_id, message_id)
     await customers.record_activity(ctx, customer_id)
-    is_changed = "text" in change and change["text"] != stored["text"]
-    fields = {"text": change["text"], "editedAt": now()} if is_changed else {}
+    is_changed = "text" in body and body["text"] != stored["text"]
+    fields = {"text": body["text"], "editedAt": now()} if is_changed else {}
     where = {"customerId": customer_id, "_id": message_id}
-    message = await messages.delivered.rewrite(ctx, where, lambda _: fields, version=change.get("version"))
+    message = await messages.delivered.rewrite(ctx, where, lambda _: fields, version=body.get("version"))
     return _to_message(ctx, require_found(message, "message"))
 
 
+@routes.delete("/{messageId}", access=coach(CUSTOMERS.EDIT), operation_id="deleteMessage")
 @transactional
 async def delete(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> None:
-    """Remove text and attachments of a message of the caller; the message keeps its place. One that waits is recalled.
+    """Delete a message.
 
-    Raises NotFound if there is no such message or it is deleted, Forbidden if another person wrote it, and what
-    `list_messages` raises.
+    Only its author may. Its text and files are deleted; the message keeps its place in the list.
     """
-    _require_own_words(ctx)
+    # One that waits is recalled.
+    messages.require_own_words(ctx)
     await customers.get_visible(ctx, customer_id)
     if (unsent := await _find_waiting(ctx, customer_id, message_id)) is not None:
         if "notDelivered" not in unsent:  # then any coach may: its author may be gone
@@ -645,13 +603,14 @@ async def delete(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> N
     await _remove_message(ctx, customer_id, stored)
 
 
+@routes.put("/read", access=coach(CUSTOMERS.EDIT), operation_id="markMessagesRead")
 @transactional
 async def mark_read(ctx: Context, customer_id: ObjectId, *, block_id: ObjectId | None = None) -> messages.Conversation:
-    """Mark the messages that the caller's side has not read as read, and return the conversation.
+    """Mark the messages of a client as read.
 
-    With `block_id` only the comments on that workout block. An impersonation session changes nothing: the client has
-    not read them. Raises what `list_messages` raises.
+    They count as read for the whole company.
     """
+    # With `block_id` only the comments on that workout block. An impersonation session changes nothing.
     await customers.get_visible(ctx, customer_id)
     side = _own_side(ctx)
     where: Filter = {"customerId": customer_id, "unreadBy": side, **messages.about_block(block_id)}
@@ -661,7 +620,15 @@ async def mark_read(ctx: Context, customer_id: ObjectId, *, block_id: ObjectId |
     if conversation is not None:
         await customers.record_activity(ctx, customer_id)
         await _set_unread(ctx, customer_id, side, conversation["unread"][side] - marked if block_id else 0)
-    return await get_conversation(ctx, customer_id)
+    reference, conversation = await gather_reads(
+        ctx,
+        customers.get_visible_reference(ctx, customer_id),
+        messages.conversations.find_one(ctx, {"customerId": customer_id}),
+    )
+    if conversation is None:
+        return {"customer": reference, "lastMessage": None, "unread": 0}
+    last_message = (await _find_last_messages(ctx, [conversation])).get(conversation["lastMessageId"])
+    return {"customer": reference, "lastMessage": last_message, "unread": conversation["unread"][side]}
 
 
 async def delete_conversations(ctx: Context, event: CustomersDeleted) -> None:
@@ -674,12 +641,6 @@ async def delete_conversations(ctx: Context, event: CustomersDeleted) -> None:
 
 def _own_side(ctx: Context) -> messages.Side:
     return "company" if ctx.caller.is_coach else "client"
-
-
-def _require_own_words(ctx: Context) -> None:
-    """Raise Forbidden in an impersonation session: what it writes would be read as the client's words."""
-    if ctx.caller.impersonated_by is not None:
-        raise Forbidden("An impersonation session cannot send or change messages", code="IMPERSONATED")
 
 
 async def _read_own(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> messages.MessageContent:
@@ -695,30 +656,80 @@ def _require_author(ctx: Context, author: Actor) -> None:
         raise Forbidden("Only its author may change or delete a message", code="NOT_THE_AUTHOR")
 
 
-async def _resolve_about(
-    ctx: Context, customer_id: ObjectId, about: messages.MessageSubjectInput | None
-) -> messages.MessageSubject | None:
-    """Return what a message comments on.
-
-    Raises NotFound if the client has no such block or item, or the caller is the client and the day is hidden.
-    """
-    if about is None:
-        return None
-    block = await workouts.get(ctx, ClientCalendar(customer_id), about["wblockId"])
-    if not await visibility.is_shown(ctx, customer_id, block["date"]):
-        raise block_not_found()
-    if (item_id := about.get("witemId")) is not None:
-        items.find_index(block["items"], item_id)
-    return {"wblockId": block["_id"], "witemId": item_id}
-
-
 def _to_message(ctx: Context, stored: messages.StoredMessage) -> messages.Message:
     """Return a message as it is sent; one that has been delivered has no time of delivery."""
-    attached = [_present_attachment(ctx, file) for file in stored["attachments"]]
+    attached = [messages.present_attachment(ctx, file) for file in stored["attachments"]]
     fields = {"deliverAt": None, "notDelivered": None, **stored}
     return {**take(messages.Message, fields), "attachments": attached}
 
 
-CHECKS = messages.CHECKS
+@routes.post("/attachments", access=coach(CUSTOMERS.EDIT), multipart=_FILE, request_class="database", example={})
+async def upload_message_attachment(
+    ctx: Context, customer_id: ObjectId, file: StoredFile | None
+) -> messages.MessageAttachment:
+    """Upload a file for a message.
+
+    A picture, an MP4, QuickTime or WebM video, or a PDF. It is deleted unless a message of the same author contains it
+    within a day. Metadata, such as the location, is removed from pictures.
+    """
+    return await messages.add_attachment(ctx, customer_id, file)
+
+
+# --- Of clients over REST ---------------------------------------------------------------------------------------------
+
+
+@own_routes.get("", access=customer(), returns=cursor_page_of(messages.MESSAGE))
+async def list_own_messages(ctx: Context, query: messages.MessageQuery) -> CursorPage[messages.Message]:
+    """List the messages of my conversation with my coaches, newest first."""
+    return await list_messages(ctx, ctx.caller.id, query)
+
+
+@own_routes.post(
+    "", access=customer(), returns=messages.MESSAGE, errors=(Forbidden, NotFound), example=_NEW_OWN_MESSAGE
+)
+async def send_own_message(ctx: Context, body: messages.NewMessage) -> messages.Message:
+    """Send a message to my coaches.
+
+    Not in an impersonation session.
+    """
+    return await create(ctx, ctx.caller.id, body)
+
+
+@own_routes.patch("/{messageId}", access=customer(), body=_MESSAGE_CHANGE, returns=messages.MESSAGE, example=_CHANGE)
+async def update_own_message(ctx: Context, message_id: ObjectId, body: messages.MessageChange) -> messages.Message:
+    """Change the text of a message of mine."""
+    return await update(ctx, ctx.caller.id, message_id, body)
+
+
+@own_routes.delete("/{messageId}", access=customer())
+async def delete_own_message(ctx: Context, message_id: ObjectId) -> None:
+    """Delete a message of mine.
+
+    Its text and files are deleted; the message keeps its place in the list.
+    """
+    await delete(ctx, ctx.caller.id, message_id)
+
+
+@own_routes.put("/read", access=customer())
+async def mark_own_messages_read(ctx: Context) -> messages.Conversation:
+    """Mark the messages of my coaches as read.
+
+    In an impersonation session nothing changes.
+    """
+    return await mark_read(ctx, ctx.caller.id)
+
+
+@own_routes.post("/attachments", access=customer(), multipart=_FILE, errors=(Forbidden,), example={})
+async def upload_own_message_attachment(ctx: Context, file: StoredFile | None) -> messages.MessageAttachment:
+    """Upload a file for a message of mine.
+
+    A picture, an MP4, QuickTime or WebM video, or a PDF. It is deleted unless a message of mine contains it within a
+    day. Metadata, such as the location, is removed from pictures.
+    """
+    return await messages.add_attachment(ctx, ctx.caller.id, file)
+
+
+ATTACHMENT_TYPES = messages.ATTACHMENT_TYPES
+read_attachment = messages.read_attachment
 find_commented = messages.find_commented
 find_turns = messages.find_turns

@@ -48,7 +48,7 @@ async def list_messages(ctx: Context, customer_id: ObjectId | None, limit: int, 
     """List the conversation with a client, newest first; or, without customerId, the clients whose messages no coach
     has read, each with the last one."""
     if customer_id is None:
-        unread = await conversation.list_conversations(ctx, unread=True, limit=limit, after=after)
+        unread = await conversation.list_conversations(ctx, {"unread": True, "limit": limit, "after": after})
         lines, ids = [], [each["customer"]["_id"] for each in unread["docs"]]
         for each in unread["docs"]:
             message, name = each["lastMessage"], results.typed(each["customer"]["name"])
@@ -58,7 +58,7 @@ async def list_messages(ctx: Context, customer_id: ObjectId | None, limit: int, 
     customer, messages = await gather_reads(
         ctx,
         customers.get_visible_reference(ctx, customer_id),
-        conversation.list_messages(ctx, customer_id, limit=limit, after=after),
+        conversation.list_messages(ctx, customer_id, {"limit": limit, "after": after}),
     )
     lines = [describe_message(message) for message in messages["docs"]]
     return arguments.list_answer(f"Messages with {results.typed(customer['name'])}", messages, lines)

@@ -10,14 +10,13 @@ from marshmallow import ValidationError, fields, missing, post_load, validates_s
 
 from coaching_service.core import validation
 from coaching_service.core.external_identity import ExternalId
-from coaching_service.core.field_schemas import ChangeByStoredType, input_of
+from coaching_service.core.field_schemas import ChangeByStoredType, DeferredChange, input_of
 from coaching_service.core.fields import Default, Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.independent_entries import IndependentEntries, InvalidEntry
-from coaching_service.progress.logs.own_changes import MAX_CIRCUIT_SETS, MAX_EXERCISE_SETS, LogUpsert, SentItemLog
 from coaching_service.training.workouts.blocks.models import SessionFields
 from coaching_service.training.workouts.items.models import FormAnswer, MetricValue, SentSwap, Skip
-from coaching_service.training.workouts.sets import CustomerSet, PerformedSet
+from coaching_service.training.workouts.sets import MAX_CIRCUIT_SETS, MAX_EXERCISE_SETS, CustomerSet, PerformedSet
 
 
 class _SentNumber(TypedDict):
@@ -194,6 +193,13 @@ class LoggedItem(ExerciseItemLog, FormItemLog, MetricsItemLog):
     customerSets = CustomerSets(fields.Nested(input_of(NewCustomerSet)), maximum=MAX_CIRCUIT_SETS, allow_none=True)
 
 
+class SentItemLog(TypedDict):
+    """The log of an item as it is sent, not validated yet."""
+
+    witemId: ObjectId
+    log: DeferredChange
+
+
 class LoggedItems(validation.ListOf):
     """Logs of items, each with the item that has to validate it."""
 
@@ -225,7 +231,7 @@ def _load_log(entry: Any) -> SentItemLog:
     return {"witemId": item_id, "log": log}
 
 
-class _LogUpsert(TypedDict):
+class LogUpsert(TypedDict):
     """The logs of items of a workout, which `wblockId` or `externalId` names."""
 
     wblockId: NotRequired[ObjectId]
@@ -247,6 +253,6 @@ class LogUpserts(TypedDict):
 
     logs: Annotated[
         Sequence[LogUpsert | InvalidEntry],
-        IndependentEntries(input_of(_LogUpsert, _NamesWorkout, name="LogUpsert"), maximum=100),
+        IndependentEntries(input_of(LogUpsert, _NamesWorkout), maximum=100),
         Description("1 to 100 workouts, each validated by itself, of at most 1,000 items together."),
     ]

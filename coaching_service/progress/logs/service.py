@@ -5,27 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Literal, cast
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Literal, TypedDict, cast
 
+import orjson
+
+from coaching_service.core import independent_entries
 from coaching_service.core.auth import Principal
 from coaching_service.core.database.context import Context, gather_reads, transactional, version_conflict
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.recording import Actor
 from coaching_service.core.database.worker_thread import on_worker_thread
-from coaching_service.core.errors import Conflict, NotFound, invalid_field
+from coaching_service.core.errors import BadRequest, Conflict, NotFound, invalid_field
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.field_schemas import DeferredChange
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.independent_entries import (
-    BatchResult,
-    InvalidEntry,
-    Saved,
-    errors_at,
-    repetitions,
-    result_of,
-    save_each,
-)
+from coaching_service.core.independent_entries import BatchResult, InvalidEntry, Saved, errors_at
 from coaching_service.core.validation import NAME_LENGTH
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity import service as activity
@@ -33,30 +28,30 @@ from coaching_service.people.activity.models import ActivityType, ImportedEvent
 from coaching_service.people.activity.service import WorkoutEventData
 from coaching_service.people.changes import service as changes
 from coaching_service.people.customers import service as customers
-from coaching_service.progress import form_responses, personal_records
-from coaching_service.progress.logs import own_changes
-from coaching_service.progress.logs.own_changes import LogFields, LogUpsert
+from coaching_service.progress import form_responses, notes, personal_records
 from coaching_service.progress.metrics import service as metrics
-from coaching_service.progress.notes import service as notes
 from coaching_service.progress.personal_records import PersonalRecord
 from coaching_service.training import visibility
 from coaching_service.training.workout_text.writing import name_of
+from coaching_service.training.workouts import sets as workout_sets
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import BlockLog, LoggedBlock
 from coaching_service.training.workouts.blocks.service import ClientCalendar, block_not_found
+from coaching_service.training.workouts.items import models as item_models
 from coaching_service.training.workouts.items import service as items
-from coaching_service.training.workouts.items.models import FormAnswer, ItemLog, WorkItem
+from coaching_service.training.workouts.items.models import CircuitItem, ExerciseItem, ItemLog, WorkItem
 from coaching_service.training.workouts.reports.exercises import add_last_times
-from coaching_service.training.workouts.sets import CustomerSet, is_better
+from coaching_service.training.workouts.sets import CustomerSet, is_better, with_kind
+
+if TYPE_CHECKING:
+    from coaching_service.progress.logs.schemas import LogUpsert
 
 # --- A client's own words in a log: only the client changes them ------------------------------------------------------
 # Which texts of a log the client wrote is stored with it as `clientTexts`: `comment`, `pain`, and the text answers of
 # a form by the identifier of their question. A session in which a coach impersonates the client does not count as the
 # client.
-# Which texts of a log the client wrote is stored with it as `clientTexts`: `comment`, `pain`, and the text answers of a
-# form by the identifier of their question. A session in which a coach impersonates the client is not the client's.
 
 
 _DESCRIPTIONS = {"comment": "comment", "pain": "description of pain"}
@@ -77,24 +72,15 @@ def _keep_item_texts(caller: Principal, item: WorkItem, log: ItemLog) -> ItemLog
     if "answers" in log and item["type"] == "FORM":
         kept = {each["_id"]: texts.get(str(each["_id"])) for each in item["form"]["questions"]}
         kept = {question_id: text for question_id, text in kept.items() if text is not None}
-        answers: list[FormAnswer] = [
+        answers: list[item_models.FormAnswer] = [
             {**answer, "value": kept.pop(answer["questionId"], answer["value"])} for answer in log["answers"]
         ]
-        added: list[FormAnswer] = [{"questionId": each, "value": text} for each, text in kept.items()]
+        added: list[item_models.FormAnswer] = [{"questionId": each, "value": text} for each, text in kept.items()]
         merged["answers"] = [*answers, *added]
     return merged
 
 
-def _mark_as_written_by_client(block: LoggedBlock) -> LoggedBlock:
-    """Return a logged block with every text in its logs marked as the client's own words."""
-    logs: list[ItemLog | None] = []
-    for item, log in zip(block["plan"]["items"], block["logs"], strict=True):
-        texts = {} if log is None else _texts_of(cast("WorkItem", item), log, log.get("answers", ()))
-        logs.append(log and {**log, "clientTexts": [name for name, text in texts.items() if text]})
-    return {**block, "logs": logs, "clientTexts": ["comment"] if block["comment"] else []}
-
-
-def _texts_of(item: WorkItem, log: WorkItem | ItemLog, answers: Sequence[FormAnswer]) -> _Texts:
+def _texts_of(item: WorkItem, log: WorkItem | ItemLog, answers: Sequence[item_models.FormAnswer]) -> _Texts:
     """Return the texts of a log, or of an item that was logged, by name; null for missing ones."""
     texts: dict[str, _Text] = {"comment": log["comment"], "pain": log.get("pain")}
     if item["type"] == "FORM":
@@ -118,14 +104,229 @@ def _merge(caller: Principal, stored: _Texts, client_texts: Collection[str], sen
     return {**sent, **{name: stored[name] for name in protected}}, protected
 
 
+# --- Changes of the log of an item: of a part of it by its client, and of its sets ------------------------------------
+
+
+class LogFields(TypedDict, total=False):
+    """The fields of a log to set; `values` are the values of a metric set."""
+
+    isCompleted: bool
+    comment: str | None
+    pain: str | None
+    skipped: item_models.Skip | None
+    swappedFor: item_models.Swap | None
+    values: list[item_models.MetricValue]
+
+
+def merge_change(item: WorkItem, change: LogFields) -> ItemLog:
+    """Return the log of an item with a change.
+
+    A skipped item is not completed, and a completed one not skipped. Raises Conflict if completed sets belong to the
+    exercise that was done until now, and would belong to none.
+    """
+    log: ItemLog = {**stored_log(item), **change}
+    if change.get("skipped") is not None:
+        log["isCompleted"] = False
+    elif log["isCompleted"]:
+        log["skipped"] = None
+    if item["type"] == "EXERCISE" and "swappedFor" in change:
+        swap = change["swappedFor"]
+        possible: set[ObjectId] = {item["exerciseId"]} | ({swap["exerciseId"]} if swap else set())
+        done: list[CustomerSet] = [
+            {**logged, "exerciseId": logged["exerciseId"] or item["exerciseId"]} for logged in item["customerSets"]
+        ]
+        # Sets that were taken back, of an exercise that is done no more, are not kept.
+        log["customerSets"] = [logged for logged in done if logged["exerciseId"] in possible]
+        if any(logged["isCompleted"] and logged["exerciseId"] not in possible for logged in done):
+            message = "Sets of the other exercise are logged: take them back first"
+            raise Conflict(message, code="SWAPPED_SETS_LOGGED")
+    return log
+
+
+def stored_log(item: WorkItem) -> ItemLog:
+    """Return the log of an item as it is stored."""
+    log: ItemLog = {
+        "isCompleted": item["isCompleted"],
+        "comment": item["comment"],
+        "pain": item.get("pain"),
+        "skipped": item.get("skipped"),
+        "swappedFor": item.get("swappedFor"),
+    }
+    if item["type"] == "EXERCISE" or item["type"] == "CIRCUIT":
+        log["customerSets"] = item["customerSets"]
+    elif item["type"] == "FORM":
+        log["answers"] = item["answers"] or []
+    elif item["type"] == "METRICS":
+        log["values"] = item["values"] or []
+    return log
+
+
+# --- The sets of a log: which exercise each belongs to, and one set in the place of another ---------------------------
+
+
+def assign_exercises(item: WorkItem, log: ItemLog) -> ItemLog:
+    """Return the log of an item with the exercise of each of its sets, as it is stored.
+
+    Raises InvalidFields if a set has an exercise or a round that the item has not.
+    """
+    sets = log.get("customerSets") or []
+    if item["type"] == "EXERCISE":
+        swap = log.get("swappedFor")
+        swapped_id = swap["exerciseId"] if swap else None
+        ids = [
+            exercise_of_set(item, swapped_id, logged["exerciseId"], f"customerSets.{position}.")
+            for position, logged in enumerate(sets)
+        ]
+        sets = [{**logged, "exerciseId": each} for logged, each in zip(sets, ids, strict=True)]
+    elif item["type"] == "CIRCUIT":
+        for position, logged in enumerate(sets):
+            require_in_circuit(item, logged["exerciseId"], logged["round"], f"customerSets.{position}.")
+    else:
+        return log
+    if len({_place(logged) for logged in sets}) < len(sets):
+        raise invalid_field("customerSets", "must have each index only once", code="DUPLICATE")
+    return {**log, "customerSets": with_kinds(item, sets)}
+
+
+def with_kinds(item: ExerciseItem | CircuitItem, sets: Sequence[CustomerSet]) -> list[CustomerSet]:
+    """Return sets with their kinds: where it is not sent, the stored kind of the same set."""
+    kinds: dict[object, dict[str, object]] = {
+        _place(logged): {name: value for name, value in with_kind(logged).items() if name in ("isWarmup", "setKind")}
+        for logged in item["customerSets"]
+    }
+    return [with_kind(cast("CustomerSet", {**kinds.get(_place(sent), {}), **sent})) for sent in sets]
+
+
+def _place(logged: CustomerSet) -> tuple[ObjectId | None, int | None, int]:
+    return logged["exerciseId"], logged["round"], logged["index"]
+
+
+def exercise_of_set(
+    item: ExerciseItem, swapped_id: ObjectId | None, sent: ObjectId | None, path: str = ""
+) -> ObjectId | None:
+    """Return the `exerciseId` to store with a set: null if the item has only the planned exercise.
+
+    `swapped_id` is the exercise that was done in its place, and `sent` that in the set; None: the swapped one, else the
+    planned one. Raises InvalidFields, naming the field after `path`, if it is neither.
+    """
+    if sent is not None and sent not in (item["exerciseId"], swapped_id):
+        raise _unknown_exercise(path, "must be the exercise of the item, or the one in swappedFor")
+    return None if swapped_id is None else sent or swapped_id
+
+
+def require_in_circuit(
+    item: CircuitItem, exercise_id: ObjectId | None, round_number: int | None, path: str = ""
+) -> None:
+    """Raise InvalidFields, naming the field after `path`, if a circuit has no such exercise or round."""
+    if exercise_id not in items.exercise_ids([item]):
+        raise _unknown_exercise(path, "must be an exercise of the circuit")
+    if round_number is not None and round_number > item["rounds"]:
+        raise invalid_field(f"{path}round", f"must not be greater than {item['rounds']}", code="TOO_LARGE")
+
+
+def _unknown_exercise(path: str, message: str) -> Exception:
+    return invalid_field(f"{path}exerciseId", message, code="UNKNOWN_EXERCISE")
+
+
+# --- A set that a client logs by itself ------------------------------------------------------------------------------
+# In any order and as often as it is sent: of the sets of one exercise, round and index the one with the later
+# `loggedAt` wins; of two at the same time the one whose values come later in a fixed order, so that the result does not
+# depend on which arrived first. A time in the future counts as now: a device whose clock is ahead does not lock a set.
+
+# By how much the clocks of processes may differ: a stored time later than that is of a version that did not limit it.
+_CLOCK_TOLERANCE = timedelta(minutes=5)
+_SetKey = tuple[ObjectId, int, int]  # exercise, round (1 outside circuits) and index
+
+
+class AlreadyLogged(Exception):
+    """The item has this set, or a later one in its place: nothing changes."""
+
+
+def merge_set(item: WorkItem, sent: CustomerSet, now: datetime) -> ItemLog:
+    """Return the log of an item with a set in place of the set of the same exercise, round and index.
+
+    Without `loggedAt`, or with a later one, the set was done `now`. The item is completed when every planned set has a
+    completed one, and stays completed until one of its sets is not. Raises AlreadyLogged, BadRequest if the item has no
+    sets, InvalidFields for an exercise or a round that it has not.
+    """
+    if item["type"] != "EXERCISE" and item["type"] != "CIRCUIT":
+        raise BadRequest("Only exercises and circuits have sets; log the item as a whole", code="ITEM_WITHOUT_SETS")
+    at = min(sent.get("loggedAt", now), now)
+    at = at.replace(microsecond=at.microsecond // 1000 * 1000)  # as precise as what is stored
+    if item["type"] == "EXERCISE":
+        swap, round_number = item.get("swappedFor"), None
+        exercise_id = exercise_of_set(item, swap["exerciseId"] if swap else None, sent["exerciseId"])
+        in_plan = [item["exerciseId"]]
+    else:
+        exercise_id, round_number = sent["exerciseId"], sent["round"] or 1
+        require_in_circuit(item, exercise_id, round_number)
+        in_plan = [entry["exerciseId"] for entry in item["circuitExercises"]]
+    [done] = with_kinds(item, [{**sent, "exerciseId": exercise_id, "round": round_number, "loggedAt": at}])
+    sets = {_set_key(item, logged): logged for logged in item["customerSets"]}
+    key = _set_key(item, done)
+    if key in sets and not _wins(done, sets[key], is_ahead=sent.get("loggedAt", now) > now, now=now):
+        raise AlreadyLogged
+    sets[key] = done
+    if len(sets) > (workout_sets.MAX_CIRCUIT_SETS if item["type"] == "CIRCUIT" else workout_sets.MAX_EXERCISE_SETS):
+        raise invalid_field("index", "is one set too many for this item", code="TOO_MANY")
+
+    def place(key: _SetKey) -> tuple[int, int, _SetKey]:
+        """Return the order of a set: by round, then in the order of the item's exercises, then by index."""
+        return key[1], in_plan.index(key[0]) if key[0] in in_plan else len(in_plan), key
+
+    in_order = [sets[each] for each in sorted(sets, key=place)]
+    completed = _has_every_planned_set(item, in_order) or (item["isCompleted"] and done["isCompleted"])
+    log: ItemLog = {**stored_log(item), "isCompleted": completed, "customerSets": in_order}
+    skipped = None if completed else item.get("skipped")
+    return {**log, "skipped": skipped, "clientTexts": item.get("clientTexts", [])}
+
+
+def _wins(done: CustomerSet, stored: CustomerSet, *, is_ahead: bool, now: datetime) -> bool:
+    """Return whether a set takes the place of a stored one, which has no time if it was logged with the whole item.
+
+    A set that was sent with a time in the future changes nothing if its values are stored: it is a repetition.
+    """
+    if "loggedAt" not in stored or stored["loggedAt"] > now + _CLOCK_TOLERANCE:
+        return True
+    if is_ahead and _rank(done)[1] == _rank(stored)[1]:
+        return False
+    return _rank(done) > _rank(stored)
+
+
+def _rank(logged: CustomerSet) -> tuple[datetime, bytes]:
+    values = {name: value for name, value in logged.items() if name not in ("loggedAt", "exerciseId", "round")}
+    numbers = {name: float(value) if isinstance(value, int) else value for name, value in values.items()}
+    return logged["loggedAt"], orjson.dumps(numbers, option=orjson.OPT_SORT_KEYS)
+
+
+def _set_key(item: ExerciseItem | CircuitItem, logged: CustomerSet) -> _SetKey:
+    exercise_id = logged["exerciseId"]
+    if exercise_id is None:
+        if item["type"] != "EXERCISE":
+            raise ValueError("a logged set of a circuit must have an exercise")
+        exercise_id = item["exerciseId"]
+    return exercise_id, logged["round"] or 1, logged["index"]
+
+
+def _has_every_planned_set(item: ExerciseItem | CircuitItem, sets: Sequence[CustomerSet]) -> bool:
+    """Return whether each planned set has a completed one, of any exercise that was done in its place."""
+    completed = [logged for logged in sets if logged["isCompleted"]]
+    if item["type"] == "EXERCISE":
+        return {planned["index"] for planned in item["exerciseSets"]} <= {logged["index"] for logged in completed}
+    planned_keys = {
+        (entry["exerciseId"], round_number, planned["index"])
+        for entry in item["circuitExercises"]
+        for round_number in range(1, item["rounds"] + 1)
+        for planned in entry["sets"]
+    }
+    return planned_keys <= {_set_key(item, logged) for logged in completed}
+
+
 # --- Logs of items and sessions ---------------------------------------------------------------------------------------
 
 
 _MAX_LOGGED_ITEMS = 1_000  # of a request
 _LOGGED = ("answers", "values")  # what a caller may not see without the permission of its area
-
-
-# --- Domain events about logs -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -157,7 +358,6 @@ async def log_sent_item(
     ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, sent: DeferredChange
 ) -> WorkItem:
     """Log an item as `log_item` does, with a log that is validated by the type of the stored item."""
-
     return await _log_item(ctx, customer_id, block_id, item_id, lambda item: _complete(ctx, item, sent))
 
 
@@ -184,8 +384,8 @@ async def log_own_set(ctx: Context, block_id: ObjectId, item_id: ObjectId, done:
     existed or its day is hidden, Conflict if it is gone, BadRequest or InvalidFields if the item has no such set.
     """
     try:
-        return await _log_own(ctx, block_id, item_id, lambda item: own_changes.merge_set(item, done, now()))
-    except own_changes.AlreadyLogged:
+        return await _log_own(ctx, block_id, item_id, lambda item: merge_set(item, done, now()))
+    except AlreadyLogged:
         return await block_items.get_item(ctx, ClientCalendar(ctx.caller.id), block_id, item_id)
 
 
@@ -195,7 +395,7 @@ async def update_own_log(ctx: Context, block_id: ObjectId, item_id: ObjectId, fi
     Raises what `log_own_set` raises, NotFound for an exercise in `swappedFor` that does not exist, InvalidFields if it
     is the planned one, and Conflict if completed sets are of an exercise that was done until now.
     """
-    return await _log_own(ctx, block_id, item_id, lambda item: own_changes.merge_change(item, fields))
+    return await _log_own(ctx, block_id, item_id, lambda item: merge_change(item, fields))
 
 
 async def _log_own(
@@ -240,12 +440,29 @@ async def _store_logs(
 ) -> tuple[block_models.StoredBlock, list[WorkItem]]:
     """Store logs of items of a block, by their paths in the request, and what follows from them.
 
-    Returns the block, and the items as they are read.
+    That is their values or answers, and the entries in the activity feed, which completed items have. Returns the
+    block, and the items as they are read.
     """
     block, logged = await block_items.log_items(ctx, ClientCalendar(customer_id), block, list(logs.values()))
     for (path, (previous, _)), item in zip(logs.items(), logged, strict=True):
         with errors_at(path):
-            await _update_item_activity(ctx, customer_id, block, item, previous)
+            item_id, date, data = item["_id"], str(block["date"]), _item_data(block, item)
+            stored = block["items"][items.find_index(block["items"], item_id)]  # with what the caller may not see
+            if stored["type"] == "METRICS":
+                set_id, values = stored["metricsFields"]["metricsSetId"], stored["values"] or []
+                before = previous["values"] or [] if previous["type"] == "METRICS" else []
+                measured = await metrics.record_logged_values(ctx, customer_id, item_id, set_id, date, values, before)
+                data["measured"] = measured
+            if stored["type"] == "FORM":
+                form, answers = stored["form"], stored["answers"] or []
+                response_id = await form_responses.record_response(ctx, customer_id, item_id, form, date, answers)
+                data["responseId"] = response_id
+            activity_type = _ACTIVITY_OF_ITEM.get(item["type"], "item_logged")
+            if item["isCompleted"]:
+                how: Literal["new", "first"] = "new" if previous["isCompleted"] else "first"
+                await activity.record_event(ctx, activity_type, customer_id, item_id, how, **data)
+            elif previous["isCompleted"]:
+                await activity.delete_events(ctx, customer_id, item_id, activity_type)
             if item["pain"] and item["pain"] != previous.get("pain"):
                 await notes.create_health_note(ctx, customer_id, item["pain"])
     await ctx.publish(ItemLogged(customer_id))
@@ -264,14 +481,14 @@ async def upsert_logs(ctx: Context, customer_id: ObjectId, entries: Sequence[Log
     if sum(len(each["items"]) for each in entries if not isinstance(each, InvalidEntry)) > _MAX_LOGGED_ITEMS:
         raise invalid_field("logs", f"must not hold more than {_MAX_LOGGED_ITEMS} items", code="TOO_MANY")
     await customers.lock_active(ctx, customer_id)
-    calendar, require_first = ClientCalendar(customer_id), repetitions("wblockId")
+    calendar, require_first = ClientCalendar(customer_id), independent_entries.repetitions("wblockId")
 
     async def save(entry: LogUpsert) -> Saved:
         block = await workouts.get_named(ctx, calendar, entry.get("wblockId"), entry.get("externalId"))
         require_first(block["_id"])
         if entry.get("version") not in (None, block["version"]):
             raise version_conflict()
-        require_item, logs = repetitions("witemId"), {}
+        require_item, logs = independent_entries.repetitions("witemId"), {}
         for index, sent in enumerate(entry["items"]):
             with errors_at(f"items.{index}"):
                 require_item(sent["witemId"])
@@ -285,7 +502,8 @@ async def upsert_logs(ctx: Context, customer_id: ObjectId, entries: Sequence[Log
         after, _ = await _store_logs(ctx, customer_id, block, logs)
         return Saved(block["_id"], "created" if is_new else "updated", after["version"])
 
-    return result_of(ctx, entries, await save_each(ctx, entries, save))
+    saved = await independent_entries.save_each(ctx, entries, save)
+    return independent_entries.result_of(ctx, entries, saved)
 
 
 async def _validate_log(ctx: Context, item: WorkItem, sent: ItemLog) -> ItemLog:
@@ -301,43 +519,16 @@ async def _validate_log(ctx: Context, item: WorkItem, sent: ItemLog) -> ItemLog:
     values = log.get("values", [])
     if len({value["metricId"] for value in values}) < len(values):
         raise invalid_field("values", "must name each metric only once", code="DUPLICATE")
-    return own_changes.assign_exercises(item, log)
+    return assign_exercises(item, log)
 
 
 def _keep_unstated(ctx: Context, item: WorkItem, log: ItemLog) -> ItemLog:
     """Return a log in which what it does not state stays: of a coach's the choices, and what the caller may not see."""
-    stored = own_changes.stored_log(item)
+    stored = stored_log(item)
     kept = [] if items.may_see_log(ctx.caller, item) else list(_LOGGED)
     if ctx.caller.is_coach:
         kept += ["swappedFor"] if log["isCompleted"] else ["swappedFor", "skipped"]
     return cast("ItemLog", {**{name: value for name, value in stored.items() if name in kept}, **log})
-
-
-async def _update_item_activity(
-    ctx: Context, customer_id: ObjectId, block: block_models.StoredBlock, item: WorkItem, previous: WorkItem
-) -> None:
-    """Record the values or answers of an item and its entry in the activity feed, which completed items have.
-
-    `previous` is the item before the log.
-    """
-    item_id, date = item["_id"], str(block["date"])
-    stored = block["items"][items.find_index(block["items"], item_id)]  # with what the caller may not see
-    data = _item_data(block, item)
-    if stored["type"] == "METRICS":
-        set_id, values = stored["metricsFields"]["metricsSetId"], stored["values"] or []
-        logged_before = previous["values"] or [] if previous["type"] == "METRICS" else []
-        data["measured"] = await metrics.record_logged_values(
-            ctx, customer_id, item_id, set_id, date, values, logged_before
-        )
-    if stored["type"] == "FORM":
-        form, answers = stored["form"], stored["answers"] or []
-        data["responseId"] = await form_responses.record_response(ctx, customer_id, item_id, form, date, answers)
-    activity_type = _ACTIVITY_OF_ITEM.get(item["type"], "item_logged")
-    if item["isCompleted"]:
-        how: Literal["new", "first"] = "new" if previous["isCompleted"] else "first"
-        await activity.record_event(ctx, activity_type, customer_id, item_id, how, **data)
-    elif previous["isCompleted"]:
-        await activity.delete_events(ctx, customer_id, item_id, activity_type)
 
 
 def _item_data(block: block_models.StoredBlock | block_models.Block, item: WorkItem) -> dict[str, object]:
@@ -359,7 +550,13 @@ async def create_logged_blocks(ctx: Context, customer_id: ObjectId, blocks: Sequ
     calendar = ClientCalendar(customer_id)
     customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "name"))
     actor: Actor = {"type": "client", "_id": customer_id, "name": customer["name"]}
-    marked = [_mark_as_written_by_client(block) for block in blocks]
+    marked: list[LoggedBlock] = []
+    for logged in blocks:  # every text is in the client's own words
+        logs: list[ItemLog | None] = []
+        for planned, log in zip(logged["plan"]["items"], logged["logs"], strict=True):
+            texts = {} if log is None else _texts_of(cast("WorkItem", planned), log, log.get("answers", ()))
+            logs.append(log and {**log, "clientTexts": [name for name, text in texts.items() if text]})
+        marked.append({**logged, "logs": logs, "clientTexts": ["comment"] if logged["comment"] else []})
     stored = await block_items.add_logged_blocks(ctx, calendar, marked)
     times = {str(block["plan"].get("date")): block["loggedAt"] for block in blocks}
     entries: list[ImportedEvent] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
@@ -24,7 +24,6 @@ from coaching_service.core.validation import Identifier, SearchedDate, Text
 from coaching_service.library.exercises import name_resolution
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.logs import service as logs_service
-from coaching_service.progress.logs.own_changes import stored_log
 from coaching_service.progress.logs.schemas import PAIN_LENGTH
 from coaching_service.training.set_text import parse_done, read_done_sets
 from coaching_service.training.workout_text import lines
@@ -100,7 +99,7 @@ def parse_log(
                 raise lines.error_in_line(_PATH, number, "the workout has no item with this identifier")
             target = _find(named, only, name, other_names.get(name), number)
             if (item_text := texts.get(target.item["_id"])) is None:  # completed, with the texts that it has
-                log: ItemLog = {**stored_log(target.item), "isCompleted": True, "skipped": None}
+                log: ItemLog = {**logs_service.stored_log(target.item), "isCompleted": True, "skipped": None}
                 if target.item["type"] == "EXERCISE":
                     log["customerSets"] = []
                 item_text = texts[target.item["_id"]] = ItemText(target.item, log)
@@ -214,24 +213,21 @@ def _read_comments(log: ItemLog, segments: Sequence[str], number: int) -> None:
 
 def describe_logged(ctx: Context, item_text: ItemText, stored: WorkItem) -> list[str]:
     """Return a line for each item or exercise that a text names: what is logged now, and what was logged before."""
-    unit = ctx.caller.load_unit
-    shown = show_loads(stored, ctx, unit)
-    return [
-        _describe(replace(target, item=show_loads(target.item, ctx, unit)), shown, unit) for target in item_text.targets
-    ]
-
-
-def _describe(target: NamedWork, stored: WorkItem, load_unit: str) -> str:
-    before = write_done_of(target.item, load_unit, target.entry)
-    words = [typed(target.name), *([before, "→"] if before else []), write_result_of(stored, load_unit, target.entry)]
-    done, planned = _count_sets(stored, target.entry)
-    if done < planned:
-        words.append(f"({done} of {planned} planned sets)")
-    # All of them where the side before shows them: what stays must not look as if it were removed.
-    previous = {} if before and target.entry is None else _comments_of(target.item)
-    shown = {kind: text for kind, text in _comments_of(stored).items() if text and text != previous.get(kind)}
-    words += [f"| {kind} {typed_line(text, _MAX_SHOWN)}" for kind, text in shown.items()]
-    return " ".join(words)
+    unit, described = ctx.caller.load_unit, []
+    logged = show_loads(stored, ctx, unit)
+    for target in item_text.targets:
+        earlier, entry = show_loads(target.item, ctx, unit), target.entry
+        before = write_done_of(earlier, unit, entry)
+        words = [typed(target.name), *([before, "→"] if before else []), write_result_of(logged, unit, entry)]
+        done, planned = _count_sets(logged, entry)
+        if done < planned:
+            words.append(f"({done} of {planned} planned sets)")
+        # All of them where the side before shows them: what stays must not look as if it were removed.
+        previous = {} if before and entry is None else _comments_of(earlier)
+        shown = {kind: text for kind, text in _comments_of(logged).items() if text and text != previous.get(kind)}
+        words += [f"| {kind} {typed_line(text, _MAX_SHOWN)}" for kind, text in shown.items()]
+        described.append(" ".join(words))
+    return described
 
 
 def _comments_of(item: WorkItem) -> dict[str, str | None]:

@@ -173,6 +173,9 @@ _entries = Documents[StoredEntry](
 )
 
 
+_KEY = ("customerId", "metricId", "date")
+
+
 async def list_assignments(ctx: Context, customer_id: ObjectId) -> list[StoredAssignment]:
     """Return the current assignments of a client, oldest first."""
     return await _assignments.find(ctx, {"customerId": customer_id, "unassignedAt": None}, sort=("createdAt", "_id"))
@@ -194,11 +197,6 @@ async def assign_many(ctx: Context, customer_ids: Sequence[ObjectId], set_id: Ob
         if customer_id not in assigned_ids
     ]
     await _assignments.upsert_many(ctx, ("customerId", "metricsSetId"), new)
-
-
-async def _insert(ctx: Context, new_entries: Sequence[NewEntry]) -> list[StoredEntry]:
-    """Store values of metrics, each another metric or date, replacing existing ones; returns them in the same order."""
-    return await _entries.upsert_many(ctx, ("customerId", "metricId", "date"), new_entries)
 
 
 # --- Body weights -----------------------------------------------------------------------------------------------------
@@ -291,10 +289,8 @@ async def require_past_dates(ctx: Context, customer_id: ObjectId, dates: Iterabl
 
     `dates`: fields with their dates (`YYYY-MM-DD`). Raises NotFound if the company has no such client.
     """
-    customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
-    today = str(ctx.caller.today(customer["timezone"]))
-    future = [field for field, date in dates if date > today]
-    if future:
+    today = str(await customers.get_local_date(ctx, customer_id))
+    if future := [field for field, date in dates if date > today]:
         message = "must not be after today"
         raise errors.InvalidFields([{"field": field, "code": "IN_THE_FUTURE", "message": message} for field in future])
 
@@ -439,16 +435,10 @@ async def assign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> Assig
     """
     await customers.get_visible(ctx, customer_id)
     await _load_set(ctx, set_id)
-    if not await _is_assigned(ctx, customer_id, set_id):
-        await _assign(ctx, customer_id, set_id)
+    if not await _is_assigned(ctx, customer_id, set_id):  # also a former assignment
+        await _assignments.upsert(ctx, {"customerId": customer_id, "metricsSetId": set_id}, {"unassignedAt": None})
     assigned = await list_assigned(ctx, customer_id)
     return next(each for each in assigned if each["metricsSet"]["_id"] == set_id)
-
-
-async def _assign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> None:
-    """Assign a set to a client, or renew a former assignment."""
-    where = {"customerId": customer_id, "metricsSetId": set_id}
-    await _assignments.upsert(ctx, where, {"unassignedAt": None})
 
 
 async def assign_automatic_sets(ctx: Context, event: CustomersCreated) -> None:
@@ -589,7 +579,7 @@ async def remove_unused_assignments(ctx: Context, ids: Collection[ObjectId]) -> 
 
 async def _record(ctx: Context, new_entries: Sequence[NewEntry], metrics: Sequence[Metric]) -> list[MetricEntry]:
     """Store values, each with its metric, and report them in the activity feed."""
-    entries = await _insert(ctx, new_entries)
+    entries = await _entries.upsert_many(ctx, _KEY, new_entries)
     for entry, metric in zip(entries, metrics, strict=True):
         data = {"metricId": metric["_id"], "day": entry["date"], **_measured(metric, entry["value"])}
         await activity.record_event(ctx, "metric_recorded", entry["customerId"], entry["_id"], **data)
@@ -624,12 +614,13 @@ async def record_logged_values(
         await require_past_dates(ctx, customer_id, [("values", date)])
         assignment = await find_assignment(ctx, customer_id, set_id)
         if assignment is None:
-            await _assign(ctx, customer_id, set_id)
+            await _assignments.upsert(ctx, {"customerId": customer_id, "metricsSetId": set_id}, {"unassignedAt": None})
         elif assignment["unassignedAt"] is not None:
             raise _not_assigned(ctx)
         for logged in new:
             require_possible(_find_active(metric_set, logged["metricId"]), logged["value"], "values")
-        changed += await _insert(ctx, _new_entries(customer_id, set_id, date, new, item_id))
+        new_entries = _new_entries(customer_id, set_id, date, new, item_id)
+        changed += await _entries.upsert_many(ctx, _KEY, new_entries)
     await copy_body_weights(ctx, customer_id, changed)
     known = _metrics_of(metric_set)
     return [_measured(errors.require_by_id(known, logged["metricId"], "metric"), logged["value"]) for logged in values]
@@ -644,7 +635,7 @@ async def move_values(ctx: Context, event: RecordedItemsRescheduled) -> None:
     for entry in recorded:
         if entry["date"] != date:
             await _entries.delete(ctx, {"customerId": customer_id, "_id": entry["_id"]})
-            moved = await _insert(ctx, [{**take(NewEntry, entry), "date": date}])
+            moved = await _entries.upsert_many(ctx, _KEY, [{**take(NewEntry, entry), "date": date}])
             await copy_body_weights(ctx, customer_id, [entry, *moved])
 
 

@@ -18,6 +18,7 @@ from coaching_service.core.query import LoggedTime
 from coaching_service.people.activity import models as activity_models
 
 MAX_SETS = 100
+MAX_EXERCISE_SETS, MAX_CIRCUIT_SETS = 200, 2_000  # in the log of an item
 MAX_REPS, MAX_SECONDS, MAX_METERS, MAX_LOAD = 100_000, 86_400, 10_000_000, 100_000
 MAX_PERCENT = 200
 SetType = Literal["reps_load", "reps", "time", "time_load", "distance", "distance_load"]

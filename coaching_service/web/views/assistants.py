@@ -270,7 +270,7 @@ class _SeveralProposals(web_pages.ReturnTo):
 async def proposals_page(ctx: Context, query: _ProposalsQuery) -> dict[str, Any]:
     """What assistants have proposed to the coach, and to the owner all of the company, newest first."""
     status = query["status"]
-    page = await proposals.list_proposals(ctx, limit=_PAGE_SIZE, after=query["after"], status=status)
+    page = await proposals.list_proposals(ctx, {"limit": _PAGE_SIZE, "after": query["after"], "status": status})
     filter_url = web_pages.list_url(_PATH, {"status": status})
     names = await _load_coach_names(ctx)
     return {
@@ -339,7 +339,9 @@ async def reject_all_of_assistant(ctx: Context, form: _SeveralProposals) -> web_
 
 async def list_waiting_by_assistant(ctx: Context) -> list[dict[str, Any]]:
     """Return what waits for the coach, the newest first, by assistant."""
-    waiting = (await proposals.list_proposals(ctx, limit=_MOST_WAITING, status="pending"))["docs"]
+    waiting = (await proposals.list_proposals(ctx, {"limit": _MOST_WAITING, "after": None, "status": "pending"}))[
+        "docs"
+    ]
     groups: dict[ObjectId, dict[str, Any]] = {}
     names = await _load_coach_names(ctx) if waiting else {}
     for proposal in waiting:

@@ -22,11 +22,10 @@ from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import WEIGHTS
 from coaching_service.people.file_links import file_url
-from coaching_service.progress import form_checks, form_requests, form_responses, personal_records
+from coaching_service.progress import form_checks, form_responses, notes, personal_records
 from coaching_service.progress.attention import service as attention
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.messages import MessageText
-from coaching_service.progress.notes import service as notes
 from coaching_service.training.workouts.reports import blocks as block_reports
 from coaching_service.web import pages as web_pages
 from coaching_service.web.formatting import format_date, quantity
@@ -166,15 +165,16 @@ async def _load_preview(
 ) -> Sequence[Any]:
     """Return what one of a client's reasons that has a preview is about. `today` is the client's."""
     if reason == "unread_message":
-        page = await conversation.list_messages(ctx, customer_id, limit=_MESSAGES)
+        page = await conversation.list_messages(ctx, customer_id, {"limit": _MESSAGES, "after": None})
         return [message for message in page["docs"][::-1] if is_unread(message)]
     if reason == "health_note":
-        return [note for note in await notes.list_notes(ctx, customer_id) if note["isHealth"]][:_OTHERS]
+        return [note for note in await notes.list_of_client(ctx, customer_id) if note["isHealth"]][:_OTHERS]
     if reason == "check_in_to_review":
-        received = await form_responses.list_received(ctx, customer_id=customer_id, reviewed=False, limit=_OTHERS)
-        return received["docs"]
+        of_client: form_responses.InboxQuery = {"limit": _OTHERS, "after": None, "customerId": customer_id}
+        return (await form_responses.list_received(ctx, {**of_client, "reviewed": False}))["docs"]
     if reason == "check_in_overdue":
-        return (await form_requests.list_pending(ctx, customer_id=customer_id, overdue=True, limit=_OTHERS))["docs"]
+        overdue: form_responses.FormRequestQuery = {"limit": _OTHERS, "after": None, "customerId": customer_id}
+        return (await form_responses.list_pending(ctx, {**overdue, "overdue": True}))["docs"]
     if reason == "personal_record":
         first = str(today - timedelta(days=attention.RECORD_DAYS - 1))
         return await personal_records.list_achieved(ctx, customer_id, first, str(today))
@@ -355,7 +355,7 @@ async def mark_client_response_reviewed(
     ctx: Context, customer_id: ObjectId, response_id: ObjectId, query: _AttentionFilter
 ) -> web_pages.Redirect:
     """Mark a response of a client as reviewed."""
-    await form_responses.set_reviewed(ctx, response_id, reviewed=True)
+    await form_responses.set_reviewed(ctx, response_id, {"reviewed": True})
     await attention.renew(ctx, customer_id)
     return _leave(customer_id, query, "Marked as reviewed.")
 
@@ -366,7 +366,7 @@ async def reply_to_response(
 ) -> web_pages.Redirect:
     """Answer a response of a client, which is then reviewed."""
     await conversation.create(ctx, customer_id, {"text": form["text"]})
-    await form_responses.set_reviewed(ctx, response_id, reviewed=True)
+    await form_responses.set_reviewed(ctx, response_id, {"reviewed": True})
     await attention.renew(ctx, customer_id)
     return _leave(customer_id, query, "Message sent, and marked as reviewed.")
 

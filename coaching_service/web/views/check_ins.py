@@ -130,7 +130,7 @@ def _path(customer_id: ObjectId) -> str:
 async def responses_page(ctx: Context, customer_id: ObjectId, query: PageQuery) -> dict[str, Any]:
     """The responses of a client, the latest first."""
     customer, responses = await gather_reads(
-        ctx, customer_layout.load_header(ctx, customer_id), form_responses.list_between(ctx, customer_id, None, None)
+        ctx, customer_layout.load_header(ctx, customer_id), form_responses.list_between(ctx, customer_id, {})
     )
     first = skip_of(query["page"], _RESPONSES_PER_PAGE)
     compared = [_compare(responses, at) for at in range(first, min(first + _RESPONSES_PER_PAGE, len(responses)))]
@@ -173,7 +173,7 @@ def _form_key(response: form_responses.FormResponse) -> object:
 @_coach.post("/responses/{responseId}/review", access=coach(CUSTOMERS.VIEW, FORMS.EDIT), on=responses_page)
 async def review_response(ctx: Context, customer_id: ObjectId, response_id: ObjectId, query: PageQuery) -> Redirect:
     """Mark a response as reviewed."""
-    response = await form_responses.set_reviewed(ctx, response_id, reviewed=True)
+    response = await form_responses.set_reviewed(ctx, response_id, {"reviewed": True})
     if response["customer"]["_id"] != customer_id:
         raise NotFound("form response")
     return Redirect(list_url(f"{_path(customer_id)}/responses", query)(), "Marked as reviewed.")
@@ -268,7 +268,9 @@ async def form_page(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, query
     block, item = await _read_form(ctx, wblock_id, witem_id)
     sent = await form_checks.show_of_items(ctx, ctx.caller.id, [witem_id]) if item.get("mediaCount") else {}
     results = describe_results(item, ctx.caller.load_unit)
-    comments = await conversation.list_messages(ctx, ctx.caller.id, limit=_MAX_COMMENTS, block_id=wblock_id)
+    comments = await conversation.list_messages(
+        ctx, ctx.caller.id, {"limit": _MAX_COMMENTS, "after": None, "wblockId": wblock_id}
+    )
     messages = comments["docs"] if item["isCompleted"] else []
     return {
         "item": item,
@@ -323,7 +325,7 @@ async def answer_form(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, for
 @_client.get("/form-responses", access=customer(), template="train/form_responses.html")
 async def form_responses_page(ctx: Context, query: PageQuery) -> dict[str, Any]:
     """The answers to forms, the latest first."""
-    responses = await form_responses.list_between(ctx, ctx.caller.id, None, None)
+    responses = await form_responses.list_between(ctx, ctx.caller.id, {})
     first = skip_of(query["page"], _PAGE_SIZE)
     shown = responses[first : first + _PAGE_SIZE]
     places = await form_responses.locate_own(ctx, [response["_id"] for response in shown])

@@ -28,10 +28,9 @@ from coaching_service.people.customers import retention
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerChange, WrittenDetails
 from coaching_service.people.sessions import service as sessions
-from coaching_service.progress import customer_profile, nutrition_plans, progress_photos
+from coaching_service.progress import customer_profile, notes, nutrition_plans, progress_photos
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.service import MetricHistoryEntry
-from coaching_service.progress.notes import service as notes
 from coaching_service.training.workouts.items import descriptions
 from coaching_service.training.workouts.reports import blocks as block_reports
 from coaching_service.web import formatting
@@ -47,7 +46,7 @@ from coaching_service.web.views.results import require_past_date
 Side = Literal["front", "side", "back"]
 SIDES: tuple[Side, ...] = ("front", "side", "back")
 _WEIGHT_NAMES, _WEIGHT_UNITS = ("weight", "peso"), ("kg", "lb")
-_INDEXES: dict[Side, str] = {"front": "1", "side": "3", "back": "2"}
+_INDEXES: dict[Side, Literal["1", "2", "3"]] = {"front": "1", "side": "3", "back": "2"}
 
 
 class PhotosForm(TypedDict):
@@ -69,7 +68,9 @@ async def add_received(
     """
     saved = [side for side in SIDES if side in files.stored]
     for side in saved:
-        photos = await progress_photos.create(ctx, customer_id, day, _INDEXES[side], files.stored[side])
+        photos = await progress_photos.create(
+            ctx, customer_id, {"createdAt": day, "imageSideIndex": _INDEXES[side]}, files.stored[side]
+        )
     named = " and ".join(filter(None, [", ".join(saved[:-1]), saved[-1]]))
     notice = f"{named.capitalize()} photo{'' if len(saved) == 1 else 's'} saved."
     reasons = [f"The {side} photo was not saved: it {why}." for side, why in files.rejected.items()]
@@ -360,7 +361,7 @@ async def notes_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     customer, customer_notes, feed = await gather_reads(
         ctx,
         load_header(ctx, customer_id),
-        notes.list_notes(ctx, customer_id),
+        notes.list_of_client(ctx, customer_id),
         activity.list_attributed_events(ctx, customer_id, page=1, size=_RECENT_EVENTS),
     )
     block_ids = {event["data"]["wblockId"] for event in feed["docs"] if "wblockId" in event["data"]}
@@ -407,7 +408,7 @@ async def edit_note_page(ctx: Context, customer_id: ObjectId, note_id: ObjectId)
 async def change_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId, form: notes.NoteChange) -> Redirect:
     """Change the text and the flags of a note; a text that is not changed keeps its formatting."""
     if "content" in form:  # else it is too long for the form
-        note = require_by_id(await notes.list_notes(ctx, customer_id), note_id, "note")
+        note = require_by_id(await notes.list_of_client(ctx, customer_id), note_id, "note")
         if form["content"] == _to_text(note["content"]):
             del form["content"]
         else:
@@ -427,7 +428,7 @@ async def change_note_pin(ctx: Context, customer_id: ObjectId, note_id: ObjectId
 async def delete_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> dict[str, Any]:
     """Delete a note."""
     customer, customer_notes = await gather_reads(
-        ctx, load_header(ctx, customer_id), notes.list_notes(ctx, customer_id)
+        ctx, load_header(ctx, customer_id), notes.list_of_client(ctx, customer_id)
     )
     return {"customer": customer, "note": require_by_id(customer_notes, note_id, "note")}
 

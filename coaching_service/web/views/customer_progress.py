@@ -14,6 +14,7 @@ from coaching_service.core.errors import require_by_id
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import page_document, skip_of
+from coaching_service.core.query import Period
 from coaching_service.core.text import normalize, straighten
 from coaching_service.core.validation import Choice, Number
 from coaching_service.library import metric_sets
@@ -78,7 +79,7 @@ async def lift_page(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, 
     sessions, names = await gather_reads(
         ctx,
         exercise_history.read_progress(
-            ctx, customer_id, exercise_id, str(monday), str(today), exercise_history.SESSION
+            ctx, customer_id, exercise_id, {"startDate": str(monday), "endDate": str(today), "groupBy": "session"}
         ),
         exercises.get_names(ctx, {exercise_id}),
     )
@@ -270,14 +271,14 @@ async def progress_page(ctx: Context, customer_id: ObjectId, query: PeriodQuery)
     today = ctx.caller.today(customer["timezone"])
     weeks = int(query["weeks"])
     monday = first_monday(today, weeks)
-    period = (str(monday), str(today))
+    period: Period = {"startDate": str(monday), "endDate": str(today)}
     sunday = monday + timedelta(days=7 * weeks - 1)
     all_sets = await metric_sets.list_all(ctx) if METRICS.VIEW in ctx.caller.permissions else []
     load, muscles, completed_days, outline, assigned_sets, lifts, photos, weights = await gather_reads(
         ctx,
-        workload.read(ctx, customer_id, *period, "week"),
-        workload.get_volume(ctx, customer_id, *period),
-        compliance.read(ctx, customer_id, str(monday), str(sunday)),
+        workload.read(ctx, customer_id, {**period, "groupBy": "week"}),
+        workload.get_volume(ctx, customer_id, period),
+        compliance.read(ctx, customer_id, {"from": str(monday), "to": str(sunday)}),
         block_reports.list_days(ctx, customer_id, monday, sunday, today=today),
         _load_assigned_sets(ctx, customer_id, (str(first_day(today, weeks)), str(today))),
         exercise_history.list_done(ctx, customer_id, page=1, size=_MAX_LIFTS),

@@ -30,9 +30,14 @@ from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.people.changes import service as changes
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
-from coaching_service.progress import form_checks, form_requests, form_responses
+from coaching_service.progress import form_checks, form_responses
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.progress.conversation.messages import Message, MessageText, NewCoachMessage, find_wrong_time
+from coaching_service.progress.conversation.messages import (
+    Message,
+    MessageText,
+    NewCoachMessage,
+    find_wrong_time,
+)
 from coaching_service.progress.form_checks import MAX_MARKS, NewMedia, ReceivedMedia
 from coaching_service.training.set_media import CONTENT_TYPES, LONGEST_VIDEO, MediaMark
 from coaching_service.web.forms import ReceivedFiles
@@ -120,7 +125,7 @@ async def load_messages(ctx: Context, customer_id: ObjectId, path: str, query: P
     `path` is the path of its page.
     """
     live_after, is_newest = await changes.find_position(ctx), query["after"] is None
-    page = await conversation.list_messages(ctx, customer_id, limit=_PAGE_SIZE, after=query["after"])
+    page = await conversation.list_messages(ctx, customer_id, {"limit": _PAGE_SIZE, "after": query["after"]})
     messages = page["docs"][::-1]
     new = [message["_id"] for message in messages if is_unread(message, to_client=not ctx.caller.is_coach)]
     return {
@@ -160,7 +165,7 @@ async def send_message(
     """Send a message of the caller in the conversation with a client, with a file if there is one."""
     new: NewCoachMessage = {"text": form["text"], "deliverAt": deliver_at}
     if file is not None:
-        new["attachments"] = [(await conversation.add_attachment(ctx, customer_id, file))["_id"]]
+        new["attachments"] = [(await conversation.upload_message_attachment(ctx, customer_id, file))["_id"]]
     await conversation.create(ctx, customer_id, new)
 
 
@@ -199,21 +204,26 @@ class _InboxQuery(PartQuery):
 @_inbox.get("", access=coach(CUSTOMERS.VIEW), template="messages/inbox.html")
 async def inbox_page(ctx: Context, query: _InboxQuery) -> dict[str, Any]:
     """The conversations with unread messages, or all, and form checks; with the permission, forms of clients."""
-    unread, live_after = None if query["all"] else True, await changes.find_position(ctx)
+    after, live_after = query["after"], await changes.find_position(ctx)
     page, checks = await gather_reads(
         ctx,
-        conversation.list_conversations(ctx, unread=unread, limit=_CONVERSATIONS, after=query["after"]),
-        form_checks.list_received(ctx, limit=_CHECKS, customer_id=None, reviewed=False),
+        conversation.list_conversations(
+            ctx,
+            {"limit": _CONVERSATIONS, "after": after}
+            if query["all"]
+            else {"limit": _CONVERSATIONS, "after": after, "unread": True},
+        ),
+        form_checks.list_received(ctx, {"limit": _CHECKS, "after": None, "reviewed": False}),
     )
     shown_forms: dict[str, Any] = {}
     if FORMS.VIEW in ctx.caller.permissions:
         responses, overdue, upcoming = await gather_reads(
             ctx,
-            form_responses.list_received(ctx, reviewed=False, limit=_FORMS),
-            form_requests.list_overdue(ctx, limit=_OVERDUE),
-            form_requests.list_pending(ctx, overdue=False, limit=_UPCOMING),
+            form_responses.list_received(ctx, {"limit": _FORMS, "after": None, "reviewed": False}),
+            form_responses.list_overdue(ctx, limit=_OVERDUE),
+            form_responses.list_pending(ctx, {"limit": _UPCOMING, "after": None, "overdue": False}),
         )
-        by_client: dict[ObjectId, list[form_requests.FormRequest]] = {}
+        by_client: dict[ObjectId, list[form_responses.FormRequest]] = {}
         for request in overdue:
             by_client.setdefault(request["customer"]["_id"], []).append(request)
         shown_forms = {
@@ -268,7 +278,7 @@ _REMINDED: Mapping[str, str] = {
 _inbox.act(
     "/responses/{responseId}/reviewed",
     "mark_response_reviewed",
-    partial(form_responses.set_reviewed, reviewed=True),
+    partial(form_responses.set_reviewed, body={"reviewed": True}),
     "Marked as reviewed.",
     access=coach(FORMS.EDIT),
     on=inbox_page,
@@ -387,9 +397,8 @@ class _ListQuery(PartQuery):
 @_checks.get("", access=coach(CUSTOMERS.VIEW), template="form_checks/list.html")
 async def form_checks_page(ctx: Context, query: _ListQuery) -> dict[str, Any]:
     """What clients have sent and no coach has reviewed, or all of it."""
-    page = await form_checks.list_received(
-        ctx, limit=_LISTED, after=query["after"], customer_id=None, reviewed=None if query["all"] else False
-    )
+    part: form_checks.ReceivedQuery = {"limit": _LISTED, "after": query["after"]}
+    page = await form_checks.list_received(ctx, part if query["all"] else {**part, "reviewed": False})
     return {
         "checks": page,
         "shows_all": query["all"],
@@ -410,7 +419,7 @@ async def form_check_page(ctx: Context, media_id: ObjectId, query: _CheckQuery) 
     customer_id = check["customer"]["_id"]
     others, following = await gather_reads(
         ctx,
-        form_checks.list_received(ctx, limit=_COMPARED, customer_id=customer_id, reviewed=None),
+        form_checks.list_received(ctx, {"limit": _COMPARED, "after": None, "customerId": customer_id}),
         find_next(ctx, media_id),
     )
     if CUSTOMERS.EDIT in ctx.caller.permissions:
@@ -427,7 +436,7 @@ async def form_check_page(ctx: Context, media_id: ObjectId, query: _CheckQuery) 
 
 async def find_next(ctx: Context, media_id: ObjectId) -> ReceivedMedia | None:
     """Return the newest file that no coach has reviewed, another one than this; None if there is none."""
-    page = await form_checks.list_received(ctx, limit=2, customer_id=None, reviewed=False)
+    page = await form_checks.list_received(ctx, {"limit": 2, "after": None, "reviewed": False})
     return next((each for each in page["docs"] if each["_id"] != media_id), None)
 
 
@@ -477,14 +486,14 @@ async def answer_form_check(ctx: Context, media_id: ObjectId, form: AnswerForm) 
 @_checks.post(f"{_CHECK}/reviewed", access=coach(CUSTOMERS.EDIT), form=ReviewForm, on=form_check_page, idempotent=True)
 async def review_form_check(ctx: Context, media_id: ObjectId, form: ReviewForm) -> Redirect:
     """Mark a file as reviewed without a comment, or as not reviewed."""
-    await form_checks.set_reviewed(ctx, media_id, reviewed=form["reviewed"])
+    await form_checks.set_reviewed(ctx, media_id, {"reviewed": form["reviewed"]})
     return await _leave(ctx, media_id, form["then"], "Marked as checked." if form["reviewed"] else "On the list again.")
 
 
 async def _leave(ctx: Context, media_id: ObjectId, then: Then, notice: str, *, reviews: bool = False) -> Redirect:
     """Return where a form leads: to the next file that is not reviewed, to the workout, or to the same page again."""
     check = await (
-        form_checks.set_reviewed(ctx, media_id, reviewed=True) if reviews else form_checks.get(ctx, media_id)
+        form_checks.set_reviewed(ctx, media_id, {"reviewed": True}) if reviews else form_checks.get(ctx, media_id)
     )
     customer_id = check["customer"]["_id"]
     if then == "review" and check["workout"] is not None:

@@ -203,7 +203,7 @@ async def session_review_page(ctx: Context, customer_id: ObjectId, block_id: Obj
         ctx,
         load_header(ctx, customer_id),
         workouts.get(ctx, workouts.ClientCalendar(customer_id), block_id),
-        conversation.list_messages(ctx, customer_id, limit=_MAX_COMMENTS, block_id=block_id),
+        conversation.list_messages(ctx, customer_id, {"limit": _MAX_COMMENTS, "after": None, "wblockId": block_id}),
     )
     [block] = await add_last_times(ctx, customer_id, [stored])
     day = str(block["date"])
@@ -338,7 +338,7 @@ async def _find_commented_block(
     ctx: Context, customer_id: ObjectId, without: ObjectId | None = None
 ) -> ObjectId | None:
     """Return the workout of the newest unread comment of a client; `without` one of them."""
-    page = await conversation.list_messages(ctx, customer_id, limit=_MESSAGES)
+    page = await conversation.list_messages(ctx, customer_id, {"limit": _MESSAGES, "after": None})
     for message in page["docs"]:
         about = message["about"]
         if is_unread(message) and about is not None and about["wblockId"] != without:

@@ -568,7 +568,7 @@ _own_import.act(
 @_own_import.get("/{importId}", access=customer(), template="train/settings/import_job.html")
 async def own_history_page(ctx: Context, import_id: ObjectId) -> dict[str, Any]:
     """What a file has, its questions and names; then the progress of its import, and what it has imported."""
-    job, day = await jobs.get_complete(ctx, import_id), await own_today.get_today(ctx)
+    job, day = await jobs.get_complete(ctx, import_id), await own_today.get_today(ctx, {})
     workouts = [block["_id"] for block in day["blocks"] if not block["isCompleted"] and not block["isRest"]]
     return {
         "job": describe(job),

@@ -9,7 +9,7 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.people import team
 from coaching_service.people.customers import batch
-from coaching_service.progress.notes import service as notes
+from coaching_service.progress import notes
 from tests.reliability.deployment import deployed
 from tests.support.database_proxy import Moment
 from tests.support.drill import database_of, require_whole
@@ -74,7 +74,7 @@ async def test_killed_renewal_raises_each_reason_once(tmp_path: Path) -> None:
             assert await events_of(services, client) == RAISED, name
             # As if the leases of the killed process were over
             await services.db["jobs"].update_many({}, {"$set": {"lease": None, "runAfter": now()}})
-        [note] = await notes.list_notes(ctx, client)
+        [note] = await notes.list_of_client(ctx, client)
         await notes.update(ctx, client, note["_id"], {"isHealth": False})
         async with running(deployment.settings, deployment.key, tmp_path / "clearing") as clearing:
             await until(lambda: has_cleared(services, client), "it is cleared", 60)

@@ -101,8 +101,8 @@ class ItemReference(TypedDict):
     title: str | None
 
 
-class PendingForms(TypedDict):
-    """The number of forms without an answer in a block of a client on a date."""
+class DailyCount(TypedDict):
+    """How many of something a client has on a date, as of forms without an answer in a block."""
 
     customerId: ObjectId
     date: str
@@ -423,7 +423,7 @@ def _lookup(ctx: Context, condition: Filter, name: str, variables: dict[str, str
 
 async def count_pending_forms(
     ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str
-) -> list[PendingForms]:
+) -> list[DailyCount]:
     """Return how many forms without an answer clients have on each date from `first` to `last`, by date."""
     condition = store.of_clients(customer_ids, first, last) | {"items.isPendingForm": True}
     stages: list[Stage] = [

@@ -24,8 +24,8 @@ from coaching_service.people import push
 from coaching_service.people.account import convert_entered_load, convert_stored_load
 from coaching_service.progress import form_checks
 from coaching_service.progress.logs import service as logs
-from coaching_service.progress.logs.own_changes import LogFields
 from coaching_service.progress.logs.schemas import PAIN_LENGTH, NewSkip, NewSwap, WorkoutBlockLog
+from coaching_service.progress.logs.service import LogFields
 from coaching_service.training import own_schedule
 from coaching_service.training.workouts import plan_changes
 from coaching_service.training.workouts.blocks.load_conversion import show_loads

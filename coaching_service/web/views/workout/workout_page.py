@@ -262,7 +262,9 @@ async def workout_page(ctx: Context, workout: editing.OpenedWorkout, query: Sear
             next_week = workouts.shift_date(block["date"], 7, "date")
     comments = {}
     if of.is_of_client:
-        listed = await conversation.list_messages(ctx, workout.owner_id, limit=_MAX_COMMENTS, block_id=workout.block_id)
+        listed = await conversation.list_messages(
+            ctx, workout.owner_id, {"limit": _MAX_COMMENTS, "after": None, "wblockId": workout.block_id}
+        )
         comments = {"comments": listed["docs"][::-1], "has_more_comments": listed["hasMore"]}
     described_items = [
         {

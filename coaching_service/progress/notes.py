@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape, unescape
 from typing import Annotated, Any, TypeAlias, TypedDict
 
 import nh3
 
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database import declared
-from coaching_service.core.database.context import Context, transactional
+from coaching_service.core.database.context import Context, gather_reads, transactional
 from coaching_service.core.database.documents import Documents, Filter, PipelineStage
 from coaching_service.core.errors import invalid_field, require_found
 from coaching_service.core.events import EventType
+from coaching_service.core.field_schemas import argument_of, input_of
 from coaching_service.core.fields import Change, Default, Description, Label
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Text
+from coaching_service.core.mcp import arguments
+from coaching_service.core.mcp.results import Answer, Written, typed
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.validation import Text, patch_of
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
@@ -128,10 +134,6 @@ _EVENT_TYPES: dict[declared.Action, EventType] = {
 }
 
 
-def _event(action: declared.Action, known: Mapping[str, Any], _: Collection[str]) -> declared.EventData:
-    return {"type": _EVENT_TYPES[action], "data": {"noteId": known["_id"]}}
-
-
 def _texts(note: Mapping[str, Any]) -> Iterator[declared.SearchedText]:
     yield declared.SearchedText(
         "notes", "Note", plain_text(note.get("content", "")), note.get("createdAt"), is_named=False
@@ -145,7 +147,9 @@ notes = Documents[Note](
         declared.Index(("customerId", "createdAt"), partial_filter=(("isHealth", {"$eq": True}),)),
     ),
     client_field="customerId",
-    history=declared.History("note", _event),
+    history=declared.History(
+        "note", lambda action, known, _: {"type": _EVENT_TYPES[action], "data": {"noteId": known["_id"]}}
+    ),
     transfer=declared.Portable(
         Note,
         declared.RECORDS,
@@ -165,31 +169,34 @@ async def count_health_notes(ctx: Context, customer_ids: Sequence[ObjectId]) -> 
 
 
 _FEED_TEXT_LENGTH = 200
+routes = Routes("/coach/customers/{customerId}/notes", tag="Notes", locks="customer")
 
 
-async def list_notes(ctx: Context, customer_id: ObjectId) -> list[Note]:
-    """Return the notes on a client, newest first.
-
-    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
-    """
+@routes.get("", access=coach(CUSTOMERS.VIEW), operation_id="listNotes")
+async def list_of_client(ctx: Context, customer_id: ObjectId) -> list[Note]:
+    """List the notes on a client, newest first."""
     await customers.get_visible(ctx, customer_id)
     return await notes.find(ctx, {"customerId": customer_id}, sort=("-createdAt", "-_id"))
 
 
+@routes.get("/{noteId}", access=coach(CUSTOMERS.VIEW), operation_id="getNote")
 async def get(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> Note:
-    """Return a note on a client. Raises NotFound if the client has no such note, and what `list_notes` raises."""
+    """Read a note on a client."""
     await customers.get_visible(ctx, customer_id)
     return require_found(await notes.find_one(ctx, {"customerId": customer_id, "_id": note_id}), "note")
 
 
+@routes.post(
+    "",
+    access=coach(CUSTOMERS.EDIT),
+    example={"content": "<p>Left knee: go easy.</p>", "isHealth": True},
+    operation_id="createNote",
+)
 @transactional
-async def create(ctx: Context, customer_id: ObjectId, new: NewNote) -> Note:
-    """Add a note on a client.
-
-    Raises InvalidFields if no text is left of its content once it is sanitised, and what `list_notes` raises.
-    """
+async def create(ctx: Context, customer_id: ObjectId, body: NewNote) -> Note:
+    """Add a note on a client."""
     await customers.get_visible(ctx, customer_id)
-    return await _insert(ctx, customer_id, {**new, "content": sanitise(new["content"])})
+    return await _insert(ctx, customer_id, {**body, "content": sanitise(body["content"])})
 
 
 async def _insert(ctx: Context, customer_id: ObjectId, new: NewNote) -> Note:
@@ -207,15 +214,18 @@ async def create_health_note(ctx: Context, customer_id: ObjectId, text: str) -> 
     await _insert(ctx, customer_id, {"content": content, "isPinned": False, "isHealth": True})
 
 
+@routes.patch(
+    "/{noteId}",
+    access=coach(CUSTOMERS.EDIT),
+    body=patch_of(input_of(NewNote), name="NoteChange"),
+    example={"content": "<p>Knee is fine again.</p>", "version": 0},
+    operation_id="updateNote",
+)
 @transactional
-async def update(ctx: Context, customer_id: ObjectId, note_id: ObjectId, change: NoteChange) -> Note:
-    """Change a note and return it.
-
-    Raises NotFound if the client has no such note, Conflict if the note has changed since `change["version"]`, and
-    what `create` raises.
-    """
+async def update(ctx: Context, customer_id: ObjectId, note_id: ObjectId, body: NoteChange) -> Note:
+    """Change a note."""
     await customers.get_visible(ctx, customer_id)
-    fields: NoteChange = {**change, "content": sanitise(change["content"])} if "content" in change else {**change}
+    fields: NoteChange = {**body, "content": sanitise(body["content"])} if "content" in body else {**body}
     version = fields.pop("version", None)
     where = {"customerId": customer_id, "_id": note_id}
     note = require_found(await notes.rewrite(ctx, where, lambda _: fields, version=version), "note")
@@ -225,9 +235,10 @@ async def update(ctx: Context, customer_id: ObjectId, note_id: ObjectId, change:
     return note
 
 
+@routes.delete("/{noteId}", access=coach(CUSTOMERS.EDIT), operation_id="deleteNote")
 @transactional
 async def delete(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> None:
-    """Delete a note and its entry in the activity feed. Raises NotFound if the client has no such note."""
+    """Delete a note."""
     await customers.get_visible(ctx, customer_id)
     note = require_found(await notes.delete(ctx, {"customerId": customer_id, "_id": note_id}), "note")
     if note["isHealth"]:
@@ -247,3 +258,54 @@ async def find_newest_health_texts(ctx: Context, customer_ids: Sequence[ObjectId
 def _feed_data(note: Note) -> dict[str, ObjectId | str]:
     """Return what the activity feed shows of a note: its identifier and the beginning of its text."""
     return {"noteId": note["_id"], "text": plain_text(note["content"])[:_FEED_TEXT_LENGTH]}
+
+
+# --- Notes for assistants ---------------------------------------------------------------------------------------------
+
+
+tools = Tools()
+_LONGEST_IN_LIST, _LONGEST_IN_LINE = 1_500, 200
+
+
+class ListNotes(arguments.CustomerArgument, arguments.ToolPage):
+    """The client, and the page of notes."""
+
+
+class AddNote(arguments.CustomerArgument):
+    """The client, and the new note."""
+
+    text = Text(max_length=10_000, required=True, metadata={"description": "Plain text."})
+    isHealth = argument_of(NewNote, "isHealth")
+    isPinned = argument_of(NewNote, "isPinned")
+
+
+@tools.tool("List notes", access=coach(CUSTOMERS.VIEW), takes=ListNotes(), returns=arguments.Lines)
+async def list_notes(ctx: Context, customer_id: ObjectId, page: int, page_size: int) -> Answer:
+    """List the coaches' notes on a client, newest first; clients do not see them."""
+    customer, on_client = await gather_reads(
+        ctx, customers.get_visible_reference(ctx, customer_id), list_of_client(ctx, customer_id)
+    )
+    listed = arguments.paged(on_client, page, page_size)
+    lines = []
+    for note in listed["docs"]:
+        facts = arguments.join_facts(
+            arguments.format_time(note["createdAt"]),
+            note["author"] and f"by {typed(note['author']['name'])}",
+            note["isHealth"] and "health",
+            note["isPinned"] and "pinned",
+        )
+        lines.append(f"{facts}: {arguments.typed_line(plain_text(note['content']), _LONGEST_IN_LIST)}")
+    return arguments.list_answer(f"Notes on {typed(customer['name'])}", listed, lines)
+
+
+@tools.tool("Add a note", access=coach(CUSTOMERS.EDIT), takes=AddNote(), writes=True, locks="customer")
+async def add_note(ctx: Context, customer_id: ObjectId, text: str, *, is_health: bool, is_pinned: bool) -> Written:
+    """Add a note on a client, which only coaches see, never the client."""
+    content = escape(text).replace("\n", "<br>")
+    note = await create(ctx, customer_id, {"content": content, "isHealth": is_health, "isPinned": is_pinned})
+    customer = await customers.get_visible_reference(ctx, customer_id)
+    kind = "health note" if is_health else "note"
+    return Written(
+        f"Added a {kind} on {typed(customer['name'])}: {arguments.typed_line(text, _LONGEST_IN_LINE)}.",
+        {"customerId": customer_id, "noteId": note["_id"]},
+    )

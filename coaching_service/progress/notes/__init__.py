@@ -1,1 +1,0 @@
-"""Notes of coaches on a client."""
