@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import closing
+from collections.abc import Awaitable, Callable
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import partial
@@ -29,6 +29,7 @@ from coaching_service.core.text import camel_case
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.people.changes import service as changes
 from coaching_service.people.changes.models import ChangeSummary
+from coaching_service.people.sessions import service as sessions
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.web import browser_sessions, forms, rendering, static_files, views
 from coaching_service.web import pages as web_pages
@@ -38,6 +39,8 @@ from coaching_service.web.views.history import describe_operation
 # --- One request of a page or form, and what its page needs of it -----------------------------------------------------
 
 
+_MOST = 3
+_USES = {"apiKey": " (API key)", "assistant": " (assistant)", "application": " (application)"}
 # The number in the navigation of a page, by its audience: its name in templates, and how it is read.
 _COUNTERS = {
     "customer": ("unread_messages", conversation.count_own_unread),
@@ -54,14 +57,10 @@ class PageRequest:
     browser_session: browser_sessions.BrowserSession
     ctx: Context
 
-    async def after_waiting(self) -> PageRequest:
-        """Return this request with the caller as they are now, if it has waited. Raises as Context.after_waiting."""
-        return replace(self, ctx=await self.ctx.after_waiting())
-
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of the page's handler, without its form."""
         page = self.page
-        arguments: dict[str, Any] = {**self._identifiers()}
+        arguments: dict[str, Any] = {**self.identifiers}
         if page.query is not None:
             try:
                 arguments["query"] = forms.load_form(page.query, self.request.query)
@@ -71,90 +70,60 @@ class PageRequest:
             arguments["request"] = self.request
         return arguments
 
-    def _identifiers(self) -> dict[str, ObjectId]:
-        """Return the identifiers in the path by the names of the handler's arguments."""
+    @property
+    def identifiers(self) -> dict[str, ObjectId]:
+        """The identifiers in the path by the names of the handler's arguments."""
         return {
             argument: ObjectId(self.request.match_info[name])
             for name, argument in self.page.path_parameters
             if name in self.request.match_info
         }
 
-    async def read_variables(self) -> tuple[Any, dict[str, int]]:
-        """Return the result of the page's handler and the number in its navigation.
+    async def read_variables(self) -> tuple[Any, dict[str, Any]]:
+        """Return the result of the page's handler, and its `query` and the number in its navigation.
 
         That is how many messages a client has not read, or how many proposals of assistants wait for a coach. Both are
         read at the same time, so that the number does not delay the page.
         """
-        handler_result = self._read_page()
+        arguments = self.arguments()
+        query = {"query": arguments.get("query")}
+
+        async def read_page() -> Any:
+            try:
+                return await self.page.handler(self.ctx, **arguments)
+            except errors.InvalidFields:  # a cursor of another list: its beginning
+                if not arguments.get("query", {}).get("after"):
+                    raise
+                others = [(name, value) for name, value in self.request.query.items() if name != "after"]
+                return web_pages.Redirect(self.request.path + (f"?{urlencode(others)}" if others else ""))
+
         if self.page.access.audience not in _COUNTERS or not self.page.template:
-            return await handler_result, {}
+            return await read_page(), query
         name, count = _COUNTERS[self.page.access.audience]
         counting = replace(self.ctx, clients_seen=ClientsSeen())  # it shows no client
-        result, number = await gather_reads(self.ctx, handler_result, count(counting))
-        return result, {name: number}
-
-    async def _read_page(self) -> Any:
-        """Return the result of the page's handler; of a list whose cursor is of another one, its beginning."""
-        arguments = self.arguments()
-        try:
-            return await self.page.handler(self.ctx, **arguments)
-        except errors.InvalidFields:
-            if not arguments.get("query", {}).get("after"):
-                raise
-            query = [(name, value) for name, value in self.request.query.items() if name != "after"]
-            return web_pages.Redirect(self.request.path + (f"?{urlencode(query)}" if query else ""))
-
-    async def find_undoable_change(self) -> ObjectId | None:
-        """Return the change that the notice of the page reports, if the coach may undo it."""
-        change_id = self.browser_session.read_notice(self.request).change_id
-        principal = self.browser_session.principal
-        if change_id is None or principal is None or CUSTOMERS.VIEW not in principal.permissions:
-            return None
-        return change_id if await changes.is_undoable(self.ctx, change_id) else None
+        result, number = await gather_reads(self.ctx, read_page(), count(counting))
+        return result, {name: number, **query}
 
     async def describe_newer_changes(self, version: int) -> str:
-        """Describe who changed what this page or form is about since a version, and how."""
-        path = self._identifiers()
-        return await describe_newer_changes(self.ctx, path.get("customer_id"), list(path.values()), version)
+        """Describe the changes after `version`: `by Kim Coach on Mon 2 Mar 2026 at 09:30 (workout changed)`.
 
-    def find_home_elsewhere(self) -> str | None:
-        """Return the start page of a user who opens a page for others: a client of coaches, or a coach of clients."""
-        principal, audience = self.browser_session.principal, self.page.access.audience
-        if principal is None or audience not in ("coach", "customer"):
-            return None
-        if (audience == "coach") == principal.is_coach:
-            return None
-        return browser_sessions.home_of(principal)
+        The document is the last one in the path that was changed. For clients it does not name anyone of the company.
+        """
+        caller = self.ctx.caller
 
+        def describe(change: ChangeSummary) -> str:
+            actor = change["actor"]
+            name, what = actor["name"] if actor else "another user", describe_operation(change["operation"])
+            is_own = actor is not None and actor["_id"] == caller.id and change["via"] == "session"
+            author = "in another tab of yours" if is_own else f"by {name}{_USES.get(change['via'], '')}"
+            at = change["at"].replace(tzinfo=UTC).astimezone(zone_of(caller.timezone or caller.company.timezone))
+            return f"{author} on {format_date(at.date())} at {at:%H:%M} ({what[:1].lower()}{what[1:]})"
 
-_MOST = 3
-_USES = {"apiKey": " (API key)", "assistant": " (assistant)", "application": " (application)"}
-_UNKNOWN = "by another user or in another window"
-
-
-async def describe_newer_changes(
-    ctx: Context, customer_id: ObjectId | None, document_ids: Sequence[ObjectId], version: int
-) -> str:
-    """Describe the changes after `version`: `by Kim Coach on Mon 2 Mar 2026 at 09:30 (workout changed)`.
-
-    The document is the last of `document_ids` that was changed. For clients it does not name anyone of the company.
-    """
-    caller = ctx.caller
-
-    def describe(change: ChangeSummary) -> str:
-        actor = change["actor"]
-        name, what = actor["name"] if actor else "another user", describe_operation(change["operation"])
-        is_own = actor is not None and actor["_id"] == caller.id and change["via"] == "session"
-        author = "in another tab of yours" if is_own else f"by {name}{_USES.get(change['via'], '')}"
-        at = change["at"].replace(tzinfo=UTC).astimezone(zone_of(caller.timezone or caller.company.timezone))
-        return f"{author} on {format_date(at.date())} at {at:%H:%M} ({what[:1].lower()}{what[1:]})"
-
-    if not caller.is_coach:
-        return _UNKNOWN
-    for document_id in reversed(document_ids):
-        if newer := await changes.list_newer(ctx, customer_id, document_id, version, _MOST):
-            return ", and ".join(map(describe, reversed(newer)))
-    return _UNKNOWN
+        for document_id in reversed([*self.identifiers.values()] if caller.is_coach else []):
+            customer_id = self.identifiers.get("customer_id")
+            if newer := await changes.list_newer(self.ctx, customer_id, document_id, version, _MOST):
+                return ", and ".join(map(describe, reversed(newer)))
+        return "by another user or in another window"
 
 
 # --- The aiohttp handlers of the declared pages -----------------------------------------------------------------------
@@ -190,7 +159,9 @@ def mount(app: web.Application, dependencies: HandlerDependencies) -> None:
 class WebApplication:
     """Serves pages and forms. `pages` maps the handlers of pages to their declarations."""
 
-    def __init__(self, dependencies: HandlerDependencies, pages: dict[web_pages.Handler, web_pages.Page]) -> None:
+    def __init__(
+        self, dependencies: HandlerDependencies, pages: dict[web_pages.Handler | None, web_pages.Page]
+    ) -> None:
         self.dependencies, self.pages = dependencies, pages
 
     def page_handler(self, page: web_pages.Page) -> _AiohttpHandler:
@@ -220,10 +191,9 @@ class WebApplication:
         if isinstance(error, errors.Unauthorized):
             return browser_sessions.redirect_to_sign_in(request, browser_session)
         security_path = f"{browser_sessions.home_of(browser_session.principal)}/settings/security"
-        if isinstance(error, errors.SecondFactorMissing):
-            return browser_sessions.redirect_response(browser_session, web_pages.Redirect(security_path))
-        if isinstance(error, errors.Forbidden) and error.code == "SIGN_IN_AGAIN":
-            redirect = web_pages.Redirect(security_path, _SIGN_IN_AGAIN)
+        must_sign_in = isinstance(error, errors.Forbidden) and error.code == "SIGN_IN_AGAIN"
+        if must_sign_in or isinstance(error, errors.SecondFactorMissing):
+            redirect = web_pages.Redirect(security_path, _SIGN_IN_AGAIN if must_sign_in else "")
             return browser_sessions.redirect_response(browser_session, redirect)
         return rendering.render_error(request, browser_session, rendering.to_service_error(request, error))
 
@@ -283,18 +253,19 @@ class WebApplication:
             is_disconnected=partial(is_disconnected, request),
             operation=camel_case(page.name),
         )
+
+        async def load_caller() -> Principal:
+            principal = (await self._read_session(request)).principal
+            check_access(page.access, principal, writes=page.method != "GET")
+            if principal is None:
+                raise errors.Unauthorized
+            return principal
+
         if page.access.audience != "public":
-            ctx = replace(ctx, load_caller=partial(self._load_caller, page, request))
+            ctx = replace(ctx, load_caller=load_caller)
         if page.request_class == "held":
             ctx = replace(ctx, turn=partial(self.dependencies.database_slots.holding, ctx.slot_holder))
         return PageRequest(page, request, browser_session, ctx)
-
-    async def _load_caller(self, page: web_pages.Page, request: web.Request) -> Principal:
-        principal = (await self._read_session(request)).principal
-        check_access(page.access, principal, writes=page.method != "GET")
-        if principal is None:
-            raise errors.Unauthorized
-        return principal
 
     def _page_url(self, form: web_pages.Page, request: web.Request) -> str:
         """Return the path of the page that a form is on."""
@@ -308,12 +279,15 @@ class WebApplication:
             if browser_session.principal is None:
                 return await self._reauthenticate(page_request)
             page_request.request[PRINCIPAL] = browser_session.principal
-        if page.method == "GET":
-            if (home := page_request.find_home_elsewhere()) is not None:
-                return browser_sessions.see_other(home)
-            return await self._render(page_request)
-        if page.preview_of is not None and page_request.request.method != "POST":
-            return await self._show_preview(page_request)
+        if page_request.request.method != "POST":
+            principal, audience = browser_session.principal, page.access.audience
+            if principal is not None and audience == ("customer" if principal.is_coach else "coach"):  # not for them
+                return browser_sessions.see_other(browser_sessions.home_of(principal))
+            if page.method == "GET":
+                return await self._render(page_request)
+            # What a form would do, with the values of the query: a page that can be left by Back, and reloaded.
+            check_access(page.access, browser_session.principal, writes=False)
+            return await self._process_form(page_request, MultiDict(page_request.request.query), Upload())
         if page.one_click and "token" in page_request.request.query:
             data = MultiDict(page_request.request.query)
             response = await self._process_form(page_request, data, Upload())
@@ -323,7 +297,8 @@ class WebApplication:
         check_access(page.access, browser_session.principal, writes=True)
         if page.access.audience != "public" and not page.deletes:
             self.dependencies.services.disk_space.require()
-        async with forms.limited(page_request.ctx, page):
+        slots = page_request.ctx.services.work_slots.uploads  # for as many files at once as a company may send
+        async with nullcontext() if page.upload is None else slots.holding(page_request.ctx.slot_holder):
             return await self._read_and_process_form(page_request)
 
     async def _read_and_process_form(self, page_request: PageRequest) -> web.StreamResponse:
@@ -336,7 +311,13 @@ class WebApplication:
             except browser_sessions.StaleForm:
                 if rendering.is_scripted(request):
                     raise
-                return await self._render_stale_form(page_request, data)
+                if browser_session.is_same_site(request) is not True:
+                    raise
+                if page.on is None:
+                    return browser_sessions.see_other(browser_sessions.home_of(browser_session.principal))
+                values = browser_sessions.original_values(data)
+                form_state = forms.FormState(page.form_name, values, form_errors=[browser_sessions.STALE_FORM])
+                return await self._render(page_request, form_state, status=browser_sessions.StaleForm.status)
             forms.apply_correction(data)
             if page.preview_of is not None:
                 sent = browser_sessions.original_values(data)
@@ -346,13 +327,6 @@ class WebApplication:
                     return browser_sessions.see_other(address)
                 data = MultiDict([*query, *sent.items()])  # the page has no address that it could be reloaded by
             return await self._process_form(page_request, data, upload)
-
-    async def _show_preview(self, page_request: PageRequest) -> web.StreamResponse:
-        """Render what a form would do, with the values of the query: a page that can be left by Back, and reloaded."""
-        if (home := page_request.find_home_elsewhere()) is not None:
-            return browser_sessions.see_other(home)
-        check_access(page_request.page.access, page_request.browser_session.principal, writes=False)
-        return await self._process_form(page_request, MultiDict(page_request.request.query), Upload())
 
     async def _reauthenticate(self, page_request: PageRequest) -> web.StreamResponse:
         """Respond to a request without a session: a form is shown again after signing in, filled in but not processed.
@@ -364,7 +338,11 @@ class WebApplication:
         if page.on is None or not is_own_form or rendering.is_scripted(request):
             raise errors.Unauthorized()
         data, _ = await forms.read_submission(page_request.ctx, page, request, None)
-        credentials, values = browser_sessions.credential_values(data), browser_sessions.original_values(data)
+        # The values of the sign-in fields; empty when they have not been shown yet.
+        credentials = MultiDict(
+            (name, value) for name, value in data.items() if name.startswith(browser_sessions.PREFIX)
+        )
+        values = browser_sessions.original_values(data)
         form_token = values.popall(forms.CSRF_FIELD, [""])[0]
         if not credentials or not browser_session.accepts_form_token(form_token):
             return self._render_reauthentication(page_request, values, forms.FormState(browser_sessions.FORM_NAME))
@@ -387,7 +365,8 @@ class WebApplication:
                 browser_sessions.FORM_NAME, page.path, credentials, error, forms.field_names(schema)
             )
             return self._render_reauthentication(page_request, values, form_state, status)
-        browser_session = await browser_session.signed_in(session)
+        principal = await sessions.find_web_principal(self.dependencies.services, session.token)
+        browser_session = replace(browser_session, token=session.token, principal=principal)
         form_state = forms.FormState(page.form_name, values, form_errors=[browser_sessions.SIGNED_IN_AGAIN])
         try:
             shown = self._page_request(self.pages[page.on], request, browser_session)
@@ -396,7 +375,7 @@ class WebApplication:
             response = await self._render(shown, form_state)
         except errors.ServiceError as error:
             response = rendering.render_error(request, browser_session, error)
-        browser_session.set_cookies(response, session=session)
+        browser_session.set_cookies(response, web_pages.Redirect("", session=session))
         return response
 
     @staticmethod
@@ -415,17 +394,6 @@ class WebApplication:
             status=status,
         )
 
-    async def _render_stale_form(self, page_request: PageRequest, data: forms.FormData) -> web.StreamResponse:
-        """Render a form of another session of the same browser again, with the submitted values."""
-        page = page_request.page
-        if page_request.browser_session.is_same_site(page_request.request) is not True:
-            raise browser_sessions.StaleForm()
-        if page.on is None:
-            return browser_sessions.see_other(browser_sessions.home_of(page_request.browser_session.principal))
-        values = browser_sessions.original_values(data)
-        form_state = forms.FormState(page.form_name, values, form_errors=[browser_sessions.STALE_FORM])
-        return await self._render_form_page(page_request, form_state, status=browser_sessions.StaleForm.status)
-
     async def _render(
         self,
         page_request: PageRequest,
@@ -433,11 +401,13 @@ class WebApplication:
         additional_variables: dict[str, Any] | None = None,
         status: int = 200,
     ) -> web.StreamResponse:
-        page, browser_session = page_request.page, page_request.browser_session
-        check_access(page.access, browser_session.principal, writes=False)
+        """Render a page, or the one that a form is on."""
+        page = self.pages[page_request.page.on] if page_request.page.method == "POST" else page_request.page
+        principal = page_request.browser_session.principal
+        check_access(page.access, principal, writes=False)
         async with self.dependencies.limiter(page.request_class, page_request.ctx):
-            page_request = await page_request.after_waiting()
-            result, unread = await page_request.read_variables()
+            page_request = replace(page_request, page=page, ctx=await page_request.ctx.after_waiting())
+            result, variables = await page_request.read_variables()
         audit.record_access(page_request.ctx, audit.kind_of_path(page.path))
         if isinstance(result, web.StreamResponse):
             return result
@@ -445,33 +415,29 @@ class WebApplication:
             headers = {"X-Request-Id": page_request.ctx.request_id}
             return await self.dependencies.send(page_request.request, page_request.ctx, result, headers)
         if isinstance(result, web_pages.Redirect):
-            return browser_sessions.redirect_response(browser_session, result)
+            return browser_sessions.redirect_response(page_request.browser_session, result)
         opened = form_state.version if form_state is not None else None
         if form_state is not None and opened is not None and result.get("version", opened) != opened:
-            form_state.mark_stale(await page_request.describe_newer_changes(opened))
-        undoable_change = {"undoable_change": await page_request.find_undoable_change()}
+            form_state.mark_stale(await page_request.describe_newer_changes(opened), is_shown=True)
+        caller, change_id = (
+            page_request.ctx.principal,
+            page_request.browser_session.read_notice(page_request.request).change_id,
+        )
+        may_undo = principal is not None and CUSTOMERS.VIEW in principal.permissions
+        if change_id is not None and not (may_undo and await changes.is_undoable(page_request.ctx, change_id)):
+            change_id = None
+        shown = {"undoable_change": change_id, "preview": None, **variables}
+        if caller is not None:
+            shown |= {"unit": caller.load_unit, "today": caller.today()}
         return rendering.render_page(
             page_request.request,
-            browser_session,
+            page_request.browser_session,
             page.template,
-            undoable_change | unread | result | (additional_variables or {}),
+            shown | result | (additional_variables or {}),
             form_state=form_state,
             status=status,
             external_redirect=page.external_redirect,
         )
-
-    async def _render_form_page(
-        self,
-        page_request: PageRequest,
-        form_state: forms.FormState | None = None,
-        additional_variables: dict[str, Any] | None = None,
-        status: int = 200,
-    ) -> web.StreamResponse:
-        """Render the page that a form is on."""
-        if page_request.page.on is None:
-            raise TypeError(f"{page_request.page.path} is on no page")
-        form_page = self.pages[page_request.page.on]
-        return await self._render(replace(page_request, page=form_page), form_state, additional_variables, status)
 
     async def _process_form(
         self, page_request: PageRequest, data: forms.FormData, upload: Upload
@@ -486,20 +452,23 @@ class WebApplication:
             schedule = None if page.preview_of else schedule_key(ctx, page.locks, arguments, arguments.get("form", {}))
             limiter = self.dependencies.limiter(page.request_class, ctx, schedule=schedule)
             async with stored_file as page_with_file, limiter:
-                page_request = await page_request.after_waiting()
+                page_request = replace(page_request, ctx=await page_request.ctx.after_waiting())
                 result = await self._run_handler(replace(page_request, page=page_with_file), arguments, claim)
             audit.record_access(page_request.ctx, audit.kind_of_path(page.path))
         except (ValidationError, *rendering.FORM_ERRORS) as failure:
             if page.on is None or (isinstance(failure, errors.NotFound) and page.form is None):
                 raise
             error = failure if isinstance(failure, ValidationError) else rendering.to_service_error(request, failure)
-            form_state, status = rendering.reject_form_of(page, data, error)
+            names = forms.field_names(page.schema) | {*(page.upload.file_fields if page.upload else ())}
+            messages = forms.file_messages(page.upload)
+            form_state, status = rendering.reject(page.form_name, page.path, data, error, names, messages)
             if rendering.is_scripted(request):
                 is_stale = isinstance(error, errors.Conflict) and error.code == "VERSION_CONFLICT"
                 if is_stale and form_state.version is not None:
-                    form_state.describe_conflict(await page_request.describe_newer_changes(form_state.version))
+                    newer = await page_request.describe_newer_changes(form_state.version)
+                    form_state.mark_stale(newer, is_shown=False)
                 return rendering.rejection_response(page_request.browser_session, failure, form_state, status)
-            response = await self._render_form_page(page_request, form_state, status=status)
+            response = await self._render(page_request, form_state, status=status)
             if isinstance(error, errors.ServiceError):
                 response.headers.update(error.headers)
             return response
@@ -529,5 +498,5 @@ class WebApplication:
         if isinstance(result, web_pages.Render):
             page = page_request.page
             form_state = forms.FormState(page.form_name, data) if page.preview_of is not None else None
-            return await self._render_form_page(page_request, form_state, result.variables)
+            return await self._render(page_request, form_state, result.variables)
         raise TypeError(f"{page_request.page.path}: a form returns a Redirect or Render")

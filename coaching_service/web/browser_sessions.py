@@ -6,7 +6,7 @@ import re
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NamedTuple, TypedDict
 from urllib.parse import SplitResult, unquote, urlencode, urlsplit
 
 import orjson
@@ -40,6 +40,9 @@ MAX_ANSWER = 50_000  # characters of the answer of a passkey
 _NONCE_BYTES, _NONCE_LENGTH = 9, 12  # bytes, and the characters that they are in base64
 
 
+NO_REDIRECT = Redirect("")
+
+
 class CrossSiteForm(Forbidden):
     """A form that was sent from another site."""
 
@@ -54,8 +57,7 @@ class StaleForm(Forbidden):
     default_message = "This page was out of date, so nothing was changed."
 
 
-@dataclass(frozen=True)
-class Notice:
+class Notice(NamedTuple):
     """A sentence that a page shows once, and the change that it reports, if any."""
 
     text: str
@@ -117,11 +119,6 @@ class BrowserSession:
         """Return a session without cookies, for errors that occur before they are read."""
         return cls(services, None, None, new_token(), is_new_visitor=False)
 
-    async def signed_in(self, session: sessions.StartedSession) -> BrowserSession:
-        """Return the same browser's session after signing in."""
-        principal = await sessions.find_web_principal(self.services, session.token)
-        return replace(self, token=session.token, principal=principal)
-
     @property
     def csrf_token(self) -> str:
         """A token for the forms of a page of this session: another one each time, so that compression reveals none."""
@@ -158,21 +155,14 @@ class BrowserSession:
         nonce, signature = token[:_NONCE_LENGTH], token[_NONCE_LENGTH:]
         return self.services.vault.verify_signature(self._csrf_subject(nonce), signature)
 
-    def set_cookies(
-        self,
-        response: web.StreamResponse,
-        *,
-        session: sessions.StartedSession | None = None,
-        ends_session: bool = False,
-        device_token: str = "",
-    ) -> None:
-        """Set the cookies of this session on a response; `session` is one that starts, `ends_session` ends it.
+    def set_cookies(self, response: web.StreamResponse, redirect: Redirect = NO_REDIRECT) -> None:
+        """Set the cookies of this session on a response, and what a redirect says about them.
 
-        The cookie of a client lasts as long as the session, which each request extends. `device_token`: a new one of
-        this browser, if no session starts.
+        The cookie of a client lasts as long as the session, which each request extends.
         """
         if self.is_automatic:
             return
+        session, ends_session, device_token = redirect.session, redirect.ends_session, redirect.device_token
         if added := session.device_token if session is not None else device_token:
             tokens = (added, *self.device_tokens)[:_DEVICE_TOKENS]
             lifetime = int(models.LIFETIME.total_seconds())
@@ -320,9 +310,7 @@ def redirect_response(
 ) -> web.Response:
     """Return the response of a page's Redirect, with its notice and session cookies; `change_id`: what was changed."""
     response = see_other(redirect.location)
-    browser_session.set_cookies(
-        response, session=redirect.session, ends_session=redirect.ends_session, device_token=redirect.device_token
-    )
+    browser_session.set_cookies(response, redirect)
     if redirect.provider_state is not None:
         browser_session.set_provider_state(response, redirect.provider_state)
     if redirect.notice:
@@ -347,7 +335,7 @@ def see_other(location: str) -> web.Response:
 FORM_NAME, TEMPLATE = "reauthentication", "sign_in/session_expired.html"
 SIGNED_IN_AGAIN = "You are signed in again. Nothing has been changed yet: check your entries and submit the form."
 STALE_FORM = "This page was out of date, so nothing was changed. Check your entries and submit the form again."
-_PREFIX = f"{FORM_NAME}."
+PREFIX = f"{FORM_NAME}."
 _NOT_CARRIED_OVER = ("password", "currentPassword", SUBMISSION_FIELD)
 
 
@@ -397,14 +385,9 @@ async def answer_challenge(ctx: Context, form: CodeForm, device: str) -> session
 def original_values(data: FormData) -> FormData:
     """Return the values of the original form, without passwords."""
     values = [
-        (name, value) for name, value in data.items() if name not in _NOT_CARRIED_OVER and not name.startswith(_PREFIX)
+        (name, value) for name, value in data.items() if name not in _NOT_CARRIED_OVER and not name.startswith(PREFIX)
     ]
     return MultiDict(values)
-
-
-def credential_values(data: FormData) -> FormData:
-    """Return the values of the sign-in fields; empty when they have not been shown yet."""
-    return MultiDict([(name, value) for name, value in data.items() if name.startswith(_PREFIX)])
 
 
 async def sign_in(ctx: Context, data: FormData, device: str, device_tokens: Iterable[str]) -> sessions.StartedSession:
@@ -412,7 +395,7 @@ async def sign_in(ctx: Context, data: FormData, device: str, device_tokens: Iter
 
     Raises ValidationError, and what web_sessions.sign_in_web raises.
     """
-    if f"{_PREFIX}challenge" in data:
+    if f"{PREFIX}challenge" in data:
         return await answer_challenge(ctx, load_form(CODE_SCHEMA, data)[FORM_NAME], device)
     credentials = load_form(SCHEMA, data)[FORM_NAME]
     return await sessions.sign_in_web(ctx, credentials["email"], credentials["password"], device, device_tokens)

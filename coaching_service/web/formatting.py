@@ -228,42 +228,14 @@ def format_record_value(record_type: str, value: float, unit: str) -> str:
     return format_number(round(value, places), "reps" if unit == COUNT else unit)
 
 
-def record_key(record: PersonalRecord) -> RecordKey:
-    """Return what a record is of."""
-    return RecordKey(record["type"], record.get("meters"))
-
-
 def best_records(records: Iterable[PersonalRecord]) -> list[PersonalRecord]:
     """Return the best of the records of one exercise for each type and distance, in the order of the types."""
     best: dict[RecordKey, PersonalRecord] = {}
     for record in records:
-        known = best.get(record_key(record))
+        known = best.get(key := RecordKey(record["type"], record.get("meters")))
         if known is None or is_better(record["type"], record["value"], known["value"]):
-            best[record_key(record)] = record
+            best[key] = record
     return [best[key] for key in sorted(best, key=lambda each: each.order)]
-
-
-FILTERS: dict[str, Callable[..., Any]] = {
-    "date": format_local_date,
-    "datetime": format_datetime,
-    "clock_time": format_clock_time,
-    "local_date": local_date,
-    "number": format_number,
-    "change": format_change,
-    "quantity": quantity,
-    "settings": describe_settings,
-    "source_name": source_name,
-    "embedded_video": embedded_video,
-    "file_size": file_size,
-    "video_time": video_time,
-    "document_options": document_options,
-    "word_options": word_options,
-    "record_name": record_name,
-    "record_value": record_value,
-    "relative_url": relative_url,
-    "permission_area": permission_area,
-    "permission_label": permission_label,
-}
 
 
 # --- Names of devices for the list of signed-in devices, from the User-Agent header -----------------------------------
@@ -293,12 +265,30 @@ _SYSTEMS = (
 
 def describe_device(user_agent: str) -> str:
     """Return what a User-Agent header says in plain words, such as `Chrome on Android`."""
-    browser = _find_name(_BROWSERS, user_agent)
-    system = _find_name(_SYSTEMS, user_agent)
+    browser, system = (
+        next((name for mark, name in names if mark in user_agent), None) for names in (_BROWSERS, _SYSTEMS)
+    )
     if system is None:
         return browser or "Unknown device"
     return f"{browser or 'Browser'} on {system}"
 
 
-def _find_name(names: tuple[tuple[str, str], ...], user_agent: str) -> str | None:
-    return next((name for mark, name in names if mark in user_agent), None)
+# --- The Jinja filters ------------------------------------------------------------------------------------------------
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "date": format_local_date,
+    "datetime": format_datetime,
+    "clock_time": format_clock_time,
+    "number": format_number,
+    "change": format_change,
+    "device": describe_device,
+    "settings": describe_settings,
+    **{
+        each.__name__: each
+        for each in (
+            *(local_date, quantity, source_name, embedded_video, file_size, video_time, document_options, word_options),
+            *(record_name, record_value, relative_url, permission_area, permission_label),
+        )
+    },
+}

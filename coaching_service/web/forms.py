@@ -11,9 +11,9 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from typing import Annotated, Any, NamedTuple, TypedDict, cast
 from urllib.parse import parse_qsl
 
@@ -36,7 +36,7 @@ from coaching_service.core.mcp.results import without_inner_marks
 from coaching_service.core.query import QueryInteger
 from coaching_service.core.validation import Integer, Seconds, Timezone, field_errors, read_clock
 from coaching_service.integrations.change_descriptions import AMOUNTS, find_unusual, read_versions
-from coaching_service.training.workout_text.lines import Problem, TextError
+from coaching_service.training.workout_text.lines import TextError
 from coaching_service.web.formatting import file_size
 from coaching_service.web.pages import Page, Redirect, Render
 
@@ -56,15 +56,6 @@ class _Correction(TypedDict):
 _CORRECTION_SCHEMA = input_of(_Correction)()
 
 
-def _suggest(problem: Problem) -> list[dict[str, Any]]:
-    """Return the names to click for an unknown name in a text."""
-    correction = {"field": problem.path, "line": problem.line or 1, "name": problem.name}
-    return [
-        {"name": name, "value": orjson.dumps({**correction, "replacement": name}).decode()}
-        for name in problem.suggestions
-    ]
-
-
 def apply_correction(data: MultiDict[str]) -> None:
     """Write the name that was clicked into the text of a form; nothing changes if its line was changed meanwhile."""
     for value in data.popall(_CORRECTION, []):
@@ -75,16 +66,12 @@ def apply_correction(data: MultiDict[str]) -> None:
         name = correction["field"]
         lines = data.get(name, "").split("\n")
         at = correction["line"] - 1
-        if at < len(lines):
-            lines[at] = _replace(lines[at], correction["name"], correction["replacement"])
+        if at < len(lines):  # the name at its place, before the colon of the sets, a note or the end of the line
+            place = re.compile(rf"(«\s*)?{re.escape(correction['name'])}(?(1)\s*»)(?=\s*(?:[:|]|$))")
+            new = correction["replacement"]
+            marked = f"«{new}»" if _NEEDS_MARKS.search(new) else new
+            lines[at] = place.sub(marked.replace("\\", r"\\"), lines[at], count=1)
             data[name] = "\n".join(lines)
-
-
-def _replace(line: str, name: str, replacement: str) -> str:
-    """Replace the name at its place, before the colon of the sets, a note or the end of the line."""
-    marked = f"«{replacement}»" if _NEEDS_MARKS.search(replacement) else replacement
-    place = re.compile(rf"(«\s*)?{re.escape(name)}(?(1)\s*»)(?=\s*(?:[:|]|$))")
-    return place.sub(lambda _: marked, line, count=1)
 
 
 # 20,000 characters, of a form with a table 60,000, of up to twelve bytes each in URL encoding, and what is around them.
@@ -157,25 +144,10 @@ class FormState:
         sent = self.values.get("version", "")
         return int(sent) if _INTEGER.fullmatch(sent) else None
 
-    def mark_stale(self, newer_changes: str) -> None:
-        """Mark the form as opened with an older version than the stored one; `newer_changes`: who changed what."""
-        self.is_stale, self.form_errors = True, [f"{_STALE.format(newer_changes)} {_COMPARE}"]
-
-    def describe_conflict(self, newer_changes: str) -> None:
-        """Say who changed the document, to a script that sent the form."""
-        self.form_errors = [_STALE.format(newer_changes)]
-
-
-async def read_form(request: web.Request, *, has_table: bool) -> FormData:
-    """Return the values of a form's body. Raises UnsupportedMediaType, TooLarge and BadRequest."""
-    if request.content_type != "application/x-www-form-urlencoded":
-        raise core_errors.UnsupportedMediaType("A form is sent as application/x-www-form-urlencoded")
-    body = await read_bytes(request, MAX_TABLE_BYTES if has_table else MAX_FORM_BYTES)
-    try:
-        pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
-    except ValueError:
-        raise core_errors.BadRequest("The form could not be read") from None
-    return MultiDict((name, value.replace("\r\n", "\n")) for name, value in pairs)  # browsers send CRLF
+    def mark_stale(self, newer_changes: str, *, is_shown: bool) -> None:
+        """Say who changed the document since the form was opened; `is_shown`: next to the stored values."""
+        self.is_stale = is_shown
+        self.form_errors = [_STALE.format(newer_changes) + (f" {_COMPARE}" if is_shown else "")]
 
 
 def load_form(schema: Schema, data: Mapping[str, str]) -> dict[str, Any]:
@@ -267,7 +239,12 @@ def rejected_form(
         for problem in error.problems:
             place = "" if problem.line is None else f"Line {problem.line}: "
             sentence = place + _to_sentence(problem.description + ("?" if problem.suggestions else ""))
-            form_state.line_errors.setdefault(problem.path, []).append(LineError(sentence, _suggest(problem)))
+            correction = {"field": problem.path, "line": problem.line or 1, "name": problem.name}
+            suggestions = [
+                {"name": name, "value": orjson.dumps({**correction, "replacement": name}).decode()}
+                for name in problem.suggestions
+            ]
+            form_state.line_errors.setdefault(problem.path, []).append(LineError(sentence, suggestions))
         for path, line_errors in form_state.line_errors.items():
             form_state.errors[path] = " ".join(each.sentence for each in line_errors)
         return form_state
@@ -335,8 +312,11 @@ async def run_once(ctx: Context, claim: idempotency.Claim, page: Page, page_url:
     async def run(tx: Context) -> tuple[idempotency.StoredResponse, ObjectId | None]:
         results.append(None)
         results[-1] = result = await page.handler(tx, **copy.deepcopy(arguments))
-        if arguments.get("form", {}).get("confirmed") is False:
-            await _require_usual(tx)
+        # Loads or other amounts that are unusual are confirmed first: the template shows `ui.confirm_values`.
+        asks = arguments.get("form", {}).get("confirmed") is False
+        if asks and (found := await find_unusual(tx, await read_versions(tx, AMOUNTS))):
+            message = f"is unusual: {without_inner_marks(' '.join(found)).removesuffix('.')}"
+            raise core_errors.invalid_field("confirmed", message, code="UNUSUAL_AMOUNT")
         if isinstance(result, Render):
             return _outcome(page_url, result.repeat_notice), None
         notice = _REPEATED if page.deletes_customer else f"{result.notice} {_REPEATED}"
@@ -374,16 +354,6 @@ async def is_first(ctx: Context, claim: idempotency.Claim) -> bool:
     return not stored.replayed
 
 
-async def _require_usual(tx: Context) -> None:
-    """Raise InvalidFields if a form has saved loads or other amounts that are unusual, before the user confirms them.
-
-    The template shows `ui.confirm_values` then.
-    """
-    if found := await find_unusual(tx, await read_versions(tx, AMOUNTS)):
-        message = f"is unusual: {without_inner_marks(' '.join(found)).removesuffix('.')}"
-        raise core_errors.invalid_field("confirmed", message, code="UNUSUAL_AMOUNT")
-
-
 def _outcome(
     location: str, notice: str, part: str = "", data: Mapping[str, object] | None = None
 ) -> idempotency.StoredResponse:
@@ -403,19 +373,24 @@ async def read_submission(
 ) -> tuple[FormData, Upload]:
     """Return the text values and the file of a form; without `limits` the file is read and discarded.
 
-    Raises what `read_form` and `read_upload` raise.
+    Raises what `read_upload` raises, UnsupportedMediaType, TooLarge and BadRequest.
     """
-    if page.upload is None or request.content_type == "application/x-www-form-urlencoded":
-        return await read_form(request, has_table=page.has_table), Upload()
+    is_plain = request.content_type == "application/x-www-form-urlencoded"
+    if page.upload is None and not is_plain:
+        raise core_errors.UnsupportedMediaType("A form is sent as application/x-www-form-urlencoded")
+    if page.upload is None or is_plain:
+        body = await read_bytes(request, MAX_TABLE_BYTES if page.has_table else MAX_FORM_BYTES)
+        try:
+            text = body.decode("ascii")
+            pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
+        except ValueError:
+            raise core_errors.BadRequest("The form could not be read") from None
+        # Browsers send CRLF.
+        return MultiDict((name, value.replace("\r\n", "\n")) for name, value in pairs), Upload()
     extra_fields = {*field_names(page.schema), CSRF_FIELD, SUBMISSION_FIELD}
     max_bytes = limits.max_bytes(page.upload.size_limit) if limits else 0
     upload = await read_upload(ctx, request, page.upload, max_bytes, extra_fields=extra_fields, drain_oversized=True)
     return MultiDict(upload.texts), upload
-
-
-def limited(ctx: Context, page: Page) -> AbstractAsyncContextManager[None]:
-    """Return the context to read and store the files of a form in: as many at once as a company may send."""
-    return nullcontext() if page.upload is None else ctx.services.work_slots.uploads.holding(ctx.slot_holder)
 
 
 def file_messages(multipart: MultipartBody | None) -> dict[str, str]:
@@ -426,30 +401,21 @@ def file_messages(multipart: MultipartBody | None) -> dict[str, str]:
         return {"UNSUPPORTED_FILE_TYPE": "must be an export of a company (ZIP), or a table (CSV or XLSX)"}
     if media.CSV in multipart.content_types:
         return {"UNSUPPORTED_FILE_TYPE": "must be a table: a CSV or XLSX file"}
-    return {"UNSUPPORTED_FILE_TYPE": f"must be {accepted_files(multipart.content_types).sentence}"}
+    return {"UNSUPPORTED_FILE_TYPE": f"must be {accepted_files(multipart.content_types)['sentence']}"}
 
 
-@dataclass(frozen=True)
-class AcceptedFiles:
-    """What a file field accepts: the types for the browser, the formats of pictures, and all of it in a sentence."""
-
-    types: str
-    pictures: str
-    sentence: str
-
-
-def accepted_files(content_types: Sequence[str]) -> AcceptedFiles:
-    """Return what to say next to a field for files that are stored with these content types."""
+def accepted_files(content_types: Sequence[str]) -> dict[str, str]:
+    """Return what a file field accepts: `types` for the browser, formats of `pictures`, and all in a `sentence`."""
     types = media.sendable_types(content_types)
     *formats, last = (name for content_type, name in _PICTURE_NAMES.items() if content_type in types)
     pictures = f"{', '.join(formats)} or {last}"
     kinds = ["a PDF"] if media.PDF in types else []
     kinds += ["an MP4, MOV or WebM video"] if media.MP4 in types else []
-    return AcceptedFiles(",".join(types), pictures, ", or ".join([*kinds, f"a {pictures} picture"]))
+    sentence = ", or ".join([*kinds, f"a {pictures} picture"])
+    return {"types": ",".join(types), "pictures": pictures, "sentence": sentence}
 
 
-@dataclass(frozen=True)
-class ReceivedFiles:
+class ReceivedFiles(NamedTuple):
     """The files of a form with several file fields: those stored, and why others were not, by field."""
 
     stored: Mapping[str, StoredFile]
@@ -467,42 +433,31 @@ async def with_file(
     stored, as `files` (ReceivedFiles). Raises InvalidFields for a file that is missing, too large or not accepted; of
     several if none is accepted.
     """
-    if page.upload is None:
+    if (multipart := page.upload) is None:
         yield page
         return
     customer_id = ctx.caller.id if page.access.audience == "customer" else arguments.get("customer_id")
-    async with AsyncExitStack() as stack:
-        store = partial(_store, ctx, page.upload, customer_id, limits, stack)
-        if page.upload.more_files:
-            arguments["files"] = files = await _store_each(page.upload, upload, store)
+    async with AsyncExitStack() as stack:  # the files are stored until it ends, unless they are attached by then
+
+        async def store(field: str, each: Upload) -> StoredFile | ReceivedFile:
+            if each.too_large:
+                message = f"must not be larger than {file_size(limits.max_bytes(multipart.size_limit))}"
+                raise core_errors.invalid_field(field, message, code="FILE_TOO_LARGE")
+            of_field = replace(multipart, file_field=field)
+            storing = store_upload(ctx, each, of_field, customer_id, limits.photo_pixels)
+            if (file := await stack.enter_async_context(storing)) is None:
+                raise core_errors.invalid_field(field, "must be chosen", code="REQUIRED")
+            return file
+
+        if multipart.more_files:
+            arguments["files"] = files = await _store_each(multipart, upload, store)
             yield replace(page, handler=attach_files(page.handler, *files.stored.values()))
         elif upload.file is None and not upload.too_large and page.file_optional:
             arguments["file"] = None
             yield page
         else:
-            arguments["file"] = file = await store(page.upload.file_field, upload)
+            arguments["file"] = file = await store(multipart.file_field, upload)
             yield replace(page, handler=attach_files(page.handler, file))
-
-
-async def _store(
-    ctx: Context,
-    multipart: MultipartBody,
-    customer_id: ObjectId | None,
-    limits: media.UploadLimits,
-    stack: AsyncExitStack,
-    field: str,
-    upload: Upload,
-) -> StoredFile | ReceivedFile:
-    """Store the file of a field, until `stack` ends unless it is attached by then. Raises InvalidFields."""
-    if upload.too_large:
-        max_size = file_size(limits.max_bytes(multipart.size_limit))
-        raise core_errors.invalid_field(field, f"must not be larger than {max_size}", code="FILE_TOO_LARGE")
-    of_field = replace(multipart, file_field=field)
-    storing = store_upload(ctx, upload, of_field, customer_id, limits.photo_pixels)
-    file = await stack.enter_async_context(storing)
-    if file is None:
-        raise core_errors.invalid_field(field, "must be chosen", code="REQUIRED")
-    return file
 
 
 async def _store_each(

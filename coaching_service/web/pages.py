@@ -18,7 +18,7 @@ import re
 import unicodedata
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, TypeAlias, TypedDict, is_typeddict
+from typing import Annotated, Any, Literal, TypeAlias, TypedDict, TypeVar, is_typeddict
 from urllib.parse import urlencode
 
 from marshmallow import Schema, fields
@@ -37,6 +37,7 @@ from coaching_service.people.sessions.service import StartedSession
 
 Handler = Callable[..., Awaitable[Any]]
 Action = Callable[..., Awaitable[object]]
+T = TypeVar("T")
 IDENTIFIER = "[0-9a-fA-F]{24}"
 
 
@@ -257,9 +258,9 @@ class Pages:
         return declare
 
 
-def own(do: Action) -> Action:
+def own(do: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[T]]:
     """Return what calls `do` for the caller, a client, whose identifier comes first."""
-    return lambda ctx, *arguments: do(ctx, ctx.caller.id, *arguments)
+    return lambda ctx, *arguments, **options: do(ctx, ctx.caller.id, *arguments, **options)
 
 
 def _lead(location: str, notice: str, arguments: Mapping[str, Any], result: Mapping[str, Any]) -> Redirect:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, get_args
 
@@ -24,9 +24,9 @@ from coaching_service.core.rate_limits import RateLimitExceeded
 from coaching_service.people.notifications import COMPANY
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.training.workouts.blocks.models import WorkoutSettings
-from coaching_service.web import browser_sessions, forms, static_files
+from coaching_service.web import browser_sessions, charts, forms, static_files
 from coaching_service.web.formatting import EMBEDDED_SITES, FILTERS, label_day, permission_label, quantity
-from coaching_service.web.pages import Page, Redirect
+from coaching_service.web.pages import Redirect
 
 _CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; media-src 'self' blob:; "
@@ -48,6 +48,12 @@ _TIMEZONES = sorted(name for name in TIMEZONES if name.partition("/")[0] in _TIM
 
 def configure_templates(app: web.Application, limits: UploadLimits) -> None:
     """Set up Jinja for `app`; templates state next to file inputs what is accepted, and the upload `limits`."""
+    # The name, label, type and hint of the control of each field, for `settings_fields`.
+    workout_settings = []
+    for each in declarations_of(WorkoutSettings).values():
+        label, description = each.find(Label) or Label(each.name), each.find(Description) or Description()
+        types = [name for kind, name in ((int, "whole"), (float, "decimal")) if kind in get_args(each.hint)]
+        workout_settings.append((each.name, label.text, (types or ["text"])[0], description.text or ""))
     environment = aiohttp_jinja2.setup(
         app,
         loader=jinja2.PackageLoader(__package__, "templates"),
@@ -63,8 +69,9 @@ def configure_templates(app: web.Application, limits: UploadLimits) -> None:
         icon_url=static_files.url_of_icon,
         library_files=static_files.files_of_libraries,
         new_token=new_token,
+        draw=charts,
         timezones=_TIMEZONES,
-        workout_settings=list(_controls_of(WorkoutSettings)),
+        workout_settings=workout_settings,
         limits=limits,
         accepted={
             "photo": forms.accepted_files(IMAGE_TYPES),
@@ -73,25 +80,6 @@ def configure_templates(app: web.Application, limits: UploadLimits) -> None:
             "attachment": forms.accepted_files(conversation.ATTACHMENT_TYPES),
         },
     )
-
-
-def _controls_of(model: Any) -> Iterator[tuple[str, str, str, str]]:
-    """Yield the name, label, type and hint of the control of each field of a TypedDict, for `settings_fields`."""
-    for each in declarations_of(model).values():
-        label, description = each.find(Label) or Label(each.name), each.find(Description) or Description()
-        types = [name for kind, name in ((int, "whole"), (float, "decimal")) if kind in get_args(each.hint)]
-        yield each.name, label.text, (types or ["text"])[0], description.text or ""
-
-
-def content_security_policy(browser_session: browser_sessions.BrowserSession, *, external_redirect: bool) -> str:
-    """Return the Content-Security-Policy of a page.
-
-    `external_redirect`: its forms may redirect to another site, or to an application on the user's device by http.
-    """
-    if external_redirect:
-        return _CONTENT_SECURITY_POLICY
-    policy = f"{_CONTENT_SECURITY_POLICY}; form-action 'self'"
-    return f"{policy}; upgrade-insecure-requests" if browser_sessions.is_secure(browser_session.services) else policy
 
 
 def render_page(
@@ -113,6 +101,8 @@ def render_page(
     exercises, empty without the permission), `waiting_proposals` (how many wait for the coach), `can(permission)`,
     `submitted_form` (the rejected form, or None), `form(name)`: the submitted values and errors of that form if it was
     rejected, else an empty state, `label_day(date)`, and `seal_company(name)` for the address of the manifest.
+    Pages also have `unit` (of loads) and `today` (both of the user), `query`, and `preview` (None).
+    `external_redirect`: its forms may redirect to another site, or to an application on the user's device by http.
     """
     is_saved_only = browser_sessions.SAVES_PAGE in request.headers
     notice = "" if is_saved_only else browser_session.read_notice(request).text
@@ -147,9 +137,9 @@ def render_page(
         template, request, replaceable | dict(**context, **variables), status=status
     )
     response.headers.update(_HEADERS)
-    response.headers["Content-Security-Policy"] = content_security_policy(
-        browser_session, external_redirect=external_redirect
-    )
+    policy = _CONTENT_SECURITY_POLICY + ("" if external_redirect else "; form-action 'self'")
+    is_upgraded = browser_sessions.is_secure(browser_session.services) and not external_redirect
+    response.headers["Content-Security-Policy"] = f"{policy}; upgrade-insecure-requests" if is_upgraded else policy
     if status < 500:  # otherwise the session may be unknown
         is_client = user is not None and not user.is_coach
         response.headers["Offline-Session"] = str(user.credential_id) if user is not None and is_client else "none"
@@ -283,14 +273,6 @@ _MESSAGES_BY_CODE = {
 _WORKOUT_CODES = frozenset({"WORKOUT_BLOCK_NOT_FOUND", "WORKOUT_ITEM_NOT_FOUND"})
 
 
-def reject_form_of(
-    page: Page, data: forms.FormData, error: ValidationError | core_errors.ServiceError
-) -> tuple[forms.FormState, int]:
-    """Return the state of the rejected form `page`, and the status of the response."""
-    known_fields = forms.field_names(page.schema) | (set(page.upload.file_fields) if page.upload else set())
-    return reject(page.form_name, page.path, data, error, known_fields, forms.file_messages(page.upload))
-
-
 def reject(
     name: str,
     path: str,
@@ -341,10 +323,8 @@ def is_scripted(request: web.Request) -> bool:
 
 def success_response(browser_session: browser_sessions.BrowserSession, redirect: Redirect) -> web.Response:
     """Return the outcome of a form that would redirect."""
-    response = _respond(200, {"location": redirect.location, "notice": redirect.notice, "data": redirect.data})
-    browser_session.set_cookies(
-        response, session=redirect.session, ends_session=redirect.ends_session, device_token=redirect.device_token
-    )
+    body = {"location": redirect.location, "notice": redirect.notice, "data": redirect.data}
+    response = _respond(browser_session, 200, body, redirect=redirect)
     if redirect.ends_session:
         browser_session.set_notice(response, redirect.notice)  # the script leaves, and cannot store it
     return response
@@ -358,12 +338,8 @@ def rejection_response(
 ) -> web.Response:
     """Return the messages of a form that was rejected, with the `status` of its page."""
     code = error.code if isinstance(error, core_errors.ServiceError) else "INVALID_FIELDS"
-    messages = [*form_state.form_errors, *form_state.errors.values()]
-    response = _respond(status, {"code": code, "message": " ".join(messages), "errors": form_state.errors})
-    if isinstance(error, core_errors.ServiceError):
-        response.headers.update(error.headers)
-    browser_session.set_cookies(response)
-    return response
+    message = " ".join([*form_state.form_errors, *form_state.errors.values()])
+    return _respond(browser_session, status, {"code": code, "message": message, "errors": form_state.errors}, error)
 
 
 def error_response(
@@ -377,11 +353,17 @@ def error_response(
     if isinstance(error, browser_sessions.StaleForm) and browser_session.is_same_site(request) is True:
         user = browser_session.principal
         body |= {"csrf": browser_session.csrf_token, "user": user.id if user is not None else None}
-    response = _respond(error.status, body)
-    response.headers.update(error.headers)
-    browser_session.set_cookies(response)
+    return _respond(browser_session, error.status, body, error)
+
+
+def _respond(
+    browser_session: browser_sessions.BrowserSession,
+    status: int,
+    body: Mapping[str, Any],
+    error: core_errors.ServiceError | ValidationError | None = None,
+    redirect: Redirect = browser_sessions.NO_REDIRECT,
+) -> web.Response:
+    headers = _JSON_HEADERS | (error.headers if isinstance(error, core_errors.ServiceError) else {})
+    response = web.Response(status=status, body=to_json(body), content_type="application/json", headers=headers)
+    browser_session.set_cookies(response, redirect)
     return response
-
-
-def _respond(status: int, body: Mapping[str, Any]) -> web.Response:
-    return web.Response(status=status, body=to_json(body), content_type="application/json", headers=_JSON_HEADERS)

@@ -9,8 +9,8 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from functools import cache
+from collections.abc import Iterable, Sequence
+from functools import cache, partial
 from importlib.resources import files
 
 from aiohttp import hdrs, web
@@ -27,60 +27,31 @@ _CONTENT_TYPES = {
     "woff2": "font/woff2",
 }
 _SCRIPTS = (
-    "calendar",
-    "today",
-    "clients",
-    "picker",
-    "imports",
-    "own_workout",
-    "questions",
-    "charts",
-    "photos",
-    "media",
-    "live",
-    "push",
-    "passkeys",
+    *("calendar", "today", "clients", "picker", "imports", "own_workout", "questions", "charts", "photos"),
+    *("media", "live", "push", "passkeys"),
 )
 _IMAGES = ("icon.svg", "icon-192.png", "icon-512.png", "icon-maskable-512.png", "apple-touch-icon.png")
 # Each static file with its sources, which are joined. Those in `vendor` are written by scripts/vendor.
 _SOURCES = {
     **{name: (name,) for name in (*(f"{script}.js" for script in _SCRIPTS), *_IMAGES)},
     "app.js": ("app.js", "find.js"),
-    "style.css": (
-        "base.css",
-        "components.css",
-        "lists.css",
-        "find.css",
-        "schedule.css",
-        "editor.css",
-        "review.css",
-        "photos.css",
-        "media.css",
-        "charts.css",
-        "print.css",
+    "style.css": tuple(
+        f"{name}.css"
+        for name in (
+            *("base", "components", "lists", "find", "schedule", "editor", "review", "photos", "media", "charts"),
+            "print",
+        )
     ),
     "train.css": (
         "train.css",
-        "train_account.css",
-        "train_days.css",
-        "train_progress.css",
-        "train_workout.css",
-        "train_queue.css",
+        *(f"train_{name}.css" for name in ("account", "days", "progress", "workout", "queue")),
     ),
-    "train.js": (
-        "train/store.js",
-        "train/forms.js",
-        "train/queue.js",
-        "train/progress.js",
-        "train/sets.js",
-        "train/extra_sets.js",
-        "train/media.js",
-        "train/queue_bar.js",
-        "train/drafts.js",
-        "train/rest_timer.js",
-        "train/sign_out.js",
-        "train/offline.js",
-        "train/start.js",
+    "train.js": tuple(
+        f"train/{name}.js"
+        for name in (
+            *("store", "forms", "queue", "progress", "sets", "extra_sets", "media", "queue_bar", "drafts"),
+            *("rest_timer", "sign_out", "offline", "start"),
+        )
     ),
     "icons.svg": ("vendor/lucide/icons.svg",),
     **{name: (f"vendor/inter/{name}",) for name in ("inter.woff2", "inter-extended.woff2")},
@@ -164,7 +135,7 @@ def files_of_libraries(names: Iterable[str]) -> Sequence[tuple[str, str]]:
 
 def routes() -> list[web.RouteDef]:
     """Return the aiohttp routes of all static files, and of the service worker."""
-    served = [web.get(url_of(name), _create_handler(name)) for name in _SOURCES]
+    served = [web.get(url_of(name), partial(_serve_file, name)) for name in _SOURCES]
     return [*served, web.get(_SERVICE_WORKER, _serve_service_worker)]
 
 
@@ -173,16 +144,12 @@ def _icon_names() -> frozenset[str]:
     return frozenset(re.findall(r'<symbol id="([^"]+)"', _read_content("icons.svg").decode()))
 
 
-def _create_handler(name: str) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+async def _serve_file(name: str, request: web.Request) -> web.StreamResponse:
     content_type = _CONTENT_TYPES[name.partition(".")[2]]
     headers = {"Content-Type": content_type, "Cache-Control": _CACHE_CONTROL, "Vary": "Accept-Encoding"}
-
-    async def serve_file(request: web.Request) -> web.StreamResponse:
-        if accepts_gzip(request) and not name.endswith((".png", ".woff2")):
-            return web.Response(body=_compressed(name), headers=headers | {hdrs.CONTENT_ENCODING: "gzip"})
-        return web.Response(body=_read_content(name), headers=headers)
-
-    return serve_file
+    if accepts_gzip(request) and not name.endswith((".png", ".woff2")):
+        return web.Response(body=_compressed(name), headers=headers | {hdrs.CONTENT_ENCODING: "gzip"})
+    return web.Response(body=_read_content(name), headers=headers)
 
 
 _SERVICE_WORKER = "/service-worker.js"  # its path gives it control of all pages

@@ -276,9 +276,7 @@ async def proposals_page(ctx: Context, query: _ProposalsQuery) -> dict[str, Any]
     return {
         "proposals": [_describe(each, names) for each in page["docs"]],
         "statuses": _STATUS_NAMES,
-        "query": query,
         "filter_url": filter_url,
-        "is_first_part": query["after"] is None,
         "next_url": filter_url(after=page["nextCursor"]) if page["hasMore"] else None,
     }
 
@@ -364,31 +362,19 @@ def _describe(proposal: Proposal, coach_names: Mapping[ObjectId, str]) -> dict[s
 
     A client whom the proposal creates has no page under this identifier.
     """
-    result = proposal["result"] or {}
+    changes = proposal["changes"]
     created = {
-        change["customer"]["_id"]
-        for change in proposal["changes"]
-        if change["kind"] == "customer" and change["before"] is None and change["customer"]
+        each["customer"]["_id"]
+        for each in changes
+        if each["kind"] == "customer" and each["before"] is None and each["customer"]
     }
-    change_id = result.get("changeId") if proposal["status"] == "executed" else None
-    clients_of = [(change, change["customer"]) for change in proposal["changes"]]
     return {
         **proposal,
         "summary": without_inner_marks(proposal["summary"]),
         "path": f"{_PATH}/{proposal['_id']}",
         "status_name": _STATUS_NAMES[proposal["status"]],
-        "is_waiting": proposal["status"] == "pending",
         "why": " and ".join(Reason[name].value for name in proposal["reasons"]),
         "coach_name": coach_names.get(proposal["coachId"]),
-        "changes": [
-            {
-                **change,
-                "what": name_kind(change["kind"]).capitalize(),
-                "client": client["name"] if client else "",
-                "client_url": f"/app/customers/{client['_id']}" if client and client["_id"] not in created else "",
-            }
-            for change, client in clients_of
-        ],
-        "change_url": f"/app/settings/history/{change_id}" if change_id else None,
-        "failure": result.get("message", ""),
+        "created": created,
+        "changes": [{**change, "what": name_kind(change["kind"]).capitalize()} for change in changes],
     }

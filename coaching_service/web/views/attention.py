@@ -79,39 +79,33 @@ async def describe_entries(ctx: Context, listed: Sequence[customer_models.Custom
     for each in listed:
         entry, today, photo = attention.present(ctx, each), today_of[each["_id"]], each["profilePhoto"]
         timezone, absence = each["timezone"] or ctx.caller.company.timezone, absences.get(each["_id"], "")
+        reasons: list[dict[str, Any]] = []  # in words, with the page of the client on which a coach deals with each
+        for reason in entry["reasons"]:
+            name, kind, count = reason["type"], _KINDS[reason["type"]], reason["count"]
+            text = quantity(count, kind.counted) if kind.counted else kind.name
+            day = local_date(reason["since"], timezone)
+            when = _short(day, today) if name in attention.DATED_BY_NEWEST else f"since {_short(day, today)}"
+            if name == "program_ending":  # which the reason has a week before
+                day += timedelta(days=attention.ENDING_DAYS)
+                when = f"on {_short(day, today)}"
+            url = week_path(each["_id"], str(day)) if kind.tab is None else customer_path(each["_id"], kind.tab)
+            if name == "check_in_to_review":
+                text, url = f"{quantity(count, 'check-in')} to review", _RESPONSES
+            elif absence and name == "unavailable":
+                text = absence
+            shown = {"type": name, "text": text, "when": when, "url": url, "icon": kind.icon}
+            reasons.append({**shown, "hasPreview": _may_preview(ctx, name)})
         described.append(
             {
                 "entry": entry,
                 "name": customers.full_name(each),
                 "timezone": timezone,
                 "portrait": file_url(ctx, photo["thumbnailId"] if photo else None),
-                "reasons": [
-                    _describe_reason(ctx, each["_id"], reason, local_date(reason["since"], timezone), today, absence)
-                    for reason in entry["reasons"]
-                ],
+                "reasons": reasons,
                 "snoozes": [(str(today + timedelta(days=days)), label) for days, label in _SNOOZES],
             }
         )
     return described
-
-
-def _describe_reason(
-    ctx: Context, customer_id: ObjectId, reason: customer_models.Reason, since: date, today: date, absence: str
-) -> dict[str, Any]:
-    """Return a reason in words, with the page of the client on which a coach deals with it."""
-    reason_type, count, kind, day = reason["type"], reason["count"], _KINDS[reason["type"]], since
-    text = quantity(count, kind.counted) if kind.counted else kind.name
-    when = _short(day, today) if reason_type in attention.DATED_BY_NEWEST else f"since {_short(day, today)}"
-    if reason_type == "program_ending":  # which the reason has a week before
-        day += timedelta(days=attention.ENDING_DAYS)
-        when = f"on {_short(day, today)}"
-    url = week_path(customer_id, str(day)) if kind.tab is None else customer_path(customer_id, kind.tab)
-    if reason_type == "check_in_to_review":
-        text, url = f"{quantity(count, 'check-in')} to review", _RESPONSES
-    elif absence and reason_type == "unavailable":
-        text = absence
-    has_preview = _may_preview(ctx, reason_type)
-    return {"type": reason_type, "text": text, "when": when, "url": url, "icon": kind.icon, "hasPreview": has_preview}
 
 
 def _short(day: date, today: date) -> str:
@@ -298,15 +292,12 @@ async def attention_entry_page(ctx: Context, customer_id: ObjectId, query: _Atte
     previews = dict(zip(shown, loaded, strict=True))
     to_review = [each["_id"] for each in previews.get("check_in_to_review", ())]
     return {
+        **dict.fromkeys(("filters", "lines", "done_sessions", "proposing"), ()),
         "entries": [described] if reasons else [],
-        "filters": [],
-        "lines": [],
         "filter_query": _filter_query(query),
         "is_filtered": any(take(_AttentionFilter, query).values()),
         "previews": previews,
         "photos": await form_checks.show_of_responses(ctx, to_review) if to_review else {},
-        "done_sessions": [],
-        "proposing": [],
         "count": count,
         "most_counted": derived_figures.MOST_COUNTED,
         "has_clients": True,

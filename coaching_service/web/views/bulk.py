@@ -88,7 +88,6 @@ async def bulk_page(ctx: Context, query: ClientSelection) -> dict[str, Any] | we
     parameters = {**to_parameters(query), "action": query["action"]}
     without_template = {name: value for name, value in parameters.items() if name != "templateId"}
     return {
-        "query": query,
         "action": action,
         "count": len(ids),
         "hidden_count": len(hidden),
@@ -97,8 +96,6 @@ async def bulk_page(ctx: Context, query: ClientSelection) -> dict[str, Any] | we
         "selection_hash": selection_hash(ids),
         "return_url": list_url(query),
         "template_path": f"{pages.prefix}?{urlencode(without_template, doseq=True)}&templateId=",
-        "today": ctx.caller.today(),
-        "preview": None,
         **await _load_options(ctx, action.field, query["templateId"]),
     }
 
@@ -267,7 +264,6 @@ async def many_schedules_page(ctx: Context, query: _Query) -> dict[str, Any] | w
     names = await exercises.get_names(ctx, [*planned, *([exercise_id] if exercise_id else [])])
     options = {each: name["name"] for each, name in names.items()}
     return {
-        "query": query,
         "count": len(ids),
         "names": await bulk.list_names(ctx, ids, _MAX_NAMES),
         "program": await programs.require(ctx, program_id) if program_id else None,
@@ -277,35 +273,9 @@ async def many_schedules_page(ctx: Context, query: _Query) -> dict[str, Any] | w
         "selection_hash": selection_hash(ids),
         "selection_query": urlencode(to_parameters(query), doseq=True),
         "return_url": _return_url(query),
-        "today": today,
         "in_six_days": today + timedelta(days=6),
         "in_a_week": today + timedelta(days=7),
-        "unit": ctx.caller.company.load_unit,
-        "preview": None,
     }
-
-
-def _describe(name: str, outcome: schedule.Outcome[Any], done: str, unit: str) -> dict[str, Any]:
-    workouts = [f"{block['name']} on {format_date(str(block['day']))}" for block in outcome.affected]
-    changes = outcome.result
-    return {
-        "name": name,
-        "changed": f"{quantity(len(workouts), 'workout')} {done}" if workouts else "Nothing changes",
-        "workouts": schedule.join_some(workouts, _NAMED_WORKOUTS),
-        "progression": customer_calendar.describe_replaced_sets(outcome.replaced, unit)
-        if changes is None or "loadChanges" not in changes
-        else [
-            *customer_calendar.describe_loads(changes["loadChanges"], unit),
-            *customer_calendar.describe_set_counts(changes["setChanges"]),
-        ],
-        "skipped": [
-            f"{block['name']} on {format_date(str(block['day']))}: {_LEFT[block['code']]}" for block in outcome.skipped
-        ],
-        "error": "",
-    }
-
-
-# --- The forms -------------------------------------------------------------------------------------------------------
 
 
 _Read = Callable[[Context, Any], Awaitable[schedule.Fields]]
@@ -352,7 +322,26 @@ def _operation(
                 notes = [" → ".join(exercise_names[each]["name"] for each in swap)]
                 notes.append(customer_calendar.describe_replaced_load(fields["load"], cast("Any", form)["load"]))
             names, unit = await bulk.load_names(ctx, ids), ctx.caller.company.load_unit
-            clients = [_describe(names.get(each, ""), effect, done, unit) for each, effect in result.effects.items()]
+            clients: list[dict[str, Any]] = []
+            for customer_id, effect in result.effects.items():
+                planned = [f"{each['name']} on {format_date(str(each['day']))}" for each in effect.affected]
+                lines = customer_calendar.describe_replaced_sets(effect.replaced, unit)
+                if (changes := effect.result) is not None and "loadChanges" in changes:
+                    lines = customer_calendar.describe_loads(changes["loadChanges"], unit)
+                    lines += customer_calendar.describe_set_counts(changes["setChanges"])
+                clients.append(
+                    {
+                        "name": names.get(customer_id, ""),
+                        "changed": f"{quantity(len(planned), 'workout')} {done}" if planned else "Nothing changes",
+                        "workouts": schedule.join_some(planned, _NAMED_WORKOUTS),
+                        "progression": lines,
+                        "skipped": [
+                            f"{each['name']} on {format_date(str(each['day']))}: {_LEFT[each['code']]}"
+                            for each in effect.skipped
+                        ],
+                        "error": "",
+                    }
+                )
             empty = {"changed": "", "workouts": "", "progression": [], "skipped": []}
             clients += [
                 {**empty, "name": names.get(each["customerId"], ""), "error": each["message"]} for each in result.failed

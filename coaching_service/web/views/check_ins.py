@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Annotated, Any, TypedDict
 
@@ -66,7 +66,8 @@ async def check_ins_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     listed = await check_ins.list_of_client(ctx, customer_id)
     return {
         "customer": customer,
-        "check_ins": [{**check_in, "rhythm": _describe_rhythm(check_in)} for check_in in listed],
+        "check_ins": listed,
+        "weekdays": _WEEKDAYS,
         "check_in_kinds": await list_check_in_kinds(ctx),
         "rhythms": RHYTHMS,
         "today": ctx.caller.today(customer["timezone"]),
@@ -82,13 +83,6 @@ async def list_check_in_kinds(ctx: Context) -> list[tuple[str, str]]:
         sets = await metric_sets.list_all(ctx)
         options += [(f"metrics-{metric_set['_id']}", f"Metrics: {metric_set['name']}") for metric_set in sets]
     return options
-
-
-def _describe_rhythm(recurrence: check_ins.Recurrence) -> str:
-    """Describe how often a check-in takes place, such as `Every Sunday`."""
-    if recurrence["weekday"] is not None:
-        return f"Every {_WEEKDAYS[(recurrence['weekday'] - 1) % 7]}"
-    return "Every day" if recurrence["everyDays"] == 1 else f"Every {recurrence['everyDays']} days"
 
 
 async def _add(ctx: Context, customer_id: ObjectId, form: CheckInForm) -> object:
@@ -133,36 +127,18 @@ async def responses_page(ctx: Context, customer_id: ObjectId, query: PageQuery) 
         ctx, customer_layout.load_header(ctx, customer_id), form_responses.list_between(ctx, customer_id, {})
     )
     first = skip_of(query["page"], _RESPONSES_PER_PAGE)
-    compared = [_compare(responses, at) for at in range(first, min(first + _RESPONSES_PER_PAGE, len(responses)))]
+    compared = []  # each with the answers of the time before
+    for at, response in enumerate(responses[first : first + _RESPONSES_PER_PAGE], start=first):
+        before = next((each for each in responses[at + 1 :] if _form_key(each) == _form_key(response)), None)
+        earlier = {answer["questionId"]: answer["value"] for answer in before["answers"]} if before else {}
+        compared.append({**response, "before": before, "earlier": earlier})
     return {
         "customer": customer,
         "responses": compared,
+        "describe_answer": describe_answer,
         "photos": await form_checks.show_of_responses(ctx, [each["_id"] for each in compared]),
         "page": page_document(compared, len(responses), query["page"], _RESPONSES_PER_PAGE),
         "page_url": list_url(f"{_path(customer_id)}/responses", query),
-    }
-
-
-def _compare(responses: Sequence[form_responses.FormResponse], at: int) -> dict[str, Any]:
-    """Return the response at a position of a list, newest first, with the answers of the time before."""
-    response = responses[at]
-    before = next((each for each in responses[at + 1 :] if _form_key(each) == _form_key(response)), None)
-    earlier = {answer["questionId"]: answer["value"] for answer in before["answers"]} if before else {}
-    return {
-        "_id": response["_id"],
-        "formName": response["formName"],
-        "date": response["date"],
-        "isReviewed": response["reviewedAt"] is not None,
-        "dateBefore": before["date"] if before else None,
-        "answers": [
-            {
-                "label": answer["label"],
-                "answer": describe_answer(answer["value"]),
-                "before": describe_answer(earlier[question]) if (question := answer["questionId"]) in earlier else None,
-                "isChanged": answer["questionId"] in earlier and earlier[answer["questionId"]] != answer["value"],
-            }
-            for answer in response["answers"]
-        ],
     }
 
 
@@ -211,7 +187,15 @@ def given_answers(form: FormAnswers, pictured: Collection[ObjectId | None] = ())
 
     Raises InvalidFields if the form is completed and a required question has no answer.
     """
-    answers = [_parse_answer(row) for row in form["answers"]]
+    answers: list[Any] = []  # each in the type of its question; None if there is none, or if it is a picture
+    for row in form["answers"]:
+        text = row["chosen"][0] if row["chosen"] else row["value"]
+        if row["type"] == "multi":
+            answers.append(row["chosen"] or None)
+        elif row["type"] == "photo" or not text:
+            answers.append(None)
+        else:
+            answers.append(parse_value(_NUMBER_FIELDS[row["type"]], text) if row["type"] in _NUMBER_FIELDS else text)
     missing: list[FieldError] = [
         {"field": f"answers.{position}.value", "code": "REQUIRED", "message": "must be answered"}
         for position, row in enumerate(form["answers"])
@@ -227,18 +211,6 @@ def given_answers(form: FormAnswers, pictured: Collection[ObjectId | None] = ())
         for row, answer in zip(form["answers"], answers, strict=True)
         if answer is not None
     ]
-
-
-def _parse_answer(row: AnswerRow) -> Any:
-    """Return the answer in the type of its question; None if there is none, or if it is a picture."""
-    if row["type"] == "photo":
-        return None
-    if row["type"] == "multi":
-        return row["chosen"] or None
-    text = row["chosen"][0] if row["chosen"] else row["value"]
-    if not text:
-        return None
-    return parse_value(_NUMBER_FIELDS[row["type"]], text) if row["type"] in _NUMBER_FIELDS else text
 
 
 def recorded_answers(item: Mapping[str, Any]) -> dict[str, Any]:

@@ -118,13 +118,9 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: WeekQuery) -> di
         "today": today,
         "bands": customer_layout.list_bands(periods, days),
         "periods": [customer_layout.describe_period(period, today) for period in periods],
-        "kinds": customer_layout.KINDS,
-        "lengths": customer_layout.LENGTHS,
-        "usual_length": customer_layout.USUAL_LENGTH,
+        **customer_layout.CHOICES,
         "exercises_of_week": name_options(names),
         "picked": await find_picked(ctx, query["picked"]),
-        "unit": unit,
-        "preview": None,
         "monday": days[0],
         "sunday": days[-1],
         "outline": outline,
@@ -165,12 +161,6 @@ def days_of_week(day: date) -> list[date]:
     """Return the days, from Monday on, of the week that contains a day."""
     monday = day - timedelta(days=day.weekday())
     return [each for offset in range(7) if (each := _add_days(monday, offset))]
-
-
-def _week_of(day: str) -> tuple[str, str]:
-    """Return the first and the last day of the week that contains a day."""
-    days = days_of_week(date.fromisoformat(day))
-    return str(days[0]), str(days[-1])
 
 
 def _add_days(day: date, days: int) -> date | None:
@@ -228,7 +218,10 @@ declare_workout_pages(
         layout="customer/layout.html",
         layout_variables={"customer": customer_layout.load_header},
         place_form=WORKOUT_BLOCK_COPY,
-        move_range=lambda block: _week_of(str(block["date"])),
+        move_range=lambda block: (
+            str((week := days_of_week(date.fromisoformat(str(block["date"]))))[0]),
+            str(week[-1]),
+        ),
         overview_path=lambda customer_id, block: customer_layout.week_path(customer_id, str(block["date"])),
         is_of_client=True,
     )
@@ -330,7 +323,10 @@ def declare_operation(
             outcome: Outcome = await run(ctx, *owner.values(), form, dry_run=True)
             unit, changes = ctx.caller.company.load_unit, outcome.changes
             result: ScheduleChange = outcome.result or {"created": [], "changed": [], "removed": []}
-            new, changed = (sorted(blocks, key=_day_of) for blocks in (result["created"], result["changed"]))
+            new, changed = (
+                sorted(blocks, key=lambda block: (block["date"] or "", block["day"] or 0))
+                for blocks in (result["created"], result["changed"])
+            )
             preview = {
                 "operation": run.__name__,
                 "summary": outcome.summary,
@@ -374,10 +370,6 @@ def describe_untouched(
     """Return how many target days stayed as they are, to add to a notice: `, 2 days left as they are`; or nothing."""
     count = len({schedule.day_name(conflict) for conflict in conflicts}) if on_conflict == "skip" else 0
     return f", {quantity(count, 'day')} left as {'it is' if count == 1 else 'they are'}" if count else ""
-
-
-def _day_of(block: Block) -> tuple[str, int]:
-    return block["date"] or "", block["day"] or 0
 
 
 def describe_copy(
@@ -623,8 +615,6 @@ async def availability_page(ctx: Context, customer_id: ObjectId) -> dict[str, An
         "periods": [customer_layout.describe_period(period, today) for period in reversed(periods)],
         # To propose for the return from the latest absence that has begun.
         "first_day_back": max(today, date.fromisoformat(absence["from"]) + timedelta(days=1)) if absence else None,
-        "unit": ctx.caller.company.load_unit,
-        "preview": None,
     }
 
 

@@ -77,11 +77,10 @@ async def add_received(
     return photos, " ".join([notice, *reasons])
 
 
-def missing_sides(photos: progress_photos.ProgressPhoto) -> list[Side]:
-    """Return the sides without a photo on a date."""
-    keys = {"front": "frontKey", "side": "sideKey", "back": "backKey"}
+def sides_of(photos: progress_photos.ProgressPhoto) -> list[Side]:
+    """Return the sides with a photo on a date."""
     links: dict[str, object] = {**photos["photos"]}
-    return [side for side in SIDES if not links[keys[side]]]
+    return [side for side in SIDES if links[f"{side}Key"]]
 
 
 class Weights(TypedDict):
@@ -120,46 +119,30 @@ def weight_at(weights: Weights | None, day: str) -> MetricHistoryEntry | None:
     return values[at - 1] if at else None
 
 
-def has_photos(record: progress_photos.ProgressPhoto) -> bool:
-    """Return whether a date has a photo of any side."""
-    return any(record["photos"].values())
-
-
 def pair_photos(
     left: progress_photos.ProgressPhoto, right: progress_photos.ProgressPhoto, name: str, weights: Weights | None
 ) -> list[dict[str, Any]]:
     """Return the pairs of the sides with a photo on one of two dates; `name` is the client's."""
-    pairs: list[dict[str, Any]] = [
-        {"side": side, "left": _show(left, side, name, weights), "right": _show(right, side, name, weights)}
-        for side in SIDES
-    ]
+    pairs: list[dict[str, Any]] = []
+    for side in SIDES:
+        pair: dict[str, Any] = {"side": side, "left": None, "right": None}
+        for place, record in (("left", left), ("right", right)):
+            links: dict[str, Any] = {**record["photos"]}
+            if full := links[f"{side}Url"]:
+                small = formatting.relative_url(links[f"{side}ThumbnailUrl"] or full)
+                of = f"{name}, {side}"
+                pair[place] = show_photo(small, formatting.relative_url(full), of, record["createdAt"], weights)
+        pairs.append(pair)
     return [pair for pair in pairs if pair["left"] or pair["right"]]
 
 
-def _show(
-    record: progress_photos.ProgressPhoto, side: Side, name: str, weights: Weights | None
-) -> dict[str, Any] | None:
-    links: dict[str, Any] = {**record["photos"]}
-    full = links[f"{side}Url"]
-    if full is None:
-        return None
-    day = formatting.format_date(record["createdAt"])
-    return {
-        "src": formatting.relative_url(links[f"{side}ThumbnailUrl"] or full),
-        "full": formatting.relative_url(full),
-        "alt": f"{name}, {side}, {day}",
-        "caption": day,
-        "note": describe_weight(weights, record["createdAt"]),
-    }
-
-
-def describe_weight(weights: Weights | None, day: str) -> str:
-    """Describe the weight at a date, with its own date if that is another one; empty without a weight."""
-    entry = weight_at(weights, day)
-    if weights is None or entry is None:
-        return ""
-    weight = f"{weights['name']}: {formatting.format_number(entry['value'], weights['unit'])}"
-    return weight if entry["date"] == day else f"{weight}, on {formatting.format_date(entry['date'])}"
+def show_photo(small: str, full: str, of: str, day: str, weights: Weights | None) -> dict[str, Any]:
+    """Return a photo of a date as it is compared: addresses of both sizes, and the weight, with its date if older."""
+    date, note, entry = formatting.format_date(day), "", weight_at(weights, day)
+    if weights is not None and entry is not None:
+        note = f"{weights['name']}: {formatting.format_number(entry['value'], weights['unit'])}"
+        note += "" if entry["date"] == day else f", on {formatting.format_date(entry['date'])}"
+    return {"src": small, "full": full, "alt": f"{of}, {date}", "caption": date, "note": note}
 
 
 def compare_over_period(
@@ -169,7 +152,7 @@ def compare_over_period(
 
     `records`: the photos of a client by date. Empty without two dates that have photos.
     """
-    until = [record for record in records if has_photos(record) and record["createdAt"] <= str(last)]
+    until = [record for record in records if sides_of(record) and record["createdAt"] <= str(last)]
     if len(until) < 2:
         return []
     latest = max(until, key=lambda record: record["createdAt"])
@@ -274,7 +257,7 @@ async def photos_page(ctx: Context, customer_id: ObjectId, query: _CompareQuery)
     by_date = {record["createdAt"]: record for record in records}
     compared: list[progress_photos.ProgressPhoto] = []
     if records:
-        with_photos = [record for record in records if has_photos(record)] or records
+        with_photos = [record for record in records if sides_of(record)] or records
         compared = [by_date.get(query["left"], with_photos[-1]), by_date.get(query["right"], with_photos[0])]
     return {
         "customer": customer,
@@ -299,8 +282,7 @@ async def delete_photos(ctx: Context, customer_id: ObjectId, photo_id: ObjectId)
     customer, record = await gather_reads(
         ctx, load_header(ctx, customer_id), progress_photos.get(ctx, customer_id, photo_id)
     )
-    missing = missing_sides(record)
-    return {"customer": customer, "record": record, "sides": [side for side in SIDES if side not in missing]}
+    return {"customer": customer, "record": record, "sides": sides_of(record)}
 
 
 @pages.get("/plans", access=coach(NUTRITION.VIEW), template="customer/plans.html")

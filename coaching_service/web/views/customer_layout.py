@@ -30,14 +30,15 @@ KINDS: Sequence[tuple[AvailabilityKind, str]] = (
 WORDS: Mapping[AvailabilityKind, str] = dict(KINDS)
 _OPEN = "open"
 LENGTHS = (("1", "1 day"), ("3", "3 days"), ("7", "1 week"), ("14", "2 weeks"), (_OPEN, "No end yet"))
-USUAL_LENGTH = "7"
+_USUAL_LENGTH = "7"
+CHOICES = {"kinds": KINDS, "lengths": LENGTHS, "usual_length": _USUAL_LENGTH}  # of `absence_fields` in templates
 PERIOD_CHANGE = patch_of(input_of(NewAvailability), name="AvailabilityForm")
 
 
 class AbsenceForm(NewAvailability):
     """A new period: its length, or its last day, which counts if there is one."""
 
-    length: Annotated[str, Choice(*(value for value, _ in LENGTHS)), Default(USUAL_LENGTH)]
+    length: Annotated[str, Choice(*(value for value, _ in LENGTHS)), Default(_USUAL_LENGTH)]
 
 
 def to_period(form: AbsenceForm) -> NewAvailability:

@@ -21,9 +21,8 @@ from coaching_service.library import metric_sets
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity import models as activity_models
 from coaching_service.progress import compliance, exercise_history, personal_records, progress_photos, workload
-from coaching_service.progress.compliance import Compliance
 from coaching_service.progress.metrics import service as metrics
-from coaching_service.progress.metrics.service import MetricHistoryEntry, MetricsSetReference, NewMetricEntry
+from coaching_service.progress.metrics.service import MetricsSetReference, NewMetricEntry
 from coaching_service.progress.personal_records import PersonalRecord
 from coaching_service.training import training_maxes
 from coaching_service.training.workouts.reports import blocks as block_reports
@@ -67,7 +66,6 @@ _CHARTED = (
 )
 _DISTANCES, _LIFTS_PER_PAGE = 2, 24
 _TREND = timedelta(weeks=52)
-Point = tuple[str, float]
 
 
 @pages.get("/progress/exercises/{exerciseId}", access=coach(CUSTOMERS.VIEW), template="customer/lift.html")
@@ -87,68 +85,51 @@ async def lift_page(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, 
     return {
         "customer": customer,
         "exercise": names[exercise_id],
-        "weeks": query["weeks"],
         "periods": PERIODS,
-        "unit": unit,
-        "charts": _draw_charts(sessions, unit),
+        "charts": _list_charts(sessions, unit),
         "sessions": [
-            {
-                **each,
-                "best_set": view_results.describe_set(best, unit)["amount"] if (best := each["bestSet"]) else "",
-                "estimate": round(estimate["value"], 1) if (estimate := each["estimatedOneRepMax"]) else None,
-            }
+            (each, view_results.describe_set(best, unit)["amount"] if (best := each["bestSet"]) else "–")
             for each in reversed(sessions)
         ],
     }
 
 
-def _draw_charts(sessions: Sequence[exercise_history.ProgressPoint], unit: str) -> list[dict[str, Any]]:
-    """Return the charts of the values of sessions; repetitions of the best set only where it has no load."""
+def _list_charts(sessions: Sequence[exercise_history.ProgressPoint], unit: str) -> list[tuple[Any, ...]]:
+    """Return the name, unit, points and best point of each chart; repetitions of a best set only if it has no load."""
     estimates = [
         (each["date"], round(each["estimatedOneRepMax"]["value"], 1)) for each in sessions if each["estimatedOneRepMax"]
     ]
     best_sets = [(each["date"], each["bestSet"]) for each in sessions if each["bestSet"]]
     reps = [(date, float(best["reps"])) for date, best in best_sets if best["reps"] and not best["load"]]
     loads = [(each["date"], each["volumeLoad"]) for each in sessions if each["volumeLoad"]]
+    # The best values that are neither loads nor repetitions; of distances the two done most often.
+    others: dict[RecordKey, list[tuple[str, float]]] = {}
+    for session in sessions:
+        for best in session["bests"]:
+            if best["type"] in _CHARTED:
+                others.setdefault(RecordKey(best["type"], best["meters"]), []).append((session["date"], best["value"]))
+    distances = sorted(
+        (key for key in others if key.type == activity_models.FASTEST), key=lambda key: len(others[key]), reverse=True
+    )
     values = [
         ("Estimated 1RM", unit, estimates, max),
         *(
             (
                 formatting.record_name(key._asdict()),
                 unit_of(key.type) or unit,
-                points,
+                others[key],
                 min if key.type in activity_models.LOWER_IS_BETTER else max,
             )
-            for key, points in _other_bests(sessions).items()
+            for key in sorted(others.keys() - distances[_DISTANCES:], key=lambda each: each.order)
         ),
         ("Most reps without load", "reps", reps, max),
         ("Volume load", unit, loads, max),
     ]
     return [
-        {
-            "name": name,
-            "unit": of_values,
-            "points": points,
-            "best": best(points, key=lambda point: point[1]),
-            "drawing": charts.lines(points, of_values, f"{name} in {of_values} by session"),
-        }
-        for name, of_values, points, best in values
+        (name, of_values, points, best_of(points, key=lambda point: point[1]))
+        for name, of_values, points, best_of in values
         if points
     ]
-
-
-def _other_bests(sessions: Sequence[exercise_history.ProgressPoint]) -> dict[RecordKey, list[Point]]:
-    """Return the best values of sessions that are neither loads nor repetitions; the two distances done most often."""
-    points: dict[RecordKey, list[Point]] = {}
-    for session in sessions:
-        for best in session["bests"]:
-            if best["type"] in _CHARTED:
-                key = RecordKey(best["type"], best["meters"])
-                points.setdefault(key, []).append((session["date"], best["value"]))
-    distances = sorted(
-        (key for key in points if key.type == activity_models.FASTEST), key=lambda key: len(points[key]), reverse=True
-    )
-    return {key: points[key] for key in sorted(points.keys() - distances[_DISTANCES:], key=lambda each: each.order)}
 
 
 class _RecordsQuery(web_pages.Search):
@@ -174,47 +155,28 @@ async def records_page(ctx: Context, customer_id: ObjectId, query: _RecordsQuery
     loaded = await exercises.get_names(ctx, others - names.keys())
     names |= {key: exercise["name"] for key, exercise in loaded.items()}
     named = [{**each, "exerciseName": names[each["exerciseId"]]} for each in maxes]
-    matching = _by_exercise(records, query["keywords"])
+    words, by_exercise = straighten(normalize(query["keywords"])).split(), dict[ObjectId, list[PersonalRecord]]()
+    for record in records:
+        if all(word in straighten(normalize(record["exerciseName"])) for word in words):
+            by_exercise.setdefault(record["exerciseId"], []).append(record)
+    # The best record of each type, by exercise, the latest first.
+    best = map(formatting.best_records, by_exercise.values())
+    matching = sorted(best, key=lambda lift: max(record["date"] for record in lift), reverse=True)
     first = skip_of(query["page"], _LIFTS_PER_PAGE)
     shown = matching[first : first + _LIFTS_PER_PAGE]
     today = ctx.caller.today(customer["timezone"])
     results = await exercise_history.list_results(
         ctx, customer_id, [lift[0]["exerciseId"] for lift in shown], str(today - _TREND), str(today)
     )
-    lifts = [
-        {
-            "_id": lift[0]["exerciseId"],
-            "name": lift[0]["exerciseName"],
-            "records": lift,
-            "date": _latest_date(lift),
-            "trend": _draw_trend(results[lift[0]["exerciseId"]], ctx.caller.company.load_unit),
-        }
-        for lift in shown
-    ]
+    unit = ctx.caller.company.load_unit
+    lifts = [{"records": lift, "trend": _draw_trend(results[lift[0]["exerciseId"]], unit)} for lift in shown]
     return {
         "customer": customer,
         "page": page_document(lifts, len(matching), query["page"], _LIFTS_PER_PAGE),
         "page_url": web_pages.list_url(customer_path(customer_id, "/records"), {"keywords": query["keywords"]}),
-        "keywords": query["keywords"],
         "maxes": sorted(named, key=lambda each: each["exerciseName"].casefold()),
         "exercises": formatting.name_options(names),
-        "chosen": str(query["exerciseId"] or ""),
-        "unit": ctx.caller.company.load_unit,
     }
-
-
-def _by_exercise(records: Sequence[PersonalRecord], keywords: str) -> list[list[PersonalRecord]]:
-    """Return the best record of each type, by exercise with every keyword in its name, the latest first."""
-    words = straighten(normalize(keywords)).split()
-    by_exercise: dict[ObjectId, list[PersonalRecord]] = {}
-    for record in records:
-        if all(word in straighten(normalize(record["exerciseName"])) for word in words):
-            by_exercise.setdefault(record["exerciseId"], []).append(record)
-    return sorted(map(formatting.best_records, by_exercise.values()), key=_latest_date, reverse=True)
-
-
-def _latest_date(lift: Sequence[PersonalRecord]) -> str:
-    return max(record["date"] for record in lift)
 
 
 def _draw_trend(results: Sequence[LiftResult], unit: str) -> Markup | None:
@@ -255,8 +217,7 @@ _DAY_LABELS = {
     "away": "away or ill",
     "none": "nothing scheduled",
 }
-_MAX_CHARTED_MUSCLES = 12
-_MAX_LIFTS = 24
+_MAX_CHARTED_MUSCLES, _MAX_LIFTS = 12, 24
 _MAX_PHOTO_DATES = 50
 
 
@@ -274,29 +235,44 @@ async def progress_page(ctx: Context, customer_id: ObjectId, query: PeriodQuery)
     period: Period = {"startDate": str(monday), "endDate": str(today)}
     sunday = monday + timedelta(days=7 * weeks - 1)
     all_sets = await metric_sets.list_all(ctx) if METRICS.VIEW in ctx.caller.permissions else []
-    load, muscles, completed_days, outline, assigned_sets, lifts, photos, weights = await gather_reads(
+    load, muscles, completed, outline, assigned_sets, lifts, photos, weights = await gather_reads(
         ctx,
         workload.read(ctx, customer_id, {**period, "groupBy": "week"}),
         workload.get_volume(ctx, customer_id, period),
         compliance.read(ctx, customer_id, {"from": str(monday), "to": str(sunday)}),
         block_reports.list_days(ctx, customer_id, monday, sunday, today=today),
-        _load_assigned_sets(ctx, customer_id, (str(first_day(today, weeks)), str(today))),
+        _load_assigned_sets(ctx, customer_id, str(first_day(today, weeks)), str(today)),
         exercise_history.list_done(ctx, customer_id, page=1, size=_MAX_LIFTS),
         progress_photos.list_photos(ctx, customer_id, page=1, size=_MAX_PHOTO_DATES),
         load_weights(ctx, customer_id),
     )
+    trained = sorted((each for each in muscles["muscleGroups"] if each["sets"]), key=lambda each: -each["sets"])
+    statuses = [(day["date"], "ahead" if day["status"] == "planned" else day["status"] or "none") for day in outline]
     compared = compare_over_period(photos["docs"], first_day(today, weeks), today)
     existing_ids = {metric_set["_id"] for metric_set in all_sets}
     assigned_ids = {metric_set["_id"] for metric_set in assigned_sets}
     assignable = [metric_set for metric_set in all_sets if metric_set["_id"] not in assigned_ids]
     return {
         "customer": customer,
-        "weeks": query["weeks"],
         "periods": PERIODS,
         "today": today,
-        "workload": _summarize_workload(load),
-        "muscles": _summarize_muscles(muscles),
-        "compliance": _summarize_compliance(completed_days, outline, str(today)),
+        "workload": load,
+        "weekly": {
+            name: [(charts.short(each["date"]), each[name]) for each in load["periods"]]
+            for name in ("volumeLoad", "sets")
+        },
+        "muscle_unit": muscles["loadUnit"],
+        "muscles": trained,
+        "muscle_sets": [(each["name"], each["sets"]) for each in trained[:_MAX_CHARTED_MUSCLES]],
+        "compliance": completed,
+        # The keys of _DAY_LABELS are also the CSS classes of the days in the chart.
+        "days": [(day, status, _DAY_LABELS[status]) for day, status in statuses],
+        "day_labels": _DAY_LABELS,
+        "completed_by_week": [
+            (week[0]["date"], sum(day["isWorkoutDay"] for day in week), sum(day["isCompleted"] for day in week))
+            for at in range(0, len(completed["dailyCompliance"]), 7)
+            for week in [completed["dailyCompliance"][at : at + 7]]
+        ],
         "lifts": lifts["docs"],
         "photo_dates": [record["createdAt"] for record in compared],
         "photo_pairs": pair_photos(compared[0], compared[1], customer["name"], weights) if compared else [],
@@ -307,8 +283,8 @@ async def progress_page(ctx: Context, customer_id: ObjectId, query: PeriodQuery)
     }
 
 
-async def _load_assigned_sets(ctx: Context, customer_id: ObjectId, period: tuple[str, str]) -> list[dict[str, Any]]:
-    """Return the metric sets assigned to a client with the values recorded in a period."""
+async def _load_assigned_sets(ctx: Context, customer_id: ObjectId, first: str, today: str) -> list[dict[str, Any]]:
+    """Return the metric sets assigned to a client with the values recorded from a date to today, and after today."""
     if METRICS.VIEW not in ctx.caller.permissions:
         return []
     assignments = await metrics.list_assigned(ctx, customer_id)
@@ -324,81 +300,19 @@ async def _load_assigned_sets(ctx: Context, customer_id: ObjectId, period: tuple
             "_id": assignment["metricsSet"]["_id"],
             "name": assignment["metricsSet"]["name"],
             "metrics": [
-                _summarize_metric(entry["metric"], history_of[entry["metric"]["_id"]], *period)
+                {
+                    "metric": entry["metric"],
+                    "latest": recorded[-1] if recorded else None,
+                    "points": [point for point in recorded if point[0] >= first],
+                    "future": [each for each in history if each["date"] > today],
+                }
                 for entry in assignment["metrics"]
+                for history in [history_of[entry["metric"]["_id"]]]
+                for recorded in [[(each["date"], each["value"]) for each in history if each["date"] <= today]]
             ],
         }
         for assignment in assignments
     ]
-
-
-def _summarize_metric(
-    metric: metric_sets.Metric, history: list[MetricHistoryEntry], first: str, today: str
-) -> dict[str, Any]:
-    """Summarize a metric from a date to today; values dated after today are listed separately."""
-    unit = metric["metricUnit"]["shortName"]
-    recorded = [(entry["date"], entry["value"]) for entry in history if entry["date"] <= today]
-    points = [point for point in recorded if point[0] >= first]
-    has_change = len(points) > 1
-    return {
-        "_id": metric["_id"],
-        "name": metric["name"],
-        "unit": unit,
-        "latest": recorded[-1] if recorded else None,
-        "change": points[-1][1] - points[0][1] if has_change else None,
-        "change_since": points[0][0] if has_change else None,
-        "future": [entry for entry in history if entry["date"] > today],
-        "chart": charts.lines(points, unit, f"{metric['name']} in {unit} by date") if points else None,
-        "points": points,
-    }
-
-
-def _summarize_workload(load: workload.Workload) -> dict[str, Any]:
-    unit, periods = load["loadUnit"], load["periods"]
-    volume_loads = [(charts.short(period["date"]), period["volumeLoad"]) for period in periods]
-    sets = [(charts.short(period["date"]), period["sets"]) for period in periods]
-    sessions = sum(period["sessions"] for period in periods)
-    return {
-        "unit": unit,
-        "periods": periods,
-        "load_chart": charts.bars(volume_loads, unit, f"Volume load in {unit} by week") if sessions else None,
-        "sets_chart": charts.bars(sets, "sets", "Completed sets by week") if sessions else None,
-        "sessions": sessions,
-        "ratio": periods[-1]["acuteChronicRatio"] if periods else None,
-    }
-
-
-def _summarize_muscles(muscles: workload.MuscleGroupVolume) -> dict[str, Any]:
-    trained = sorted(
-        (muscle for muscle in muscles["muscleGroups"] if muscle["sets"]), key=lambda muscle: -muscle["sets"]
-    )
-    values = [(muscle["name"], muscle["sets"]) for muscle in trained[:_MAX_CHARTED_MUSCLES]]
-    return {
-        "unit": muscles["loadUnit"],
-        "trained": trained,
-        "chart": charts.rows(values, "sets", "Sets by muscle") if values else None,
-    }
-
-
-def _summarize_compliance(
-    result: Compliance, outline: Sequence[block_reports.CalendarDay], today: str
-) -> dict[str, Any]:
-    daily = result["dailyCompliance"]
-    # The keys of _DAY_LABELS are also the CSS classes of the days in the chart.
-    statuses = [(day["date"], "ahead" if day["status"] == "planned" else day["status"] or "none") for day in outline]
-    days = [(date, status, _DAY_LABELS[status]) for date, status in statuses]
-    weeks = [daily[start : start + 7] for start in range(0, len(daily), 7)]
-    return {
-        "rate": result["workoutCompletionPercentage"],
-        "total": result["totalWorkoutDays"],
-        "completed": result["completedWorkoutDays"],
-        "chart": charts.heat(days, "Workout days by completion", today),
-        "day_labels": _DAY_LABELS,
-        "weeks": [
-            (week[0]["date"], sum(day["isWorkoutDay"] for day in week), sum(day["isCompleted"] for day in week))
-            for week in weeks
-        ],
-    }
 
 
 @pages.post("/progress", access=coach(METRICS.EDIT), on=progress_page)
@@ -408,7 +322,7 @@ async def record_value(ctx: Context, customer_id: ObjectId, form: _ValueForm) ->
     entered = {"value": (form["metricId"], form["value"])}
     await view_results.require_confirmed_values(ctx, customer_id, form["date"], entered, confirmed=form["confirmed"])
     await metrics.record(ctx, customer_id, form["metricsSetId"], form["metricId"], form["date"], form["value"])
-    return web_pages.Redirect(_progress_path(customer_id), "Value saved.")
+    return web_pages.Redirect(customer_path(customer_id, "/progress"), "Value saved.")
 
 
 @pages.get(
@@ -426,13 +340,7 @@ async def metric_page(
         metrics.find_metric(ctx, metrics_set_id, metric_id),
         metrics.list_history(ctx, customer_id, metrics_set_id, metric_id),
     )
-    return {
-        "customer": customer,
-        "metric": metric,
-        "values": history[::-1],
-        "progress_path": _progress_path(customer_id),
-        "metric_path": f"{_progress_path(customer_id)}/sets/{metrics_set_id}/metrics/{metric_id}",
-    }
+    return {"customer": customer, "metric": metric, "values": history[::-1], "set_id": metrics_set_id}
 
 
 pages.act(
@@ -473,7 +381,3 @@ async def unassign_set(ctx: Context, customer_id: ObjectId, metrics_set_id: Obje
     )
     sets = (assignment["metricsSet"] for assignment in assignments)
     return {"customer": customer, "metric_set": require_by_id(sets, metrics_set_id, "assignment")}
-
-
-def _progress_path(customer_id: ObjectId) -> str:
-    return customer_path(customer_id, "/progress")

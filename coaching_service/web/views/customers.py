@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict, cast
@@ -28,7 +28,7 @@ from coaching_service.training import group_programs
 from coaching_service.training.assignments import service as assignments
 from coaching_service.web import pages as web_pages
 from coaching_service.web.formatting import document_options, quantity
-from coaching_service.web.views.check_ins import RHYTHMS, CheckInChoice, list_check_in_kinds, to_check_in
+from coaching_service.web.views.check_ins import RHYTHMS, CheckInChoice, CheckInForm, list_check_in_kinds, to_check_in
 from coaching_service.web.views.customer_layout import customer_path, describe_present, week_path
 from coaching_service.web.views.programs import list_options
 
@@ -125,7 +125,16 @@ ACTIONS = {
 
 
 _CLIENTS_PER_PAGE = 25
-
+_DAYS = 7
+_WORDS: Mapping[str, str] = {
+    "done": "done",
+    "part": "partly done",
+    "missed": "missed",
+    "planned": "planned",
+    "rest": "rest",
+    "away": "away or ill",
+    "none": "nothing",
+}
 
 # The orders of the list: by a stored figure, with a minus the highest first; a search is always by name.
 _SORT_NAMES = {
@@ -180,18 +189,41 @@ async def customers_page(ctx: Context, query: CustomerFilter) -> dict[str, Any]:
     page, groups, coaches = await gather_reads(
         ctx, find_customers(ctx, query), customers.list_groups(ctx), team.list_coaches(ctx)
     )
+    today_of = {each["_id"]: ctx.caller.today(each["timezone"]) for each in page["docs"]}
+    ids: list[ObjectId] = list(today_of)
+    days_of, unread, portraits, absences = await gather_reads(
+        ctx,
+        compliance.get_recent_days(ctx, today_of, _DAYS),
+        conversation.count_unread(ctx, ids),
+        customers.find_portraits(ctx, ids),
+        describe_present(ctx, today_of),
+    )
+    unread_of = {each["_id"]: each["count"] for each in unread}
     is_filtered = bool(query["keywords"] or query["groups"] or query["assignedTo"])
     archived_count = 0
     if not (page["totalDocs"] or is_filtered or query["archived"]):
         archived_count = (await customers.list_customers(ctx, archived=True, page=1, size=1))["totalDocs"]
     return {
         "page": page,
-        "rows": await describe_rows(ctx, page["docs"]),
+        "rows": [
+            {
+                "customer": each,
+                "name": customers.full_name(each),
+                "portrait": portraits.get(each["_id"]),
+                "days": [
+                    {"state": status or "none", "text": f"{at:%a} {at.day} {at:%b}: {_WORDS[status or 'none']}"}
+                    for day, status in days_of[each["_id"]]
+                    for at in [date.fromisoformat(day)]
+                ],
+                "unread": unread_of.get(each["_id"], 0),
+                "absence": absences.get(each["_id"], ""),
+            }
+            for each in page["docs"]
+        ],
         "sorts": list(_SORT_NAMES.items()),
         "groups": groups,
         "coaches": coaches,
         "coach_names": {coach["_id"]: coach["name"] for coach in coaches},
-        "query": query,
         "actions": [
             (name, f"{action.title}…")
             for name, action in ACTIONS.items()
@@ -207,59 +239,14 @@ async def customers_page(ctx: Context, query: CustomerFilter) -> dict[str, Any]:
     }
 
 
-_DAYS = 7
-_WORDS: Mapping[str, str] = {
-    "done": "done",
-    "part": "partly done",
-    "missed": "missed",
-    "planned": "planned",
-    "rest": "rest",
-    "away": "away or ill",
-    "none": "nothing",
-}
-
-
-async def describe_rows(ctx: Context, listed: Sequence[customer_models.CustomerProfile]) -> list[dict[str, Any]]:
-    """Describe clients, in a few queries for any number of them."""
-    today_of = {each["_id"]: ctx.caller.today(each["timezone"]) for each in listed}
-    ids: list[ObjectId] = list(today_of)
-    days_of, unread, portraits, absences = await gather_reads(
-        ctx,
-        compliance.get_recent_days(ctx, today_of, _DAYS),
-        conversation.count_unread(ctx, ids),
-        customers.find_portraits(ctx, ids),
-        describe_present(ctx, today_of),
-    )
-    unread_of = {each["_id"]: each["count"] for each in unread}
-    return [
-        {
-            "customer": each,
-            "name": " ".join(filter(None, (each["name"], each["surname"]))),
-            "portrait": portraits.get(each["_id"]),
-            "days": [
-                {"state": status or "none", "text": f"{at:%a} {at.day} {at:%b}: {_WORDS[status or 'none']}"}
-                for day, status in days_of[each["_id"]]
-                for at in [date.fromisoformat(day)]
-            ],
-            "unread": unread_of.get(each["_id"], 0),
-            "absence": absences.get(each["_id"], ""),
-        }
-        for each in listed
-    ]
-
-
-class _Beginning(TypedDict):
-    """The program and the check-in of a new client as the form sent them; blank or None: not chosen."""
+class _NewCustomer(customer_models.SentCustomer):
+    """A client to create, with the program and the check-in to begin with; blank or None: not chosen."""
 
     programId: ObjectId | None
     programStart: Annotated[str | None, CalendarDate()]
     content: Annotated[str, fields.String(), Default("")]
     title: Annotated[str, Text(allow_blank=True), Default("")]
     rhythm: Annotated[str, Choice(*(value for value, _ in RHYTHMS)), Default("weekday-7")]
-
-
-class _NewCustomer(customer_models.SentCustomer, _Beginning):
-    """A client to create, with the program and the check-in to begin with, if any."""
 
 
 @_customers.get("/new", access=coach(CUSTOMERS.CREATE), template="customers/new.html")
@@ -275,7 +262,6 @@ async def new_customer_page(ctx: Context) -> dict[str, Any]:
         "programs": [("", "No program"), *await list_options(ctx)] if PROGRAMS.VIEW in ctx.caller.permissions else [],
         "check_in_kinds": [("", "No check-in"), *await list_check_in_kinds(ctx)],
         "rhythms": RHYTHMS,
-        "today": ctx.caller.today(),
     }
 
 
@@ -292,31 +278,23 @@ async def new_customer(ctx: Context, form: _NewCustomer) -> web_pages.Redirect:
         notice += " Invitation sent."
     elif send_invitation:
         notice += " No invitation was sent because the client has no email address."
-    location, added = await _begin(ctx, customer["_id"], take(_Beginning, form))
-    return web_pages.Redirect(location, notice + added, customer_id=customer["_id"])
-
-
-async def _begin(ctx: Context, customer_id: ObjectId, beginning: _Beginning) -> tuple[str, str]:
-    """Assign the program and add the check-in to begin with; return where they are seen, and what was added."""
-    location, added, program_id = customer_path(customer_id), "", beginning["programId"]
-    if not program_id and not beginning["content"]:
-        return location, added
-    if CUSTOMERS.EDIT not in ctx.caller.permissions:
+    location, program_id = customer_path(customer["_id"]), form["programId"]
+    if (program_id or form["content"]) and CUSTOMERS.EDIT not in ctx.caller.permissions:
         raise PermissionMissing(CUSTOMERS.EDIT)
-    start = beginning["programStart"] or str(ctx.caller.today())
+    start = form["programStart"] or str(ctx.caller.today())
     if program_id:
         if PROGRAMS.VIEW not in ctx.caller.permissions:
             raise PermissionMissing(PROGRAMS.VIEW)
-        if beginning["programStart"] is None:
+        if form["programStart"] is None:
             raise invalid_field("programStart", "is required", code="REQUIRED")
-        assignment = await assignments.assign(ctx, program_id, customer_id, start)
-        location, added = week_path(customer_id, start), f" {quantity(assignment['blocks'], 'workout')} scheduled."
-    if beginning["content"]:
-        check_in = await check_ins.create(
-            ctx, customer_id, to_check_in({**take(CheckInChoice, beginning), "startDate": start, "until": None})
-        )
-        added += f" {check_in['name']} is scheduled four weeks ahead."
-    return location, added
+        assignment = await assignments.assign(ctx, program_id, customer["_id"], start)
+        location = week_path(customer["_id"], start)
+        notice += f" {quantity(assignment['blocks'], 'workout')} scheduled."
+    if form["content"]:
+        choice: CheckInForm = {**take(CheckInChoice, form), "startDate": start, "until": None}
+        check_in = await check_ins.create(ctx, customer["_id"], to_check_in(choice))
+        notice += f" {check_in['name']} is scheduled four weeks ahead."
+    return web_pages.Redirect(location, notice, customer_id=customer["_id"])
 
 
 # --- The groups of clients, and the program that clients get when they join one ---------------------------------------
@@ -363,7 +341,7 @@ async def group_program_page(ctx: Context, query: _Group) -> dict[str, Any] | we
     options = dict(listed)
     if rule is not None:
         options.setdefault(str(rule["programId"]), rule["programName"])
-    return {"group": query["group"], "rule": rule, "programs": list(options.items()), "today": ctx.caller.today()}
+    return {"group": query["group"], "rule": rule, "programs": list(options.items())}
 
 
 @_groups.post(

@@ -28,7 +28,7 @@ from coaching_service.integrations.change_descriptions import describe_documents
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.people import assistants, audit_log, jobs, own_profile, team
 from coaching_service.people.changes import service as changes
-from coaching_service.people.changes.models import PLACES, ChangeDetails, ChangeSummary, UndoResult
+from coaching_service.people.changes.models import PLACES, ChangeSummary, UndoResult
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Consent
@@ -37,7 +37,7 @@ from coaching_service.progress import personal_records
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.web import pages as web_pages
 from coaching_service.web.browser_sessions import local_path
-from coaching_service.web.formatting import describe_device, quantity, record_name
+from coaching_service.web.formatting import quantity, record_name
 from coaching_service.web.views.customer_layout import customer_path, load_header
 
 pages = web_pages.Pages("")
@@ -94,7 +94,6 @@ _NOUNS = {
 }
 # Names that the rule describes badly.
 _EXCEPTIONS = {
-    "addBlock": "Workout added",
     "answerSession": "Comment sent",
     "requestOwnErasure": "Erasure requested",
     "addForm": "Form added to a workout",
@@ -142,13 +141,11 @@ _EXCEPTIONS = {
     "resendConfirmation": "Link to confirm an address sent",
     "restore": "Client restored",
     "saveOverride": "Shared exercise changed",
-    "sendFile": "File sent",
     "setVisibility": "Visibility of a day changed",
     "shiftWorkoutBlocks": "Workouts moved to other days",
     "undo": "Change undone",
     "undoCustomerChange": "Change undone",
     "unassignSet": "Metric set unassigned",
-    "updateCompany": "Company changed",
     "testDevice": "Test notification sent",
     "turnMailsOff": "Mails turned off",
     "turnDeviceOff": "Notifications of a device turned off",
@@ -320,7 +317,7 @@ _OF_CLIENT = "/customers/{customerId}/history"
 _OF_COMPANY = "/settings/history"
 COMPANY_PATH = f"/app{_OF_COMPANY}"
 _PAGE_SIZE = 30
-_MAX_NAMED = 10  # workouts whose present names are read for one change
+_MAX_NAMED = 10
 _VIA: dict[Interface, str] = {
     "session": "Web application",
     "apiKey": "API key",
@@ -360,8 +357,7 @@ async def customer_history_page(ctx: Context, customer_id: ObjectId, query: _His
 @_history.get(_OF_COMPANY, access=coach(CUSTOMERS.VIEW), template="history/list.html")
 async def history_page(ctx: Context, query: _HistoryQuery) -> dict[str, Any]:
     """The changes of the company that the caller may see, newest first."""
-    variables = await list_changes(ctx, COMPANY_PATH, query, via=query["via"])
-    return variables | {"layout": "settings/layout.html"}
+    return await list_changes(ctx, COMPANY_PATH, query, via=query["via"]) | {"layout": "settings/layout.html"}
 
 
 @_history.get(f"{_OF_CLIENT}/{{changeId}}", access=coach(CUSTOMERS.VIEW), template="history/change.html")
@@ -429,10 +425,8 @@ async def list_changes(ctx: Context, path: str, query: web_pages.PartQuery, **fi
     page = await changes.list_changes(ctx, limit=_PAGE_SIZE, after=query["after"], **filters)
     return {
         "rows": await _describe_all(ctx, page["docs"]),
-        "query": query,
         "history_path": path,
         "interfaces": [("", "All"), *_VIA.items()],
-        "is_first_part": query["after"] is None,
         "next_url": web_pages.list_url(path, {**query, "after": page["nextCursor"]})() if page["hasMore"] else None,
     }
 
@@ -441,9 +435,21 @@ async def _read_change(ctx: Context, change_id: ObjectId) -> dict[str, Any]:
     """Return the variables of a change's page."""
     change = await changes.get_change(ctx, change_id)
     [described] = await _describe_all(ctx, [cast("ChangeSummary", change)])
+    # The names and dates of changed documents: the first ten workouts, and personal records.
+    present: dict[ObjectId, dict[str, Any]] = {}
+    if (customer_id := change["customerId"]) is not None:
+        changed = [(each["kind"], each["_id"]) for each in change["documents"] if each["action"] == "changed"]
+        for block_id in [identifier for kind, identifier in changed if kind == "workout"][:_MAX_NAMED]:
+            with suppress(NotFound):  # deleted since
+                block = await workouts.get(ctx, workouts.ClientCalendar(customer_id), block_id)
+                present[block_id] = {"name": block["name"], "date": block["date"]}
+        if any(kind == "personal_record" for kind, _ in changed):
+            for record in await personal_records.list_records(ctx, customer_id):
+                name = f"{record['exerciseName']} ({record_name(record).lower()})"
+                present[record["_id"]] = {"name": name, "date": record["date"]}
     return {
         "change": described,
-        "documents": await describe_documents(ctx, change["documents"], await _load_present(ctx, change)),
+        "documents": await describe_documents(ctx, change["documents"], present),
         "is_undoable": await changes.is_undoable(ctx, change_id),
     }
 
@@ -463,23 +469,6 @@ async def _describe_all(ctx: Context, listed: Sequence[ChangeSummary]) -> list[d
         }
         for change in listed
     ]
-
-
-async def _load_present(ctx: Context, change: ChangeDetails) -> dict[ObjectId, dict[str, Any]]:
-    """Return the names and dates of changed documents: the first ten workouts, and personal records."""
-    if change["customerId"] is None:
-        return {}
-    changed = [(each["kind"], each["_id"]) for each in change["documents"] if each["action"] == "changed"]
-    present: dict[ObjectId, dict[str, Any]] = {}
-    for block_id in [identifier for kind, identifier in changed if kind == "workout"][:_MAX_NAMED]:
-        with suppress(NotFound):  # deleted since
-            block = await workouts.get(ctx, workouts.ClientCalendar(change["customerId"]), block_id)
-            present[block_id] = {"name": block["name"], "date": block["date"]}
-    if any(kind == "personal_record" for kind, _ in changed):
-        for record in await personal_records.list_records(ctx, change["customerId"]):
-            name = f"{record['exerciseName']} ({record_name(record).lower()})"
-            present[record["_id"]] = {"name": name, "date": record["date"]}
-    return present
 
 
 # --- The audit log of the company for its owner, and for each user the own sign-ins -----------------------------------
@@ -571,7 +560,9 @@ async def audit_log_page(ctx: Context, query: _Filters) -> dict[str, Any]:
     named = await customers.find_references(ctx, [client]) if client is not None else {}
     link = web_pages.list_url(_AUDIT_LOG, chosen)
     return {
-        "entries": [_describe(entry) for entry in page["docs"]],
+        "entries": page["docs"],
+        "labels": LABELS,
+        "interfaces": _INTERFACES,
         "query": chosen,
         "is_filtered": any(chosen.values()),
         "client": next(iter(named.values()), None),
@@ -604,34 +595,11 @@ def _to_query(ctx: Context, filters: _Filters) -> audit_log.AuditQuery:
     }
 
 
-def _describe(entry: audit_log.AuditRecord) -> dict[str, Any]:
-    action, target = entry["action"], entry["target"]
-    is_read = action in ("client.read", "list.read")
-    kind = target["kind"].replace("_", " ") if is_read else ""
-    return {
-        **entry,
-        "label": LABELS[action],
-        "through": _INTERFACES[entry["via"]],
-        "what": " · ".join(filter(None, [kind, "" if target["_id"] == entry["actor"]["_id"] else target["name"]])),
-    }
-
-
-# --- The own sign-ins -------------------------------------------------------------------------------------------------
-
-
-async def list_sign_ins(ctx: Context) -> Sequence[dict[str, Any]]:
-    """Return the last sign-ins of the caller's account, with the device in words."""
-    return [
-        {**each, "device": describe_device(each.get("device", "")), "failed": each["action"] == "sign_in.failed"}
-        for each in await audit.list_sign_ins(ctx)
-    ]
-
-
 def _declare_sign_ins(settings: str, access: Access, template: str, password_page: str) -> None:
     @pages.get(f"{settings}/sign-ins", access=access, template=template)
     async def sign_ins_page(ctx: Context) -> dict[str, Any]:
         """The last sign-ins of the user."""
-        return {"sign_ins": await list_sign_ins(ctx)}
+        return {"sign_ins": await audit.list_sign_ins(ctx)}
 
     pages.act(
         f"{settings}/sign-ins/not-me",
@@ -647,9 +615,6 @@ def _declare_sign_ins(settings: str, access: Access, template: str, password_pag
 
 _declare_sign_ins("/app/settings", session_only(), "settings/sign_ins.html", "/app/settings/my-account")
 _declare_sign_ins("/train/settings", customer(), "train/settings/sign_ins.html", "/train/settings/password")
-
-
-# --- Who has looked, for the client -----------------------------------------------------------------------------------
 
 
 @pages.get("/train/settings/access", access=customer(), template="train/settings/access.html")

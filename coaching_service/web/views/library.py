@@ -89,7 +89,6 @@ async def exercises_page(ctx: Context, query: _Search) -> dict[str, Any]:
     return {
         "page": page,
         "shown": [calendar.describe_option(ctx, each, _exercises.path(each["_id"])) for each in page["docs"]],
-        "query": query,
         "type_filters": _TYPE_FILTERS,
         "page_url": web_pages.list_url(_exercises.prefix, query),
     }
@@ -400,7 +399,6 @@ async def templates_page(ctx: Context, query: web_pages.Search) -> dict[str, Any
         "titles": {
             each["_id"]: [describe_item(item, unit)["title"] for item in each["items"]] for each in page["docs"]
         },
-        "query": query,
         "page_url": web_pages.list_url(_templates.prefix, query),
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias, TypedDict
@@ -14,7 +14,7 @@ from marshmallow import ValidationError, fields
 from marshmallow.validate import Range
 
 from coaching_service.core import validation
-from coaching_service.core.auth import CUSTOMERS, FORMS, coach, customer
+from coaching_service.core.auth import CUSTOMERS, FORMS, Access, coach, customer
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.dates import at_local_time
@@ -169,14 +169,16 @@ async def send_message(
     await conversation.create(ctx, customer_id, new)
 
 
-@_coach.get(f"{_MESSAGES}/{{messageId}}/attachments/{{attachmentId}}/file", access=coach(CUSTOMERS.VIEW), template="")
-async def message_file(
-    ctx: Context, customer_id: ObjectId, message_id: ObjectId, attachment_id: ObjectId, query: FileQuery
-) -> Download:
-    """One file of a message of a client; browsers do not keep it."""
-    return await conversation.read_attachment(
-        ctx, customer_id, message_id, attachment_id, small=query["size"] == "small"
-    )
+def _declare_file(of: Pages, path: str, access: Access, read: Callable[..., Awaitable[Download]]) -> None:
+    """Declare the address of a file, in its small or full version; browsers do not keep it."""
+
+    @of.get(path, access=access, template="")
+    async def file(ctx: Context, query: FileQuery, **identifiers: ObjectId) -> Download:
+        return await read(ctx, *identifiers.values(), small=query["size"] == "small")
+
+
+_FILE = "/{messageId}/attachments/{attachmentId}/file"
+_declare_file(_coach, f"{_MESSAGES}{_FILE}", coach(CUSTOMERS.VIEW), conversation.read_attachment)
 
 
 @_coach.post(
@@ -196,7 +198,7 @@ def messages_path(customer_id: ObjectId) -> str:
 
 
 class _InboxQuery(PartQuery):
-    """With `all` also the conversations in which everything has been read."""
+    """With `all` also the conversations in which everything has been read, or what is reviewed."""
 
     all: Annotated[bool, Default(False)]
 
@@ -236,7 +238,6 @@ async def inbox_page(ctx: Context, query: _InboxQuery) -> dict[str, Any]:
     return {
         "page": page,
         "checks": checks,
-        "shows_all": query["all"],
         "live_after": None if query["after"] else live_after,
         "next_url": list_url(_inbox.prefix, {"after": page["nextCursor"], "all": query["all"]})(),
         **shown_forms,
@@ -328,13 +329,11 @@ async def stream_own_conversation(ctx: Context, query: LiveQuery) -> web.StreamR
 async def _follow(ctx: Context, query: LiveQuery, is_shown: Callable[[ObjectId | None], bool]) -> web.StreamResponse:
     if query["after"] is None:
         async with ctx.turn():
-            return _answer(await changes.find_position(ctx), has_news=False)
-    followed = await changes.wait_for_event(ctx, query["after"], _SHOWN, is_shown, wait=_WAIT_SECONDS)
-    return _answer(followed.position, has_news=followed.has_event)
-
-
-def _answer(position: int, *, has_news: bool) -> web.Response:
-    return web.json_response({"after": position, "hasNews": has_news}, headers={"Cache-Control": "no-store"})
+            answer = {"after": await changes.find_position(ctx), "hasNews": False}
+    else:
+        followed = await changes.wait_for_event(ctx, query["after"], _SHOWN, is_shown, wait=_WAIT_SECONDS)
+        answer = {"after": followed.position, "hasNews": followed.has_event}
+    return web.json_response(answer, headers={"Cache-Control": "no-store"})
 
 
 # --- The conversation of a client with the coaches --------------------------------------------------------------------
@@ -360,14 +359,7 @@ async def send_own_message(ctx: Context, form: MessageText, file: StoredFile | N
     return Redirect(_client.prefix)
 
 
-@_client.get("/{messageId}/attachments/{attachmentId}/file", access=customer(), template="")
-async def own_message_file(ctx: Context, message_id: ObjectId, attachment_id: ObjectId, query: FileQuery) -> Download:
-    """One file of a message, for the client who is signed in; browsers do not keep it."""
-    return await conversation.read_attachment(
-        ctx, ctx.caller.id, message_id, attachment_id, small=query["size"] == "small"
-    )
-
-
+_declare_file(_client, _FILE, customer(), own(conversation.read_attachment))
 _client.act(
     "/{messageId}/delete",
     "delete_own_message",
@@ -388,20 +380,13 @@ _CHECK = "/{mediaId}"
 Then = Literal["next", "stay", "review"]
 
 
-class _ListQuery(PartQuery):
-    """With `all` also what is reviewed."""
-
-    all: Annotated[bool, Default(False)]
-
-
 @_checks.get("", access=coach(CUSTOMERS.VIEW), template="form_checks/list.html")
-async def form_checks_page(ctx: Context, query: _ListQuery) -> dict[str, Any]:
+async def form_checks_page(ctx: Context, query: _InboxQuery) -> dict[str, Any]:
     """What clients have sent and no coach has reviewed, or all of it."""
     part: form_checks.ReceivedQuery = {"limit": _LISTED, "after": query["after"]}
     page = await form_checks.list_received(ctx, part if query["all"] else {**part, "reviewed": False})
     return {
         "checks": page,
-        "shows_all": query["all"],
         "next_url": list_url(_checks.prefix, {"after": page["nextCursor"], "all": query["all"]})(),
     }
 
@@ -440,10 +425,7 @@ async def find_next(ctx: Context, media_id: ObjectId) -> ReceivedMedia | None:
     return next((each for each in page["docs"] if each["_id"] != media_id), None)
 
 
-@_checks.get(f"{_CHECK}/file", access=coach(CUSTOMERS.VIEW), template="")
-async def form_check_file(ctx: Context, media_id: ObjectId, query: FileQuery) -> Download:
-    """A video or picture of a client; browsers do not keep it."""
-    return await form_checks.read_file(ctx, media_id, small=query["size"] == "small")
+_declare_file(_checks, f"{_CHECK}/file", coach(CUSTOMERS.VIEW), form_checks.read_file)
 
 
 class _MarksField(fields.String):
@@ -565,10 +547,7 @@ async def add_media(
     return Redirect(item_path(wblock_id, witem_id), "Sent to your coach.")
 
 
-@_media.get("/media/{mediaId}/file", access=customer(), template="")
-async def own_media_file(ctx: Context, media_id: ObjectId, query: FileQuery) -> Download:
-    """A video or picture of the client's workouts; browsers do not keep it."""
-    return await form_checks.read_file(ctx, media_id, small=query["size"] == "small")
+_declare_file(_media, "/media/{mediaId}/file", customer(), form_checks.read_file)
 
 
 @_media.post(f"{_MEDIA}/{{mediaId}}/comments", access=customer(), form=MessageText, on=workout_page)

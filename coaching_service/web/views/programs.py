@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any, TypedDict
 
@@ -33,7 +33,9 @@ from coaching_service.training.assignments import service as assignments
 from coaching_service.training.assignments import sync
 from coaching_service.training.schedule import service as schedule
 from coaching_service.training.schedule.models import ProgramDays, ProgramRange
+from coaching_service.training.schedule.program_tools import read_program_text
 from coaching_service.training.set_text import write_planned
+from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.items.descriptions import describe_items
 from coaching_service.training.workouts.items.service import planned_exercise_ids
@@ -87,15 +89,16 @@ async def programs_page(ctx: Context, query: _Search) -> dict[str, Any]:
     page = await programs.list_page(
         ctx, archived=query["archived"], page=query["page"], size=_PAGE_SIZE, keywords=query["keywords"]
     )
-    return {"page": page, "query": query, "page_url": web_pages.list_url(pages.prefix, query)}
+    return {"page": page, "page_url": web_pages.list_url(pages.prefix, query)}
 
 
 @pages.create(form=input_of(_NewProgram, programs.NEW_PROGRAM)())
 async def create_program(ctx: Context, form: _NewProgram) -> web_pages.Redirect:
     """Create a program, with the workouts of a text if there is one."""
     program = await programs.create(ctx, take(programs.ProgramInput, form))
-    plan, text = programs.ProgramPlan(program["_id"]), form["text"]
-    _, remarks = await cards.create_from_program_text(ctx, plan, text)
+    blocks, remarks = await read_program_text(ctx, form["text"], cards.FIELD)
+    if blocks:
+        await batches.create_blocks(ctx, programs.ProgramPlan(program["_id"]), blocks)
     return web_pages.Redirect(pages.path(program["_id"]), f"{program['name']} created.{remarks}")
 
 
@@ -130,13 +133,9 @@ async def program_page(ctx: Context, program_id: ObjectId, query: _ProgramQuery)
             (str(client["_id"]), f"{client['name']} {client['surname'] or ''}".rstrip()) for client in clients["docs"]
         ],
         "client_count": clients["totalDocs"],
-        "client_search": query["client"],
-        "today": ctx.caller.today(),
-        "unit": ctx.caller.company.load_unit,
         "running_count": len(running),
         "exercises": name_options({each: name["name"] for each, name in names.items()}),
         "last_day_of_weeks": max(weeks, default=1) * 7,
-        "preview": None,
     }
 
 
@@ -273,18 +272,12 @@ class _SyncForm(TypedDict):
 async def program_sync_page(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
     """What an update of the clients who are on a program would change, for each client and state."""
     program, compared = await gather_reads(ctx, programs.require(ctx, program_id), sync.list_states(ctx, program_id))
-    states = Counter(block["state"] for each in compared for block in each["blocks"])
-    rows = []
-    for each in compared:
-        by_state = {state: [block for block in each["blocks"] if block["state"] == state] for state in _ORDER}
-        shown = [(state, of_state) for state, of_state in by_state.items() if of_state]
-        is_behind = any(state in sync.DEFAULT_INCLUDE for state, _ in shown)
-        rows.append({"assignment": each, "is_behind": is_behind, "by_state": shown})
     return {
         "program": program,
-        "rows": rows,
-        "behind": sum(row["is_behind"] for row in rows),
-        "states": states,
+        "compared": compared,
+        "order": _ORDER,
+        "behind": sum(any(each["state"] in sync.DEFAULT_INCLUDE for each in of_one["blocks"]) for of_one in compared),
+        "states": Counter(block["state"] for each in compared for block in each["blocks"]),
         "syncable": sync.SYNCABLE,
         "default_include": sync.DEFAULT_INCLUDE,
     }
@@ -340,9 +333,9 @@ class _ProgramForm(TypedDict):
 
 
 @_sheets.get("", access=coach(PROGRAMS.CREATE), template="library/program_import.html")
-async def sheet_page(ctx: Context) -> dict[str, Any]:
+async def sheet_page(_: Context) -> dict[str, Any]:
     """A form for a file or a table, and with one what it would become."""
-    return {"preview": None, "unit": ctx.caller.company.load_unit}
+    return {}
 
 
 @_sheets.post(
@@ -416,7 +409,26 @@ async def _show(read: program_sheets.ReadProgram, unread: str) -> web_pages.Rend
     for day in days:
         empty = [{"number": number, "exercises": None} for number in range(1, 8)]
         week = weeks.setdefault((day.day - 1) // 7 + 1, empty)
-        week[(day.day - 1) % 7] = _present_day(day, read.unit, numbers)
+        supersets = [day.superset_of(each) for each in day.exercises]
+        week[(day.day - 1) % 7] = {
+            "number": (day.day - 1) % 7 + 1,
+            "name": day.name,
+            "exercises": [
+                {
+                    "name": each.name,
+                    "sets": write_planned(each.sets, read.unit),
+                    "superset": f"{superset}{supersets[: at + 1].count(superset)}" if superset else "",
+                    "notes": ", ".join(each.notes),
+                    "unknown": numbers.get(each.name),
+                    "cells": [
+                        {"line": row.row.line, "column": name, "text": row.cells[name], "problem": problem}
+                        for row in each.rows
+                        for name, problem in row.left_out.items()
+                    ],
+                }
+                for at, (each, superset) in enumerate(zip(day.exercises, supersets, strict=True))
+            ],
+        }
     preview = {
         "name": read.name,
         "unit": read.unit,
@@ -433,26 +445,3 @@ async def _show(read: program_sheets.ReadProgram, unread: str) -> web_pages.Rend
         "unread": unread,
     }
     return web_pages.Render({"preview": preview}, "The preview is no longer here. Choose the file again.")
-
-
-def _present_day(day: sheet_programs.PlannedDay, unit: str, numbers: Mapping[str, int]) -> dict[str, Any]:
-    supersets = [day.superset_of(each) for each in day.exercises]
-    return {
-        "number": (day.day - 1) % 7 + 1,
-        "name": day.name,
-        "exercises": [
-            {
-                "name": each.name,
-                "sets": write_planned(each.sets, unit),
-                "superset": f"{superset}{supersets[: at + 1].count(superset)}" if superset else "",
-                "notes": ", ".join(each.notes),
-                "unknown": numbers.get(each.name),
-                "cells": [
-                    {"line": row.row.line, "column": name, "text": row.cells[name], "problem": problem}
-                    for row in each.rows
-                    for name, problem in row.left_out.items()
-                ],
-            }
-            for at, (each, superset) in enumerate(zip(day.exercises, supersets, strict=True))
-        ],
-    }

@@ -14,8 +14,7 @@ from coaching_service.core.http.responses import Download
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle import reports
 from coaching_service.people import team
-from coaching_service.web import charts
-from coaching_service.web.formatting import format_number, quantity
+from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages
 
 pages = Pages("/app/reports")
@@ -49,18 +48,42 @@ async def business_page(ctx: Context, query: BusinessQuery) -> dict[str, Any]:
         team.list_coaches(ctx),
     )
     names = {each["_id"]: each["name"] for each in coaches}
-    last, before, current = _NAMES[group_by]
+
+    def name_of(coach_id: ObjectId | None) -> str:
+        return "No trainer" if coach_id is None else names.get(coach_id, "A former coach")
+
     days = [date.fromisoformat(each["from"]) for each in read["clients"]]
     labels = [f"{day.day} {day:%b}" if group_by == "week" else f"{day:%b %y}" for day in days]
+    of_coaches = ("clients", "planned", "endingPrograms")
+    load = [
+        {name: sum(each[name] for each in read["load"] if each["from"] == start) for name in of_coaches}
+        for start in dict.fromkeys(each["from"] for each in read["load"])
+    ]
+    answers = [
+        {**each, "hours": seconds and round(seconds / _HOUR, 1)}
+        for each in read["answers"]
+        for seconds in [each["medianSeconds"]]
+    ]
+    last, before, current = _NAMES[group_by]
     return {
-        "group_by": group_by,
         "last": last,
+        "before": before,
         "current": current,
-        "labels": labels,
-        "clients": _describe_clients(read["clients"], labels, last, before),
-        "adherence": _describe_adherence(read["adherence"], labels, last, before),
-        "responses": _describe_responses(read, labels, names, last, before),
-        "load": _describe_load(read["load"], labels, names, current, last),
+        "duration": _duration,
+        "clients": _compare(labels, read["clients"], "active", "joined", "archived"),
+        "adherence": _compare(labels, read["adherence"], "percentage", "completedDays", "workoutDays", "sessions"),
+        "responses": _compare(labels, answers, "answered", "hours", charted=2),
+        "response_coaches": [
+            (name_of(each["coachId"]), each["answered"], _duration(each["medianSeconds"]))
+            for each in read["responses"]
+            if each["from"] == read["answers"][-2]["from"] and each["medianSeconds"] is not None
+        ],
+        "load": _compare(labels, load, *of_coaches, charted=2),
+        "load_coaches": [
+            (name_of(each["coachId"]), *(each[name] for name in of_coaches))
+            for each in read["load"]
+            if each["from"] == read["load"][-1]["from"] and (each["clients"] or each["planned"])
+        ],
         "csv": {name: f"/app/reports/csv?{urlencode({'report': name, 'groupBy': group_by})}" for name in _REPORTS},
     }
 
@@ -88,138 +111,11 @@ def _query(ctx: Context, group_by: Literal["week", "month"]) -> reports.ReportQu
     return {"from": str(first), "to": str(last), "groupBy": group_by, "format": "csv"}
 
 
-# --- The words of each report: the last complete period, and what is different from the one before --------------------
-
-
-def _describe_clients(
-    rows: Sequence[reports.ClientsReport], labels: Sequence[str], last: str, before: str
-) -> dict[str, Any]:
-    now, earlier = rows[-2], rows[-3]
-    were = "were" if now["archived"] > 1 else "was"
-    changes = [f"{_count(now['joined'])} joined", f"{_count(now['archived']).lower()} {were} archived"]
-    return {
-        "headline": f"{quantity(now['active'], 'client')} trained {last}",
-        "change": f"{_difference(now['active'], earlier['active'])} {before}.",
-        "more": f"{' and '.join(changes)}.",
-        "chart": charts.bars(_points(labels, rows, "active"), "clients", "Clients who trained"),
-        "table": [
-            (label, row["active"], row["joined"], row["archived"]) for label, row in zip(labels, rows, strict=True)
-        ],
-    }
-
-
-def _describe_adherence(
-    rows: Sequence[reports.AdherenceReport], labels: Sequence[str], last: str, before: str
-) -> dict[str, Any]:
-    now, earlier = rows[-2], rows[-3]
-    share, previous = now["percentage"], earlier["percentage"]
-    headline = f"Nothing was planned {last}"
-    change = f"{before[0].upper()}{before[1:]} it was {format_number(previous, '%')}." if previous is not None else ""
-    if share is not None:
-        headline = f"{format_number(share, '%')} of the workout days were completed {last}"
-        if previous is not None:
-            word, points = "more" if share > previous else "less", format_number(abs(share - previous))
-            differs = f"{points} points {word} than" if round(share - previous, 1) else "The same as"
-            change = f"{differs} {before}."
-    return {
-        "headline": headline,
-        "change": change,
-        "more": f"{now['completedDays']} of {quantity(now['workoutDays'], 'workout day')}, "
-        f"{quantity(now['sessions'], 'session')}.",
-        "chart": charts.bars(_points(labels, rows, "percentage"), "%", "Workout days completed"),
-        "table": [
-            (label, row["percentage"], row["completedDays"], row["workoutDays"], row["sessions"])
-            for label, row in zip(labels, rows, strict=True)
-        ],
-    }
-
-
-def _describe_responses(
-    read: reports.Reports, labels: Sequence[str], names: Mapping[ObjectId, str], last: str, before: str
-) -> dict[str, Any]:
-    rows, of_last = read["answers"], [each for each in read["responses"] if each["from"] == read["answers"][-2]["from"]]
-    now, earlier = rows[-2], rows[-3]
-    seconds, previous = now["medianSeconds"], earlier["medianSeconds"]
-    hours = [(label, round((row["medianSeconds"] or 0) / _HOUR, 1)) for label, row in zip(labels, rows, strict=True)]
-    headline, change = f"No client waited for an answer {last}", ""
-    if seconds is not None:
-        headline = f"Clients got an answer within {_duration(seconds)} {last}"
-        if previous is not None:
-            word, by = "faster" if seconds < previous else "slower", _duration(abs(seconds - previous))
-            differs = "The same as" if _duration(seconds) == _duration(previous) else f"{by} {word} than"
-            change = f"{differs} {before}."
-    elif previous is not None:
-        change = f"{before[0].upper()}{before[1:]} it took {_duration(previous)}."
-    return {
-        "headline": headline,
-        "change": change,
-        "more": f"Half of {quantity(now['answered'], 'message')} and forms were answered sooner."
-        if now["answered"] > 1
-        else "",
-        "coaches": [
-            (_name(each["coachId"], names), each["answered"], _duration(each["medianSeconds"]))
-            for each in of_last
-            if each["medianSeconds"] is not None
-        ],
-        "chart": charts.bars(hours, "hours", "Time until half of the answers") if any(dict(hours).values()) else None,
-        "table": [
-            (label, row["answered"], seconds_of and round(seconds_of / _HOUR, 1))
-            for label, row in zip(labels, rows, strict=True)
-            for seconds_of in [row["medianSeconds"]]
-        ],
-    }
-
-
-def _describe_load(
-    rows: Sequence[reports.LoadReport], labels: Sequence[str], names: Mapping[ObjectId, str], current: str, last: str
-) -> dict[str, Any]:
-    sums = [
-        {
-            name: sum(each[name] for each in rows if each["from"] == start)
-            for name in ("clients", "planned", "endingPrograms")
-        }
-        for start in dict.fromkeys(each["from"] for each in rows)
-    ]
-    now, earlier = sums[-1], sums[-2]
-    of_now = [each for each in rows if each["from"] == rows[-1]["from"]]
-    ending = now["endingPrograms"]
-    return {
-        "headline": f"{quantity(now['planned'], 'workout')} {'is' if now['planned'] == 1 else 'are'} planned {current}",
-        "change": f"{_difference(now['planned'], earlier['planned'])} {last}.",
-        "more": f"For {quantity(now['clients'], 'client')}; {quantity(ending, 'program') if ending else 'no program'} "
-        f"{'ends' if ending < 2 else 'end'}.",
-        "coaches": [
-            (_name(each["coachId"], names), each["clients"], each["planned"], each["endingPrograms"])
-            for each in of_now
-            if each["clients"] or each["planned"]
-        ],
-        "chart": charts.bars(
-            [(label, each["planned"]) for label, each in zip(labels, sums, strict=True)], "workouts", "Planned workouts"
-        ),
-        "table": [
-            (label, each["clients"], each["planned"], each["endingPrograms"])
-            for label, each in zip(labels, sums, strict=True)
-        ],
-    }
-
-
-def _points(labels: Sequence[str], rows: Sequence[Mapping[str, Any]], name: str) -> list[tuple[str, float]]:
-    return [(label, row[name] or 0) for label, row in zip(labels, rows, strict=True)]
-
-
-def _name(coach_id: ObjectId | None, names: Mapping[ObjectId, str]) -> str:
-    return "No trainer" if coach_id is None else names.get(coach_id, "A former coach")
-
-
-def _count(number: int) -> str:
-    return str(number) if number else "Nobody"
-
-
-def _difference(now: int, before: int) -> str:
-    """Return how a number differs from an earlier one, to be followed by what that was."""
-    if now == before:
-        return "As many as"
-    return f"{abs(now - before)} {'more' if now > before else 'fewer'} than"
+def _compare(labels: Sequence[str], rows: Sequence[Mapping[str, Any]], *names: str, charted: int = 1) -> dict[str, Any]:
+    """Return the last three periods of a report, a table of some of its numbers, and the points of one of them."""
+    table = [(label, *(row[name] for name in names)) for label, row in zip(labels, rows, strict=True)]
+    points = [(row[0], row[charted] or 0) for row in table]
+    return {"earlier": rows[-3], "last": rows[-2], "current": rows[-1], "table": table, "points": points}
 
 
 def _duration(seconds: float | None) -> str:

@@ -27,6 +27,13 @@ from coaching_service.training.workouts.sets import CustomerSet, PlannedSet, Rec
 from coaching_service.web import formatting
 
 _NOT_COMPLETED = "not completed"
+# What a set plans of each amount: the lowest and the highest value.
+PLANNED_FIELDS: Mapping[str, Sequence[str]] = {
+    "reps": ("minPlannedReps", "maxPlannedReps"),
+    "seconds": ("minPlannedSeconds", "maxPlannedSeconds"),
+    "meters": ("plannedMeters",),
+    "load": ("load",),
+}
 
 
 @dataclass(frozen=True)
@@ -91,31 +98,27 @@ def pair_sets(item: item_models.WorkItem) -> Iterator[SetPair]:
     """Yield the planned and the logged sets of an exercise or circuit; other items have none.
 
     Those of an exercise are by index; a second one that was logged was not planned. The label of a set that was logged
-    of the planned exercise, though another was done, has its name.
+    of the planned exercise, though another was done, has its name. Those of a circuit are by round and order of the
+    exercises, then the logged sets that are no longer planned.
     """
-    if item["type"] == "CIRCUIT":
-        yield from _circuit_pairs(item)
-    if item["type"] != "EXERCISE":
+    if item["type"] == "EXERCISE":
+        by_index = {each["index"]: each for each in item["exerciseSets"]}
+        done_of: dict[int, list[CustomerSet | None]] = {}
+        for each in item["customerSets"]:
+            done_of.setdefault(each["index"], []).append(each)
+        for index in sorted(by_index.keys() | done_of.keys()):
+            for position, done in enumerate(done_of.get(index, [None])):
+                exercise_id = done["exerciseId"] if done else None
+                label = f"{index}: {item['exercise']['name']}" if exercise_id == item["exerciseId"] else str(index)
+                yield SetPair(label, index, by_index.get(index) if position == 0 else None, done, exercise_id)
+    if item["type"] != "CIRCUIT":
         return
-    planned = {each["index"]: each for each in item["exerciseSets"]}
-    logged: dict[int, list[CustomerSet | None]] = {}
-    for each in item["customerSets"]:
-        logged.setdefault(each["index"], []).append(each)
-    for index in sorted(planned.keys() | logged.keys()):
-        for position, done in enumerate(logged.get(index, [None])):
-            exercise_id = done["exerciseId"] if done else None
-            label = f"{index}: {item['exercise']['name']}" if exercise_id == item["exerciseId"] else str(index)
-            yield SetPair(label, index, planned.get(index) if position == 0 else None, done, exercise_id)
-
-
-def _circuit_pairs(circuit: item_models.CircuitItem) -> Iterator[SetPair]:
-    """Yield the planned sets by round and order of the exercises, then the logged sets that are no longer planned."""
-    entries = circuit["circuitExercises"]
+    entries = item["circuitExercises"]
     places: dict[ObjectId | None, int] = {entry["exerciseId"]: place for place, entry in enumerate(entries)}
-    logged = {(each["exerciseId"], each["round"] or 1, each["index"]): each for each in circuit["customerSets"]}
+    logged = {(each["exerciseId"], each["round"] or 1, each["index"]): each for each in item["customerSets"]}
     planned: dict[tuple[ObjectId | None, int, int], PlannedSet] = {
         (entry["exerciseId"], number, each["index"]): each
-        for number in range(1, circuit["rounds"] + 1)
+        for number in range(1, item["rounds"] + 1)
         for entry in entries
         for each in entry["sets"]
     }

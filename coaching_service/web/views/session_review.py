@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 
 from coaching_service.core.auth import CUSTOMERS, coach
@@ -23,7 +22,7 @@ from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items import descriptions
 from coaching_service.training.workouts.items import service as items
-from coaching_service.training.workouts.items.models import CircuitExercise, CircuitItem, ExerciseItem
+from coaching_service.training.workouts.items.models import CircuitExercise, ExerciseItem
 from coaching_service.training.workouts.reports.blocks import Status
 from coaching_service.training.workouts.reports.exercises import add_last_times
 from coaching_service.training.workouts.sets import CustomerSet, PlannedSet
@@ -31,14 +30,11 @@ from coaching_service.web.formatting import format_date, quantity
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views import results as view_results
 from coaching_service.web.views.customer_calendar import days_of_week
-from coaching_service.web.views.customer_layout import customer_path, load_header, review_path, week_path
+from coaching_service.web.views.customer_layout import load_header, review_path
 from coaching_service.web.views.messages import is_unread
 from coaching_service.web.views.workout.workout_page import CommentForm
 
 # --- The items of a logged session with tables of what was planned and done in each set, and how that differs ---------
-
-
-_Bounds = tuple[float | None, float | None]
 
 
 def _find_deviations(
@@ -59,63 +55,34 @@ def _find_deviations(
         return [{"kind": "missed", "text": "Not done"}]
     if planned is None:
         return [{"kind": "extra", "text": "Extra set"}]
-    missed = []
-    if not logged["isCompleted"]:
-        has_amounts = any((logged["reps"], logged["seconds"], logged["meters"], logged["load"]))
-        missed = [{"kind": "missed", "text": "Not completed" if has_amounts else "Not done"}]
+    plan: Any = planned
+    done: Any = logged
+    deviations, is_missed = list[dict[str, Any]](), not logged["isCompleted"]
+    if is_missed:
+        has_amounts = any(done[name] for name in view_results.PLANNED_FIELDS)
+        deviations.append({"kind": "missed", "text": "Not completed" if has_amounts else "Not done"})
     if not same_exercise:
-        return [*missed, {"kind": "swapped", "text": "Another exercise"}]
-    amounts = list(_amounts(planned, logged, unit, is_assisted=is_assisted))
-    return [*missed, *amounts] if missed else [*amounts, *_efforts(planned, logged)]
-
-
-def _amounts(planned: PlannedSet, logged: CustomerSet, unit: str, *, is_assisted: bool) -> Iterator[dict[str, Any]]:
-    low, high = _bounds(planned.get("minPlannedReps"), planned.get("maxPlannedReps"))
-    meters, load = planned.get("plannedMeters"), planned.get("load")
-    amounts: tuple[tuple[float | None, _Bounds, Callable[[float], str]], ...] = (
-        (
-            logged["reps"],
-            (low, float("inf")) if planned.get("isAmrap") else (low, high),
-            lambda by: quantity(int(by), "rep"),
-        ),
-        (
-            logged["seconds"],
-            _bounds(planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds")),
-            descriptions.format_seconds,
-        ),
-        (logged["meters"], (meters, meters), lambda by: descriptions.format_number(by, "m")),
-        (logged["load"], (load, load), lambda by: descriptions.format_number(by, unit)),
-    )
-    for at, (value, bounds, describe) in enumerate(amounts):
-        if (by := _outside(value, bounds)) is not None:
-            is_help = is_assisted and at == len(amounts) - 1
-            text = f"{describe(abs(by))} {'less' if by < 0 else 'more'}{' assistance' if is_help else ''}"
-            yield {"kind": "less" if (by < 0) != is_help else "more", "text": text}
-
-
-def _efforts(planned: PlannedSet, logged: CustomerSet) -> Iterator[dict[str, Any]]:
-    """RPE and RIR that differ: a higher RPE or a lower RIR is more effort than planned."""
-    for name, key in descriptions.EFFORT_FIELDS:
-        value, target = logged[key], planned[key]
+        return [*deviations, {"kind": "swapped", "text": "Another exercise"}]
+    for name, fields in view_results.PLANNED_FIELDS.items():
+        value, given = done[name], [plan[each] for each in fields if plan.get(each) is not None]
+        if value is None or not given:
+            continue
+        high = value if name == "reps" and plan.get("isAmrap") else given[-1]  # one bound alone is both
+        if by := min(value - given[0], 0) or max(value - high, 0):
+            is_help, amount = is_assisted and name == "load", abs(by)
+            unit_of_amount = {"meters": "m", "load": unit}.get(name, "")
+            text = descriptions.format_number(amount, unit_of_amount)
+            if name in ("reps", "seconds"):
+                text = quantity(int(amount), "rep") if name == "reps" else descriptions.format_seconds(amount)
+            text += f" {'less' if by < 0 else 'more'}{' assistance' if is_help else ''}"
+            deviations.append({"kind": "less" if (by < 0) != is_help else "more", "text": text})
+    for label, key in () if is_missed else descriptions.EFFORT_FIELDS:
+        value, target = done[key], plan[key]
         if value is not None and target is not None and value != target:
-            is_harder = (value > target) == (key == "rpe")
-            text = f"{name} {descriptions.format_number(value)} instead of {descriptions.format_number(target)}"
-            yield {"kind": "more" if is_harder else "less", "text": text}
-
-
-def _bounds(low: float | None, high: float | None) -> _Bounds:
-    """Return the lowest and the highest value as planned; one alone is both."""
-    return (high if low is None else low), (low if high is None else high)
-
-
-def _outside(value: float | None, bounds: _Bounds) -> float | None:
-    """Return by how much a value is below (negative) or above its bounds; None if it is not, or either is missing."""
-    low, high = bounds
-    if value is None:
-        return None
-    if low is not None and value < low:
-        return value - low
-    return value - high if high is not None and value > high else None
+            is_harder = (value > target) == (key == "rpe")  # a higher RPE or a lower RIR is more effort than planned
+            text = f"{label} {descriptions.format_number(value)} instead of {descriptions.format_number(target)}"
+            deviations.append({"kind": "more" if is_harder else "less", "text": text})
+    return deviations
 
 
 def review_items(block: Block, unit: str) -> list[dict[str, Any]]:
@@ -137,7 +104,19 @@ def review_items(block: Block, unit: str) -> list[dict[str, Any]]:
             }
             tables = [table]
         elif item["type"] == "CIRCUIT":
-            tables = _circuit_tables(item, unit)
+            # A table of each exercise with its sets by round, and one of the sets whose exercise was removed.
+            pairs = sorted(view_results.pair_sets(item), key=lambda each: (each.round, each.index))
+            for place, entry in enumerate([*item["circuitExercises"], None]):
+                is_single = entry is not None and len(entry["sets"]) == 1
+                rows = [
+                    _row(f"Round {each.round}" + ("" if is_single else f", set {each.index}"), each, unit, entry)
+                    for each in pairs
+                    if each.place == place
+                ]
+                if entry is not None or rows:
+                    name = entry["exercise"]["name"] if entry else "Removed exercise"
+                    exercise_id = entry["exerciseId"] if entry else None
+                    tables.append({"exerciseId": exercise_id, "name": name, "rows": rows, "lastTime": ""})
         undone = "skipped" if item.get("skipped") else "part" if items.is_recorded(item) else "open"
         reviewed.append(
             {
@@ -151,25 +130,6 @@ def review_items(block: Block, unit: str) -> list[dict[str, Any]]:
             }
         )
     return reviewed
-
-
-def _circuit_tables(circuit: CircuitItem, unit: str) -> list[dict[str, Any]]:
-    """Return a table of each exercise with its sets by round, and one of the sets whose exercise was removed."""
-    tables: list[dict[str, Any]] = []
-    pairs = sorted(view_results.pair_sets(circuit), key=lambda each: (each.round, each.index))
-    for place, entry in enumerate([*circuit["circuitExercises"], None]):
-        sets = len(entry["sets"]) if entry else 0
-        of_entry = [each for each in pairs if each.place == place]
-        rows = [
-            _row(f"Round {each.round}" if sets == 1 else f"Round {each.round}, set {each.index}", each, unit, entry)
-            for each in of_entry
-        ]
-        if entry is not None:
-            name = entry["exercise"]["name"]
-            tables.append({"exerciseId": entry["exerciseId"], "name": name, "rows": rows, "lastTime": ""})
-        elif rows:
-            tables.append({"exerciseId": None, "name": "Removed exercise", "rows": rows, "lastTime": ""})
-    return tables
 
 
 def _row(
@@ -218,36 +178,28 @@ async def session_review_page(ctx: Context, customer_id: ObjectId, block_id: Obj
     media = await form_checks.show_of_items(ctx, customer_id, with_media, seen=may_answer) if with_media else {}
     unit = ctx.caller.company.load_unit
     reviewed = review_items(block, unit)
-    rows: list[dict[str, Any]] = [row for item in reviewed for table in item["tables"] for row in table["rows"]]
-    planned = [row for row in rows if row["isPlanned"]]
-    status = _status_of(block, ctx.caller.today(customer["timezone"]), is_away=day in absences[customer_id])
+    logged_at = [
+        each["loggedAt"]
+        for item in block["items"]
+        if item["type"] == "EXERCISE" or item["type"] == "CIRCUIT"
+        for each in item["customerSets"]
+        if "loggedAt" in each
+    ]
+    completed_at = [item["completedAt"] for item in block["items"] if item["completedAt"] is not None]
     return {
         "customer": customer,
         "block": block,
-        "block_path": customer_path(customer_id, f"/blocks/{block_id}"),
-        "review_path": review_path(customer_id, block_id),
-        "week_path": week_path(customer_id, str(block["date"])),
         "monday": days_of_week(date.fromisoformat(str(block["date"])))[0],
         # It is of a recurring check-in, or has nothing but forms.
         "is_check_in": block.get("checkInId") is not None or {item["type"] for item in block["items"]} == {"FORM"},
-        "status": status,
-        "is_logged": status in ("done", "part"),
+        "status": _status_of(block, ctx.caller.today(customer["timezone"]), is_away=day in absences[customer_id]),
         "items": reviewed,
         "media": media,
         "item_options": [(str(item["_id"]), item["title"]) for item in reviewed],
-        # Of what was planned; `differing` counts the sets that differ from the plan.
-        "completion": {
-            "doneItems": sum(item["isCompleted"] for item in block["items"]),
-            "items": len(block["items"]),
-            "doneSets": sum(row["isDone"] for row in planned),
-            "sets": len(planned),
-            "extraSets": len(rows) - len(planned),
-            "differing": sum(bool(row["deviations"]) for row in rows),
-            "volume": workouts.presented_volume(block["items"]),
-        },
-        "unit": unit,
+        "volume": workouts.presented_volume(block["items"]),
         "feeling": dict(view_results.FEELINGS).get(block.get("feeling") or 0),
-        "times": _times_of(block),
+        # When the first and the last set were done (UTC), or else when the last item was completed, if known.
+        "times": [min(logged_at), max(logged_at)] if logged_at else [max(completed_at)] if completed_at else [],
         "records": view_results.describe_new_records(records),
         "comments": comments["docs"][::-1],
         "has_earlier_comments": comments["hasMore"],
@@ -267,21 +219,6 @@ def _status_of(block: Block, today: date, *, is_away: bool) -> Status:
     if is_away:
         return "away"
     return "missed" if block["items"] and str(block["date"]) < str(today) else "planned"
-
-
-def _times_of(block: Block) -> list[datetime]:
-    """Return when the first and the last set were done (UTC), or else when the last item was completed, if known."""
-    logged = [
-        each["loggedAt"]
-        for item in block["items"]
-        if item["type"] == "EXERCISE" or item["type"] == "CIRCUIT"
-        for each in item["customerSets"]
-        if "loggedAt" in each
-    ]
-    if logged:
-        return [min(logged), max(logged)]
-    completed = [item["completedAt"] for item in block["items"] if item["completedAt"] is not None]
-    return [max(completed)] if completed else []
 
 
 @pages.post("/comments", access=coach(CUSTOMERS.EDIT), on=session_review_page)

@@ -33,7 +33,6 @@ from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.models import PasswordChange
 from coaching_service.people.webhooks import service as webhooks
 from coaching_service.people.webhooks.models import DeliveryQuery, NewWebhook, WebhookFields
-from coaching_service.web.formatting import describe_device
 from coaching_service.web.pages import Pages, Records, Redirect, Render, list_url
 from coaching_service.web.views.sign_in import describe_api_keys
 
@@ -57,15 +56,9 @@ async def company_page(ctx: Context) -> dict[str, Any]:
     return {"company": company, "version": company["version"]}
 
 
-_settings.act(
-    "/company",
-    "update_company",
-    account.update,
-    "Changes saved.",
-    access=auth.owner_session(),
-    on=company_page,
-    form=patch_of(input_of(account.AccountDetails), name="CompanyForm"),
-)
+_COMPANY_FORM = patch_of(input_of(account.AccountDetails), name="CompanyForm")
+_act_as_owner = partial(_settings.act, access=auth.owner_session())
+_act_as_owner("/company", "update_company", account.update, "Changes saved.", on=company_page, form=_COMPANY_FORM)
 
 
 @_settings.get("/storage", access=auth.owner_session(), template="settings/storage.html")
@@ -134,13 +127,7 @@ async def load_unit_page(ctx: Context) -> dict[str, Any]:
     }
 
 
-_act_on_loads = partial(
-    _settings.act,
-    access=auth.owner_session(),
-    on=load_unit_page,
-    form=load_unit.LoadUnitConversion,
-    fields=("loadUnit",),
-)
+_act_on_loads = partial(_act_as_owner, on=load_unit_page, form=load_unit.LoadUnitConversion, fields=("loadUnit",))
 _count, _convert = (partial(load_unit.begin, dry_run=dry_run) for dry_run in (True, False))
 _act_on_loads("/load-unit/count", "count_loads", _count, "Counting has begun.")
 _act_on_loads("/load-unit", "convert_loads", _convert, "The conversion has begun.")
@@ -193,16 +180,8 @@ async def create_employee(ctx: Context, form: team.NewEmployee) -> Redirect:
 _employee_page = _team.page(lambda _: _PERMISSION_GRID)
 
 
-_team.each.act(
-    "",
-    "update_employee",
-    team.update,
-    "Changes to {form[name]} saved.",
-    access=auth.owner_session(),
-    on=_employee_page,
-    to=_team.prefix,
-    form=_EmployeeForm,
-)
+_change = partial(_team.each.act, access=auth.owner_session(), on=_employee_page, to=_team.prefix)
+_change("", "update_employee", team.update, "Changes to {form[name]} saved.", form=_EmployeeForm)
 
 
 async def _count_clients(ctx: Context, employee_id: ObjectId) -> dict[str, int]:
@@ -272,7 +251,6 @@ async def api_keys_page(ctx: Context, query: _KeysQuery) -> dict[str, Any]:
         "areas": [area.name for area in auth.AREAS],
         "actions": auth.ACTIONS,
         "now": now(),
-        "today": ctx.caller.today(),
         "revealed_key": None,
         "query": query,
     }
@@ -392,12 +370,8 @@ _webhooks.delete(webhooks.delete, done="Webhook deleted. Nothing is sent to it a
 _reload = "Reload the page to see the result."
 _act = partial(_webhooks.each.act, access=auth.coach(auth.WEBHOOKS), on=webhook_page)
 _act("/test", "send_webhook_test", webhooks.send_test, f"The test event is being sent. {_reload}")
-_act(
-    "/deliveries/{deliveryId}/redeliver",
-    "redeliver_webhook_event",
-    webhooks.redeliver,
-    f"The event is being sent again. {_reload}",
-)
+_again = f"The event is being sent again. {_reload}"
+_act("/deliveries/{deliveryId}/redeliver", "redeliver_webhook_event", webhooks.redeliver, _again)
 
 
 @_webhooks.each.post("/rotate-secret", access=auth.coach(auth.WEBHOOKS), on=webhook_page)
@@ -446,7 +420,7 @@ def _declare(of: Pages, access: auth.Access, templates: str, kinds: tuple[_Kind,
         return {
             "kinds": kinds,
             "settings": (await own_profile.get_user(ctx))["notifications"],
-            "devices": [{**each, "name": describe_device(each["userAgent"])} for each in devices],
+            "devices": devices,
             "has_device": any(each["isCurrent"] for each in devices),
             "push_key": (await push.get_public_key(ctx.services))["key"],
         }
@@ -527,9 +501,6 @@ async def own_settings_page(_: Context) -> dict[str, Any]:
     return {}
 
 
-# --- Profile ---------------------------------------------------------------------------------------------------------
-
-
 @_own.get("/profile", access=auth.customer(), template="train/settings/profile.html")
 async def own_profile_page(ctx: Context) -> dict[str, Any]:
     """Name and e-mail address, which the coach changes; phone, birthday and photo."""
@@ -538,31 +509,16 @@ async def own_profile_page(ctx: Context) -> dict[str, Any]:
 
 
 _act_own = partial(_own.act, access=auth.customer())
-_act_own(
-    "/profile",
-    "change_own_profile",
-    own_profile.update,
-    "Changes saved.",
-    form=type(_DETAILS)(only=("phone", "birthday", "version")),
-    on=own_profile_page,
-)
-_act_own(
-    "/profile/photo",
-    "set_own_photo",
-    own_profile.set_profile_photo,
-    "Photo saved.",
-    form=MultipartBody("profilePhotoFile", IMAGE_TYPES),
-    on=own_profile_page,
-)
+_profile = type(_DETAILS)(only=("phone", "birthday", "version"))
+_act_own("/profile", "change_own_profile", own_profile.update, "Changes saved.", form=_profile, on=own_profile_page)
+_photo, _set = MultipartBody("profilePhotoFile", IMAGE_TYPES), own_profile.set_profile_photo
+_act_own("/profile/photo", "set_own_photo", _set, "Photo saved.", form=_photo, on=own_profile_page)
 
 
 @_own.get("/profile/picture", access=auth.customer(), template="")
 async def own_picture(ctx: Context) -> Download:
     """The profile photo; browsers do not keep it."""
     return await own_profile.get_profile_photo(ctx)
-
-
-# --- Language, units and time zone -----------------------------------------------------------------------------------
 
 
 @_own.get("/preferences", access=auth.customer(), template="train/settings/preferences.html")
@@ -576,17 +532,10 @@ async def own_preferences_page(ctx: Context) -> dict[str, Any]:
     return {"profile": profile, "languages": languages, "version": profile["version"]}
 
 
+_chosen: dict[str, Any] = {"form": type(_DETAILS)(only=("timezone", "language", "loadUnit", "version"))}
 _act_own(
-    "/preferences",
-    "change_own_preferences",
-    own_profile.update,
-    "Changes saved.",
-    form=type(_DETAILS)(only=("timezone", "language", "loadUnit", "version")),
-    on=own_preferences_page,
+    "/preferences", "change_own_preferences", own_profile.update, "Changes saved.", on=own_preferences_page, **_chosen
 )
-
-
-# --- Password --------------------------------------------------------------------------------------------------------
 
 
 @_own.get("/password", access=auth.customer(), template="train/settings/password.html")
@@ -604,9 +553,6 @@ async def change_own_password(ctx: Context, form: PasswordChange) -> Redirect:
         raise invalid_field("currentPassword", "is not your password", code="WRONG_PASSWORD") from None
     notice = "Password changed. You are signed out on all other devices."
     return Redirect(_own.prefix, notice, device_token=new_password["deviceToken"])
-
-
-# --- The client's data -----------------------------------------------------------------------------------------------
 
 
 @_own.get("/data", access=auth.customer(), template="train/settings/data.html")
@@ -639,14 +585,10 @@ _act_own(
 )
 
 
-# --- Devices ---------------------------------------------------------------------------------------------------------
-
-
 @_own.get("/devices", access=auth.customer(), template="train/settings/devices.html")
 async def own_devices_page(ctx: Context) -> dict[str, Any]:
     """The signed-in devices, this one first, with forms to sign out the others."""
-    own = await sessions.list_own_sessions(ctx)
-    return {"sessions": [{**session, "device": describe_device(session["device"])} for session in own]}
+    return {"sessions": await sessions.list_own_sessions(ctx)}
 
 
 _end = partial(_act_own, on=own_devices_page, deletes=True)

@@ -85,6 +85,15 @@ _REMOVED = {
     "exercises": "exercises removed",
     "values": "measurements removed",
 }
+_COUNTED = {
+    "rows": "rows",
+    "sessions": "workouts",
+    "sets": "sets",
+    "values": "measurements",
+    "exercises": "new exercises",
+    "customers": "new clients",
+    "reported": "rows left out",
+}
 _OPTIONS = {
     "kg": "Kilograms",
     "lb": "Pounds",
@@ -118,13 +127,9 @@ def describe(job: jobs.StoredJob) -> dict[str, Any]:
             "title": "Undo of an import",
             "isDryRun": False,
             "facts": [(_REMOVED[name], count) for name, count in removed.items() if count],
-            "isEmpty": not removed,
             "questions": [],
-            "names": [],
             "kinds": [],
-            "problems": [
-                {"count": count, "field": "", "message": text, "where": ""} for text, count in kept.most_common()
-            ],
+            "problems": [(count, "", text, "") for text, count in kept.most_common()],
             "canRun": False,
             "canUndo": False,
         }
@@ -135,23 +140,18 @@ def describe(job: jobs.StoredJob) -> dict[str, Any]:
     names = sorted(result["names"] if result else [], key=lambda each: each["match"] is not None)
     questions = result["questions"] if result else []
     may_create = work.get("mayCreateExercises", True)
-    created: Mapping[str, int] = cast("Any", result["created"]) if result else {}
-    counts = (
-        ("rows", result["rows"] if result else 0),
-        ("workouts", created.get("sessions", 0)),
-        ("sets", created.get("sets", 0)),
-        ("measurements", created.get("values", 0)),
-        ("new exercises", created.get("exercises", 0)),
-        ("new clients", created.get("customers", 0)),
-        ("rows left out", result["reported"] if result else 0),
-    )
+    counts: Mapping[str, int] = {**cast("Any", result["created"]), **cast("Any", result)} if result else {}
     reasons = [(each["entry"], each["field"], each["message"]) for each in job["errors"][:_SHOWN_REASONS]]
+    groups: dict[tuple[str, str], list[str]] = {}  # the problems of rows by kind
+    for error in job["errors"]:
+        groups.setdefault((error["field"] or "", error["message"]), []).append(error["entry"])
+    most_frequent = sorted(groups.items(), key=lambda each: -len(each[1]))[:_SHOWN_PROBLEMS]
     return shown | {
         "title": f"Import of {work['fileName'] or 'a file'}",
         "isDryRun": is_dry_run,
         "result": result,
         "formatName": _FORMATS[result["format"]] if result and result["format"] else "",
-        "facts": [(label, count) for label, count in counts if count],
+        "facts": [(label, counts[name]) for name, label in _COUNTED.items() if counts.get(name)],
         "isEmpty": not result or not result["imported"],
         "questions": [_question(each, number) for number, each in enumerate(questions)],
         "isChecking": any(each["code"] == "COLUMN" for each in questions),
@@ -161,35 +161,21 @@ def describe(job: jobs.StoredJob) -> dict[str, Any]:
         "knownCount": sum(each["match"] is not None for each in names),
         "reasons": [f"{entry}: {field} {text}" if field else f"{entry}: {text}" for entry, field, text in reasons],
         "kinds": [
-            {
-                "count": kind["count"],
-                "field": kind["column"] or "",
-                "message": _KINDS.get(kind["code"], kind["code"]),
-                "where": _list_some(list(map(str, kind["lines"])), _SHOWN_LINES, kind["count"]),
-            }
+            (
+                kind["count"],
+                kind["column"] or "",
+                _KINDS.get(kind["code"], kind["code"]),
+                _list_some(list(map(str, kind["lines"])), _SHOWN_LINES, kind["count"]),
+            )
             for kind in (result.get("problems", ()) if result else ())
         ],
-        "problems": _group(job["errors"]),
+        "problems": [
+            (len(entries), field, message, _list_some(entries, _SHOWN_ENTRIES, len(entries)))
+            for (field, message), entries in most_frequent
+        ],
         "canRun": is_dry_run and job["status"] == "done" and work["fileId"] is not None,
         "canUndo": not is_dry_run and has_ended and result is not None and undoing.has_stored(result),
     }
-
-
-def _group(errors: Sequence[jobs.JobError]) -> list[dict[str, Any]]:
-    """Return the problems of rows by kind, the most frequent first."""
-    groups: dict[tuple[str, str], list[str]] = {}
-    for each in errors:
-        groups.setdefault((each["field"] or "", each["message"]), []).append(each["entry"])
-    most_frequent = sorted(groups.items(), key=lambda each: -len(each[1]))[:_SHOWN_PROBLEMS]
-    return [
-        {
-            "count": len(entries),
-            "field": field,
-            "message": message,
-            "where": _list_some(entries, _SHOWN_ENTRIES, len(entries)),
-        }
-        for (field, message), entries in most_frequent
-    ]
 
 
 def _list_some(places: Sequence[str], most: int, count: int) -> str:
@@ -293,6 +279,11 @@ def with_answers(checked: jobs.StoredJob, form: AnswersForm) -> import_models.Im
     known = cast("import_models.ImportWork", checked["work"])["answers"]
     result = import_models.table_result(checked["result"])
     changed = changed_answers(result["names"] if result else (), form["names"])
+    columns = {row["answer"]: row["name"] for row in form["columns"]}  # the fields by heading
+    if len(columns) < len(form["columns"]):
+        raise invalid_field("columns", "must be another column for each question", code="INVALID_ANSWER")
+    if problem := import_models.find_wrong_columns(columns):
+        raise invalid_field("columns", problem, code="INVALID_ANSWER")
     return {
         "format": known["format"],
         "customerId": known["customerId"] or form["customerId"],
@@ -306,7 +297,7 @@ def with_answers(checked: jobs.StoredJob, form: AnswersForm) -> import_models.Im
             **import_models.by_name(known["customers"]),
             **read_answers(_by_name(form["customers"]), "customers"),
         },
-        "columns": {**{each["heading"]: each["field"] for each in known["columns"]}, **_columns_of(form["columns"])},
+        "columns": {**{each["heading"]: each["field"] for each in known["columns"]}, **columns},
     }
 
 
@@ -314,16 +305,6 @@ def changed_answers(names: Sequence[NameInFile], rows: Sequence[NameRow]) -> Map
     """Return the answers about names: what was proposed and not changed is none, which would be remembered."""
     proposed = {each["name"]: chosen_answer(each) for each in names}
     return _by_name([row for row in rows if proposed.get(row["name"]) != row["answer"]])
-
-
-def _columns_of(rows: Sequence[ColumnRow]) -> Mapping[str, str]:
-    """Return the fields by heading. Raises InvalidFields for a field that does not exist, or a heading with two."""
-    columns = {row["answer"]: row["name"] for row in rows}
-    if len(columns) < len(rows):
-        raise invalid_field("columns", "must be another column for each question", code="INVALID_ANSWER")
-    if problem := import_models.find_wrong_columns(columns):
-        raise invalid_field("columns", problem, code="INVALID_ANSWER")
-    return columns
 
 
 def _by_name(rows: Sequence[NameRow]) -> Mapping[str, str]:
@@ -392,22 +373,17 @@ async def transfer_page(ctx: Context) -> dict[str, Any]:
     return {"jobs": [_describe(job) for job in await jobs.list_latest(ctx, "import", _LISTED)]}
 
 
-@_transfer.get("/company.zip", access=owner_session(), template="", request_class="bulk")
-async def export_company(ctx: Context) -> Download:
-    """Download everything."""
-    return await company_export.export(ctx, "archive")
+def _declare_export(path: str, kind: Literal["archive", "workouts", "customers"]) -> None:
+    """Declare the download of everything, of the logged sets of all clients, or of all clients, archived ones too."""
+
+    @_transfer.get(path, access=owner_session(), template="", request_class="bulk")
+    async def export(ctx: Context) -> Download:
+        return await company_export.export(ctx, kind)
 
 
-@_transfer.get("/workouts.csv", access=owner_session(), template="", request_class="bulk")
-async def export_workouts(ctx: Context) -> Download:
-    """Download the logged sets of all clients."""
-    return await company_export.export(ctx, "workouts")
-
-
-@_transfer.get("/clients.csv", access=owner_session(), template="", request_class="bulk")
-async def export_customers(ctx: Context) -> Download:
-    """Download all clients, archived ones too."""
-    return await company_export.export(ctx, "customers")
+_declare_export("/company.zip", "archive")
+_declare_export("/workouts.csv", "workouts")
+_declare_export("/clients.csv", "customers")
 
 
 @_transfer.post(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from calendar import monthrange
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
 from functools import partial
 from itertools import groupby
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypedDict, cast
 from urllib.parse import urlencode
 
@@ -40,7 +41,7 @@ from coaching_service.web import pages as web_pages
 from coaching_service.web.browser_sessions import local_path
 from coaching_service.web.formatting import label_day, quantity
 from coaching_service.web.views import customer_layout
-from coaching_service.web.views.results import FEELINGS, Confirmation
+from coaching_service.web.views.results import FEELINGS, PLANNED_FIELDS, Confirmation
 from coaching_service.web.views.workout.editing import set_type_of
 
 # --- What a client sees first: the workouts of today, what is due, and the week ---------------------------------------
@@ -49,7 +50,6 @@ from coaching_service.web.views.workout.editing import set_type_of
 pages = web_pages.Pages("")
 _train = pages.below("/train")
 
-_NAMES = 4  # how many exercises of a session are named
 _NOUNS = {"TASK": "task", "FORM": "form", "METRICS": "measurement", "REMINDER": "reminder"}
 
 
@@ -60,37 +60,31 @@ async def today_page(ctx: Context) -> dict[str, Any]:
     today = overview["today"]
     sessions = [block for block in today["blocks"] if customer_layout.is_session(block)]
     rights, days_to_move = await gather_reads(ctx, account.get(ctx), own_schedule.list_days_to_move(ctx, sessions))
-    day = date.fromisoformat(today["date"])
+    day, kept = date.fromisoformat(today["date"]), list[str]()
+    for block in (*today["blocks"], *overview["tomorrow"]):
+        if customer_layout.is_session(block):
+            kept.append(customer_layout.workout_path(block["_id"]))
+        forms = (item["_id"] for item in block["items"] if item["type"] == "FORM")
+        kept += [customer_layout.form_path(block["_id"], item_id) for item_id in forms]
     return {
         "today": today,
         "week": overview["week"],
-        "keep": [
+        "keep": [  # what opens without a connection
             *(["/train/add-workout"] if rights["clientsMayAdd"] else []),
-            *_list_kept_paths([*today["blocks"], *overview["tomorrow"]]),
+            "/train/calendar",
+            *kept,
         ],
         "sessions": [_describe_session(block, days_to_move.get(block["_id"], ())) for block in sessions],
         "is_rest_day": any(block["isRest"] for block in today["blocks"]),
         "may_add": rights["clientsMayAdd"],
         "absence": customer_layout.describe_period(today["availability"], day) if today["availability"] else None,
-        "kinds": customer_layout.KINDS,
-        "lengths": customer_layout.LENGTHS,
-        "usual_length": customer_layout.USUAL_LENGTH,
+        **customer_layout.CHOICES,
         "due": list(_list_due(today, day)),
     }
 
 
-def _list_kept_paths(blocks: list[Block]) -> Iterator[str]:
-    """Yield the paths of the pages that open without a connection: the calendar, workouts and forms of two days."""
-    yield "/train/calendar"
-    for block in blocks:
-        if customer_layout.is_session(block):
-            yield customer_layout.workout_path(block["_id"])
-        forms = (item["_id"] for item in block["items"] if item["type"] == "FORM")
-        yield from (customer_layout.form_path(block["_id"], item_id) for item_id in forms)
-
-
 def _describe_session(block: Block, days_to_move: Sequence[str]) -> dict[str, Any]:
-    """Return a workout of today in words; `handled` of `total` items are completed or skipped.
+    """Return a workout of today in words; `handled` of its items are completed or skipped.
 
     `days` are those to which the client may move it.
     """
@@ -109,26 +103,26 @@ def _describe_session(block: Block, days_to_move: Sequence[str]) -> dict[str, An
     if block["isCompleted"] or is_ended or (block["items"] and handled == len(block["items"])):
         state = "done"
     return {
-        "name": block["name"],
         "path": customer_layout.workout_path(block["_id"]),
         "state": state,
         "facts": " · ".join(quantity(count, noun) for count, noun in parts if count),
-        "exercises": names[:_NAMES],
-        "more": len(names[_NAMES:]),
+        "exercises": names,
         "handled": handled,
-        "total": len(block["items"]),
         "days": days_to_move,
         "block": block,
     }
 
 
-def _list_due(today: own_today.Today, day: date) -> Iterator[dict[str, Any]]:
-    """Yield what is due, what is overdue first: forms, measurements and habits of today, and unread messages."""
+def _list_due(today: own_today.Today, day: date) -> Iterator[tuple[str, str, str, str, bool]]:
+    """Yield what is due, what is overdue first: forms, measurements and habits of today, and unread messages.
+
+    Each has an icon, a title, a note, its path, and whether it is overdue.
+    """
     for form in today["pendingForms"]:
         since = label_day(form["date"], day, within=True)
         note = f"Since {since}" if form["isOverdue"] else "Today"
         path = customer_layout.form_path(form["wblockId"], form["witemId"])
-        yield _due("clipboard-list", form["formName"], note, path, is_overdue=form["isOverdue"])
+        yield "clipboard-list", form["formName"], note, path, form["isOverdue"]
     for block in today["blocks"]:
         for item in block["items"]:
             if item["isCompleted"] or item.get("skipped") is not None:
@@ -136,15 +130,11 @@ def _list_due(today: own_today.Today, day: date) -> Iterator[dict[str, Any]]:
             path = customer_layout.item_path(block["_id"], item["_id"])
             if item["type"] == "METRICS":
                 names = ", ".join(metric["name"] for metric in item["metricsFields"]["metrics"])
-                yield _due("ruler", item["metricsFields"]["name"], names, path)
+                yield "ruler", item["metricsFields"]["name"], names, path, False
             elif item["type"] == "TASK" and block.get("checkInId") is not None:
-                yield _due("circle-check", item["taskFields"]["title"], "Today", path)
+                yield "circle-check", item["taskFields"]["title"], "Today", path, False
     if count := today["unreadMessages"]:
-        yield _due("message-circle", quantity(count, "new message"), "From your coach", "/train/messages")
-
-
-def _due(icon: str, title: str, note: str, path: str, *, is_overdue: bool = False) -> dict[str, Any]:
-    return {"icon": icon, "title": title, "note": note, "path": path, "isOverdue": is_overdue}
+        yield "message-circle", quantity(count, "new message"), "From your coach", "/train/messages", False
 
 
 # --- A client's own calendar by week or by month, the workouts done, and the nutrition plan ---------------------------
@@ -194,7 +184,6 @@ async def calendar_page(ctx: Context, query: _CalendarQuery) -> dict[str, Any]:
     periods = (await availability.get_periods(ctx, [ctx.caller.id], str(first), str(last)))[ctx.caller.id]
     return shown | {
         "may_add": rights["clientsMayAdd"],
-        "today": today,
         "this_month": f"{today:%Y-%m}",
         "days": days,
         "bands": customer_layout.list_bands(periods, [each["date"] for each in days]),
@@ -228,13 +217,9 @@ _PERIOD = "/{availabilityId}"
 @_absences.get("", access=customer(), template="train/availability.html")
 async def own_availability_page(ctx: Context) -> dict[str, Any]:
     """The periods in which the client cannot train as planned, the latest first, and a form for a new one."""
-    today = ctx.caller.today()
-    periods = await availability.list_periods(ctx, ctx.caller.id)
+    today, periods = ctx.caller.today(), await availability.list_periods(ctx, ctx.caller.id)
     return {
-        "today": today,
-        "kinds": customer_layout.KINDS,
-        "lengths": customer_layout.LENGTHS,
-        "usual_length": customer_layout.USUAL_LENGTH,
+        **customer_layout.CHOICES,
         "periods": [customer_layout.describe_period(period, today) for period in reversed(periods)],
     }
 
@@ -272,6 +257,8 @@ Measure = Literal["reps", "time", "distance"]
 MEASURES: tuple[tuple[Measure, str], ...] = (("reps", "Reps"), ("time", "Time"), ("distance", "Metres"))
 _LATEST = 30  # workouts from which exercises and their sets are proposed
 _MAX_AMOUNT: Mapping[Measure, int] = {"reps": MAX_REPS, "time": MAX_SECONDS, "distance": MAX_METERS}
+_AMOUNT_OF = {"reps": "reps", "time": "seconds", "distance": "meters"}
+_EXAMPLES = {"reps": "a whole number", "time": "a time such as 27:00, or seconds", "distance": "metres"}
 _PROPOSED: Mapping[str, tuple[str, Measure, str]] = {"reps": ("3", "reps", "8"), "time": ("3", "time", "30")}
 _CARDIO: tuple[str, Measure, str] = ("1", "time", "20:00")
 
@@ -291,18 +278,6 @@ async def list_latest(ctx: Context) -> list[Block]:
     """Return the latest workouts that the caller, a client, has done, with loads in their unit."""
     latest = await own_today.list_latest_done(ctx, _LATEST)
     return show_loads(latest, ctx, ctx.caller.load_unit)
-
-
-async def to_rows(ctx: Context, items: Iterable[WorkItem]) -> list[dict[str, Any]]:
-    """Return the exercises of a workout as rows, as they were done, or else are planned; loads as they are."""
-    parts = [part for item in items for part in _parts_of(item)]
-    names = await exercises.get_names(ctx, [exercise_id for exercise_id, _ in parts], only_usable=True)
-    return [
-        {**row, "name": names[exercise_id]["name"]}
-        for exercise_id, values in parts
-        if exercise_id in names
-        for row in _group(exercise_id, values)
-    ]
 
 
 def last_plans(latest: Sequence[Block]) -> dict[ObjectId, dict[str, Any]]:
@@ -326,37 +301,29 @@ def propose(exercise: Exercise, last: Mapping[str, str] | None) -> Mapping[str, 
 
 def to_items(ctx: Context, rows: Sequence[OwnRow]) -> list[ItemInput]:
     """Return the exercises that rows describe; rows of one exercise after each other are one. Raises InvalidFields."""
-    errors: list[FieldError] = []
-    sets = [_planned_sets(ctx, row, f"rows.{at}.amount", errors) for at, row in enumerate(rows)]
+    errors, sets, items = list[FieldError](), list[list[dict[str, Any]]](), []
+    for at, row in enumerate(rows):
+        measure, text, load = row["measure"], row["amount"].strip(), row["load"]
+        amount: float | None = validation.read_clock(text) if measure == "time" else None
+        if text and amount is None:
+            with suppress(ValueError):
+                amount = float(text.replace(",", "."))
+            if measure == "reps" and amount is not None:
+                amount = int(amount) if amount.is_integer() else None
+        if text and (amount is None or not 0 <= amount <= _MAX_AMOUNT[measure]):
+            message = f"must be {_EXAMPLES[measure]}"
+            errors.append({"field": f"rows.{at}.amount", "code": "INVALID", "message": message})
+        if load is not None:
+            load = convert_entered_load(load, ctx.caller.load_unit, ctx.caller.company.load_unit)
+        planned: dict[str, Any] = dict.fromkeys(PLANNED_FIELDS[_AMOUNT_OF[measure]], amount)
+        planned |= {"type": measure} if load is None else {"type": f"{measure}_load", "load": load}
+        sets.append([planned] * row["sets"])
     if errors:
         raise InvalidFields(errors)
-    items = []
     for exercise_id, group in groupby(zip(rows, sets, strict=True), key=lambda each: each[0]["exerciseId"]):
-        planned = [each for _, of_row in group for each in of_row]
-        items.append({"type": "EXERCISE", "exerciseId": str(exercise_id), "exerciseSets": planned[:MAX_SETS]})
+        all_sets = [each for _, of_row in group for each in of_row]
+        items.append({"type": "EXERCISE", "exerciseId": str(exercise_id), "exerciseSets": all_sets[:MAX_SETS]})
     return [cast("ItemInput", NEW_WORKOUT_ITEM.load(item)) for item in items]
-
-
-def _planned_sets(ctx: Context, row: OwnRow, path: str, errors: list[FieldError]) -> list[dict[str, Any]]:
-    measure, text, load = row["measure"], row["amount"].strip(), row["load"]
-    amount: float | None = validation.read_clock(text) if measure == "time" else None
-    if text and amount is None:
-        with suppress(ValueError):
-            amount = float(text.replace(",", "."))
-        if measure == "reps" and amount is not None:
-            amount = int(amount) if amount.is_integer() else None
-    if text and (amount is None or not 0 <= amount <= _MAX_AMOUNT[measure]):
-        example = {"reps": "a whole number", "time": "a time such as 27:00, or seconds", "distance": "metres"}[measure]
-        errors.append({"field": path, "code": "INVALID", "message": f"must be {example}"})
-    if load is not None:
-        load = convert_entered_load(load, ctx.caller.load_unit, ctx.caller.company.load_unit)
-    fields: dict[str, Any] = {
-        "reps": {"minPlannedReps": amount, "maxPlannedReps": amount},
-        "time": {"minPlannedSeconds": amount, "maxPlannedSeconds": amount},
-        "distance": {"plannedMeters": amount},
-    }[measure]
-    planned = {"type": measure, **fields} if load is None else {"type": f"{measure}_load", **fields, "load": load}
-    return [planned] * row["sets"]
 
 
 _Values = tuple[Measure, str, str]
@@ -368,32 +335,25 @@ def _parts_of(item: WorkItem) -> Iterator[tuple[ObjectId, list[_Values]]]:
         swap = item.get("swappedFor")
         yield (
             swap["exerciseId"] if swap else item["exerciseId"],
-            [_done(each) for each in item.get("customerSets", ()) if each["isCompleted"]]
-            or [_planned(each) for each in item["exerciseSets"]],
+            [_values(each) for each in item.get("customerSets", ()) if each["isCompleted"]]
+            or [_values(each, PLANNED_FIELDS) for each in item["exerciseSets"]],
         )
     elif item["type"] == "CIRCUIT":
         for entry in item["circuitExercises"]:
             done = [each for each in item.get("customerSets", ()) if each["exerciseId"] == entry["exerciseId"]]
             yield (
                 entry["exerciseId"],
-                [_done(each) for each in done if each["isCompleted"]]
-                or [_planned(each) for each in entry["sets"]] * item["rounds"],
+                [_values(each) for each in done if each["isCompleted"]]
+                or [_values(each, PLANNED_FIELDS) for each in entry["sets"]] * item["rounds"],
             )
 
 
-def _done(done: Mapping[str, Any]) -> _Values:
-    return _values(done["reps"], done["seconds"], done["meters"], done["load"])
-
-
-def _planned(planned: Mapping[str, Any]) -> _Values:
-    reps, seconds = (
-        planned.get(f"max{name}") if planned.get(f"min{name}") is None else planned.get(f"min{name}")
-        for name in ("PlannedReps", "PlannedSeconds")
+def _values(done: Mapping[str, Any], fields: Mapping[str, Sequence[str]] = MappingProxyType({})) -> _Values:
+    """Return the values of a logged set, or of one whose values are in `fields`."""
+    reps, seconds, meters, load = (
+        next((done[field] for field in fields.get(name, (name,)) if done.get(field) is not None), None)
+        for name in PLANNED_FIELDS
     )
-    return _values(reps, seconds, planned.get("plannedMeters"), planned.get("load"))
-
-
-def _values(reps: float | None, seconds: float | None, meters: float | None, load: float | None) -> _Values:
     shown_load = _plain(load or None)
     if reps is None and meters is not None:
         return "distance", _plain(meters), shown_load
@@ -438,14 +398,14 @@ class _PickerQuery(web_pages.KeywordQuery, web_pages.ReturnTo):
 async def pick_exercise_page(ctx: Context, query: _PickerQuery) -> dict[str, Any]:
     """Exercises of the library to pick."""
     options = await list_options(ctx, query["keywords"], query["recent"], query["next"])
-    return {"query": query, "options": options}
+    return {"options": options}
 
 
 @pages.get("/train/pick-exercise", access=customer(), template="exercise_picker.html")
 async def pick_own_exercise_page(ctx: Context, query: _PickerQuery) -> dict[str, Any]:
     """Exercises of the library to pick, for a client."""
     latest = await list_latest(ctx)
-    return {"query": query, "options": await list_own_options(ctx, latest, query["keywords"], query["next"])}
+    return {"options": await list_own_options(ctx, latest, query["keywords"], query["next"])}
 
 
 async def list_own_options(
@@ -530,7 +490,14 @@ async def add_workout_page(ctx: Context, query: _NewQuery) -> dict[str, Any]:
     repeated: Block | None = None
     if query["repeat"] is not None:
         repeated = show_loads(await logs.get_own_block(ctx, query["repeat"]), ctx, ctx.caller.load_unit)
-        variables["rows"] = await to_rows(ctx, repeated["items"])
+        parts = [part for item in repeated["items"] for part in _parts_of(item)]
+        names = await exercises.get_names(ctx, [exercise_id for exercise_id, _ in parts], only_usable=True)
+        variables["rows"] = [
+            {**row, "name": names[exercise_id]["name"]}
+            for exercise_id, values in parts
+            if exercise_id in names
+            for row in _group(exercise_id, values)
+        ]
     day = query["date"] or str(ctx.caller.today())
     return {
         **variables,
@@ -553,7 +520,6 @@ async def _load_picker(ctx: Context, picked: Sequence[ObjectId]) -> dict[str, An
             for each in chosen
         ],
         "measures": MEASURES,
-        "unit": ctx.caller.load_unit,
         "past": latest[:_REPEATABLE],
     }
 

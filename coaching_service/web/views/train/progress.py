@@ -71,18 +71,25 @@ async def own_exercise_page(ctx: Context, exercise_id: ObjectId, query: _Exercis
     )
     unit = ctx.caller.load_unit
     done = view_results.show_results(ctx, results[exercise_id])
+    # The values of workouts, the latest first; assistance, times and distances only if any has them.
+    bests = [{best["kind"]: round(best["value"], 1) for best in result["bests"]} for result in done]
+    shown = [each for each in _COLUMNS if each in _USUAL_COLUMNS or any(each in of_workout for of_workout in bests)]
+    columns = [f"{_COLUMNS[each]}, {unit_of(each) or unit}" for each in shown]
+    rows = [
+        (format_date(each["date"]), *map(of_workout.get, shown), each["volumeLoad"], each["sets"])
+        for each, of_workout in zip(done, bests, strict=True)
+    ]
     return {
         "exercise": exercise,
         "uploads": [each for each in exercise["media"] if each["source"] == "upload"],
         "links": [each for each in exercise["media"] if each["source"] != "upload"],
-        "months": query["months"],
         "periods": _PERIODS,
-        "unit": unit,
         "records": view_results.describe_records(
             view_results.show_records(ctx, [each for each in records if each["exerciseId"] == exercise_id])
         ),
-        "charts": _draw_charts(done, unit),
-        "results": _tabulate(done, unit),
+        "charts": _list_charts(done, unit),
+        "headings": ["Workout", *columns, f"Volume, {unit}", "Sets"],
+        "rows": rows[::-1],
         "page": sessions,
         "sessions": [
             {**session, "sets": [view_results.describe_set(done, unit) for done in session["sets"]]}
@@ -92,8 +99,8 @@ async def own_exercise_page(ctx: Context, exercise_id: ObjectId, query: _Exercis
     }
 
 
-def _draw_charts(results: Sequence[LiftResult], unit: str) -> list[dict[str, Any]]:
-    """Return the charts of the values that at least two workouts have; repetitions only where no load was lifted."""
+def _list_charts(results: Sequence[LiftResult], unit: str) -> list[tuple[str, str, list[tuple[str, float]]]]:
+    """Return the name, unit and points of values that two workouts have; repetitions only where nothing was lifted."""
     names: dict[RecordKey, str] = {
         RecordKey(models.ESTIMATED_ONE_REP_MAX): "Estimated 1RM",
         RecordKey(models.HEAVIEST_LOAD): "Top load",
@@ -117,32 +124,7 @@ def _draw_charts(results: Sequence[LiftResult], unit: str) -> list[dict[str, Any
         for key, name in names.items()
     ]
     volumes = [(each["date"], each["volumeLoad"]) for each in results if each["volumeLoad"]]
-    return [
-        {
-            "name": name,
-            "unit": of_values,
-            "points": points,
-            "drawing": charts.lines(points, of_values, f"{name} in {of_values} by workout"),
-        }
-        for name, of_values, points in [*values, ("Volume (load × reps)", unit, volumes)]
-        if len(points) > 1
-    ]
-
-
-def _tabulate(results: Sequence[LiftResult], unit: str) -> dict[str, Any]:
-    """Return the values of workouts, the latest first; assistance, times and distances only if any has them."""
-    bests = [{best["kind"]: round(best["value"], 1) for best in result["bests"]} for result in results]
-    columns = [
-        (f"{_COLUMNS[each]}, {unit_of(each) or unit}", [of_workout.get(each) for of_workout in bests])
-        for each in _COLUMNS
-        if each in _USUAL_COLUMNS or any(each in of_workout for of_workout in bests)
-    ]
-    columns += [(f"Volume, {unit}", [result["volumeLoad"] for result in results])]
-    rows = [
-        (format_date(result["date"]), *(values[at] for _, values in columns), result["sets"])
-        for at, result in enumerate(results)
-    ]
-    return {"headings": ["Workout", *(heading for heading, _ in columns), "Sets"], "rows": rows[::-1]}
+    return [each for each in [*values, ("Volume (load × reps)", unit, volumes)] if len(each[2]) > 1]
 
 
 # --- A client's progress photos: taking them, the list by date, and two dates side by side ----------------------------
@@ -171,13 +153,8 @@ def describe_photos(
     record: progress_photos.ProgressPhoto, weights: customer_details.Weights | None = None
 ) -> dict[str, Any]:
     """Return what the pages show of the photos of one date."""
-    missing = customer_details.missing_sides(record)
-    return {
-        "_id": record["_id"],
-        "date": record["createdAt"],
-        "sides": [side for side in customer_details.SIDES if side not in missing],
-        "weight": customer_details.weight_at(weights, record["createdAt"]),
-    }
+    day, sides = record["createdAt"], customer_details.sides_of(record)
+    return {"_id": record["_id"], "date": day, "sides": sides, "weight": customer_details.weight_at(weights, day)}
 
 
 @_photos.get("", access=customer(), template="train/photos.html")
@@ -190,57 +167,29 @@ async def photos_page(ctx: Context, query: _PhotosQuery) -> dict[str, Any]:
         customer_details.find_weights(ctx, ctx.caller.id),
     )
     today = ctx.caller.today()
-    comparison = _compare([describe_photos(record, weights) for record in newest["docs"]], query)
-    # Pictures of full size are large, so they are sent to those who compare.
-    size = "full" if query["left"] or query["right"] or query["side"] else "small"
+    newest_first = [describe_photos(record, weights) for record in newest["docs"]]
+    by_side = {side: [each for each in newest_first if side in each["sides"]] for side in customer_details.SIDES}
+    sides = [side for side in customer_details.SIDES if len(by_side[side]) > 1]  # those of two dates
+    comparison, compared = None, list[dict[str, Any]]()
+    if sides:
+        side = query["side"] if query["side"] in sides else sides[0]
+        by_date = {each["date"]: each for each in by_side[side]}
+        left, right = by_date.get(query["left"], by_side[side][-1]), by_date.get(query["right"], by_side[side][0])
+        comparison = {"side": side, "left": left, "right": right, "dates": [*by_date], "sides": sides}
+        # Pictures of full size are large, so they are sent to those who compare.
+        size = "full" if query["left"] or query["right"] or query["side"] else "small"
+        for photos in (left, right):
+            path, day = f"{_photos.prefix}/{photos['_id']}/picture?side={side}", photos["date"]
+            shown = customer_details.show_photo(f"{path}&size={size}", path, side.capitalize(), day, weights)
+            compared.append(shown | {"caption": label_day(day, today)})
     dates = [describe_photos(record, weights) for record in page["docs"]]
     return {
         "page": page,
         "photo_dates": [each for each in dates if each["sides"]],
         "comparison": comparison,
-        "compared": [
-            _show(photos, comparison["side"], size, weights, label_day(photos["date"], today))
-            for photos in (comparison["left"], comparison["right"])
-        ]
-        if comparison
-        else [],
-        "weight_name": weights["name"] if weights else "",
-        "weight_unit": weights["unit"] if weights else "",
-        "form_sides": customer_details.SIDES,
-        "is_adding": query["date"] is not None,
-        "date": query["date"] or today,
-        "today": today,
+        "compared": compared,
+        "weights": weights,
         "page_url": web_pages.list_url(_photos.prefix, {}),
-    }
-
-
-def _compare(newest_first: Sequence[dict[str, Any]], query: _PhotosQuery) -> dict[str, Any] | None:
-    """Choose two dates and a side that both have, as far as the query leaves a choice; None without two such dates."""
-    by_side = {side: [each for each in newest_first if side in each["sides"]] for side in customer_details.SIDES}
-    sides = [side for side in customer_details.SIDES if len(by_side[side]) > 1]
-    if not sides:
-        return None
-    side = query["side"] if query["side"] in sides else sides[0]
-    by_date = {each["date"]: each for each in by_side[side]}
-    return {
-        "side": side,
-        "left": by_date.get(query["left"], by_side[side][-1]),
-        "right": by_date.get(query["right"], by_side[side][0]),
-        "dates": [*by_date],
-        "sides": sides,
-    }
-
-
-def _show(
-    photos: dict[str, Any], side: str, size: str, weights: customer_details.Weights | None, caption: str
-) -> dict[str, Any]:
-    picture_url = f"{_photos.prefix}/{photos['_id']}/picture?side={side}"
-    return {
-        "src": f"{picture_url}&size={size}",
-        "full": picture_url,
-        "alt": f"{side.capitalize()}, {format_date(photos['date'])}",
-        "caption": caption,
-        "note": customer_details.describe_weight(weights, photos["date"]),
     }
 
 
@@ -250,9 +199,8 @@ async def add_own_photos(ctx: Context, form: customer_details.PhotosForm, files:
     day = form["createdAt"]
     view_results.require_past_date("createdAt", day, ctx.caller.today())
     record, notice = await customer_details.add_received(ctx, ctx.caller.id, day, files)
-    return web_pages.Redirect(
-        f"{_photos.prefix}?date={day}" if customer_details.missing_sides(record) else _photos.prefix, notice
-    )
+    is_complete = len(customer_details.sides_of(record)) == len(customer_details.SIDES)
+    return web_pages.Redirect(_photos.prefix if is_complete else f"{_photos.prefix}?date={day}", notice)
 
 
 @_photos.get("/{photoId}/picture", access=customer(), template="")
@@ -355,7 +303,6 @@ async def measurements_page(ctx: Context, query: _DateQuery) -> dict[str, Any]:
     today = ctx.caller.today()
     return {
         "metric_sets": await metrics.list_measurements(ctx, ctx.caller.id, str(today)),
-        "today": today,
         "date": query["date"] or today,
     }
 
@@ -384,15 +331,11 @@ async def measurement_page(ctx: Context, metrics_set_id: ObjectId, metric_id: Ob
     )
     unit = metric["metricUnit"]["shortName"]
     today = ctx.caller.today()
-    points = [(entry["date"], entry["value"]) for entry in history if entry["date"] <= str(today)]
     newest_first = [(entry["date"], entry["value"]) for entry in reversed(history)]
-    has_change = len(points) > 1
     return {
         "metric": metric,
         "unit": unit,
-        "points": points,
-        "chart": charts.lines(points, unit, f"{metric['name']} in {unit} by date") if has_change else None,
-        "change": points[-1][1] - points[0][1] if has_change else None,
+        "points": [point for point in newest_first[::-1] if point[0] <= str(today)],
         "page_path": f"{_measurements.prefix}/{metrics_set_id}/{metric_id}",
         "latest_values": newest_first[:_LATEST],
         "earlier_values": newest_first[_LATEST:],

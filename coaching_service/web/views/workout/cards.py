@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Annotated, Any, Literal, TypedDict, cast
+from typing import Annotated, Any, TypedDict, cast
 
 from marshmallow import ValidationError, fields, validates_schema
 
@@ -13,10 +13,9 @@ from coaching_service.core.auth import PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default, take
+from coaching_service.core.fields import Default, names_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.training import templates
-from coaching_service.training.schedule.program_tools import read_program_text
 from coaching_service.training.workout_text.finding import read_texts
 from coaching_service.training.workouts import sets as workout_sets
 from coaching_service.training.workouts.blocks import batches
@@ -37,13 +36,6 @@ _NUMBER = r"\d{1,15}(?:[.,]\d{1,15})?"
 _TIME = rf"{_NUMBER}|\d{{1,4}}(?::[0-5]\d){{1,2}}"
 _RANGE, _RANGE_OF_TIMES = (re.compile(rf"({each})?(?:\s*([-–])\s*({each})?)?", re.ASCII) for each in (_NUMBER, _TIME))
 _MEASURES = ("reps", "time", "distance")
-_MARKS: tuple[Literal["isWarmup", "isAmrap", "perSide", "setKind"], ...] = (
-    "isWarmup",
-    "isAmrap",
-    "perSide",
-    "setKind",
-)
-_EFFORTS: tuple[Literal["rest", "rpe", "rir"], ...] = ("rest", "rpe", "rir")
 # The columns of a card in their order: the name of the field, its label, and the keys that a phone shows.
 COLUMNS = (
     ("reps", "Reps", "text"),
@@ -57,8 +49,6 @@ COLUMNS = (
     ("tempo", "Tempo", "text"),
 )
 _FIRST_COLUMNS = ("reps", "load", "rest")
-
-
 _EXAMPLES = "number such as 8, or a range such as 8-10"
 
 
@@ -78,31 +68,28 @@ class Range(fields.Field[Bounds]):
         if match is None or (match[1] is None and match[3] is None):
             examples = "time such as 45 or 27:00, or a range such as 30-45" if self.is_time else _EXAMPLES
             raise ValidationError(f"must be a {examples}")
-        low, high = (None if text is None else _read_number(text) for text in (match[1], match[3]))
-        for bound in (low, high):
+        bounds: list[float | None] = []
+        for text in (match[1], match[3]):
+            seconds = None if text is None else validation.read_clock(text)
+            bound = float(text.replace(",", ".")) if text is not None and seconds is None else seconds
             if bound is not None and bound > self.maximum:
                 raise ValidationError(f"must not be greater than {self.maximum}")
             if self.is_integer and bound is not None and bound % 1:
                 raise ValidationError("must be whole numbers")
+            bounds.append(bound)
+        low, high = bounds
         if low is not None and high is not None and high < low:
             raise ValidationError("must end with the greater number")
         return low, high
 
 
-def _read_number(text: str) -> float:
-    seconds = validation.read_clock(text)
-    return float(text.replace(",", ".")) if seconds is None else seconds
+class _Row(editing.SetFields):
+    """A planned set on a card, with its stored `type`."""
 
-
-class _Row(workout_sets.PlannedLoad, workout_sets.SetOptions):
-    """A planned set on a card; an existing one has its `index` and its stored `type`, `out` removes it."""
-
-    index: Annotated[int | None, validation.Integer(minimum=1, maximum=1_000)]
     type: Annotated[workout_sets.SetType, Default("reps_load")]
     reps: Annotated[Bounds | None, Range(workout_sets.MAX_REPS, is_integer=True)]
     time: Annotated[Bounds | None, Range(workout_sets.MAX_SECONDS, is_time=True)]
     distance: Annotated[float | None, validation.Number(minimum=0, maximum=workout_sets.MAX_METERS)]
-    out: Annotated[bool, Default(False)]
 
 
 class _OneQuantity(validation.Input):
@@ -130,7 +117,11 @@ def used_columns(rows: Sequence[Mapping[str, Any]], wrong: Collection[str] = ())
 def _row(planned: workout_sets.PlannedSet) -> Document:
     """Return the row of a planned set, each value as the text in its field."""
     percent = planned.get("loadPercent")
+    options: Document = dict.fromkeys(names_of(workout_sets.SetOptions)) | take(workout_sets.SetOptions, planned)
     return {
+        **options,
+        **{name: number_text(options[name]) for name in ("rest", "rpe", "rir")},
+        "tempo": options["tempo"] or "",
         "index": planned["index"],
         "type": planned["type"],
         "loadPercent": number_text(percent),
@@ -139,9 +130,6 @@ def _row(planned: workout_sets.PlannedSet) -> Document:
         "reps": _range_text(planned.get("minPlannedReps"), planned.get("maxPlannedReps")),
         "time": _range_text(planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds"), write_seconds),
         "distance": number_text(planned.get("plannedMeters")),
-        "tempo": planned.get("tempo") or "",
-        **{name: number_text(planned.get(name)) for name in _EFFORTS},
-        **{name: planned.get(name) for name in _MARKS},
     }
 
 
@@ -247,7 +235,7 @@ async def change_card(
     ctx: Context, workout: editing.OpenedWorkout, witem_id: ObjectId, form: _ExerciseCardForm
 ) -> Redirect:
     """Change the sets, instructions and superset of an exercise; `add` repeats its last set."""
-    item = await editing.save_exercise(ctx, workout, witem_id, form, planned_on_card(form))
+    item = await workout.change_item(ctx, witem_id, editing.change_of(form, planned_on_card(form)))
     return redirect_to_card(ctx, workout.path, form, item, cast("ExerciseItem", item)["exerciseSets"])
 
 
@@ -292,7 +280,7 @@ async def place_circuit_exercise(
 # --- Items of workouts as text, one in each line: forms, and creating what they describe ------------------------------
 
 
-_FIELD = "text"
+FIELD = "text"
 MAX_TEXT_LENGTH = 20_000
 _SUGGESTED_TEMPLATES = 200
 
@@ -327,7 +315,7 @@ class NewWorkoutForm(validation.Input):
     @validates_schema
     def rests_without_items(self, data: Mapping[str, Any], **_: Any) -> None:
         """Raise ValidationError for a rest day with items."""
-        for name in (_FIELD, "template"):
+        for name in (FIELD, "template"):
             if data["isRest"] and data[name].strip():
                 raise ValidationError("must be empty for a rest day", name)
 
@@ -345,7 +333,7 @@ async def create_with_text(ctx: Context, owner: ScheduleOwner, form: NewWorkout)
         applied = await templates.apply_named(ctx, template, owner, day, new_block)
         _, remarks = await add_text(ctx, owner, applied["_id"], text)
         return applied, remarks
-    read = await read_texts(ctx, [(_FIELD, text)], customer_id=owner.block_filter.get("customerId"))
+    read = await read_texts(ctx, [(FIELD, text)], customer_id=owner.block_filter.get("customerId"))
     block: NewBlock = {**new_block, "items": read.items[0]}
     return await batches.create_block(ctx, owner, block), read.remarks
 
@@ -355,21 +343,10 @@ async def add_text(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, text:
 
     Raises as create_with_text, and NotFound for the block.
     """
-    read = await read_texts(ctx, [(_FIELD, text)], customer_id=owner.block_filter.get("customerId"))
+    read = await read_texts(ctx, [(FIELD, text)], customer_id=owner.block_filter.get("customerId"))
     for item in read.items[0]:
         await block_items.create_item(ctx, owner, block_id, item)
     return len(read.items[0]), read.remarks
-
-
-async def create_from_program_text(ctx: Context, owner: ScheduleOwner, text: str) -> tuple[int, str]:
-    """Create the workouts of a program that a text describes; returns how many, and remarks on how it was read.
-
-    Raises as create_with_text.
-    """
-    blocks, remarks = await read_program_text(ctx, text, _FIELD)
-    if blocks:
-        await batches.create_blocks(ctx, owner, blocks)
-    return len(blocks), remarks
 
 
 async def list_template_names(ctx: Context) -> list[str]:

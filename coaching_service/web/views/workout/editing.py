@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial, wraps
+from functools import wraps
 from itertools import count
-from typing import Annotated, Any, Literal, NamedTuple, TypedDict, TypeVar, cast
+from typing import Annotated, Any, NamedTuple, TypedDict, cast
 
 from marshmallow import Schema, ValidationError, fields, validates_schema
 
@@ -114,27 +114,24 @@ class WorkoutPages:
 
     def get(self, path: str, *, to_view: bool = False, **options: Any) -> Callable[[Handler], Handler]:
         """Declare a page; `to_view`: it needs the permission to view, not that to edit."""
-        return partial(self._add, path, lambda of: coach(of.view if to_view else of.edit), options)
+        return self._add(path, lambda of: coach(of.view if to_view else of.edit), options)
 
     def post(self, path: str, *, permission: str = "", **options: Any) -> Callable[[Handler], Handler]:
         """Declare a form of the page `on`, by default of the page of the workout.
 
         `permission` is required with that to view, in place of that to edit. `form_of` returns the form for an owner.
         """
-        options.setdefault("on", None)
-        return partial(
-            self._add, path, lambda of: coach(of.view, permission) if permission else coach(of.edit), options
-        )
+        options = {"on": None, **options}
+        return self._add(path, lambda of: coach(of.view, permission) if permission else coach(of.edit), options)
 
     def _add(
-        self,
-        path: str,
-        access_of: Callable[[WorkoutOwnerPages], Access],
-        options: dict[str, Any],
-        handler: Handler,
-    ) -> Handler:
-        self._declared.append((path, access_of, options, handler))
-        return handler
+        self, path: str, access_of: Callable[[WorkoutOwnerPages], Access], options: dict[str, Any]
+    ) -> Callable[[Handler], Handler]:
+        def declare(handler: Handler) -> Handler:
+            self._declared.append((path, access_of, options, handler))
+            return handler
+
+        return declare
 
     def declare_for(self, of: WorkoutOwnerPages) -> None:
         """Declare these pages for one type of owner."""
@@ -283,17 +280,10 @@ class ExerciseForm(SetsForm):
     supersetId: Annotated[str | None, validation.Text()]
 
 
-async def save_exercise(
-    ctx: Context, workout: OpenedWorkout, item_id: ObjectId, form: ExerciseForm, sets: list[Document]
-) -> item_models.WorkItem:
-    """Change what an exercise plans, to `sets`."""
-    change = {
-        "exerciseSets": sets,
-        "exerciseInstructions": form["instructions"],
-        "supersetId": form["supersetId"],
-        "version": form["version"],
-    }
-    return await workout.change_item(ctx, item_id, change)
+def change_of(form: ExerciseForm, sets: list[Document]) -> Document:
+    """Return the change of what an exercise plans, to `sets`, in the form of a request."""
+    texts = {"exerciseInstructions": form["instructions"], "supersetId": form["supersetId"]}
+    return {"exerciseSets": sets, **texts, "version": form["version"]}
 
 
 async def save_circuit_exercise(
@@ -304,7 +294,7 @@ async def save_circuit_exercise(
     form: SetsForm,
     sets: list[Document],
 ) -> item_models.CircuitItem:
-    """Change what an exercise of a circuit plans, to `sets`; returns the circuit. Raises as save_exercise."""
+    """Change what an exercise of a circuit plans, to `sets`; returns the circuit. Raises as replace_exercises."""
     circuit = find_circuit(await workout.read(ctx), item_id)
     entry: Document = {"exerciseId": str(exercise_id), "sets": sets, "instructions": form["instructions"]}
     entries = with_replaced(circuit, exercise_id, [entry])
@@ -324,24 +314,27 @@ SET_TYPES = (
 )
 SET_KINDS = (("normal", "normal"), ("drop", "drop set"), ("failure", "to failure"))
 BLANK_ROWS = 2
-_RangeField = Literal["minPlannedReps", "maxPlannedReps", "minPlannedSeconds", "maxPlannedSeconds"]
-_RANGE_FIELDS: dict[str, tuple[_RangeField, _RangeField]] = {
+_RANGE_FIELDS = {
     "reps": ("minPlannedReps", "maxPlannedReps"),
     "time": ("minPlannedSeconds", "maxPlannedSeconds"),
+    "distance": ("plannedMeters",),
 }
 _MAXIMUM = {"reps": workout_sets.MAX_REPS, "time": workout_sets.MAX_SECONDS, "distance": workout_sets.MAX_METERS}
 _COMMON_FIELDS = names_of(workout_sets.SetOptions)
 _DEFAULT_VALUES = (None, "", False, "normal")
 
 
-class _Row(workout_sets.PlannedLoad, workout_sets.SetOptions):
-    """A planned set in the form; an existing one has its `index`, `out` removes it."""
+class SetFields(workout_sets.PlannedLoad, workout_sets.SetOptions):
+    """A planned set in a form; an existing one has its `index`, `out` removes it."""
 
     index: Annotated[int | None, validation.Integer(minimum=1, maximum=1_000)]
+    out: Annotated[bool, Default(False)]
+
+
+class _Row(SetFields):
     type: workout_sets.SetType
     low: Annotated[float | None, validation.Number(minimum=0, maximum=workout_sets.MAX_METERS)]
     high: Annotated[float | None, validation.Number(minimum=0, maximum=workout_sets.MAX_METERS)]
-    out: Annotated[bool, Default(False)]
 
 
 class _RangeOfType(validation.Input):
@@ -375,20 +368,16 @@ def _measure(set_type: str) -> str:
 
 def set_rows(sets: Sequence[workout_sets.PlannedSet]) -> list[Document]:
     """Return the rows of planned sets, followed by blank rows of the last set's type."""
-    rows = [_row(planned) for planned in sets]
+    rows: list[Document] = []
+    for planned in sets:
+        percent, stored = planned.get("loadPercent"), cast("Document", planned)
+        low, high, *_ = *map(stored.get, _RANGE_FIELDS[_measure(planned["type"])]), None
+        load = planned.get("load") if percent is None else None  # else it is computed, not entered
+        options = dict.fromkeys(_COMMON_FIELDS) | take(workout_sets.SetOptions, planned)
+        row = {"index": planned["index"], "type": planned["type"], "load": load, "loadPercent": percent, **options}
+        rows.append(row | {"low": low, "high": high})
     blank = dict.fromkeys(names_of(_Row)) | {"type": rows[-1]["type"] if rows else "reps_load"}
     return [*rows, *[blank] * BLANK_ROWS]
-
-
-def _row(planned: workout_sets.PlannedSet) -> Document:
-    percent = planned.get("loadPercent")
-    load = planned.get("load") if percent is None else None  # else it is computed, not entered
-    row: Document = {"index": planned["index"], "type": planned["type"], "load": load, "loadPercent": percent}
-    row |= {**dict.fromkeys(_COMMON_FIELDS), **take(workout_sets.SetOptions, planned)}
-    if range_fields := _RANGE_FIELDS.get(_measure(planned["type"])):
-        low, high = range_fields
-        return row | {"low": planned.get(low), "high": planned.get(high)}
-    return row | {"low": planned.get("plannedMeters"), "high": None}
 
 
 def planned_sets(rows: Sequence[Document]) -> list[Document]:
@@ -401,22 +390,21 @@ def planned_sets(rows: Sequence[Document]) -> list[Document]:
 def with_indexes(rows: Sequence[Document]) -> list[Document]:
     """Return the planned sets of rows, without removed ones; new sets follow the last index."""
     new_indexes = count(max((row["index"] or 0 for row in rows), default=0) + 1)
-    return [_planned_set(row) | {"index": row["index"] or next(new_indexes)} for row in rows if not row["out"]]
-
-
-def _planned_set(row: Document) -> Document:
-    set_type, low, high = row["type"], row["low"], row["high"]
-    measure = _measure(set_type)
-    common = take(workout_sets.SetOptions, row)
-    if measure == "reps":
-        low, high = (None if bound is None else int(bound) for bound in (low, high))
-    planned_range: Document = {"plannedMeters": low}
-    if range_fields := _RANGE_FIELDS.get(measure):
-        planned_range = dict(zip(range_fields, (low, high), strict=True))
-    loads: Document = {name: row[name] for name in ("load", "loadPercent")}
-    if loads == dict.fromkeys(loads) and not set_type.endswith("_load"):
-        return {"type": set_type, **planned_range, **common}
-    return {"type": f"{measure}_load", **planned_range, **loads, **common}
+    planned: list[Document] = []
+    for row in rows:
+        if row["out"]:
+            continue
+        set_type, measure = row["type"], _measure(row["type"])
+        bounds = [int(each) if measure == "reps" and each is not None else each for each in (row["low"], row["high"])]
+        loads: Document = {name: row[name] for name in ("load", "loadPercent")}
+        if loads == dict.fromkeys(loads) and not set_type.endswith("_load"):
+            loads = {}
+        else:
+            set_type = f"{measure}_load"
+        fields = dict(zip(_RANGE_FIELDS[measure], bounds, strict=False))
+        options = take(workout_sets.SetOptions, row)
+        planned.append({"type": set_type, **fields, **loads, **options, "index": row["index"] or next(new_indexes)})
+    return planned
 
 
 PROPOSED_SETS = 3
@@ -466,7 +454,6 @@ def plan_sets(exercise: Mapping[str, Any], wanted: SetChoice, *, in_circuit: boo
 
 
 pages = WorkoutPages()
-T = TypeVar("T", bound=Versioned)
 
 
 class _TaskForm(Versioned, item_models.TaskFields):
@@ -495,47 +482,39 @@ async def item_page(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId) ->
     planned = item["exerciseSets"] if item["type"] == "EXERCISE" else []
     return {
         **variables,
-        **_set_variables(ctx, planned),
+        **_set_variables(planned),
         "version": variables["block"]["version"],
         "item": item,
         "entries": [{**entry, "lines": describe_sets(entry["sets"], unit)} for entry in entries],
         "title": describe_item(item, unit)["title"],
         "set_text": write_planned(planned, unit),
-        "item_path": f"{variables['block_path']}/items/{witem_id}",
     }
 
 
-@pages.post(f"{ITEM}/circuit", on=item_page)
-async def change_circuit(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: CircuitForm) -> Redirect:
-    """Change a circuit."""
-    return await _change(ctx, workout, witem_id, form)
+def _declare_change(path: str, name: str, form: Any, to_change: Callable[[Any], Mapping[str, object]]) -> None:
+    """Declare the form `name` of an item, with what it changes in the form of a request."""
+
+    async def change(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: Any) -> Redirect:
+        await workout.change_item(ctx, witem_id, to_change(form))
+        return Redirect(workout.path, "Changes saved.")
+
+    change.__name__ = name
+    pages.post(f"{ITEM}/{path}", form=form, on=item_page)(change)
 
 
-@pages.post(f"{ITEM}/task", on=item_page)
-async def change_task(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: _TaskForm) -> Redirect:
-    """Change a task."""
-    return await _change(
-        ctx, workout, witem_id, {"version": form["version"], "taskFields": take(item_models.TaskFields, form)}
-    )
+def _to_task(form: _TaskForm) -> Document:
+    return {"version": form["version"], "taskFields": take(item_models.TaskFields, form)}
 
 
-@pages.post(f"{ITEM}/reminder", on=item_page)
-async def change_reminder(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: _ReminderForm) -> Redirect:
-    """Change a reminder."""
-    change = {"version": form["version"], "reminderFields": take(item_models.PlannedReminder, form)}
-    return await _change(ctx, workout, witem_id, change)
+def _to_reminder(form: _ReminderForm) -> Document:
+    return {"version": form["version"], "reminderFields": take(item_models.PlannedReminder, form)}
 
 
-async def _change(ctx: Context, workout: OpenedWorkout, item_id: ObjectId, change: Mapping[str, object]) -> Redirect:
-    await workout.change_item(ctx, item_id, change)
-    return Redirect(workout.path, "Changes saved.")
-
-
-@pages.post(f"{ITEM}/sets", form=input_of(ExerciseForm, _SetRows)(), on=item_page)
-async def change_sets(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: ExerciseForm) -> Redirect:
-    """Change the planned sets, the instructions and the superset of an exercise."""
-    await save_exercise(ctx, workout, witem_id, form, planned_sets(form["sets"]))
-    return Redirect(workout.path, "Changes saved.")
+_declare_change("circuit", "change_circuit", CircuitForm, lambda form: form)
+_declare_change("task", "change_task", _TaskForm, _to_task)
+_declare_change("reminder", "change_reminder", _ReminderForm, _to_reminder)
+_SETS_FORM = input_of(ExerciseForm, _SetRows)()
+_declare_change("sets", "change_sets", _SETS_FORM, lambda form: change_of(form, planned_sets(form["sets"])))
 
 
 @pages.post(f"{ITEM}/set-text", form=_SetTextForm, on=item_page)
@@ -545,7 +524,8 @@ async def change_set_text(ctx: Context, workout: OpenedWorkout, witem_id: Object
         sets = parse_planned(form["setText"], ctx.caller.company.load_unit)
     except SetTextError as error:
         raise TextError([Problem("setText", None, str(error), error.problem)]) from None
-    return await _change(ctx, workout, witem_id, {"exerciseSets": sets, "version": form["version"]})
+    await workout.change_item(ctx, witem_id, {"exerciseSets": sets, "version": form["version"]})
+    return Redirect(workout.path, "Changes saved.")
 
 
 @pages.get(CIRCUIT_EXERCISE, template="workout/circuit_exercise.html")
@@ -558,11 +538,10 @@ async def circuit_exercise_page(
     entry = circuit["circuitExercises"][position_of(circuit, exercise_id)]
     return {
         **variables,
-        **_set_variables(ctx, entry["sets"]),
+        **_set_variables(entry["sets"]),
         "version": variables["block"]["version"],
         "circuit": circuit,
         "entry": entry,
-        "item_path": f"{variables['block_path']}/items/{witem_id}",
     }
 
 
@@ -586,6 +565,5 @@ async def remove_circuit_exercise(
     return Redirect(f"{workout.path}/items/{witem_id}", "Exercise removed.", part=workout.path)
 
 
-def _set_variables(ctx: Context, sets: Sequence[workout_sets.PlannedSet]) -> dict[str, Any]:
-    unit = ctx.caller.company.load_unit
-    return {"rows": set_rows(sets), "set_types": SET_TYPES, "set_kinds": SET_KINDS, "unit": unit}
+def _set_variables(sets: Sequence[workout_sets.PlannedSet]) -> dict[str, Any]:
+    return {"rows": set_rows(sets), "set_types": SET_TYPES, "set_kinds": SET_KINDS}

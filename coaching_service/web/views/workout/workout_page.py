@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
-from typing import Annotated, Any, Literal, NamedTuple, TypedDict, TypeVar, cast
+from typing import Annotated, Any, TypedDict, cast
 from urllib.parse import urlencode
+
+from marshmallow import Schema
 
 from coaching_service.core.auth import EXERCISES, FORMS, METRICS, PROGRAMS, require_permission
 from coaching_service.core.database.context import Context, gather_reads
@@ -34,7 +36,6 @@ from coaching_service.training.workouts.items import descriptions
 from coaching_service.training.workouts.items import models as item_models
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.reports import exercises as exercise_reports
-from coaching_service.training.workouts.sets import CustomerSet
 from coaching_service.web.formatting import document_options, format_number, quantity
 from coaching_service.web.pages import Redirect, Search
 from coaching_service.web.views import results
@@ -45,7 +46,6 @@ from coaching_service.web.views.workout import cards, editing
 
 
 pages = editing.WorkoutPages()
-T = TypeVar("T")
 _EXERCISES_PER_PAGE = 12
 
 
@@ -66,23 +66,6 @@ def search_path(block_path: str, query: Search) -> str:
     return f"{block_path}?{urlencode({'keywords': query['keywords'], 'page': query['page']})}#more"
 
 
-async def load_choices(ctx: Context, query: Search) -> dict[str, Any]:
-    """Load the library items that can be added; `exercises` is one page of them, or None without permission."""
-    permissions = ctx.caller.permissions
-    exercise_page: dict[str, Any] | None = None
-    if EXERCISES.VIEW in permissions:
-        page = await exercises.list_exercises(
-            ctx, page=query["page"], size=_EXERCISES_PER_PAGE, keywords=query["keywords"]
-        )
-        exercise_page = {**page, "docs": editing.with_proposed_ranges(page["docs"])}
-    return {
-        "exercises": exercise_page,
-        "proposed_sets": editing.PROPOSED_SETS,
-        "forms": document_options(await forms.list_all(ctx)) if FORMS.VIEW in permissions else [],
-        "metric_sets": document_options(await metric_sets.list_all(ctx)) if METRICS.VIEW in permissions else [],
-    }
-
-
 @pages.post(f"{editing.BLOCK}/items", query=Search, form=_ExerciseForm)
 async def add_exercise(ctx: Context, workout: editing.OpenedWorkout, query: Search, form: _ExerciseForm) -> Redirect:
     """Add an exercise at the end of a workout, of one of its circuits, or of a new circuit."""
@@ -95,34 +78,29 @@ async def add_exercise(ctx: Context, workout: editing.OpenedWorkout, query: Sear
     return Redirect(search_path(workout.path, query), notice)
 
 
-@pages.post(f"{editing.BLOCK}/tasks")
-async def add_task(ctx: Context, workout: editing.OpenedWorkout, form: item_models.TaskFields) -> Redirect:
-    """Add a task at the end of a workout."""
-    return await _add(ctx, workout, {"type": "TASK", "taskFields": form})
+def _declare_addition(path: str, name: str, form: Any, to_item: Callable[[Any], Document]) -> None:
+    """Declare the form `name` that adds to the end of a workout the item that a function makes of the form."""
+
+    async def add(ctx: Context, workout: editing.OpenedWorkout, form: Any) -> Redirect:
+        added = await editing.add_item(ctx, workout, to_item(form))
+        title = descriptions.describe_item(added, ctx.caller.company.load_unit)["title"]
+        return Redirect(f"{workout.path}#more", f"{title} added.")
+
+    add.__name__ = name
+    pages.post(f"{editing.BLOCK}/{path}", form=form)(add)
 
 
-@pages.post(f"{editing.BLOCK}/reminders")
-async def add_reminder(ctx: Context, workout: editing.OpenedWorkout, form: item_models.PlannedReminder) -> Redirect:
-    """Add a reminder at the end of a workout."""
-    return await _add(ctx, workout, {"type": "REMINDER", "reminderFields": form})
+def _to_metrics(form: item_models.PlannedMetrics) -> Document:
+    return {"type": "METRICS", "metricsFields": {"metricsSetId": str(form["metricsSetId"])}}
 
 
-@pages.post(f"{editing.BLOCK}/forms")
-async def add_form(ctx: Context, workout: editing.OpenedWorkout, form: _FormChoice) -> Redirect:
-    """Add a form at the end of a workout."""
-    return await _add(ctx, workout, {"type": "FORM", "form": {"formId": str(form["formId"])}})
-
-
-@pages.post(f"{editing.BLOCK}/metrics")
-async def add_metrics(ctx: Context, workout: editing.OpenedWorkout, form: item_models.PlannedMetrics) -> Redirect:
-    """Add a metric set to record at the end of a workout."""
-    return await _add(ctx, workout, {"type": "METRICS", "metricsFields": {"metricsSetId": str(form["metricsSetId"])}})
-
-
-async def _add(ctx: Context, workout: editing.OpenedWorkout, item: Document) -> Redirect:
-    added = await editing.add_item(ctx, workout, item)
-    title = descriptions.describe_item(added, ctx.caller.company.load_unit)["title"]
-    return Redirect(f"{workout.path}#more", f"{title} added.")
+_task, _reminder = item_models.TaskFields, item_models.PlannedReminder
+_declare_addition("tasks", "add_task", _task, lambda form: {"type": "TASK", "taskFields": form})
+_declare_addition("reminders", "add_reminder", _reminder, lambda form: {"type": "REMINDER", "reminderFields": form})
+_declare_addition(
+    "forms", "add_form", _FormChoice, lambda form: {"type": "FORM", "form": {"formId": str(form["formId"])}}
+)
+_declare_addition("metrics", "add_metrics", item_models.PlannedMetrics, _to_metrics)
 
 
 @pages.post(f"{editing.BLOCK}/text", form=_NewItems)
@@ -187,7 +165,23 @@ async def duplicate_item(ctx: Context, workout: editing.OpenedWorkout, witem_id:
     """Add a copy of an item after it, with nothing done."""
     block = await workout.read(ctx)
     at = items.find_index(block["items"], witem_id)
-    added = await editing.add_item(ctx, workout, _planned_fields(block["items"][at]))
+    item, fields = cast("Document", block["items"][at]), dict[str, Any]()  # what it plans, in the form of a request
+    match item["type"]:
+        case "EXERCISE":
+            fields["exerciseId"] = str(item["exerciseId"])
+        case "CIRCUIT":
+            fields["circuitExercises"] = editing.exercises_of(cast("item_models.CircuitItem", item))
+        case "METRICS":
+            fields["metricsFields"] = {"metricsSetId": str(item["metricsFields"]["metricsSetId"])}
+        case "FORM" if item["form"]["formId"] is not None:
+            fields["form"] = {"formId": str(item["form"]["formId"])}
+        case "FORM":
+            questions = [
+                {name: value for name, value in each.items() if name != "_id"} for each in item["form"]["questions"]
+            ]
+            fields["form"] = {"name": item["form"]["name"], "questions": questions}
+    planned = {name: item[name] for name in items.PLANNED_FIELDS[item["type"]] if name in item}
+    added = await editing.add_item(ctx, workout, {"type": item["type"], **planned, **fields})
     if at + 1 < len(block["items"]):
         source: item_models.ItemMoveSource = {"wblockId": workout.block_id, "witemId": added["_id"]}
         await block_items.move_item(ctx, workout.owner, source, {"wblockId": workout.block_id, "index": at + 1})
@@ -220,26 +214,6 @@ async def delete_item(ctx: Context, workout: editing.OpenedWorkout, witem_id: Ob
     return Redirect(workout.path, "Item removed.")
 
 
-def _planned_fields(item: item_models.WorkItem) -> Document:
-    """Return what an item plans, in the form of a request."""
-    stored, planned = cast("Document", item), items.PLANNED_FIELDS[item["type"]]
-    fields: Document = {name: stored[name] for name in planned if name in stored}
-    if item["type"] == "EXERCISE":
-        fields["exerciseId"] = str(item["exerciseId"])
-    elif item["type"] == "CIRCUIT":
-        fields["circuitExercises"] = editing.exercises_of(item)
-    elif item["type"] == "METRICS":
-        fields["metricsFields"] = {"metricsSetId": str(item["metricsFields"]["metricsSetId"])}
-    elif item["type"] == "FORM" and item["form"]["formId"] is not None:
-        fields["form"] = {"formId": str(item["form"]["formId"])}
-    elif item["type"] == "FORM":
-        questions = [
-            {name: value for name, value in each.items() if name != "_id"} for each in item["form"]["questions"]
-        ]
-        fields["form"] = {"name": item["form"]["name"], "questions": questions}
-    return {"type": item["type"], **fields}
-
-
 # --- The page of a workout: its items with their results, and what the client did the last time and can lift ----------
 
 
@@ -260,6 +234,19 @@ async def workout_page(ctx: Context, workout: editing.OpenedWorkout, query: Sear
         next_week = block["date"]
         with suppress(InvalidFields):  # at the end of the calendar
             next_week = workouts.shift_date(block["date"], 7, "date")
+    choices: dict[str, Any] = {}  # what of the library can be added: one page of exercises, or None without permission
+    if can_edit and not block["isRest"]:
+        permissions, exercise_page = ctx.caller.permissions, None
+        if EXERCISES.VIEW in permissions:
+            size, keywords = _EXERCISES_PER_PAGE, query["keywords"]
+            found = await exercises.list_exercises(ctx, page=query["page"], size=size, keywords=keywords)
+            exercise_page = {**found, "docs": editing.with_proposed_ranges(found["docs"])}
+        choices = {
+            "exercises": exercise_page,
+            "proposed_sets": editing.PROPOSED_SETS,
+            "forms": document_options(await forms.list_all(ctx)) if FORMS.VIEW in permissions else [],
+            "metric_sets": document_options(await metric_sets.list_all(ctx)) if METRICS.VIEW in permissions else [],
+        }
     comments = {}
     if of.is_of_client:
         listed = await conversation.list_messages(
@@ -277,7 +264,7 @@ async def workout_page(ctx: Context, workout: editing.OpenedWorkout, query: Sear
     return {
         **variables,
         **comments,
-        **(await load_choices(ctx, query) if can_edit and not block["isRest"] else {}),
+        **choices,
         **cards.card_variables(block["items"] if can_edit else []),
         "lift_facts": await _load_lift_facts(ctx, block),
         "used_columns": cards.used_columns,
@@ -288,9 +275,7 @@ async def workout_page(ctx: Context, workout: editing.OpenedWorkout, query: Sear
         "move_targets": move_targets,
         "proposed_copy": next_week,
         "first_date": move_range[0] if move_range else None,
-        "query": query,
         "address": lambda page: search_path(workout.path, query | {"page": page}),
-        "unit": unit,
     }
 
 
@@ -311,27 +296,22 @@ async def _load_lift_facts(ctx: Context, block: Block) -> dict[ObjectId, dict[st
     for item in (each for each in with_last_times["items"] if each["type"] == "EXERCISE"):
         last, known = item.get("lastTime"), loads.get(item["exerciseId"])
         done = [each for each in last["sets"] if each["isCompleted"]] if last else []
+        parts: list[str] = []  # consecutive sets of the same load together, such as `8, 8, 7 x 60 kg; 12 x 50 kg`
+        for load, same in groupby(done, key=lambda each: each["load"] if each["reps"] is not None else None):
+            sets = list(same)
+            if load:
+                parts.append(f"{', '.join(str(each['reps']) for each in sets)} × {format_number(load, unit)}")
+            else:
+                parts += [results.describe_set(each, unit)["amount"] for each in sets]
         values = (
             [("Training max", known["trainingMax"]), ("Estimated 1RM", known["estimatedOneRepMax"])] if known else []
         )
         facts[item["_id"]] = {
             "exerciseId": item["exerciseId"],
-            "last": {**last, "sets": _describe_sets(done, unit)} if last and done else None,
+            "last": {**last, "sets": "; ".join(parts)} if last and done else None,
             "loads": [f"{name} {format_number(round(value, 1), unit)}" for name, value in values if value is not None],
         }
     return facts
-
-
-def _describe_sets(done: Sequence[CustomerSet], unit: str) -> str:
-    """Describe sets, consecutive ones of the same load together, such as `8, 8, 7 x 60 kg; 12 x 50 kg`."""
-    parts: list[str] = []
-    for load, same in groupby(done, key=lambda each: each["load"] if each["reps"] is not None else None):
-        sets = list(same)
-        if load:
-            parts.append(f"{', '.join(str(each['reps']) for each in sets)} × {format_number(load, unit)}")
-        else:
-            parts += [results.describe_set(each, unit)["amount"] for each in sets]
-    return "; ".join(parts)
 
 
 # --- Changing a workout on a day of a calendar or program: renaming, moving, copying, deleting, and saving it ---------
@@ -383,38 +363,15 @@ async def save_as_template(ctx: Context, workout: editing.OpenedWorkout, form: t
 # --- Logging what a client did: the results of an item, and the session as a whole; and comments on a workout ---------
 
 
-AmountField = Literal["reps", "seconds", "meters", "load", "rpe", "rir"]
-_PlannedField = Literal["minPlannedReps", "minPlannedSeconds", "plannedMeters", "load"]
-AMOUNT_FIELDS: dict[AmountField, str] = {
-    "reps": "Reps",
-    "seconds": "Time",
-    "meters": "Meters",
-    "load": "Load",
-    "rpe": "RPE",
-    "rir": "RIR",
-}
-_PLANNED_FIELDS: dict[AmountField, _PlannedField] = {
-    "reps": "minPlannedReps",
-    "seconds": "minPlannedSeconds",
-    "meters": "plannedMeters",
-    "load": "load",
-}
+AMOUNT_FIELDS = {"reps": "Reps", "seconds": "Time", "meters": "Meters", "load": "Load", "rpe": "RPE", "rir": "RIR"}
 _AMOUNTS_BY_MEASURE = {"reps": ("reps", "load"), "time": ("seconds", "load"), "distance": ("meters", "seconds", "load")}
-
-
-class Amount(NamedTuple):
-    """One field of a row: the field's name, its label, and its initial value."""
-
-    name: AmountField
-    label: str
-    value: float | str | None
 
 
 def _log_rows(item: item_models.WorkItem, unit: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of an exercise or circuit, loads in `unit`; other items have none.
 
-    A row has the fields that a set of its type is logged with (reps and load for one that is not planned) or that were
-    logged. Until the item is logged, they have what is planned.
+    A row has the fields (name, label, initial value) that a set of its type is logged with (reps and load for one that
+    is not planned) or that were logged. Until the item is logged, they have what is planned.
     """
     prefill, is_circuit = not items.is_recorded(item), item["type"] == "CIRCUIT"
     for each in results.pair_sets(item):
@@ -422,15 +379,15 @@ def _log_rows(item: item_models.WorkItem, unit: str) -> Iterator[dict[str, Any]]
         if is_circuit and planned is None:
             label = f"Round {each.round}: no longer planned"
         offered = (*_AMOUNTS_BY_MEASURE[planned["type"].partition("_")[0] if planned else "reps"], "rpe", "rir")
-        amounts = []
+        amounts, done, plan = [], cast("Document", logged or {}), cast("Document", planned or {})
         for name, field_label in AMOUNT_FIELDS.items():
-            value = logged.get(name) if logged else None
+            value = done.get(name)
             if value is None and name not in offered:
                 continue
             if prefill:
-                value = planned.get(_PLANNED_FIELDS[name]) if planned and name in _PLANNED_FIELDS else None
+                value = plan.get(results.PLANNED_FIELDS.get(name, ("",))[0])
             shown = descriptions.write_seconds(value) if name == "seconds" else value
-            amounts.append(Amount(name, f"{field_label}, {unit}" if name == "load" else field_label, shown))
+            amounts.append((name, f"{field_label}, {unit}" if name == "load" else field_label, shown))
         place = {"exerciseId": each.exercise_id, "round": each.round or None} if each.exercise_id else {}
         yield {
             "label": label,
@@ -445,10 +402,6 @@ def _log_rows(item: item_models.WorkItem, unit: str) -> Iterator[dict[str, Any]]
 log_pages = editing.WorkoutPages()
 _LOG = f"{editing.ITEM}/log"
 _MAX_ROWS, _MAX_COMMENTS = 300, 50
-
-
-class _SetsForm(item_models.ItemLog, results.Confirmation):
-    """The log of an exercise or circuit."""
 
 
 @log_pages.get(f"{editing.BLOCK}/log", template="workout/session.html")
@@ -496,7 +449,6 @@ async def log_page(ctx: Context, workout: editing.OpenedWorkout, witem_id: Objec
             str(question["_id"]): [("", "–"), *((option, option) for option in question["options"])]
             for question in (item["form"]["questions"] if item["type"] == "FORM" else ())
         },
-        "log_path": f"{variables['block_path']}/items/{witem_id}/log",
     }
 
 
@@ -507,62 +459,51 @@ async def clear_log(ctx: Context, workout: editing.OpenedWorkout, witem_id: Obje
     return Redirect(workout.path, "Log cleared.")
 
 
-@log_pages.post(f"{_LOG}/exercise", form=input_of(results.Confirmation, ExerciseItemLog)(), on=log_page)
-async def log_exercise(ctx: Context, workout: editing.OpenedWorkout, witem_id: ObjectId, form: _SetsForm) -> Redirect:
-    """Log the sets of an exercise."""
-    return await _log_sets(ctx, workout, witem_id, form)
+_Made = Callable[[Context, editing.OpenedWorkout, Any], Awaitable[Document]]
 
 
-@log_pages.post(f"{_LOG}/circuit", form=input_of(results.Confirmation, CircuitItemLog)(), on=log_page)
-async def log_circuit(ctx: Context, workout: editing.OpenedWorkout, witem_id: ObjectId, form: _SetsForm) -> Redirect:
-    """Log the sets of a circuit."""
-    return await _log_sets(ctx, workout, witem_id, form)
+def _declare_log(path: str, name: str, form: Schema) -> Callable[[_Made], _Made]:
+    """Declare the form `name` that logs an item, with the function that returns what the form means in the log."""
+
+    def declare(read: _Made) -> _Made:
+        async def log(ctx: Context, workout: editing.OpenedWorkout, witem_id: ObjectId, form: Any) -> Redirect:
+            item_log: Any = {**take(item_models.ItemLog, form), **await read(ctx, workout, form)}
+            await logs.log_item(ctx, workout.owner_id, workout.block_id, witem_id, item_log)
+            return Redirect(workout.path, "Log saved.")
+
+        log.__name__ = name
+        log_pages.post(f"{_LOG}/{path}", form=form, on=log_page)(log)
+        return read
+
+    return declare
 
 
-@log_pages.post(f"{_LOG}/task", form=TaskItemLog(), on=log_page)
-async def log_task(
-    ctx: Context, workout: editing.OpenedWorkout, witem_id: ObjectId, form: item_models.ItemLog
-) -> Redirect:
-    """Log a task or reminder."""
-    return await _log_item(ctx, workout, witem_id, form)
+@_declare_log("exercise", "log_exercise", input_of(results.Confirmation, ExerciseItemLog)())
+@_declare_log("circuit", "log_circuit", input_of(results.Confirmation, CircuitItemLog)())
+async def _read_sets(_ctx: Context, _workout: editing.OpenedWorkout, form: item_models.ItemLog) -> Document:
+    """Return the sets without empty rows; what they were for (warming up, dropping the load) stays as it is logged."""
+    rows = [cast("Document", row) for row in form["customerSets"]]
+    names = ("index", "exerciseId", "round", "isCompleted", *AMOUNT_FIELDS)
+    used = [row for row in rows if row["isCompleted"] or any(row[name] is not None for name in AMOUNT_FIELDS)]
+    return {"customerSets": [{name: value for name, value in row.items() if name in names} for row in used]}
 
 
-@log_pages.post(f"{_LOG}/metrics", form=input_of(results.ValuesForm, TaskItemLog)(), on=log_page)
-async def log_metrics(
-    ctx: Context, workout: editing.OpenedWorkout, witem_id: ObjectId, form: results.ValuesForm
-) -> Redirect:
-    """Log the values of a metric set."""
+@_declare_log("task", "log_task", TaskItemLog())
+async def _read_task(_ctx: Context, _workout: editing.OpenedWorkout, _form: item_models.ItemLog) -> Document:
+    return {}
+
+
+@_declare_log("metrics", "log_metrics", input_of(results.ValuesForm, TaskItemLog)())
+async def _read_values(ctx: Context, workout: editing.OpenedWorkout, form: results.ValuesForm) -> Document:
     require_permission(ctx.caller, METRICS.VIEW)
     await results.require_confirmed_rows(ctx, workout.owner_id, workout.block_id, form)
-    return await _log_item(
-        ctx, workout, witem_id, {**take(item_models.ItemLog, form), "values": results.given_values(form)}
-    )
+    return {"values": results.given_values(form)}
 
 
-@log_pages.post(f"{_LOG}/form", form=ANSWERS_FORM, on=log_page)
-async def log_form(ctx: Context, workout: editing.OpenedWorkout, witem_id: ObjectId, form: FormAnswers) -> Redirect:
-    """Log the answers to a form."""
+@_declare_log("form", "log_form", ANSWERS_FORM)
+async def _read_answers(ctx: Context, _workout: editing.OpenedWorkout, form: FormAnswers) -> Document:
     require_permission(ctx.caller, FORMS.VIEW)
-    return await _log_item(ctx, workout, witem_id, {**take(item_models.ItemLog, form), "answers": given_answers(form)})
-
-
-async def _log_sets(ctx: Context, workout: editing.OpenedWorkout, item_id: ObjectId, form: _SetsForm) -> Redirect:
-    """Log the sets without empty rows; what they were for (warming up, dropping the load) stays as it is logged."""
-    rows = [
-        row
-        for row in form["customerSets"]
-        if row["isCompleted"] or any(row[name] is not None for name in AMOUNT_FIELDS)
-    ]
-    names = ("index", "exerciseId", "round", "isCompleted", *AMOUNT_FIELDS)
-    sets = [cast("CustomerSet", {name: value for name, value in row.items() if name in names}) for row in rows]
-    return await _log_item(ctx, workout, item_id, {**take(item_models.ItemLog, form), "customerSets": sets})
-
-
-async def _log_item(
-    ctx: Context, workout: editing.OpenedWorkout, item_id: ObjectId, log: item_models.ItemLog
-) -> Redirect:
-    await logs.log_item(ctx, workout.owner_id, workout.block_id, item_id, log)
-    return Redirect(workout.path, "Log saved.")
+    return {"answers": given_answers(form)}
 
 
 class CommentForm(MessageText):
