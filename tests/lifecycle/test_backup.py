@@ -322,7 +322,7 @@ def test_other_keys_and_newer_versions_are_refused(folder: Path) -> None:
     require_known(manifest)
     with pytest.raises(BackupError, match=f"other master keys .{manifest['keyFingerprints'][0]}"):
         require_keys(manifest, Vault([parse_master_key(new_master_key())]))
-    newer: Manifest = {**manifest, "migrations": [*manifest["migrations"], len(migrations.STEPS) + 1]}
+    newer: Manifest = {**manifest, "migrations": [*manifest["migrations"], migrations.STEPS[-1].number + 1]}
     with pytest.raises(BackupError, match="newer version"):
         require_known(newer)
 
