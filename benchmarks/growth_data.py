@@ -32,7 +32,7 @@ from coaching_service.features import STEPS
 from coaching_service.installation import migrations
 from coaching_service.installation.embedded import running_mongod
 from coaching_service.library.exercises import service as exercises
-from coaching_service.people.customers.derived_figures import COUNT_GROUPS
+from coaching_service.people.customers.counters import COUNT_GROUPS
 from coaching_service.settings import Settings
 
 DATABASE = "bench"

@@ -11,6 +11,7 @@ from aiohttp import web
 from coaching_service import features, http_server
 from coaching_service import web as coach_application
 from coaching_service.core.auth import API_KEY_PREFIXES, APPLICATION_PREFIX, Principal
+from coaching_service.core.background import running_in_background
 from coaching_service.core.changes.numbering import sequencing, signalling
 from coaching_service.core.database.across_companies import storing
 from coaching_service.core.database.context import Services
@@ -183,7 +184,7 @@ def _background(services: Services, availability: Availability) -> Callable[[web
             storing(services, exercises.store_counts, 1, start=availability.ready),
             storing(services, audit_log.store_pending, 5, start=availability.ready),
             signalling(services),
-            dispatcher.delivering(services, start=availability.ready),
+            running_in_background(dispatcher.Dispatcher(services).run, start=availability.ready),
             notifications.sending(services, features.NOTIFICATIONS, features.queue_push, start=availability.ready),
             worker.working(
                 services, features.STEPS, features.STANDING_JOBS, features.JOB_PLACES, start=availability.ready
@@ -211,7 +212,7 @@ async def authenticate(services: Services, request: web.Request) -> Principal:
 
 async def _authenticate_rest(services: Services, token: str) -> Principal:
     if token.startswith(APPLICATION_PREFIX):
-        return await assistants.authenticate_application(services, token)
+        return await assistants.authenticate(services, token, is_application=True)
     return await sessions.authenticate(services, token)
 
 

@@ -55,7 +55,7 @@ from coaching_service.people.customers import tools as customers_tools
 from coaching_service.people.notifications import PushQueue, Sources
 from coaching_service.people.sessions import credentials
 from coaching_service.people.sessions import routes as sessions
-from coaching_service.people.webhooks import routes as webhooks
+from coaching_service.people.webhooks import service as webhooks
 from coaching_service.progress import (
     check_ins,
     compliance,
@@ -277,11 +277,11 @@ TAGS = (
 )
 
 _STEPS: Steps = {
-    mail.SEND: account.holding(mail.send),
+    mail.SEND: mail.send,
     credentials.RESET_REQUESTED: credentials.send_password_reset,
     erasure.ERASE_CUSTOMER: erasure.erase_customer,
     derived_figures.UNASSIGN: derived_figures.repeat_unassignment,
-    derived_figures.COUNT_GROUPS: derived_figures.count_groups,
+    counters.COUNT_GROUPS: derived_figures.count_groups,
     retention.FIND: retention.queue_due,
     retention.ERASE: retention.run_step,
     account.ERASE: erasure.erase_company,

@@ -31,7 +31,7 @@ from coaching_service.installation.backup.stores import BackupError, NewFolder, 
 from coaching_service.installation.embedded import DatabaseUnavailable
 from coaching_service.lifecycle import erasure
 from coaching_service.lifecycle.administration import Operator, record_backup, record_verification
-from coaching_service.lifecycle.erasure import Repetition, repeat_erasures
+from coaching_service.lifecycle.erasure import repeat_erasures
 from coaching_service.settings import Settings
 
 _folder = click.Path(path_type=Path, file_okay=False)
@@ -297,7 +297,7 @@ def restore(
     listed = next(filter(None, lists), None)
     total = contents.count_documents(chosen.manifest)
 
-    async def work(services: Services) -> tuple[list[str], Repetition]:
+    async def work(services: Services) -> tuple[list[str], tuple[int, int]]:
         if await is_running(services):
             raise BackupError("The service runs on this database: stop it, wait ten seconds, and restore again")
         with progress("Restoring", total) as report:
@@ -307,14 +307,14 @@ def restore(
         with progress("Erasing again", len(listed or ())) as report:
             return applied, await repeat_erasures(Operator(services, operator_name()), listed or (), report)
 
-    applied, erased = with_services(settings, work, creates=True, prepares=False)
+    applied, (clients, companies) = with_services(settings, work, creates=True, prepares=False)
     click.echo(f"Restored {total} documents of {chosen.manifest['createdAt']} into {settings.mongodb_database}")
     if applied:
         click.echo(f"Applied: {', '.join(applied)}")
     if listed is None:
         click.echo("No list of erasures was read: erase again who was erased since (docs/backup.md)", err=True)
     else:
-        click.echo(f"Erased again: {erased.clients} clients, {erased.companies} companies")
+        click.echo(f"Erased again: {clients} clients, {companies} companies")
 
 
 def _find(source: str, name: str | None, decryption: contents.Decryption) -> _Backup:

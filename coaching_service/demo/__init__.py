@@ -27,7 +27,6 @@ from coaching_service.library import forms, metric_sets
 from coaching_service.library.exercises import models as exercise_models
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people import api_keys, availability, team
-from coaching_service.people.activity import service as activity
 from coaching_service.people.availability import NewAvailability
 from coaching_service.people.customers import batch
 from coaching_service.people.customers import service as customers
@@ -254,7 +253,7 @@ async def _create_client(
     await logs.create_logged_blocks(ctx, customer_id, [*samples.schedule(client, today, program), *answered])
     records = await personal_records.list_records(ctx, customer_id)
     achieved = {record["_id"]: _at(date.fromisoformat(record["date"])) for record in records}
-    activity.set_dates(ctx, achieved)
+    ctx.changes.set_feed_dates(achieved)
     await _record_measurements(ctx, customer_id, client, today)
     for text in client.notes:
         await notes.create(
@@ -280,13 +279,13 @@ async def _create_client(
                 new: progress_photos.NewPhoto = {"createdAt": str(day), "imageSideIndex": index}
                 photos = await progress_photos.create(ctx, customer_id, new, file)
                 dates[photos["_id"]] = _at(day)
-        activity.set_dates(ctx, dates)
+        ctx.changes.set_feed_dates(dates)
     if client.name == samples.WITH_FORM_CHECK:
         await _add_form_check(ctx, customer_id, assets, today)
     if client.name == samples.ILL:
         since, until = client_today - timedelta(days=1), client_today + timedelta(days=samples.ILL_DAYS)
         illness: NewAvailability = {"kind": "ill", "from": str(since), "until": str(until), "note": "Flu"}
-        await availability.create(ctx, customer_id, illness)
+        await availability.create_availability(ctx, customer_id, illness)
     if client.name in samples.WITH_PLAN:
         for version in range(1, PLAN_VERSIONS + 1):
             file = await assets.attach(ctx, f"plan/{client.name}/{version}")
@@ -304,7 +303,7 @@ async def _record_measurements(ctx: Context, customer_id: ObjectId, client: samp
                 for day, values in measurements
             ]
     recorded = await metrics.record_many(ctx, customer_id, entries)
-    activity.set_dates(ctx, {entry["_id"]: _at(date.fromisoformat(entry["date"])) for entry in recorded})
+    ctx.changes.set_feed_dates({entry["_id"]: _at(date.fromisoformat(entry["date"])) for entry in recorded})
 
 
 async def _add_form_check(ctx: Context, customer_id: ObjectId, assets: Assets, today: date) -> None:

@@ -235,7 +235,7 @@ async def export(ctx: Context, kind: Literal["archive", "workouts", "customers"]
     A ZIP archive of everything, or as CSV a row for each logged set, or for each client.
     """
     name, ending, content_type, iterate = _KINDS[kind]
-    company = await account.get(ctx)
+    company = await account.get_account(ctx)
     await audit.record(ctx, "company.exported", name=kind)
 
     def read_all(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
@@ -247,7 +247,7 @@ async def export(ctx: Context, kind: Literal["archive", "workouts", "customers"]
 async def _zip(ctx: Context) -> AsyncGenerator[bytes, None]:
     archive = Archive()
     header = {"format": FORMAT, "version": VERSION, "companyId": ctx.company_id, "exportedAt": now()}
-    company = await account.get(ctx)
+    company = await account.get_account(ctx)
     settings: account.AccountDetails = take(account.AccountDetails, company)
     stored = {"_id": company["_id"], **settings, "hasStoredLoads": await account.has_stored_loads(ctx)}
     for name, content in ((HEADER, header), (ACCOUNT, stored)):

@@ -69,7 +69,7 @@ async def begin(ctx: Context, load_unit: Literal["kg", "lb"], *, dry_run: bool) 
     Raises Conflict if the loads are in that unit, while another conversion is not finished, and unless it is a dry run,
     while an import is not.
     """
-    if (await account.get(ctx))["loadUnit"] == load_unit:
+    if (await account.get_account(ctx))["loadUnit"] == load_unit:
         raise Conflict(f"The loads are in {load_unit} already", code="LOAD_UNIT_UNCHANGED")
     if not dry_run:
         await jobs.require_none_unfinished(ctx, "import")

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict, cast
 import structlog
 
 from coaching_service.core import audit
-from coaching_service.core.audit import OperatorAction
 from coaching_service.core.auth import SecretUnreadable
 from coaching_service.core.database import files
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Context, Services, gather_reads, transactional
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.files import FileTotals, StorageUsage
+from coaching_service.core.database.files import StorageUsage
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.jobs import mail, worker
@@ -45,14 +44,6 @@ if TYPE_CHECKING:
 
 
 CompanyState = Literal["active", "suspended"]
-
-
-class BackupRecord(OperatorAction):
-    """A backup that succeeded; `moment` is the time that it shows, `bytes` the size of the documents."""
-
-    moment: str
-    documents: int
-    bytes: int
 
 
 class CompanyUsage(StorageUsage):
@@ -224,11 +215,17 @@ async def erase_company(operator: Operator, company_id: ObjectId) -> None:
 
 @transactional
 async def _change(
-    ctx: Context, /, operator: str, action: str, change: Callable[[Context], Awaitable[None]], **facts: str
+    ctx: Context,
+    /,
+    operator: str,
+    action: str,
+    change: Callable[[Context], Awaitable[None]],
+    subject_id: ObjectId | None = None,
+    **facts: str,
 ) -> None:
-    """Change the company of a context, and record the action of the operator with it."""
+    """Change the company of a context, or what it has, and record the action of the operator with it."""
     await change(ctx)
-    await audit.record_operator(ctx, operator, action, ctx.company_id, **facts)
+    await audit.record_operator(ctx, operator, action, subject_id or ctx.company_id, **facts)
 
 
 async def _require_company(operator: Operator, company_id: ObjectId) -> Account:
@@ -246,32 +243,27 @@ async def _figures_of(services: Services, batch: Sequence[Account]) -> list[Comp
         counters.read_of_companies(services, ids),
         files.read_totals(services, ids),
     )
-    return [
-        _figures(
-            company,
-            owners.get(company["_id"]),
-            clients.get(company["_id"], (0, 0)),
-            storage.get(company["_id"], {"files": 0, "bytes": 0}),
+    figures: list[CompanyFigures] = []
+    for company in batch:
+        suspended, owner = company.get("suspension"), owners.get(company["_id"])
+        active, archived = clients.get(company["_id"], (0, 0))
+        stored = storage.get(company["_id"])
+        figures.append(
+            {
+                "id": company["_id"],
+                "name": company["companyName"],
+                "state": "active" if suspended is None else "suspended",
+                "suspendedAt": None if suspended is None else suspended["at"],
+                "reason": None if suspended is None else suspended["reason"],
+                "createdAt": company["createdAt"],
+                "owner": None if owner is None else _company_summary(owner),
+                "activeClients": active,
+                "archivedClients": archived,
+                "files": 0 if stored is None else stored["files"],
+                "bytes": 0 if stored is None else stored["bytes"],
+            }
         )
-        for company in batch
-    ]
-
-
-def _figures(company: Account, owner: Coach | None, clients: tuple[int, int], storage: FileTotals) -> CompanyFigures:
-    suspended = company.get("suspension")
-    return {
-        "id": company["_id"],
-        "name": company["companyName"],
-        "state": "active" if suspended is None else "suspended",
-        "suspendedAt": None if suspended is None else suspended["at"],
-        "reason": None if suspended is None else suspended["reason"],
-        "createdAt": company["createdAt"],
-        "owner": None if owner is None else _company_summary(owner),
-        "activeClients": clients[0],
-        "archivedClients": clients[1],
-        "files": storage["files"],
-        "bytes": storage["bytes"],
-    }
+    return figures
 
 
 def _company_summary(coach: Coach) -> CoachSummary:
@@ -286,7 +278,16 @@ async def iterate_jobs(operator: Operator, kind: str | None, state: JobState | N
     await operator.record("jobs.listed")
     async for job in worker.iterate(operator.services, kind):
         if state in (None, _state_of(job)):
-            yield _summary(job)
+            yield {
+                "id": job["_id"],
+                "kind": job["kind"],
+                "state": _state_of(job),
+                "companyId": job["companyId"],
+                "clientId": job["about"],
+                "dueAt": job["runAfter"],
+                "attempts": job["attempts"],
+                "createdAt": job["createdAt"],
+            }
 
 
 async def retry_job(operator: Operator, job_id: ObjectId) -> None:
@@ -324,22 +325,7 @@ def _state_of(job: StoredJob) -> JobState:
         return "paused"
     if job["lease"] is not None and is_later:
         return "running"
-    if job["attempts"]:
-        return "failing"
-    return "waiting" if is_later else "due"
-
-
-def _summary(job: StoredJob) -> JobSummary:
-    return {
-        "id": job["_id"],
-        "kind": job["kind"],
-        "state": _state_of(job),
-        "companyId": job["companyId"],
-        "clientId": job["about"],
-        "dueAt": job["runAfter"],
-        "attempts": job["attempts"],
-        "createdAt": job["createdAt"],
-    }
+    return "failing" if job["attempts"] else "waiting" if is_later else "due"
 
 
 # --- Mail ------------------------------------------------------------------------------------------------------------
@@ -368,14 +354,12 @@ async def send_again(operator: Operator, mail_id: ObjectId) -> None:
             raise NotFound("mail")
         await _change_job(Context(operator.services), operator.name, job, "job.retried")
         return
-    await _send_again(await operator.acting_in(failed["companyId"]), operator.name, failed)
 
+    async def send(tx: Context) -> None:
+        if not await mail.send_again(tx, failed):
+            raise NotFound("mail")
 
-@transactional
-async def _send_again(ctx: Context, operator: str, failed: FailedMail) -> None:
-    if not await mail.send_again(ctx, failed):
-        raise NotFound("mail")
-    await audit.record_operator(ctx, operator, "mail.sentAgain", failed["_id"])
+    await _change(await operator.acting_in(failed["companyId"]), operator.name, "mail.sentAgain", send, failed["_id"])
 
 
 def _mail_summary(
@@ -430,7 +414,7 @@ async def read_age(services: Services, action: str) -> float:
     last = await audit.find_last_operator_action(services, action)
     if last is None:
         return inf
-    moment = datetime.fromisoformat(cast("BackupRecord", last)["moment"])
+    moment = datetime.fromisoformat(cast("Any", last)["moment"])
     return (datetime.now(UTC) - moment).total_seconds()
 
 
@@ -487,7 +471,13 @@ async def end_sessions(operator: Operator, email: str) -> Person:
     API keys stay. Raises NotFound.
     """
     person = await find(operator, email)
-    await _end_sessions(await operator.acting_in(person["companyId"]), operator.name, person["id"])
+
+    async def end(tx: Context) -> None:
+        await sessions.end_sessions(tx, person["id"])
+        await assistants.revoke_all_of_coach(tx, person["id"])
+
+    ctx = await operator.acting_in(person["companyId"])
+    await _change(ctx, operator.name, "person.sessionsEnded", end, person["id"])
     return person
 
 
@@ -501,13 +491,6 @@ async def reset_second_factor(operator: Operator, email: str) -> ObjectId:
         raise Conflict("This client is archived and cannot sign in")
     await credentials.reset_second_factor(Context(operator.services).acting_as(user), user, operator.name)
     return identity.subject_id
-
-
-@transactional
-async def _end_sessions(ctx: Context, operator: str, subject_id: ObjectId) -> None:
-    await sessions.end_sessions(ctx, subject_id)
-    await assistants.revoke_all_of_coach(ctx, subject_id)
-    await audit.record_operator(ctx, operator, "person.sessionsEnded", subject_id)
 
 
 async def _require(operator: Operator, email: str) -> Identity:

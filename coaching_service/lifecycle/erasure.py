@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import nan
 from typing import TypedDict
@@ -83,8 +82,7 @@ def _finish(job: Job) -> RunAgain | None:
 
 # --- Tombstones: which clients and companies were erased, in the database and in the store of backups -----------------
 # A backup still has clients who were erased after it was made. The list outside of the database says whom to erase
-# again
-# when it is restored.
+# again when it is restored.
 
 
 STORE = "store_erasures"
@@ -190,19 +188,6 @@ async def write_missing(services: Services, store: Store) -> None:
         last = batch[-1]["_id"]
 
 
-async def find_unknown(services: Services, listed: Sequence[Tombstone]) -> list[Tombstone]:
-    """Return the entries of `listed`, oldest first, that the database lacks because it is older."""
-    ids = [tombstone["_id"] for tombstone in listed]
-    cursor = _tombstones.across_companies(services).find({"_id": {"$in": ids}}, {"_id": 1})
-    known = {each["_id"] async for each in cursor}
-    return sorted((each for each in listed if each["_id"] not in known), key=lambda each: each["erasedAt"])
-
-
-async def insert(services: Services, tombstone: Tombstone) -> None:
-    """Record an erasure that a restored database does not have."""
-    await _tombstones.across_companies(services).insert_one(dict(tombstone))
-
-
 def read_stored(store: Store) -> list[Tombstone]:
     """Return all tombstones of a store. Raises BackupError if one cannot be read."""
     names = [each.name for each in store.iterate(_FOLDER) if each.name.endswith(".json")]
@@ -251,35 +236,32 @@ def _parse(data: bytes, origin: str) -> Tombstone:
 _STEPS: Steps = {ERASE_CUSTOMER: erase_customer, account.ERASE: erase_company}
 
 
-@dataclass
-class Repetition:
-    """How many clients and companies were erased again."""
-
-    clients: int = 0
-    companies: int = 0
-
-
-async def repeat_erasures(operator: Operator, listed: Sequence[Tombstone], report: Callable[[int], None]) -> Repetition:
+async def repeat_erasures(
+    operator: Operator, listed: Sequence[Tombstone], report: Callable[[int], None]
+) -> tuple[int, int]:
     """Erase again what the tombstones name and the database does not know as erased, with all its data.
 
-    It can be repeated: what is erased already is not counted. `report` is called with 1 for each tombstone. The
-    erasure of archived clients is announced again.
+    Returns the numbers of clients and companies. It can be repeated: what is erased already is not counted. `report`
+    is called with 1 for each tombstone. The erasure of archived clients is announced again.
     """
-    services, result = operator.services, Repetition()
-    unknown = await find_unknown(services, listed)
+    services, clients, companies = operator.services, 0, 0
+    stored = _tombstones.across_companies(services)
+    known = {each["_id"] async for each in stored.find({"_id": {"$in": [each["_id"] for each in listed]}}, {"_id": 1})}
+    # Oldest first; the database lacks them because it is older.
+    unknown = sorted((each for each in listed if each["_id"] not in known), key=lambda each: each["erasedAt"])
     report(len(listed) - len(unknown))
     for tombstone in unknown:
         try:
             ctx = await operator.acting_in(tombstone["erasedCompanyId"])
             if tombstone["erasedCustomerIds"]:
-                result.clients += await bulk.erase(ctx, tombstone["erasedCustomerIds"])
+                clients += await bulk.erase(ctx, tombstone["erasedCustomerIds"])
             else:
                 await account.delete(ctx)
-                result.companies += 1
+                companies += 1
         except NotFound:  # the company is gone
             pass
-        await insert(services, tombstone)
+        await stored.insert_one(dict(tombstone))
         report(1)
     await retention.withdraw_all_announcements(services)
     await worker.run_due(services, _STEPS)
-    return result
+    return clients, companies

@@ -7,7 +7,7 @@ import hashlib
 import io
 import zipfile
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, NotRequired, TypedDict
 
@@ -124,13 +124,22 @@ class Archive:
         """Write documents as JSON lines; yields the bytes of the archive so far."""
         count = 0
 
-        async def counted() -> AsyncIterator[Mapping[str, Any]]:
+        async def write_lines() -> AsyncIterator[bytes]:
             nonlocal count
+            chunk, passed = bytearray(), 0
             async for document in documents:
                 count += 1
-                yield document
+                chunk += to_json(document) + b"\n"
+                if len(chunk) > _CHUNK_SIZE:
+                    yield bytes(chunk)
+                    chunk.clear()
+                    passed = 0
+                elif len(chunk) - passed > _BYTES_AT_ONCE:
+                    passed = len(chunk)
+                    await asyncio.sleep(0)  # other requests continue between documents that are read already
+            yield bytes(chunk)
 
-        async for output in self.add(name, _lines(counted())):
+        async for output in self.add(name, write_lines()):
             yield output
         self.manifest[-1]["records"] = count
 
@@ -142,42 +151,7 @@ class Archive:
         return self.buffer.take()
 
 
-async def _lines(documents: AsyncIterator[Mapping[str, Any]]) -> AsyncIterator[bytes]:
-    """Yield documents as JSON lines, in chunks; other requests continue between documents that are read already."""
-    chunk, passed = bytearray(), 0
-    async for document in documents:
-        chunk += to_json(document) + b"\n"
-        if len(chunk) > _CHUNK_SIZE:
-            yield bytes(chunk)
-            chunk.clear()
-            passed = 0
-        elif len(chunk) - passed > _BYTES_AT_ONCE:
-            passed = len(chunk)
-            await asyncio.sleep(0)
-    yield bytes(chunk)
-
-
 Records = AsyncIterator[Mapping[str, Any]]
-
-
-async def export(ctx: Context, customer_id: ObjectId) -> Download:
-    """Return the export of a client.
-
-    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
-    """
-    await customers.get_visible(ctx, customer_id)
-    await audit.record(ctx, "client.exported", customer_id, customer_id=customer_id)
-
-    def read_records() -> Iterator[tuple[str, Records]]:
-        for name, collection in sorted(registry.items()):
-            if collection.client_field and not collection.secret:
-                where = {collection.client_field: customer_id}
-                yield name, collection.stream(ctx, where, ("_id",), hint=collection.by_client)
-
-    def read_all(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
-        return write_archive(ctx, customer_id, read_records(), lambda _: True)
-
-    return Download("application/zip", f"client-{customer_id}.zip", read_all)
 
 
 async def write_archive(
@@ -223,43 +197,6 @@ _BY_DAY = ("formResponses", "personalRecords", "workoutBlocks")
 _PRIVATE = ("customerId", "externalId", "metadata", "reviewedAt", "reviewedBy", "clientTexts")
 
 
-async def export_own(ctx: Context) -> Download:
-    """Return the export of the caller, a client: only what the client may read. Raises NotFound."""
-    profile, customer, hidden = await gather_reads(
-        ctx,
-        own_profile.get(ctx),
-        customers.get_visible(ctx, ctx.caller.id, ("profilePhoto",)),
-        visibility.find_days_hidden_from_caller(ctx, ctx.caller.id),
-    )
-
-    async def read_profile() -> Records:
-        yield {name: value for name, value in profile.items() if name != "profilePhotoUrl"}
-
-    def read_all(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
-        file_ids = {each["fileId"] for each in file_holders(customer)}  # those of records are added as these are read
-        hidden_items: set[ObjectId] = set()
-        records = ((name, _read(ctx, name, hidden, hidden_items, file_ids)) for name in COLLECTIONS)
-        return write_archive(ctx, ctx.caller.id, chain([("profile", read_profile())], records), file_ids.__contains__)
-
-    return Download("application/zip", "my-training.zip", read_all)
-
-
-async def _read(
-    ctx: Context, name: str, hidden: Collection[str], hidden_items: set[ObjectId], file_ids: set[ObjectId]
-) -> Records:
-    """Yield the records of a collection, and add the files that they refer to, and the items of workouts left out."""
-    collection = registry[name]
-    where = {str(collection.client_field): ctx.caller.id}
-    async for document in collection.stream(ctx, where, ("_id",), hint=collection.by_client):
-        if name in _BY_DAY and document["date"] in hidden and document.get("source") != "manual":
-            hidden_items.update(item["_id"] for item in document.get("items", ()))
-            continue
-        if document.get("witemId") in hidden_items:
-            continue
-        file_ids.update(each["fileId"] for each in file_holders(document))
-        yield _without_private(document)
-
-
 def _without_private(value: Any) -> Any:
     """Return a record without what is only for coaches, in nested documents too."""
     if isinstance(value, Mapping):
@@ -287,7 +224,20 @@ async def export_customer(ctx: Context, customer_id: ObjectId) -> Download:
     A streamed ZIP archive: every record as JSON lines, every file, and `manifest.json` with sizes and SHA-256
     checksums. It contains data of all areas, so it needs the permission to view each of them.
     """
-    return await export(ctx, customer_id)
+    # Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
+    await customers.get_visible(ctx, customer_id)
+    await audit.record(ctx, "client.exported", customer_id, customer_id=customer_id)
+
+    def read_records() -> Iterator[tuple[str, Records]]:
+        for name, collection in sorted(registry.items()):
+            if collection.client_field and not collection.secret:
+                where = {collection.client_field: customer_id}
+                yield name, collection.stream(ctx, where, ("_id",), hint=collection.by_client)
+
+    def read_all(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
+        return write_archive(ctx, customer_id, read_records(), lambda _: True)
+
+    return Download("application/zip", f"client-{customer_id}.zip", read_all)
 
 
 @own_routes.get("", access=customer(), returns=bytes, media_types=("application/zip",), request_class="bulk")
@@ -297,4 +247,31 @@ async def export_own_data(ctx: Context) -> Download:
     A streamed ZIP archive: the profile, workouts, logs, measurements, photos, plans, forms and messages as JSON lines,
     their files, and `manifest.json` with sizes and SHA-256 checksums. Hidden days and notes of coaches are left out.
     """
-    return await export_own(ctx)
+    profile, customer, hidden = await gather_reads(
+        ctx,
+        own_profile.get_own_profile(ctx),
+        customers.get_visible(ctx, ctx.caller.id, ("profilePhoto",)),
+        visibility.find_days_hidden_from_caller(ctx, ctx.caller.id),
+    )
+
+    async def read_profile() -> Records:
+        yield {name: value for name, value in profile.items() if name != "profilePhotoUrl"}
+
+    def read_all(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
+        file_ids = {each["fileId"] for each in file_holders(customer)}  # those of records are added as these are read
+        hidden_items: set[ObjectId] = set()
+
+        async def read(name: str) -> Records:
+            collection = registry[name]
+            where = {str(collection.client_field): ctx.caller.id}
+            async for document in collection.stream(ctx, where, ("_id",), hint=collection.by_client):
+                if name in _BY_DAY and document["date"] in hidden and document.get("source") != "manual":
+                    hidden_items.update(item["_id"] for item in document.get("items", ()))
+                elif document.get("witemId") not in hidden_items:
+                    file_ids.update(each["fileId"] for each in file_holders(document))
+                    yield _without_private(document)
+
+        records = ((name, read(name)) for name in COLLECTIONS)
+        return write_archive(ctx, ctx.caller.id, chain([("profile", read_profile())], records), file_ids.__contains__)
+
+    return Download("application/zip", "my-training.zip", read_all)

@@ -163,7 +163,6 @@ async def get_load_report(ctx: Context, query: ReportQuery) -> list[LoadReport] 
 
 
 def _result(query: ReportQuery, name: str, rows: list[_R]) -> list[_R] | Download:
-    """Return a report as it is asked for."""
     return rows if query["format"] == "json" else to_csv(query, name, rows)
 
 
@@ -299,7 +298,6 @@ def _trainer(client: Customer) -> ObjectId | None:
 async def _sum_by_trainer(
     ctx: Context, clients: Sequence[Customer], span: _Span
 ) -> dict[ObjectId | None, dict[str, Counter[str]]]:
-    """Return what clients did and have planned, by trainer and period."""
     sums: defaultdict[ObjectId | None, defaultdict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     alike: defaultdict[tuple[ObjectId | None, str], list[ObjectId]] = defaultdict(list)
     for client in clients:
@@ -349,7 +347,6 @@ async def _wait_for_messages(ctx: Context, ids: Sequence[ObjectId], since: datet
 async def _report_responses(
     ctx: Context, clients: Mapping[ObjectId, Customer], span: _Span
 ) -> tuple[list[ResponsesReport], list[ResponsesReport]]:
-    """Return how fast clients were answered, by coach, and by all of them."""
     since, until = span.times()
     coaches, waits, reviewed = await gather_reads(
         ctx,

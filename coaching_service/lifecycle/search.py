@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, NotRequired, TypedDict, get_args
@@ -26,7 +27,7 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.lifecycle.consistency import iterate_batches, list_wrong
 from coaching_service.people import searched_texts, team
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import FoundCustomer, NamedCustomer
+from coaching_service.people.customers.models import NamedCustomer
 
 # --- What is searched for and found -----------------------------------------------------------------------------------
 
@@ -143,11 +144,26 @@ async def find(
     )
     texts: list[searched_texts.Found] = [each for some in found for each in some]
     client_of = await customers.find_named(ctx, {each.customer_id for each in texts if each.customer_id})
-    results = [
-        _present(ctx, each, words, client_of.get(each.customer_id) if each.customer_id else None)
-        for each in texts
-        if each.customer_id is None or each.customer_id in client_of  # the client may be being erased
-    ]
+    results: list[SearchResult] = []
+    for each in texts:
+        client = client_of.get(each.customer_id) if each.customer_id else None
+        if client is None and each.customer_id is not None:
+            continue  # the client may be being erased
+        at = each.text.at
+        if isinstance(at, datetime):
+            at = str(local_date(at, (client and client["timezone"]) or ctx.caller.company.timezone))
+        results.append(
+            {
+                "type": each.text.type,
+                "_id": each.document_id,
+                "customer": client and {"_id": client["_id"], "name": client["name"]},
+                "isArchived": client is not None and client["isArchived"],
+                "title": each.text.title,
+                "snippet": searched_texts.snippet_of(each.text.text, words),
+                "date": at,
+                "url": _url(ctx, each.text.type, each.document_id, each.customer_id),
+            }
+        )
 
     def rank(result: SearchResult) -> tuple[int, bool, str]:
         if result["type"] == "customers":
@@ -156,25 +172,6 @@ async def find(
         return (1 if is_named else 3) + (not of_library), False, ""
 
     return sorted([*results, *listed], key=rank)[:limit]
-
-
-def _present(
-    ctx: Context, found: searched_texts.Found, words: searched_texts.Words, client: FoundCustomer | None
-) -> SearchResult:
-    text = found.text
-    at = text.at
-    if isinstance(at, datetime):
-        at = str(local_date(at, (client and client["timezone"]) or ctx.caller.company.timezone))
-    return {
-        "type": text.type,
-        "_id": found.document_id,
-        "customer": client and {"_id": client["_id"], "name": client["name"]},
-        "isArchived": client is not None and client["isArchived"],
-        "title": text.title,
-        "snippet": searched_texts.snippet_of(text.text, words),
-        "date": at,
-        "url": _url(ctx, text.type, found.document_id, found.customer_id),
-    }
 
 
 def _url(ctx: Context, kind: SearchedType, document_id: ObjectId, client_id: ObjectId | None = None) -> str:
@@ -284,11 +281,9 @@ async def _index_again(services: Services) -> None:
             for document in batch:
                 companies.setdefault(document["companyId"], []).append(document["_id"])
             for company_id, ids in companies.items():
-                try:
+                with suppress(NotFound):
                     owner = await team.get_owner(services, company_id)
-                except NotFound:
-                    continue
-                await _renew_entries(Context(services, owner), collection, ids)
+                    await _renew_entries(Context(services, owner), collection, ids)
 
 
 CHECKS = (

@@ -14,18 +14,16 @@ from marshmallow import fields
 from coaching_service.core import audit
 from coaching_service.core import fields as core_fields
 from coaching_service.core.auth import Company, coach, owner, owner_session
-from coaching_service.core.database import files
 from coaching_service.core.database.checks import check_of
 from coaching_service.core.database.context import Context, Services, reading_snapshot, transactional, version_conflict
 from coaching_service.core.database.declared import Index, NotExported, Stored, Unsharded
 from coaching_service.core.database.documents import Document, Documents, now
-from coaching_service.core.database.files import StorageUsage
 from coaching_service.core.errors import CompanySuspended, Conflict, Forbidden, NotFound, TooManyRequests
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs import queue
+from coaching_service.core.jobs import mail, queue
 from coaching_service.core.jobs.queue import Job, RunAgain, Step, Steps
 from coaching_service.core.validation import Integer, Text, Timezone, patch_of
 from coaching_service.people import second_factor
@@ -308,50 +306,6 @@ async def release_mail(ctx: Context) -> bool:
     return True
 
 
-async def get(ctx: Context) -> Account:
-    """Return the caller's company. Raises NotFound if it has been deleted."""
-    if (account := await find_own(ctx)) is None:
-        raise NotFound("company")
-    return account
-
-
-async def get_storage(ctx: Context) -> StorageUsage:
-    """Return the number and the bytes of the company's files, and how much it may store."""
-    return (await files.read_usage(ctx.services, [ctx.company_id]))[ctx.company_id]
-
-
-@transactional
-async def update(ctx: Context, change: AccountChange) -> Account:
-    """Change the company and return it.
-
-    Raises Conflict if it has changed since `change["version"]`, if `loadUnit` changes while any load is stored, or if
-    the owner requires a second factor without having one.
-    """
-    settings = {"attention": change.get("attention", {}), "notifications": change.get("notifications", {})}
-    fields: dict[str, object] = {name: value for name, value in change.items() if name not in ("version", *settings)}
-    for group, chosen in settings.items():
-        fields |= {f"{group}.{name}": value for name, value in chosen.items()}
-    version = change.get("version")
-    current = await get(ctx)
-    if not fields:
-        if version not in (None, current["version"]):
-            raise version_conflict()
-        return current
-    if change.get("requireSecondFactor") and not await second_factor.has_any(ctx, ctx.caller.id):
-        raise Conflict("Set up a second factor of your own first", code="SECOND_FACTOR_MISSING")
-    unit = change.get("loadUnit", current["loadUnit"])
-    if unit != current["loadUnit"] and await has_stored_loads(ctx):
-        await ctx.publish(LoadUnitChanged(unit))
-        fields["keepsLoads"] = False
-    account = await companies.update(ctx, {}, {"$set": fields}, version=version)
-    if account is None:
-        raise NotFound("company")
-    await audit.record(ctx, "account.changed", ctx.company_id, ", ".join(sorted(fields)))
-    if any(name.partition(".")[0] in _FIGURE_SETTINGS for name in fields):
-        await ctx.publish(FigureSettingsChanged())
-    return account
-
-
 def load_unit_locked() -> Conflict:
     """Return the error for a change of the unit of load while loads are stored in it."""
     message = "loadUnit cannot change while loads are stored in it; POST /coach/account/load-unit converts them"
@@ -397,7 +351,7 @@ async def end_conversion(ctx: Context, conversion: LoadConversion) -> None:
 
 async def lock_stored_unit(ctx: Context) -> None:
     """Fix the company's unit of load as it is stored now, in the caller's transaction."""
-    await _lock_load_unit(ctx, (await get(ctx))["loadUnit"])
+    await _lock_load_unit(ctx, (await get_account(ctx))["loadUnit"])
 
 
 async def record_overrides(ctx: Context) -> None:
@@ -410,16 +364,6 @@ async def record_declined(ctx: Context) -> None:
     """Record that a client turns off assistants or applications, in the caller's transaction."""
     if not ctx.caller.company.has_declined:
         await companies.set_derived(ctx, {}, {"$set": {"hasDeclined": True}})
-
-
-async def erase(ctx: Context, password: str) -> None:
-    """Delete the company: its users are locked out at once, its data is erased in the background.
-
-    Raises Forbidden if `password` is not the caller's; TooManyRequests after too many wrong ones.
-    """
-    if not await identities.check_password(ctx, ctx.caller.id, password):
-        raise Forbidden("The password is wrong", code="WRONG_PASSWORD")
-    await delete(ctx)
 
 
 @transactional
@@ -577,47 +521,31 @@ async def require_active(services: Services, company_id: ObjectId) -> None:
 def pausing(steps: Steps, unpaused: Collection[str], while_converting: Collection[str] = ()) -> Steps:
     """Return `steps` that pause the jobs of companies that are suspended or convert loads.
 
-    But jobs of the kinds `unpaused`; jobs of the kinds `while_converting` pause only for a suspension. A job of no
-    company is never paused.
+    But jobs of the kinds `unpaused`; jobs of the kinds `while_converting` pause only for a suspension. Mail that is not
+    urgent pauses while the company's mail is held. A job of no company is never paused.
     """
-    return {
-        kind: step if kind in unpaused else _pausing(step, while_converting=kind in while_converting)
-        for kind, step in steps.items()
-    }
 
+    def pause(kind: str, step: Step) -> Step:
+        @wraps(step)
+        async def run(services: Services, job: Job) -> RunAgain | None:
+            if job.company_id is not None:
+                fields = {"suspension": 1, "loadConversion": 1, "holdsMail": 1}
+                company = await companies.across_companies(services).find_one({"_id": job.company_id}, fields) or {}
+                if "suspension" in company or ("loadConversion" in company and kind not in while_converting):
+                    return RunAgain(_PAUSE, is_pause=True)
+                if kind == mail.SEND and company.get("holdsMail") and not job.arguments.get("isUrgent", False):
+                    return RunAgain(_HELD_PAUSE, is_pause=True)
+            return await step(services, job)
 
-def holding(step: Step) -> Step:
-    """Return a step that sends mail, which pauses while the company's mail is held, unless the mail is urgent."""
+        return run
 
-    @wraps(step)
-    async def run(services: Services, job: Job) -> RunAgain | None:
-        can_wait = not job.arguments.get("isUrgent", False)
-        held = {"companyId": job.company_id, "_id": job.company_id, "holdsMail": True}
-        if can_wait and job.company_id and await companies.across_companies(services).find_one(held, {"_id": 1}):
-            return RunAgain(_HELD_PAUSE, is_pause=True)
-        return await step(services, job)
-
-    return run
-
-
-def _pausing(step: Step, *, while_converting: bool) -> Step:
-    @wraps(step)
-    async def run(services: Services, job: Job) -> RunAgain | None:
-        if job.company_id is not None:
-            fields = {"suspension": 1, "loadConversion": 1}
-            company = await companies.across_companies(services).find_one({"_id": job.company_id}, fields) or {}
-            if "suspension" in company or ("loadConversion" in company and not while_converting):
-                return RunAgain(_PAUSE, is_pause=True)
-        return await step(services, job)
-
-    return run
+    return {kind: step if kind in unpaused else pause(kind, step) for kind, step in steps.items()}
 
 
 # --- The check of sandboxes -------------------------------------------------------------------------------------------
 
 
 async def _list_lost_sandboxes(services: Services) -> list[ObjectId]:
-    """Return the sandboxes that are not the sandbox of an existing company."""
     stages: list[Document] = [
         {"$match": {"sandboxOf": {"$exists": True}}},
         {"$lookup": {"from": companies.name, "localField": "sandboxOf", "foreignField": "_id", "as": "owners"}},
@@ -649,7 +577,9 @@ routes = Routes("", tag="Account")
 @routes.get("/coach/account", access=coach())
 async def get_account(ctx: Context) -> Account:
     """Read the company."""
-    return await get(ctx)
+    if (account := await find_own(ctx)) is None:
+        raise NotFound("company")
+    return account
 
 
 @routes.patch(
@@ -658,13 +588,38 @@ async def get_account(ctx: Context) -> Account:
     body=patch_of(input_of(AccountDetails), name="AccountChange"),
     example={"timezone": "Europe/Madrid"},
 )
+@transactional
 async def update_account(ctx: Context, body: AccountChange) -> Account:
     """Change the company.
 
     `loadUnit` is 409 while any load is stored; POST /coach/account/load-unit converts them. `requireSecondFactor` is
     409 `SECOND_FACTOR_MISSING` for an owner without one.
     """
-    return await update(ctx, body)
+    # Raises Conflict if it has changed since `change["version"]`, if `loadUnit` changes while any load is stored, or if
+    # the owner requires a second factor without having one.
+    settings = {"attention": body.get("attention", {}), "notifications": body.get("notifications", {})}
+    fields: dict[str, object] = {name: value for name, value in body.items() if name not in ("version", *settings)}
+    for group, chosen in settings.items():
+        fields |= {f"{group}.{name}": value for name, value in chosen.items()}
+    version = body.get("version")
+    current = await get_account(ctx)
+    if not fields:
+        if version not in (None, current["version"]):
+            raise version_conflict()
+        return current
+    if body.get("requireSecondFactor") and not await second_factor.has_any(ctx, ctx.caller.id):
+        raise Conflict("Set up a second factor of your own first", code="SECOND_FACTOR_MISSING")
+    unit = body.get("loadUnit", current["loadUnit"])
+    if unit != current["loadUnit"] and await has_stored_loads(ctx):
+        await ctx.publish(LoadUnitChanged(unit))
+        fields["keepsLoads"] = False
+    account = await companies.update(ctx, {}, {"$set": fields}, version=version)
+    if account is None:
+        raise NotFound("company")
+    await audit.record(ctx, "account.changed", ctx.company_id, ", ".join(sorted(fields)))
+    if any(name.partition(".")[0] in _FIGURE_SETTINGS for name in fields):
+        await ctx.publish(FigureSettingsChanged())
+    return account
 
 
 @routes.delete(
@@ -679,4 +634,7 @@ async def delete_account(ctx: Context, body: AccountErasure) -> None:
 
     All its keys, sign-in sessions and passwords stop working at once; its data is then erased in the background.
     """
-    await erase(ctx, body["password"])
+    # Raises Forbidden if the password is not the caller's; TooManyRequests after too many wrong ones.
+    if not await identities.check_password(ctx, ctx.caller.id, body["password"]):
+        raise Forbidden("The password is wrong", code="WRONG_PASSWORD")
+    await delete(ctx)

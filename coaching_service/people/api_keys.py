@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, cast
 
 from marshmallow import RAISE, ValidationError, fields
@@ -255,18 +254,12 @@ async def create(
     return cast("CreatedApiKey", {**key, "key": secret})
 
 
-async def list_keys(ctx: Context) -> list[ApiKey]:
-    """Return the keys of the caller, or of the whole company for its owner."""
-    found = await keys.find(ctx, _manageable(ctx), sort=_ORDER)
-    return [{**_OF_COACH, **key} for key in found]
-
-
 async def reveal(ctx: Context, key_id: ObjectId) -> str:
     """Return a key's secret and record that it was read.
 
     Raises NotFound if the caller has no such key, Unavailable if its master key is missing from the settings.
     """
-    if (key := await keys.find_one(ctx, _manageable(ctx) | {"_id": key_id}, ("sealed", "name"))) is None:
+    if (key := await keys.find_one(ctx, own_or_all(ctx) | {"_id": key_id}, ("sealed", "name"))) is None:
         raise NotFound("API key")
     try:
         secret = _SEALED.open(ctx.services.vault, key).decode()
@@ -280,15 +273,6 @@ async def is_usable(ctx: Context, key_id: ObjectId) -> bool:
     """Return whether the company has this key and it has not expired."""
     key = await keys.find_one(ctx, {"_id": key_id}, ("restrictions",))
     return key is not None and not _is_expired(key["restrictions"]["expiresAt"])
-
-
-@transactional
-async def revoke(ctx: Context, key_id: ObjectId) -> None:
-    """Delete a key, which fails from the next request. Raises NotFound if the caller has no such key."""
-    if (key := await keys.delete(ctx, _manageable(ctx) | {"_id": key_id})) is None:
-        raise NotFound("API key")
-    _report(ctx, "key.revoked", key_id)
-    await audit.record(ctx, "key.deleted", key_id, key["name"])
 
 
 async def count_own(ctx: Context) -> int:
@@ -339,7 +323,8 @@ async def find_secret(ctx: Context, name: str) -> str | None:
     return None if key is None else _SEALED.open(ctx.services.vault, key).decode()
 
 
-def _manageable(ctx: Context) -> Filter:
+def own_or_all(ctx: Context) -> Filter:
+    """Return the condition of the keys or grants that the caller manages: their own, or all of the company."""
     return {} if ctx.caller.role == "OWNER" else {"coachId": ctx.caller.id}
 
 
@@ -353,7 +338,17 @@ async def authenticate(services: Services, secret: str) -> auth.Principal:
     or expired, CompanySuspended.
     """
     hashes = services.vault.keyed_hashes(secret)
-    holder = await services.key_holders.get(hashes[0], partial(_load, services, hashes))
+
+    async def load() -> auth.KeyHolder:
+        key: ApiKeyWithCoach | None = await team.find_with_coach(keys, services, {"hash": {"$in": hashes}})
+        if key is None:
+            raise InvalidApiKey()
+        _require_unexpired(key["restrictions"]["expiresAt"])
+        principal = _to_principal(key)
+        await team.set_last_used(keys, services, key)
+        return auth.KeyHolder(principal, key["restrictions"]["expiresAt"])
+
+    holder = await services.key_holders.get(hashes[0], load)
     _require_unexpired(holder.expires_at)
     return holder.principal
 
@@ -363,7 +358,7 @@ async def load_principal(services: Services, key_id: ObjectId) -> auth.Principal
 
     Raises CompanySuspended.
     """
-    key = await _find_with_coach(services, {"_id": key_id})
+    key: ApiKeyWithCoach | None = await team.find_with_coach(keys, services, {"_id": key_id})
     return None if key is None or _is_expired(key["restrictions"]["expiresAt"]) else _to_principal(key)
 
 
@@ -374,22 +369,6 @@ async def load_actor(services: Services, actor_id: ObjectId, via: auth.Via, key_
     """
     is_key = via == "apiKey" and actor_id == key_id
     return await load_principal(services, key_id) if is_key else await team.get_principal(services, actor_id)
-
-
-async def _load(services: Services, hashes: list[str]) -> auth.KeyHolder:
-    """Return the holder of the key with one of these hashes. Raises InvalidApiKey, CompanySuspended."""
-    key = await _find_with_coach(services, {"hash": {"$in": hashes}})
-    if key is None:
-        raise InvalidApiKey()
-    _require_unexpired(key["restrictions"]["expiresAt"])
-    principal = _to_principal(key)
-    await team.set_last_used(keys, services, key)
-    return auth.KeyHolder(principal, key["restrictions"]["expiresAt"])
-
-
-async def _find_with_coach(services: Services, where: Filter) -> ApiKeyWithCoach | None:
-    key: ApiKeyWithCoach | None = await team.find_with_coach(keys, services, where, without=("sealed", "hash"))
-    return key
 
 
 def _to_principal(key: ApiKeyWithCoach) -> auth.Principal:
@@ -454,7 +433,8 @@ async def list_api_keys(ctx: Context) -> list[ApiKey]:
 
     The caller's own; for the owner, all of the company.
     """
-    return await list_keys(ctx)
+    found = await keys.find(ctx, own_or_all(ctx), sort=_ORDER)
+    return [{**_OF_COACH, **key} for key in found]
 
 
 @routes.post(
@@ -484,9 +464,13 @@ async def reveal_api_key(ctx: Context, key_id: ObjectId) -> RevealedKey:
 
 
 @routes.delete("/{keyId}", access=auth.session_only())
+@transactional
 async def delete_api_key(ctx: Context, key_id: ObjectId) -> None:
     """Revoke a key.
 
     It fails from the next request on, on every process.
     """
-    await revoke(ctx, key_id)
+    if (key := await keys.delete(ctx, own_or_all(ctx) | {"_id": key_id})) is None:
+        raise NotFound("API key")
+    _report(ctx, "key.revoked", key_id)
+    await audit.record(ctx, "key.deleted", key_id, key["name"])

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, cast
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 import structlog
 
@@ -178,12 +178,6 @@ _OF_ASSISTANTS: Filter = {"restScopes": None}
 _OF_APPLICATIONS: Filter = {"restScopes": {"$ne": None}}
 
 
-async def list_in_use(ctx: Context, where: Filter) -> list[Grant]:
-    """Return the grants of `where` to assistants whose code has been exchanged, oldest first."""
-    used = where | _OF_ASSISTANTS | {"code.usedAt": {"$ne": None}}
-    return [with_scopes(grant) for grant in await grants.find(ctx, used, sort=("createdAt", "_id"))]
-
-
 def with_scopes(grant: Grant) -> Grant:
     """Return a grant with its scopes: one stored before there were any allows all, or only reading."""
     grant["scopes"] = grant.get("scopes") or (["read"] if grant["readOnly"] else [*SCOPES])
@@ -215,32 +209,13 @@ async def _record_ended_elsewhere(services: Services, ended: Sequence[StoredGran
             await _record_ended(ctx, [grant for grant in ended if grant["companyId"] == company_id])
 
 
-_EndedGrant: TypeAlias = core_fields.Part[StoredGrant, Literal["_id", "clientName", "restScopes"]]
-
-
-async def _record_ended(ctx: Context, ended: Sequence[_EndedGrant]) -> None:
-    """Store in the audit log which assistants and applications have no access any more."""
+async def _record_ended(
+    ctx: Context, ended: Sequence[core_fields.Part[StoredGrant, Literal["_id", "clientName", "restScopes"]]]
+) -> None:
     for each in ended:
         is_assistant = each.get("restScopes") is None
         action: audit.AuditAction = "assistant.revoked" if is_assistant else "application.revoked"
         await audit.record(ctx, action, each["_id"], each["clientName"])
-
-
-async def _exchange_code(
-    services: Services, grant_id: ObjectId, access_hash: str, family_hash: str | None, refresh_hash: str | None
-) -> bool:
-    """Store the first tokens of a grant (None: no refresh token); returns whether its code was unused."""
-    at = now()
-    fields: Document = {
-        "code.usedAt": at,
-        "access": [{"hash": access_hash, "until": at + ACCESS_LIFETIME}],
-        "expiresAt": at + (ACCESS_LIFETIME if family_hash is None else GRANT_LIFETIME),
-        "updatedAt": at,
-    }
-    if family_hash is not None:
-        fields |= {"familyHash": family_hash, "refresh": [{"hash": refresh_hash, "spentAt": None}]}
-    unused = {"_id": grant_id, "code.usedAt": None}
-    return (await grants.across_companies(services).update_one(unused, {"$set": fields})).modified_count == 1
 
 
 async def rotate(
@@ -279,17 +254,6 @@ async def rotate(
 
 def _last(tokens: Document) -> Document:
     return {"$slice": [tokens, -_MAX_TOKENS]}
-
-
-async def find_with_coach(services: Services, where: Filter) -> GrantWithCoach | None:
-    """Return the grant of `where`, its `coach` and `company`, in one round trip.
-
-    None if there is none, or the coach or the company is deleted.
-    """
-    grant: GrantWithCoach | None = await team.find_with_coach(
-        grants, services, where, without=("code", "access", "refresh", "familyHash")
-    )
-    return grant
 
 
 log = structlog.get_logger("coaching_service.assistants")
@@ -413,15 +377,25 @@ async def exchange_code(
         raise await _reject_replayed_code(services, grant)
     if redirect_uri != stored["redirectUri"] and (redirect_uri is not None or stored["named"]):
         raise GrantRejected("redirect_uri is not the one the code was sent to")
-    if not hmac.compare_digest(_challenge(verifier), stored["challenge"]):
+    digest = hashlib.sha256(verifier.encode("ascii", "replace")).digest()
+    challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+    if not hmac.compare_digest(challenge, stored["challenge"]):
         raise GrantRejected("code_verifier does not fit the code_challenge")
-    _require_resource(grant, for_tools=for_tools)
-    await _require_coach(services, grant)
-    access, family = _new_access_token(grant), new_token()
+    access, family = await _new_access_token(services, grant, for_tools=for_tools), new_token()
     refreshable = refreshable and OFFLINE_SCOPE in grant.get("restScopes", (OFFLINE_SCOPE,))
     refresh = f"{family}.{new_token()}" if refreshable else None
-    family_hash, refresh_hash = (token_hash(family), token_hash(refresh)) if refresh else (None, None)
-    if not await _exchange_code(services, grant["_id"], token_hash(access), family_hash, refresh_hash):
+    at = now()
+    fields: Document = {
+        "code.usedAt": at,
+        "access": [{"hash": token_hash(access), "until": at + ACCESS_LIFETIME}],
+        "expiresAt": at + (ACCESS_LIFETIME if refresh is None else GRANT_LIFETIME),
+        "updatedAt": at,
+    }
+    if refresh is not None:
+        tokens = [{"hash": token_hash(refresh), "spentAt": None}]
+        fields |= {"familyHash": token_hash(family), "refresh": tokens}
+    unused = {"_id": grant["_id"], "code.usedAt": None}
+    if not (await grants.across_companies(services).update_one(unused, {"$set": fields})).modified_count:
         raise await _reject_replayed_code(services, grant)
     return _pair(grant, access, refresh)
 
@@ -431,24 +405,10 @@ def _pair(grant: StoredGrant, access: str, refresh: str | None) -> TokenPair:
     return TokenPair(access, refresh, grant.get("requested", ""), scopes, tuple(grant.get("restScopes", ())))
 
 
-def _new_access_token(grant: StoredGrant) -> str:
-    return APPLICATION_PREFIX + new_token() if "restScopes" in grant else new_token()
-
-
-def _require_resource(grant: StoredGrant, *, for_tools: bool) -> None:
-    if for_tools and "restScopes" in grant:
-        raise GrantRejected("The consent is for REST, not for the MCP endpoint")
-
-
 async def _reject_replayed_code(services: Services, grant: StoredGrant) -> GrantRejected:
     await _end(services, grant)
     log.warning("authorization code used twice", grant=str(grant["_id"]), company=str(grant["companyId"]))
     return GrantRejected("The code has been used; the tokens it was exchanged for have been revoked")
-
-
-def _challenge(verifier: str) -> str:
-    digest = hashlib.sha256(verifier.encode("ascii", "replace")).digest()
-    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
 async def refresh_tokens(services: Services, token: str, client_id: str, *, for_tools: bool = False) -> TokenPair:
@@ -462,22 +422,26 @@ async def refresh_tokens(services: Services, token: str, client_id: str, *, for_
     grant = await find(services, {"familyHash": token_hash(family)})
     if grant is None or grant["clientId"] != client_id:
         raise GrantRejected("The refresh token is unknown, expired or another client's")
-    _require_resource(grant, for_tools=for_tools)
-    await _require_coach(services, grant)
-    access, renewed = _new_access_token(grant), f"{family}.{new_token()}"
-    hashes = (token_hash(token), token_hash(renewed), token_hash(access))
-    if not await rotate(services, grant["_id"], *hashes):
+    access, renewed = await _new_access_token(services, grant, for_tools=for_tools), f"{family}.{new_token()}"
+    if not await rotate(services, grant["_id"], token_hash(token), token_hash(renewed), token_hash(access)):
         await _end(services, grant)
         log.warning("spent refresh token", grant=str(grant["_id"]), company=str(grant["companyId"]))
         raise GrantRejected("The refresh token has been used; its grant has been revoked")
     return _pair(grant, access, renewed)
 
 
-async def _require_coach(services: Services, grant: StoredGrant) -> None:
-    """Raise GrantRejected, and delete the grant, if its coach or company is deleted; CompanySuspended."""
+async def _new_access_token(services: Services, grant: StoredGrant, *, for_tools: bool) -> str:
+    """Return a new access token of a grant.
+
+    Raises GrantRejected for the MCP endpoint if the consent is for REST; also, and deletes the grant, if its coach or
+    company is deleted; CompanySuspended.
+    """
+    if for_tools and "restScopes" in grant:
+        raise GrantRejected("The consent is for REST, not for the MCP endpoint")
     if await team.get_principal(services, grant["coachId"]) is None:
         await _end(services, grant)
         raise GrantRejected("The coach who gave consent no longer exists")
+    return APPLICATION_PREFIX + new_token() if "restScopes" in grant else new_token()
 
 
 async def revoke_token(services: Services, token: str, client_id: str) -> None:
@@ -488,24 +452,17 @@ async def revoke_token(services: Services, token: str, client_id: str) -> None:
         await _end(services, grant)
 
 
-async def authenticate(services: Services, access_token: str) -> Principal:
-    """Return the coach who gave consent to an assistant as a principal.
+async def authenticate(services: Services, access_token: str, *, is_application: bool = False) -> Principal:
+    """Return the coach who gave consent to an assistant as a principal; with `is_application`, to one over REST.
 
-    Raises Unauthorized if the token is unknown or expired, of an application over REST, or the coach is deleted;
+    Raises Unauthorized if the token is unknown or expired, of the other kind, or the coach is deleted;
     CompanySuspended.
     """
-    return await _authenticate(services, access_token, _OF_ASSISTANTS)
-
-
-async def authenticate_application(services: Services, access_token: str) -> Principal:
-    """Return the coach who gave consent to an application over REST as a principal. Raises as `authenticate` does."""
-    return await _authenticate(services, access_token, _OF_APPLICATIONS)
-
-
-async def _authenticate(services: Services, access_token: str, kind: Filter) -> Principal:
     access_hash = token_hash(access_token)
     unexpired = {"$elemMatch": {"hash": access_hash, "until": {"$gt": now()}}}
-    grant = await find_with_coach(services, {"access.hash": access_hash, "access": unexpired} | kind)
+    kind = _OF_APPLICATIONS if is_application else _OF_ASSISTANTS
+    where = {"access.hash": access_hash, "access": unexpired} | kind
+    grant: GrantWithCoach | None = await team.find_with_coach(grants, services, where)
     if grant is None:
         raise Unauthorized()
     principal = _to_principal(grant)
@@ -519,7 +476,7 @@ async def load_principal(services: Services, grant_id: ObjectId) -> Principal | 
 
     Raises CompanySuspended.
     """
-    grant = await find_with_coach(services, {"_id": grant_id} | is_unexpired())
+    grant = await team.find_with_coach(grants, services, {"_id": grant_id} | is_unexpired())
     return None if grant is None else _to_principal(grant)
 
 
@@ -580,54 +537,24 @@ def _consents(client_id: str, scope: str) -> Filter:
 # --- Managing grants -------------------------------------------------------------------------------------------------
 
 
-async def list_tool_grants(ctx: Context) -> list[Grant]:
-    """Return the assistants that the caller has connected, or all of the company for its owner."""
-    return await list_in_use(ctx, _manageable(ctx))
-
-
 async def name_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
     """Return the names of the assistants and keys that made changes, by change, as far as the caller may see them.
 
     Those that have been revoked since keep their name as long as the audit log knows it.
     """
     made_with, keys, connected = await gather_reads(
-        ctx, history.load_credentials(ctx, change_ids), api_keys.list_keys(ctx), list_tool_grants(ctx)
+        ctx, history.load_credentials(ctx, change_ids), api_keys.list_api_keys(ctx), list_assistants(ctx)
     )
     names = {key["_id"]: key["name"] for key in keys} | {each["_id"]: each["clientName"] for each in connected}
     if ended := {*made_with.values()} - names.keys():
-        made_by = _manageable(ctx).get("coachId")
+        made_by = api_keys.own_or_all(ctx).get("coachId")
         names |= await audit.find_credential_names(ctx, ended, made_by)
     return {change_id: names[credential] for change_id, credential in made_with.items() if credential in names}
-
-
-async def list_rest_grants(ctx: Context) -> list[ApplicationGrant]:
-    """Return the applications that the caller has allowed over REST, or all of the company for its owner."""
-    used = _manageable(ctx) | _OF_APPLICATIONS | {"code.usedAt": {"$ne": None}}
-    found = await grants.find(ctx, used, sort=("createdAt", "_id"), including=("restScopes",))
-    names = [name for name in core_fields.names_of(ApplicationGrant) if name not in private_of(ApplicationGrant)]
-    shown = [{**grant, "scopes": grant.get("restScopes", [])} for grant in found]
-    return [cast("ApplicationGrant", {name: each[name] for name in names}) for each in shown]
 
 
 async def is_connected(ctx: Context, grant_id: ObjectId) -> bool:
     """Return whether the company has this grant and it has not expired."""
     return await grants.find_one(ctx, {"_id": grant_id} | is_unexpired(), ("_id",)) is not None
-
-
-@transactional
-async def revoke(ctx: Context, grant_id: ObjectId) -> None:
-    """Delete a grant: its tokens fail from the next request. Raises NotFound if the caller has no such grant."""
-    if (grant := await grants.delete(ctx, _manageable(ctx) | _OF_ASSISTANTS | {"_id": grant_id})) is None:
-        raise NotFound("assistant")
-    await _record_ended(ctx, [grant])
-
-
-@transactional
-async def revoke_rest_grant(ctx: Context, grant_id: ObjectId) -> None:
-    """Delete the grant of an application over REST: its tokens fail from the next request. Raises NotFound."""
-    if (grant := await grants.delete(ctx, _manageable(ctx) | _OF_APPLICATIONS | {"_id": grant_id})) is None:
-        raise NotFound("application")
-    await _record_ended(ctx, [grant])
 
 
 async def revoke_all_of_client(services: Services, client_id: str) -> None:
@@ -651,10 +578,6 @@ async def revoke_grants_of_coach(ctx: Context, event: CoachRemoved) -> None:
     await revoke_all_of_coach(ctx, event.coach_id)
 
 
-def _manageable(ctx: Context) -> Filter:
-    return {} if ctx.caller.role == "OWNER" else {"coachId": ctx.caller.id}
-
-
 # --- Assistants over REST ---------------------------------------------------------------------------------------------
 
 
@@ -671,16 +594,20 @@ async def list_assistants(ctx: Context) -> list[Grant]:
 
     Those that the caller has connected; for the owner, all of the company.
     """
-    return await list_tool_grants(ctx)
+    used = api_keys.own_or_all(ctx) | _OF_ASSISTANTS | {"code.usedAt": {"$ne": None}}
+    return [with_scopes(grant) for grant in await grants.find(ctx, used, sort=("createdAt", "_id"))]
 
 
 @routes.delete("/{assistantId}", access=session_only())
+@transactional
 async def disconnect_assistant(ctx: Context, assistant_id: ObjectId) -> None:
     """Disconnect an assistant.
 
     Its tokens fail from the next request.
     """
-    await revoke(ctx, assistant_id)
+    if (grant := await grants.delete(ctx, api_keys.own_or_all(ctx) | _OF_ASSISTANTS | {"_id": assistant_id})) is None:
+        raise NotFound("assistant")
+    await _record_ended(ctx, [grant])
 
 
 # --- Applications over REST -------------------------------------------------------------------------------------------
@@ -699,13 +626,20 @@ async def list_applications(ctx: Context) -> list[ApplicationGrant]:
 
     Those that the caller has allowed; for the owner, all of the company.
     """
-    return await list_rest_grants(ctx)
+    used = api_keys.own_or_all(ctx) | _OF_APPLICATIONS | {"code.usedAt": {"$ne": None}}
+    found = await grants.find(ctx, used, sort=("createdAt", "_id"), including=("restScopes",))
+    names = [name for name in core_fields.names_of(ApplicationGrant) if name not in private_of(ApplicationGrant)]
+    shown = [{**grant, "scopes": grant.get("restScopes", [])} for grant in found]
+    return [cast("ApplicationGrant", {name: each[name] for name in names}) for each in shown]
 
 
 @application_routes.delete("/{grantId}", access=session_only())
+@transactional
 async def revoke_application(ctx: Context, grant_id: ObjectId) -> None:
     """Revoke the access of an application.
 
     Its tokens fail from the next request.
     """
-    await revoke_rest_grant(ctx, grant_id)
+    if (grant := await grants.delete(ctx, api_keys.own_or_all(ctx) | _OF_APPLICATIONS | {"_id": grant_id})) is None:
+        raise NotFound("application")
+    await _record_ended(ctx, [grant])

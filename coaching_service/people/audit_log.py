@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from datetime import datetime, timedelta
-from typing import Annotated, TypedDict
+from typing import Annotated, TypedDict, cast
 
 from marshmallow import fields
 
@@ -119,32 +119,6 @@ async def store_pending(services: Services) -> None:
 # --- Reading the log --------------------------------------------------------------------------------------------------
 
 
-async def list_entries(ctx: Context, query: AuditQuery) -> AuditPage:
-    """Return entries of the company, newest first. Raises InvalidFields for a text that is not a cursor."""
-    filters: Filter = {
-        "customerId": query["customerId"],
-        "actor._id": query["actorId"],
-        "action": query["action"],
-        "createdAt": {"$gte": query["from"], "$lte": query["to"]},
-    }
-    times = {operator: at for operator, at in filters.pop("createdAt").items() if at is not None}
-    where = {name: value for name, value in filters.items() if value is not None}
-    part = ListPart(ctx, "audit", {**filters, **times}, audit.NEWEST_FIRST, size=query["limit"], after=query["after"])
-    conditions = [where, {"createdAt": times} if times else {}, part.condition()]
-    stored = await audit.list_newest(ctx, {"$and": [each for each in conditions if each] or [{}]}, part.limit)
-    names = await _find_names(ctx, stored)
-    return part.by_cursor(stored, lambda entry: _present(entry, names))
-
-
-async def _find_names(ctx: Context, entries: Sequence[audit.AuditEntry]) -> dict[ObjectId, str]:
-    """Return the names of the coaches and clients that entries mention by their identifiers alone."""
-    clients = {each["customerId"] for each in entries if each["customerId"] is not None}
-    names = {each["_id"]: each["name"] for each in (await customers.find_references(ctx, list(clients))).values()}
-    if any(not each["actor"]["name"] for each in entries):
-        names |= {each["_id"]: each["name"] for each in await team.list_coaches(ctx)}
-    return names
-
-
 def _present(entry: audit.AuditEntry, names: Mapping[ObjectId, str]) -> AuditRecord:
     actor, target, customer_id = entry["actor"], entry["target"], entry["customerId"]
     if not actor["name"] and actor["_id"] is not None:
@@ -169,18 +143,10 @@ def _present(entry: audit.AuditEntry, names: Mapping[ObjectId, str]) -> AuditRec
 
 async def iterate_entries(ctx: Context, query: AuditQuery | None = None) -> AsyncIterator[AuditRecord]:
     """Yield all entries of the company that match the filters, newest first."""
-    filters: AuditQuery = query or {
-        "customerId": None,
-        "actorId": None,
-        "action": None,
-        "from": None,
-        "to": None,
-        "limit": 1,
-        "after": None,
-    }
+    filters = query or cast("AuditQuery", dict.fromkeys(AuditQuery.__annotations__))
     after: str | None = None
     while True:
-        page = await list_entries(ctx, {**filters, "limit": 100, "after": after})
+        page = await list_audit_entries(ctx, {**filters, "limit": 100, "after": after})
         for entry in page["docs"]:
             yield entry
         if (after := page["nextCursor"]) is None:
@@ -208,23 +174,13 @@ def to_csv(ctx: Context, query: AuditQuery) -> Download:
     async def read_all(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
         yield write_rows([_COLUMNS])
         async for entry in iterate_entries(ctx, query):
-            yield write_rows([_cells(entry)])
+            actor, target = entry["actor"], entry["target"]
+            who = (entry["action"], actor["name"], actor["type"], entry["via"], entry["count"])
+            what = (target["kind"], target["name"] or target["_id"] or "", entry["customerId"] or "")
+            time = f"{entry['at']:%Y-%m-%dT%H:%M:%SZ}"
+            yield write_rows([(time, *who, *what, entry["address"] or "", entry["requestId"])])
 
     return Download("text/csv; charset=utf-8", f"audit-log-{now():%Y-%m-%d}.csv", read_all)
-
-
-def _cells(entry: AuditRecord) -> Sequence[object]:
-    actor, target = entry["actor"], entry["target"]
-    who = (entry["action"], actor["name"], actor["type"], entry["via"], entry["count"])
-    return (
-        f"{entry['at']:%Y-%m-%dT%H:%M:%SZ}",
-        *who,
-        target["kind"],
-        target["name"] or target["_id"] or "",
-        entry["customerId"] or "",
-        entry["address"] or "",
-        entry["requestId"],
-    )
 
 
 # --- Who has looked ---------------------------------------------------------------------------------------------------
@@ -298,7 +254,24 @@ async def list_audit_entries(ctx: Context, query: AuditQuery) -> AuditPage:
     clients. Reads of one kind by one actor within an hour are one entry with their number. An entry appears within
     ten seconds, contains no values, and is kept for the time that the operator has set, by default 400 days.
     """
-    return await list_entries(ctx, query)
+    # Raises InvalidFields for a text that is not a cursor.
+    filters: Filter = {
+        "customerId": query["customerId"],
+        "actor._id": query["actorId"],
+        "action": query["action"],
+        "createdAt": {"$gte": query["from"], "$lte": query["to"]},
+    }
+    times = {operator: at for operator, at in filters.pop("createdAt").items() if at is not None}
+    where = {name: value for name, value in filters.items() if value is not None}
+    part = ListPart(ctx, "audit", {**filters, **times}, audit.NEWEST_FIRST, size=query["limit"], after=query["after"])
+    conditions = [where, {"createdAt": times} if times else {}, part.condition()]
+    stored = await audit.list_newest(ctx, {"$and": [each for each in conditions if each] or [{}]}, part.limit)
+    # Entries mention coaches and clients by their identifiers alone.
+    clients = {each["customerId"] for each in stored if each["customerId"] is not None}
+    names = {each["_id"]: each["name"] for each in (await customers.find_references(ctx, list(clients))).values()}
+    if any(not each["actor"]["name"] for each in stored):
+        names |= {each["_id"]: each["name"] for each in await team.list_coaches(ctx)}
+    return part.by_cursor(stored, lambda entry: _present(entry, names))
 
 
 @own_routes.get("", access=customer())

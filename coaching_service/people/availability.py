@@ -149,9 +149,6 @@ class Absences:
         return bool(self.periods)
 
 
-NO_ABSENCES = Absences(())
-
-
 def is_absence(period: Availability) -> bool:
     """Return whether the client does not train in a period."""
     return period["kind"] != LIMITED
@@ -234,38 +231,11 @@ async def find_between(
     return await periods.find(ctx, where, sort=("customerId", "from"), hint=_BY_START)
 
 
-async def find_next(ctx: Context, customer_id: ObjectId, day: str) -> Availability | None:
-    """Return the first period of a client that has not ended before a day, or None."""
-    where = {"customerId": customer_id, **_not_before(day)}
-    first = await periods.find(ctx, where, sort=("from",), limit=1, hint=_BY_START)
-    return first[0] if first else None
-
-
-async def find_last_absence(ctx: Context, customer_id: ObjectId, before: str) -> StoredAvailability | None:
-    """Return the latest period of a client that began before a day and in which the client does not train, or None."""
-    where: Filter = {"customerId": customer_id, "from": {"$lt": before}, "kind": {"$ne": LIMITED}}
-    last = await periods.find(ctx, where, sort=("-from",), limit=1, hint=_BY_START, including=("isResumed",))
-    return cast("StoredAvailability", last[0]) if last else None
-
-
-# --- Reading ----------------------------------------------------------------------------------------------------------
+# --- For other features ----------------------------------------------------------------------------------------------
 
 
 # How long after the end of an absence what was planned in it may still be moved or removed.
 RETURN_DAYS = 14
-
-
-async def list_periods(ctx: Context, customer_id: ObjectId) -> list[Availability]:
-    """Return the periods of a client, in order.
-
-    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
-    """
-    found = periods.find(ctx, {"customerId": customer_id}, sort=("from",))
-    _, listed = await gather_reads(ctx, customers.get_visible(ctx, customer_id), found)
-    return cast("list[Availability]", listed)
-
-
-# --- For other features ----------------------------------------------------------------------------------------------
 
 
 async def get_periods(
@@ -293,17 +263,11 @@ async def get_absences(
     return {customer_id: Absences(of_client) for customer_id, of_client in found.items()}
 
 
-async def is_available(ctx: Context, customer_id: ObjectId, day: date) -> bool:
-    """Return whether a client trains on a day: it is in no period of `away`, `injured` or `ill`.
-
-    Access is not checked.
-    """
-    return day not in (await get_absences(ctx, [customer_id], str(day), str(day)))[customer_id]
-
-
 async def find_present_or_next(ctx: Context, customer_id: ObjectId, today: date) -> Availability | None:
     """Return the period that has today, else the next one, of a client whose access has been checked; else None."""
-    return await find_next(ctx, customer_id, str(today))
+    where = {"customerId": customer_id, **_not_before(str(today))}
+    first = await periods.find(ctx, where, sort=("from",), limit=1, hint=_BY_START)
+    return first[0] if first else None
 
 
 async def find_absence_before(ctx: Context, customer_id: ObjectId, back: str) -> Availability | None:
@@ -312,14 +276,13 @@ async def find_absence_before(ctx: Context, customer_id: ObjectId, back: str) ->
     None without one, if what was planned then has been moved or removed already, and if it has ended more than
     RETURN_DAYS before. Access is not checked.
     """
-    absence = await find_last_absence(ctx, customer_id, back)
+    where: Filter = {"customerId": customer_id, "from": {"$lt": back}, "kind": {"$ne": LIMITED}}
+    last = await periods.find(ctx, where, sort=("-from",), limit=1, hint=_BY_START, including=("isResumed",))
+    absence = cast("StoredAvailability", last[0]) if last else None
     if absence is None or absence.get("isResumed"):
         return None
-    if absence["until"] is not None:
-        days = date.fromisoformat(back) - date.fromisoformat(absence["until"])
-        if days.days > RETURN_DAYS:
-            return None
-    return take(Availability, absence)
+    days = date.fromisoformat(back) - date.fromisoformat(absence["until"] or back)
+    return take(Availability, absence) if days.days <= RETURN_DAYS else None
 
 
 async def describe_absences(ctx: Context, today_of: Mapping[ObjectId, date]) -> dict[ObjectId, str]:
@@ -343,63 +306,25 @@ def describe(period: Availability) -> str:
 
 
 @transactional
-async def create(ctx: Context, customer_id: ObjectId, new: NewAvailability) -> Availability:
-    """Add a period of a client.
-
-    Raises what `require_period` raises, Conflict if it overlaps another one, and what `list_periods` raises.
-    """
-    await customers.lock_active(ctx, customer_id)
-    require_period(new["from"], new["until"])
-    await _require_free(ctx, customer_id, new["from"], new["until"])
-    author = None if ctx.caller.is_coach else "client"
-    period = await periods.insert(ctx, {**new, "customerId": customer_id, "createdBy": author})
-    await ctx.publish(AvailabilityChanged(customer_id, None, period))
-    return period
-
-
-@transactional
 async def put(ctx: Context, customer_id: ObjectId, new: NewAvailability) -> tuple[Availability | None, Availability]:
     """Add a period of a client, or change the one that it corrects; returns that one before, and the period.
 
     It corrects a period that begins on the same day, or overlaps it and is of the same kind; one without an end does
-    not correct what is to come. A note stays unless there is a new one. Raises what `update` raises, Conflict if it
-    overlaps another period.
+    not correct what is to come. A note stays unless there is a new one. Raises what `update_availability` raises,
+    Conflict if it overlaps another period.
     """
     await customers.lock_active(ctx, customer_id)
     overlapping = await find_between(ctx, [customer_id], new["from"], new["until"])
-    if len(overlapping) != 1 or not _corrects(new, overlapping[0]):
-        return None, await create(ctx, customer_id, new)
-    [before] = overlapping
+    before = overlapping[0] if len(overlapping) == 1 else None
+    if before is None or not (
+        new["from"] == before["from"]
+        or (new["kind"] == before["kind"] and (new["until"] is not None or includes(before, new["from"])))
+    ):
+        return None, await create_availability(ctx, customer_id, new)
     fields = {name: value for name, value in new.items() if name != "note" or value is not None}
     if not (differences := find_differences(before, fields)):
         return before, before
-    return before, await update(ctx, customer_id, before["_id"], cast("AvailabilityChange", differences))
-
-
-def _corrects(new: NewAvailability, period: Availability) -> bool:
-    """Return whether a period that overlaps another one is meant to change it."""
-    if new["from"] == period["from"]:
-        return True
-    return new["kind"] == period["kind"] and (new["until"] is not None or includes(period, new["from"]))
-
-
-@transactional
-async def update(ctx: Context, customer_id: ObjectId, period_id: ObjectId, change: AvailabilityChange) -> Availability:
-    """Change a period of a client and return it.
-
-    Raises NotFound if the client has no such period, Forbidden if the caller is a client and a coach has entered it,
-    Conflict if it has changed since `change["version"]`, and what `create` raises.
-    """
-    await customers.lock_active(ctx, customer_id)
-    before = await _get_own(ctx, customer_id, period_id)
-    fields = cast("AvailabilityChange", {name: value for name, value in change.items() if name != "version"})
-    first, last = fields.get("from", before["from"]), fields.get("until", before["until"])
-    if has_moved := (first, last) != (before["from"], before["until"]):
-        require_period(first, last)
-    await _require_free(ctx, customer_id, first, last, period_id)
-    return await _set_fields(
-        ctx, before, {**fields, "isResumed": False} if has_moved else fields, change.get("version")
-    )
+    return before, await update_availability(ctx, customer_id, before["_id"], cast("AvailabilityChange", differences))
 
 
 @transactional
@@ -430,15 +355,6 @@ async def _set_fields(
         raise NotFound("availability")
     await ctx.publish(AvailabilityChanged(before["customerId"], before, after))
     return after
-
-
-@transactional
-async def delete(ctx: Context, customer_id: ObjectId, period_id: ObjectId) -> None:
-    """Delete a period of a client. Raises NotFound and Forbidden as `update`."""
-    await customers.lock_active(ctx, customer_id)
-    before = await _get_own(ctx, customer_id, period_id)
-    await periods.delete(ctx, {"customerId": customer_id, "_id": period_id})
-    await ctx.publish(AvailabilityChanged(customer_id, before, None))
 
 
 async def _get_own(ctx: Context, customer_id: ObjectId, period_id: ObjectId) -> Availability:
@@ -524,22 +440,34 @@ _OWN_NEW = {"kind": "away", "from": "2026-07-06", "until": "2026-07-12", "note":
 @routes.get("", access=coach(CUSTOMERS.VIEW))
 async def list_availability(ctx: Context, customer_id: ObjectId) -> list[Availability]:
     """List the periods in which a client cannot train as planned, in order."""
-    return await list_periods(ctx, customer_id)
+    # Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
+    found = periods.find(ctx, {"customerId": customer_id}, sort=("from",))
+    _, listed = await gather_reads(ctx, customers.get_visible(ctx, customer_id), found)
+    return cast("list[Availability]", listed)
 
 
 @routes.post("", access=coach(CUSTOMERS.EDIT), errors=(Conflict,), example=_NEW)
+@transactional
 async def create_availability(ctx: Context, customer_id: ObjectId, body: NewAvailability) -> Availability:
     """Add a period in which a client cannot train as planned.
 
     Days of `away`, `injured` and `ill` are no workout days: they neither count nor are missed, and recurring check-ins
     leave them out. 409 `AVAILABILITY_OVERLAP` if another period of the client has one of the days.
     """
-    return await create(ctx, customer_id, body)
+    # Raises what `require_period` raises, Conflict if it overlaps another one, and what `list_availability` raises.
+    await customers.lock_active(ctx, customer_id)
+    require_period(body["from"], body["until"])
+    await _require_free(ctx, customer_id, body["from"], body["until"])
+    author = None if ctx.caller.is_coach else "client"
+    period = await periods.insert(ctx, {**body, "customerId": customer_id, "createdBy": author})
+    await ctx.publish(AvailabilityChanged(customer_id, None, period))
+    return period
 
 
 @routes.patch(
     "/{availabilityId}", access=coach(CUSTOMERS.EDIT), body=_CHANGE, example={"until": "2026-05-06", "version": 0}
 )
+@transactional
 async def update_availability(
     ctx: Context, customer_id: ObjectId, availability_id: ObjectId, body: AvailabilityChange
 ) -> Availability:
@@ -547,22 +475,35 @@ async def update_availability(
 
     Check-ins of days that are no longer part of it come back, from the client's today on.
     """
-    return await update(ctx, customer_id, availability_id, body)
+    # Raises NotFound if the client has no such period, Forbidden if the caller is a client and a coach has entered it,
+    # Conflict if it has changed since `body["version"]`, and what `create_availability` raises.
+    await customers.lock_active(ctx, customer_id)
+    before = await _get_own(ctx, customer_id, availability_id)
+    fields = cast("AvailabilityChange", {name: value for name, value in body.items() if name != "version"})
+    first, last = fields.get("from", before["from"]), fields.get("until", before["until"])
+    if has_moved := (first, last) != (before["from"], before["until"]):
+        require_period(first, last)
+    await _require_free(ctx, customer_id, first, last, availability_id)
+    return await _set_fields(ctx, before, {**fields, "isResumed": False} if has_moved else fields, body.get("version"))
 
 
 @routes.delete("/{availabilityId}", access=coach(CUSTOMERS.EDIT))
+@transactional
 async def delete_availability(ctx: Context, customer_id: ObjectId, availability_id: ObjectId) -> None:
     """Delete a period in which a client cannot train as planned.
 
     Its check-ins come back, from the client's today on.
     """
-    await delete(ctx, customer_id, availability_id)
+    await customers.lock_active(ctx, customer_id)
+    before = await _get_own(ctx, customer_id, availability_id)
+    await periods.delete(ctx, {"customerId": customer_id, "_id": availability_id})
+    await ctx.publish(AvailabilityChanged(customer_id, before, None))
 
 
 @own_routes.get("", access=customer())
 async def list_own_availability(ctx: Context) -> list[Availability]:
     """List the periods in which I cannot train as planned, in order."""
-    return await list_periods(ctx, ctx.caller.id)
+    return await list_availability(ctx, ctx.caller.id)
 
 
 @own_routes.post("", access=customer(), errors=(Conflict,), example=_OWN_NEW)
@@ -571,7 +512,7 @@ async def create_own_availability(ctx: Context, body: NewAvailability) -> Availa
 
     My coaches see it. 409 `AVAILABILITY_OVERLAP` if another period has one of the days.
     """
-    return await create(ctx, ctx.caller.id, body)
+    return await create_availability(ctx, ctx.caller.id, body)
 
 
 @own_routes.patch(
@@ -586,7 +527,7 @@ async def update_own_availability(ctx: Context, availability_id: ObjectId, body:
 
     403 `NOT_THE_AUTHOR` if a coach has entered it.
     """
-    return await update(ctx, ctx.caller.id, availability_id, body)
+    return await update_availability(ctx, ctx.caller.id, availability_id, body)
 
 
 @own_routes.delete("/{availabilityId}", access=customer(), errors=(Forbidden,))
@@ -595,4 +536,4 @@ async def delete_own_availability(ctx: Context, availability_id: ObjectId) -> No
 
     403 `NOT_THE_AUTHOR` if a coach has entered it.
     """
-    await delete(ctx, ctx.caller.id, availability_id)
+    await delete_availability(ctx, ctx.caller.id, availability_id)

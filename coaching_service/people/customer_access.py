@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
 from typing import Annotated, NotRequired, TypedDict
 
 from coaching_service.core import audit, errors
@@ -98,36 +97,32 @@ async def _queue_invitations(ctx: Context, invited: Sequence[tuple[Customer, str
     if not with_address:
         return
     delays = await team.reserve_invitations(ctx, [email for _, email, _ in with_address])
-    mails = [
-        _invitation(ctx, customer, email, token, delay)
-        for (customer, email, token), delay in zip(with_address, delays, strict=True)
-        if delay is not None
-    ]
+    mails = []
+    for (customer, email, token), delay in zip(with_address, delays, strict=True):
+        if delay is None:
+            continue
+        company = ctx.caller.company.name
+        mailed_token = identities.sign_invitation(ctx.services, token, email)
+        inviter = company if ctx.caller.name == company else f"{ctx.caller.name} of {company}"
+        body: MailBody = {
+            "company": company,
+            "name": customer["name"],
+            "paragraphs": [
+                f"{inviter} invites you to your training plan, on your phone: what to do today, what you did the last "
+                "time, and messages with your coach.",
+                "To begin, choose a password.",
+            ],
+            "button": "Open your training plan",
+            "link": f"{ctx.services.base_url}/train/first-access?token={mailed_token}",
+            "notes": ["The link works once. Afterwards, sign in with your e-mail address and the password you chose."],
+            "reason": f"You receive this mail because {company} added you as a client with this e-mail address. "
+            "If you do not know them, ignore it.",
+            "settings": None,
+            "decline": team.decline_link(ctx, email),
+        }
+        subject = subject_with(company, "{} invites you to your training plan", "You are invited to your training plan")
+        mails.append(NewMail(models.normalize_email(email), subject, body, customer["_id"], after=delay))
     await mail.enqueue_mails(ctx, mails)
-
-
-def _invitation(ctx: Context, customer: Customer, email: str, token: str, after: timedelta) -> NewMail:
-    company = ctx.caller.company.name
-    mailed_token = identities.sign_invitation(ctx.services, token, email)
-    inviter = company if ctx.caller.name == company else f"{ctx.caller.name} of {company}"
-    body: MailBody = {
-        "company": company,
-        "name": customer["name"],
-        "paragraphs": [
-            f"{inviter} invites you to your training plan, on your phone: what to do today, what you did the last "
-            "time, and messages with your coach.",
-            "To begin, choose a password.",
-        ],
-        "button": "Open your training plan",
-        "link": f"{ctx.services.base_url}/train/first-access?token={mailed_token}",
-        "notes": ["The link works once. Afterwards, sign in with your e-mail address and the password you chose."],
-        "reason": f"You receive this mail because {company} added you as a client with this e-mail address. "
-        "If you do not know them, ignore it.",
-        "settings": None,
-        "decline": team.decline_link(ctx, email),
-    }
-    subject = subject_with(company, "{} invites you to your training plan", "You are invited to your training plan")
-    return NewMail(models.normalize_email(email), subject, body, customer["_id"], after=after)
 
 
 def _email_missing(message: str) -> errors.InvalidFields:
@@ -139,25 +134,19 @@ def _email_missing(message: str) -> errors.InvalidFields:
 
 async def find_invited(ctx: Context, token: str) -> Principal | None:
     """Return the client of a first-access token, returned or mailed; None if it is no longer valid."""
-    token, _ = _split(token)
+    token = token.partition(".")[0]
     customer = await customers.find_by_first_access_token(ctx.services, token) if token else None
     return customer and await customers.load_principal(ctx.services, customer["companyId"], customer["_id"])
 
 
-async def complete_first_access(ctx: Context, token: str, password: str, email: str | None) -> SignedIn:
-    """Set the first password of a client by a first-access token, and return the tokens of a new session.
+async def choose_password(ctx: Context, token: str, password: str, email: str | None) -> Context:
+    """Set the first password of a client by a first-access token; returns a context with the client as the caller.
 
     The client signs in by `email`, else by the e-mail address that the coach entered. A token that was mailed to this
     address confirms it. Raises SignInRejected if the token is unknown or used, InvalidFields if there is no e-mail
     address, Conflict if it is already used to sign in, SecondFactorRequired as sessions.sign_in.
     """
-    client_ctx = await choose_password(ctx, token, password, email)
-    return await sessions.create_session(client_ctx, client_ctx.caller.id, "customer")
-
-
-async def choose_password(ctx: Context, token: str, password: str, email: str | None) -> Context:
-    """Do the same without a session; returns a context with the client as the caller."""
-    token, signature = _split(token)
+    token, _, signature = token.partition(".")  # which a mailed token has
     customer = await customers.find_by_first_access_token(ctx.services, token)
     if customer is None:
         raise _token_rejected()
@@ -185,41 +174,11 @@ async def _use_token(ctx: Context, token: str, email: str, password_hash: str, *
     await customers.record_sign_in(ctx, customer_id)
 
 
-def _split(token: str) -> tuple[str, str]:
-    """Return a first-access token and the signature that a mailed one has, else an empty text."""
-    plain, _, signature = token.partition(".")
-    return plain, signature
-
-
 def _token_rejected() -> errors.SignInRejected:
     return errors.SignInRejected("The token is unknown or has been used; ask your coach for another invitation")
 
 
 # --- Access by the coach ---------------------------------------------------------------------------------------------
-
-
-@transactional
-async def impersonate(ctx: Context, customer_id: ObjectId) -> AccessToken:
-    """Return a client's session for the caller: 15 minutes long, marked as impersonated, recorded in the audit log.
-
-    Raises NotFound, Forbidden as customers.get_visible; Conflict if the client is archived.
-    """
-    customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "customerRoleData.isArchived"))
-    if customer["customerRoleData"]["isArchived"]:
-        raise errors.Conflict("An archived client cannot sign in or be impersonated", code="CUSTOMER_ARCHIVED")
-    await audit.record(ctx, "client.impersonated", customer_id, customer_id=customer_id)
-    return await sessions.impersonate(ctx, customer_id)
-
-
-async def set_password(ctx: Context, customer_id: ObjectId, password: str) -> CustomerProfile:
-    """Set a client's password, end all of the client's sessions, and return the client.
-
-    A client who could not sign in yet can do so then by the e-mail address that the coach entered, which is not
-    confirmed by this. Raises NotFound, Forbidden as customers.get_visible; InvalidFields if the client has no e-mail
-    address; Conflict if it is already used to sign in.
-    """
-    await customers.get_visible(ctx, customer_id)
-    return await _set_password(ctx, customer_id, await hash_password(password))
 
 
 @transactional
@@ -238,23 +197,13 @@ async def _set_password(ctx: Context, customer_id: ObjectId, password_hash: str)
     return customer
 
 
-async def reset_second_factor(ctx: Context, customer_id: ObjectId) -> None:
-    """Remove a client's second factor, and end all of the client's sessions.
-
-    Raises NotFound, Forbidden as customers.get_visible.
-    """
-    customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "name"))
-    client = replace(ctx.caller, id=customer_id, role="CUSTOMER", name=customer["name"])
-    await credentials.reset_second_factor(ctx, client)
-
-
 # --- Declining the invitations of a company, by the link in one of them -----------------------------------------------
 
 
 async def find_company_name(services: Services, token: str) -> str | None:
     """Return the name of the company whose invitations a token declines; None if the token is not valid."""
     try:
-        owner, _ = await _read(services, token)
+        owner, _ = await team.get_declined(services, token)
     except errors.NotFound:
         return None
     return owner.company.name
@@ -265,16 +214,8 @@ async def decline(ctx: Context, token: str) -> None:
 
     Raises NotFound if the token is not valid or the company is deleted.
     """
-    owner, address_hash = await _read(ctx.services, token)
+    owner, address_hash = await team.get_declined(ctx.services, token)
     await team.decline_invitations(ctx.acting_as(owner), address_hash)
-
-
-async def _read(services: Services, token: str) -> tuple[Principal, str]:
-    target = team.get_decline_token(services, token)
-    if target is None:
-        raise errors.NotFound("invitation")
-    company_id, address_hash = target
-    return await team.get_owner(services, company_id), address_hash
 
 
 # --- REST -------------------------------------------------------------------------------------------------------------
@@ -298,7 +239,8 @@ async def use_first_access(ctx: Context, body: FirstAccess) -> SignedIn:
     needed if the client has none, or another user signs in by it. A token from an invitation confirms the e-mail
     address; an address that is not confirmed can be claimed by a user who confirms it.
     """
-    return await complete_first_access(ctx, body["token"], body["password"], body.get("email"))
+    client_ctx = await choose_password(ctx, body["token"], body["password"], body.get("email"))
+    return await sessions.create_session(client_ctx, client_ctx.caller.id, "customer")
 
 
 @routes.post(
@@ -326,12 +268,18 @@ async def invite_customer(ctx: Context, customer_id: ObjectId) -> Confirmation:
     refuses_key=False,
     errors=(Conflict,),
 )
+@transactional
 async def impersonate_customer(ctx: Context, customer_id: ObjectId) -> AccessToken:
     """Act as a client.
 
     A session of 15 minutes that cannot be renewed. It is recorded in the audit log.
     """
-    return await impersonate(ctx, customer_id)
+    # Raises NotFound, Forbidden as customers.get_visible; Conflict if the client is archived.
+    customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "customerRoleData.isArchived"))
+    if customer["customerRoleData"]["isArchived"]:
+        raise errors.Conflict("An archived client cannot sign in or be impersonated", code="CUSTOMER_ARCHIVED")
+    await audit.record(ctx, "client.impersonated", customer_id, customer_id=customer_id)
+    return await sessions.impersonate(ctx, customer_id)
 
 
 @routes.put(
@@ -348,7 +296,11 @@ async def set_customer_password(ctx: Context, customer_id: ObjectId, body: Custo
 
     All of the client's sessions end.
     """
-    return await set_password(ctx, customer_id, body["password"])
+    # A client who could not sign in yet can do so then by the e-mail address that the coach entered, which is not
+    # confirmed by this. Raises NotFound, Forbidden as customers.get_visible; InvalidFields if the client has no e-mail
+    # address; Conflict if it is already used to sign in.
+    await customers.get_visible(ctx, customer_id)
+    return await _set_password(ctx, customer_id, await hash_password(body["password"]))
 
 
 @routes.delete("/coach/customers/{customerId}/second-factor", access=session_only(CUSTOMERS.EDIT), locks="customer")
@@ -358,4 +310,7 @@ async def reset_customer_second_factor(ctx: Context, customer_id: ObjectId) -> N
     For a client who has lost the device and the recovery codes. The client's sessions end, and the client gets a
     mail.
     """
-    await reset_second_factor(ctx, customer_id)
+    # Raises NotFound, Forbidden as customers.get_visible.
+    customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "name"))
+    client = replace(ctx.caller, id=customer_id, role="CUSTOMER", name=customer["name"])
+    await credentials.reset_second_factor(ctx, client)

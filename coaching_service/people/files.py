@@ -22,35 +22,6 @@ from coaching_service.people import account, file_links
 from coaching_service.people.customers import service as customers
 
 
-async def get(ctx: Context, file_id: ObjectId, expires: str, signature: str, reader: str = "") -> Download:
-    """Return the file of a signed link; `expires` is its query parameter, in seconds since 1970.
-
-    `reader` is the coach for whom the link was made, who is recorded as the reader of a client's file.
-
-    Raises Forbidden if the link is not valid or has expired, ClientDeclined if it is for what the client has turned
-    off since, NotFound if the file or its client is deleted, CompanySuspended.
-    """
-    expires_at = int(expires) if re.fullmatch("[1-9][0-9]{0,14}", expires) else 0
-    if not file_links.is_valid_link(ctx.services, file_id, expires_at, signature, reader):
-        raise Forbidden(
-            "The link is not valid or has expired; read the record again for a new one", code="LINK_INVALID"
-        )
-    file = await files.find(ctx.services, file_id)
-    if file is None:
-        raise NotFound("file")
-    company_id, customer_id = file["companyId"], file["customerId"]
-    active = account.require_active(ctx.services, company_id)
-    if customer_id is None:
-        await active
-    else:
-        made_for = file_links.parse_reader(reader)
-        via = None if made_for is None else made_for.via
-        await gather_reads(ctx, customers.require_file_reader(ctx.services, company_id, customer_id, via), active)
-        if made_for is not None:
-            audit.record_file(ctx, company_id, customer_id, made_for)
-    return replace(_to_download(ctx, file), etag=f'"{file["sha256"]}"')
-
-
 async def open_file(ctx: Context, file_id: ObjectId) -> Download:
     """Return a file of a record that the caller may read, which was checked; it must not be cached. Raises NotFound."""
     file = await files.find(ctx.services, file_id)
@@ -104,4 +75,27 @@ async def download_file(ctx: Context, file_id: ObjectId, query: LinkQuery) -> Do
     The links are the `...Url` fields of records; they need no credential and expire after two hours. `Range` and
     `If-None-Match` are supported.
     """
-    return await get(ctx, file_id, query["expires"], query["signature"], query["reader"])
+    # `reader` is the coach for whom the link was made, who is recorded as the reader of a client's file. Raises
+    # Forbidden if the link is not valid or has expired, ClientDeclined if it is for what the client has turned off
+    # since, NotFound if the file or its client is deleted, CompanySuspended.
+    expires = query["expires"]
+    reader = query["reader"]
+    expires_at = int(expires) if re.fullmatch("[1-9][0-9]{0,14}", expires) else 0
+    if not file_links.is_valid_link(ctx.services, file_id, expires_at, query["signature"], reader):
+        raise Forbidden(
+            "The link is not valid or has expired; read the record again for a new one", code="LINK_INVALID"
+        )
+    file = await files.find(ctx.services, file_id)
+    if file is None:
+        raise NotFound("file")
+    company_id, customer_id = file["companyId"], file["customerId"]
+    active = account.require_active(ctx.services, company_id)
+    if customer_id is None:
+        await active
+    else:
+        made_for = file_links.parse_reader(reader)
+        via = None if made_for is None else made_for.via
+        await gather_reads(ctx, customers.require_file_reader(ctx.services, company_id, customer_id, via), active)
+        if made_for is not None:
+            audit.record_file(ctx, company_id, customer_id, made_for)
+    return replace(_to_download(ctx, file), etag=f'"{file["sha256"]}"')

@@ -19,7 +19,6 @@ from coaching_service.core import fields as core_fields
 from coaching_service.core.auth import (
     CUSTOMERS,
     Access,
-    Principal,
     Via,
     check_access,
     coach,
@@ -154,11 +153,6 @@ class JobQuery(PartQuery):
 
 NewJob: TypeAlias = core_fields.Part[StoredJob, Literal["kind", "work", "requestedBy", "customerId"]]
 
-# A client who was not changed, or a document that was not restored.
-StoredFailure = Mapping[str, Any]
-# What an operation on schedules changed of a client.
-StoredResult = Mapping[str, Any]
-
 
 class BatchWork(TypedDict):
     """What the next step needs: `ids` are identifiers of 12 bytes each; the steps are claimed as `claimId` says.
@@ -174,9 +168,9 @@ class BatchWork(TypedDict):
     fingerprint: str
     permissions: NotRequired[list[str]]
     ok: int
-    failed: list[StoredFailure]
-    results: NotRequired[list[StoredResult]]
-    skipped: NotRequired[list[StoredResult]]
+    failed: list[Mapping[str, Any]]
+    results: NotRequired[list[Mapping[str, Any]]]
+    skipped: NotRequired[list[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -187,9 +181,9 @@ class Outcome:
     """
 
     ok: int
-    failed: Sequence[StoredFailure] = field(default_factory=list)
-    results: Sequence[StoredResult] | None = None
-    skipped: Sequence[StoredResult] | None = None
+    failed: Sequence[Mapping[str, Any]] = field(default_factory=list)
+    results: Sequence[Mapping[str, Any]] | None = None
+    skipped: Sequence[Mapping[str, Any]] | None = None
 
 
 # --- Long-running work of companies in the database -------------------------------------------------------------------
@@ -437,14 +431,12 @@ async def list_jobs(
     stored = await jobs.find(ctx, part.within(where), sort=part.sort, limit=part.limit, fields=fields)
     clients = {job["_id"]: await _find_client(ctx, job) for job in stored if "requestedBy" in where}
     accessible = await bulk.find_accessible(ctx, [each for each in clients.values() if each is not None])
-    page = part.by_cursor(stored, _without_private)
+    private = core_fields.private_of(StoredJob)
+    page = part.by_cursor(
+        stored, lambda job: cast("StoredJob", {name: value for name, value in job.items() if name not in private})
+    )
     page["docs"] = [job for job in page["docs"] if (of := clients.get(job["_id"])) is None or accessible.get(of)]
     return page
-
-
-def _without_private(job: StoredJob) -> StoredJob:
-    private = core_fields.private_of(StoredJob)
-    return cast("StoredJob", {name: value for name, value in job.items() if name not in private})
 
 
 async def get_complete(
@@ -499,49 +491,39 @@ def _to_stored(ctx: Context) -> StoredCaller:
     }
 
 
-async def _load(ctx: Context, caller: StoredCaller) -> Principal | None:
-    """Return the coach who requested a job of the company, with the rights of then that still exist.
-
-    None if the coach is gone, or the API key or the assistant has no access any more. Raises CompanySuspended.
-    """
-    principal = await api_keys.load_actor(ctx.services, caller["coachId"], caller["via"], caller["credentialId"])
-    if principal is None or principal.company.id != ctx.company_id:
-        return None
-    if not await is_credential_usable(ctx, caller["via"], caller["credentialId"]):
-        return None
-    return replace(
-        principal,
-        via=caller["via"],
-        credential_id=caller["credentialId"],
-        permissions=principal.permissions & frozenset(caller["permissions"]),
-        customers_scope="assigned" if caller["isAssigned"] else principal.customers_scope,
-        restricted=caller["restricted"],
-        application=caller["application"],
-    )
-
-
 async def as_requested(ctx: Context, job: StoredJob | None) -> Context | None:
     """Return a copy of the owner's context in which the coach who requested a job acts as then.
 
     A client who requested it is the author of its changes. None if that coach may no longer do it; a step of a batch
-    checks what it needs itself.
+    checks what it needs itself. Raises CompanySuspended.
     """
     if job is not None and (caller := job.get("caller")) is not None:
-        if (principal := await _load(ctx, caller)) is None:
+        # With the rights of then that still exist, unless the API key or the assistant has no access any more.
+        principal = await api_keys.load_actor(ctx.services, caller["coachId"], caller["via"], caller["credentialId"])
+        if principal is None or principal.company.id != ctx.company_id:
             return None
+        if not await is_credential_usable(ctx, caller["via"], caller["credentialId"]):
+            return None
+        principal = replace(
+            principal,
+            via=caller["via"],
+            credential_id=caller["credentialId"],
+            permissions=principal.permissions & frozenset(caller["permissions"]),
+            customers_scope="assigned" if caller["isAssigned"] else principal.customers_scope,
+            restricted=caller["restricted"],
+            application=caller["application"],
+        )
         acting = replace(ctx, principal=principal, interface=caller.get("interface"))
-        return acting if is_batch(job) or await _may_continue(acting, job) else None
+        if not is_batch(job):
+            try:
+                await require(acting, job, writes=True)
+            except (core_errors.Forbidden, core_errors.NotFound):
+                return None
+        return acting
     if job is None or (customer_id := job.get("customerId")) is None:
         return ctx
-    return replace(ctx, author=await customers.load_author(ctx.services, ctx.company_id, customer_id))
-
-
-async def _may_continue(ctx: Context, job: StoredJob) -> bool:
-    try:
-        await require(ctx, job, writes=True)
-    except (core_errors.Forbidden, core_errors.NotFound):
-        return False
-    return True
+    author = await customers.load_principal(ctx.services, ctx.company_id, customer_id, is_author=True)
+    return replace(ctx, author=author)
 
 
 async def get_step(
@@ -582,7 +564,7 @@ async def create(ctx: Context, job: NewJob, *, job_id: ObjectId | None = None) -
 
     Raises Conflict while another one of its kind is not finished, of the company or of the same client.
     """
-    await _require_none(ctx, job["kind"], {"customerId": job.get("customerId")})
+    await require_none_unfinished(ctx, job["kind"], {"customerId": job.get("customerId")})
     is_of_coach = ctx.caller.is_coach and job["kind"] != "load_unit"  # which has to reach its end
     caller = _to_stored(ctx) if is_of_coach else None
     return await jobs.insert(ctx, new({**job, "caller": caller, "_id": job_id or ObjectId()}))
@@ -596,13 +578,9 @@ async def record_ended(
     await jobs.insert(ctx, new({**job, **ended, "_id": job_id, "errors": list(errors[:MAX_ROW_ERRORS])}))
 
 
-async def require_none_unfinished(ctx: Context, kind: JobKind) -> None:
-    """Raise Conflict while a job of a kind, of the company or of any client, is not finished."""
-    await _require_none(ctx, kind, {})
-
-
-async def _require_none(ctx: Context, kind: JobKind, owner: Filter) -> None:
-    if await has_unfinished(ctx, kind, owner):
+async def require_none_unfinished(ctx: Context, kind: JobKind, owner: Filter | None = None) -> None:
+    """Raise Conflict while a job of a kind is not finished whose owner satisfies a filter; None: of any owner."""
+    if await has_unfinished(ctx, kind, owner or {}):
         raise core_errors.Conflict(f"Another {_NAMES[kind]} of this company is not finished yet", code="JOB_RUNNING")
 
 
@@ -733,42 +711,39 @@ def step_of(work: Work, at_once: int, slow: Mapping[str, int] | None = None) -> 
         ctx, stored = step
         operation = stored["work"]["operation"]
         count = (slow or {}).get(operation, at_once)
-        return await _continue(replace(ctx, operation=operation), stored, work, count)
+        ctx = replace(ctx, operation=operation)
+        claim = Claim(stored["work"]["claimId"], stored["work"]["fingerprint"])
+        until = time.monotonic() + queue.STEP_SECONDS
+        while stored["done"] < stored["total"]:
+            packed, first = stored["work"]["ids"], stored["done"]
+            last = min(first + count, stored["total"])
+            ids = [ObjectId(packed[_ID_BYTES * each : _ID_BYTES * (each + 1)]) for each in range(first, last)]
+            try:
+                outcome = await work(ctx, stored, ids, claim)
+            except core_errors.Unavailable:
+                raise
+            except core_errors.ServiceError as error:
+                known: JobError = {
+                    "entry": "",
+                    "field": None,
+                    "code": error.code or error.reason,
+                    "message": str(error),
+                }
+                await end_batch(ctx, stored, "failed", [known])
+                return None
+            if (advanced := await _advance(ctx, stored, len(ids), outcome)) is None:
+                return RunAgain(_WAIT)  # it was cancelled, or a step whose lease had ended has continued it
+            stored = advanced
+            if time.monotonic() > until:
+                return RunAgain()
+        await end_batch(ctx, stored, "done")
+        return None
 
     return run
 
 
 async def _end_without_requester(ctx: Context, job: StoredJob) -> None:
     await end_batch(ctx, job, "failed", [{"entry": "", "field": None, "code": "FORBIDDEN", "message": _ENDED}])
-
-
-async def _continue(ctx: Context, job: StoredJob, work: Work, at_once: int) -> RunAgain | None:
-    claim = Claim(job["work"]["claimId"], job["work"]["fingerprint"])
-    until = time.monotonic() + queue.STEP_SECONDS
-    while job["done"] < job["total"]:
-        ids = _ids_from(job, at_once)
-        try:
-            outcome = await work(ctx, job, ids, claim)
-        except core_errors.Unavailable:
-            raise
-        except core_errors.ServiceError as error:
-            known: JobError = {"entry": "", "field": None, "code": error.code or error.reason, "message": str(error)}
-            await end_batch(ctx, job, "failed", [known])
-            return None
-        advanced = await _advance(ctx, job, len(ids), outcome)
-        if advanced is None:  # it was cancelled, or a step whose lease had ended has continued it
-            return RunAgain(_WAIT)
-        job = advanced
-        if time.monotonic() > until:
-            return RunAgain()
-    await end_batch(ctx, job, "done")
-    return None
-
-
-def _ids_from(job: StoredJob, count: int) -> list[ObjectId]:
-    packed, first = job["work"]["ids"], job["done"]
-    last = min(first + count, job["total"])
-    return [ObjectId(packed[_ID_BYTES * number : _ID_BYTES * (number + 1)]) for number in range(first, last)]
 
 
 async def _advance(ctx: Context, job: StoredJob, count: int, outcome: Outcome) -> StoredJob | None:

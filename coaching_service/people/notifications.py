@@ -22,14 +22,14 @@ from coaching_service.core.database.declared import Index, NotExported
 from coaching_service.core.database.documents import Document, Documents, now
 from coaching_service.core.database.recording import LoggedEvent
 from coaching_service.core.dates import at_local_time, zone_of
-from coaching_service.core.errors import NotFound, Unavailable
+from coaching_service.core.errors import NotFound, Unavailable, require_found
 from coaching_service.core.events import EventValue
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.mail import MailBody, NewMail
 from coaching_service.core.jobs.worker import for_each_alone
-from coaching_service.core.metrics import Backlog, read_backlog
+from coaching_service.core.metrics import read_backlog
 from coaching_service.core.validation import Text
 from coaching_service.people import notification_settings, team
 from coaching_service.people.customers import service as customers
@@ -129,13 +129,6 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Later:
-    """Returned in place of a message that is due at another time."""
-
-    at: datetime
-
-
-@dataclass(frozen=True)
 class PushMessage:
     """What is shown on the devices of a recipient; a newer one with the same `tag` replaces it.
 
@@ -152,9 +145,10 @@ class PushMessage:
     valid_until: datetime | None = None
 
 
-# Returns what to send of a notification that is due, or None if there is nothing to send any more: it is logged, read,
-# deleted or hidden. Called in the transaction that sends it, as the owner of the company.
-Source: TypeAlias = Callable[[Context, Notification], Awaitable[Message | Later | None]]
+# Returns what to send of a notification that is due, or the other time at which it is due, or None if there is nothing
+# to send any more: it is logged, read, deleted or hidden. Called in the transaction that sends it, as the owner of the
+# company.
+Source: TypeAlias = Callable[[Context, Notification], Awaitable[Message | datetime | None]]
 Sources: TypeAlias = Mapping[Kind, Source]
 # Queues what is shown on devices, in the caller's transaction, and returns the number of devices.
 PushQueue: TypeAlias = Callable[[Context, PushMessage], Awaitable[int]]
@@ -250,19 +244,10 @@ async def postpone(ctx: Context, claimed: Notification, until: datetime, *, due_
     await notifications.set_derived(ctx, {"_id": claimed["_id"]}, {"$set": change})
 
 
-async def count_due(services: Services, limit: int) -> Backlog:
-    """Count the notifications of all companies that are due, at most `limit`, and since when they are."""
-    collection = notifications.across_companies(services)
-    return await count_backlog(collection, {"sendAt": {"$lte": now()}}, "sendAt", limit, hint=DUE_INDEX)
-
-
 # --- The background task of every process that sends what is due ------------------------------------------------------
 # A process claims a notification for a few seconds. Whether it is sent, the mail and what is shown on devices are
-# stored
-# in one transaction: a process that is killed leaves it to the next one, and nothing is sent twice.
-
-
-# --- When a notification is sent: not in the quiet hours of its recipient, and not when it is too late ----------------
+# stored in one transaction: a process that is killed leaves it to the next one, and nothing is sent twice. It is sent
+# neither in the quiet hours of its recipient nor when it is too late.
 
 
 MAX_LATENESS = timedelta(hours=2)
@@ -331,10 +316,9 @@ async def turn_off(ctx: Context, token: str) -> None:
     if recipient["type"] == "coach":
         owner_ctx = ctx.acting_as(await team.get_owner(ctx.services, company_id))
         principal = await team.load_principal(owner_ctx, recipient["_id"])
-    elif (client := await customers.load_author(ctx.services, company_id, recipient["_id"])) is None:
-        raise NotFound("mail")
     else:
-        principal = client
+        client = await customers.load_principal(ctx.services, company_id, recipient["_id"], is_author=True)
+        principal = require_found(client, "mail")
     await _turn_off(ctx.acting_as(principal), kind)
 
 
@@ -430,25 +414,21 @@ async def send_next(services: Services, sources: Sources, push: PushQueue) -> bo
         return False
 
     async def send(_: Sequence[ObjectId]) -> None:
-        await _send_claimed(services, claimed, sources, push)
+        try:
+            owner = await team.get_owner(services, claimed["companyId"])
+        except NotFound:  # the company is being erased
+            return
+        ctx = Context(services, owner, operation=OPERATION, interface="system")
+        if owner.company.is_suspended:
+            await postpone(ctx, claimed, now() + _SUSPENDED_PAUSE)
+        else:
+            await _send(ctx, claimed, sources, push)
 
     failed = await for_each_alone(services, "notifications", claimed["companyId"], [claimed["_id"]], send)
     for wait in failed.values():
         own = {name: claimed[name] for name in ("companyId", "_id", "sendAt")}
         await notifications.across_companies(services).update_one(own, {"$set": {"sendAt": now() + wait}})
     return True
-
-
-async def _send_claimed(services: Services, claimed: Notification, sources: Sources, push: PushQueue) -> None:
-    try:
-        owner = await team.get_owner(services, claimed["companyId"])
-    except NotFound:  # the company is being erased
-        return
-    ctx = Context(services, owner, operation=OPERATION, interface="system")
-    if owner.company.is_suspended:
-        await postpone(ctx, claimed, now() + _SUSPENDED_PAUSE)
-    else:
-        await _send(ctx, claimed, sources, push)
 
 
 @transactional
@@ -471,8 +451,8 @@ async def _send(ctx: Context, claimed: Notification, sources: Sources, push: Pus
         await postpone(ctx, notification, moment)
         return
     message = None if moment is None else await sources[kind](ctx, notification)
-    if isinstance(message, Later):
-        await postpone(ctx, notification, message.at, due_at=message.at)
+    if isinstance(message, datetime):
+        await postpone(ctx, notification, message, due_at=message)
     elif message is None or not await _queue(ctx, notification, addressee, channels, message, push):
         await _end(ctx, notification, {"outcome": "dropped"})
     else:
@@ -520,7 +500,18 @@ async def _queue(
     """Queue the mail and what is shown on devices; returns their number: 0 without an address and a device."""
     number = 0
     if "mail" in channels and addressee.email is not None and not ctx.caller.company.holds_mail:
-        await _queue_mail(ctx, notification, addressee, addressee.email, message)
+        body: MailBody = {
+            "company": ctx.caller.company.name,
+            "name": addressee.name,
+            "paragraphs": message.paragraphs,
+            "button": message.button,
+            "link": ctx.services.base_url + _name_company(ctx, notification["recipient"], message.path),
+            "notes": message.notes,
+            "reason": message.reason,
+            "settings": f"{ctx.services.base_url}{addressee.settings_path}",
+            "unsubscribe": make_link(ctx, notification["recipient"], notification["kind"], addressee.settings_path),
+        }
+        await mail.enqueue_mail(ctx, NewMail(addressee.email, message.subject, body, notification["customerId"]))
         number += 1
     if "push" in channels:
         shows_details = addressee.settings["showDetails"] and message.details is not None
@@ -537,23 +528,6 @@ async def _queue(
     return number
 
 
-async def _queue_mail(
-    ctx: Context, notification: Notification, addressee: _Addressee, address: str, message: Message
-) -> None:
-    body: MailBody = {
-        "company": ctx.caller.company.name,
-        "name": addressee.name,
-        "paragraphs": message.paragraphs,
-        "button": message.button,
-        "link": ctx.services.base_url + _name_company(ctx, notification["recipient"], message.path),
-        "notes": message.notes,
-        "reason": message.reason,
-        "settings": f"{ctx.services.base_url}{addressee.settings_path}",
-        "unsubscribe": make_link(ctx, notification["recipient"], notification["kind"], addressee.settings_path),
-    }
-    await mail.enqueue_mail(ctx, NewMail(address, message.subject, body, notification["customerId"]))
-
-
 def _name_company(ctx: Context, recipient: Recipient, path: str) -> str:
     """Return the path of a page of a client with the name of the company, which a device without a session shows."""
     if recipient["type"] != "client":
@@ -565,7 +539,8 @@ def _name_company(ctx: Context, recipient: Recipient, path: str) -> str:
 
 async def read_metrics(services: Services) -> None:
     """Read the notifications that are due; they are not a number while the database does not respond."""
-    metrics, due = services.metrics, count_due(services, _MAX_COUNT)
+    metrics, collection = services.metrics, notifications.across_companies(services)
+    due = count_backlog(collection, {"sendAt": {"$lte": now()}}, "sendAt", _MAX_COUNT, hint=DUE_INDEX)
     await read_backlog(due, metrics.notifications_due, metrics.oldest_notification_seconds, "notifications")
 
 

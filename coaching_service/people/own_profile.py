@@ -56,25 +56,6 @@ _FIELDS = (
 )
 
 
-async def get(ctx: Context) -> OwnProfile:
-    """Return the profile of the caller, a client. Raises NotFound if the client has been deleted."""
-    return _to_profile(ctx, await customers.get_visible(ctx, ctx.caller.id, _FIELDS))
-
-
-@transactional
-async def update(ctx: Context, change: customer_models.OwnDetails) -> OwnProfile:
-    """Change the profile of the caller, a client, and return it.
-
-    Raises Conflict if it has changed since `change["version"]`, NotFound if the client has been deleted, Forbidden for
-    a coach who impersonates the client and changes `consent`.
-    """
-    if change.get("consent") and ctx.caller.impersonated_by is not None:
-        raise Forbidden("An impersonation session cannot change what the client allows", code="IMPERSONATED")
-    await customers.update_own(ctx, change)
-    await customers.record_activity(ctx, ctx.caller.id)
-    return await get(ctx)
-
-
 @transactional
 async def set_profile_photo(ctx: Context, file: StoredFile | None, version: int | None = None) -> OwnProfile:
     """Replace the profile photo of the caller, a client, and return the profile; without a file nothing changes.
@@ -84,7 +65,7 @@ async def set_profile_photo(ctx: Context, file: StoredFile | None, version: int 
     await customers.set_profile_photo(ctx, ctx.caller.id, file, version)
     if file is not None:
         await customers.record_activity(ctx, ctx.caller.id)
-    return await get(ctx)
+    return await get_own_profile(ctx)
 
 
 async def get_profile_photo(ctx: Context) -> Download:
@@ -109,19 +90,6 @@ async def change_password(ctx: Context, current: str, new: str) -> NewPassword:
     return await credentials.change_password(ctx, current, new)
 
 
-@transactional
-async def request_erasure(ctx: Context) -> ErasureRequest:
-    """Ask for the erasure of the data of the caller, a client: the coaches see it among the reasons for attention.
-
-    Raises Forbidden for a coach who impersonates the client, NotFound if the client has been deleted.
-    """
-    if ctx.caller.impersonated_by is not None:
-        raise Forbidden("An impersonation session cannot ask for erasure", code="IMPERSONATED")
-    requested_at = await customers.request_erasure(ctx)
-    await customers.record_activity(ctx, ctx.caller.id)
-    return {"erasureRequestedAt": requested_at}
-
-
 async def find_erasure_request(ctx: Context) -> datetime | None:
     """Return when the caller, a client, asked for the erasure of their data, or None.
 
@@ -131,7 +99,16 @@ async def find_erasure_request(ctx: Context) -> datetime | None:
     return customer.get("erasureRequestedAt")
 
 
-def _to_profile(ctx: Context, customer: customer_models.Customer) -> OwnProfile:
+# --- A client's own profile over REST ---------------------------------------------------------------------------------
+
+
+routes = Routes("/customer/me", tag="The client's own")
+
+
+@routes.get("", access=customer())
+async def get_own_profile(ctx: Context) -> OwnProfile:
+    """Read my profile."""
+    customer = await customers.get_visible(ctx, ctx.caller.id, _FIELDS)
     return {
         "_id": customer["_id"],
         **take(customer_models.ContactDetails, customer),
@@ -146,30 +123,25 @@ def _to_profile(ctx: Context, customer: customer_models.Customer) -> OwnProfile:
     }
 
 
-# --- A client's own profile over REST ---------------------------------------------------------------------------------
-
-
-routes = Routes("/customer/me", tag="The client's own")
-
-
-@routes.get("", access=customer())
-async def get_own_profile(ctx: Context) -> OwnProfile:
-    """Read my profile."""
-    return await get(ctx)
-
-
 @routes.patch(
     "",
     access=customer(),
     body=patch_of(input_of(customer_models.OwnRecord), name="OwnProfileChange"),
     example={"notifications": {"messages": False}, "version": 0},
 )
+@transactional
 async def update_own_profile(ctx: Context, body: customer_models.OwnDetails) -> OwnProfile:
     """Change my profile.
 
     Only the fields sent are changed; null clears a field.
     """
-    return await update(ctx, body)
+    # Raises Conflict if it has changed since `change["version"]`, NotFound if the client has been deleted, Forbidden
+    # for a coach who impersonates the client and changes `consent`.
+    if body.get("consent") and ctx.caller.impersonated_by is not None:
+        raise Forbidden("An impersonation session cannot change what the client allows", code="IMPERSONATED")
+    await customers.update_own(ctx, body)
+    await customers.record_activity(ctx, ctx.caller.id)
+    return await get_own_profile(ctx)
 
 
 @routes.put(
@@ -207,12 +179,18 @@ async def set_own_password(ctx: Context, body: PasswordChange) -> PasswordSet:
 
 
 @routes.post("/erasure-request", access=customer(), status=200)
+@transactional
 async def request_own_erasure(ctx: Context) -> ErasureRequest:
     """Ask for the erasure of my data.
 
     The coaches see the request among what needs their attention, and delete the client; asking again changes nothing.
     """
-    return await request_erasure(ctx)
+    # Raises Forbidden for a coach who impersonates the client, NotFound if the client has been deleted.
+    if ctx.caller.impersonated_by is not None:
+        raise Forbidden("An impersonation session cannot ask for erasure", code="IMPERSONATED")
+    requested_at = await customers.request_erasure(ctx)
+    await customers.record_activity(ctx, ctx.caller.id)
+    return {"erasureRequestedAt": requested_at}
 
 
 # --- The authenticated user as it is sent and returned ----------------------------------------------------------------
@@ -248,44 +226,6 @@ class CurrentUser(UserSettings):
     via: Annotated[str, fields.String(validate=OneOf(("session", "apiKey", "application")))]
 
 
-async def get_user(ctx: Context) -> CurrentUser:
-    """Return the caller with the permissions of the credential. Raises NotFound if it has been deleted."""
-    caller = ctx.caller
-    return {
-        "_id": caller.id,
-        "name": caller.name,
-        "email": caller.email,
-        "emailConfirmed": await identities.is_email_confirmed(ctx, caller.id),
-        "role": caller.role,
-        "companyId": caller.company.id,
-        "permissions": sorted(caller.permissions),
-        "via": caller.via,
-        "notifications": await _get_notifications(ctx),
-    }
-
-
-async def _get_notifications(ctx: Context) -> NotificationSettings:
-    if ctx.caller.is_coach:
-        return await team.get_notifications(ctx, ctx.caller.id)
-    return customers.get_notifications(await customers.get_visible(ctx, ctx.caller.id, ("notifications",)))
-
-
-@transactional
-async def update_user(ctx: Context, change: CurrentUserChange) -> CurrentUser:
-    """Change what the caller chooses, and return the caller.
-
-    Raises NotFound if it has been deleted, Forbidden if a key that acts as the company changes notifications.
-    """
-    if settings := change.get("notifications"):
-        if ctx.caller.role == "KEY":
-            raise Forbidden("A key that acts as the company has no notification settings")
-        if ctx.caller.is_coach:
-            await team.set_notifications(ctx, settings)
-        else:
-            await update(ctx, {"notifications": settings})
-    return await get_user(ctx)
-
-
 # --- The authenticated user over REST ---------------------------------------------------------------------------------
 
 
@@ -298,7 +238,22 @@ async def get_me(ctx: Context) -> CurrentUser:
 
     The coach or client whom the credential belongs to, with the permissions that it has now.
     """
-    return await get_user(ctx)
+    caller = ctx.caller
+    if caller.is_coach:
+        notifications = await team.get_notifications(ctx, caller.id)
+    else:
+        notifications = customers.get_notifications(await customers.get_visible(ctx, caller.id, ("notifications",)))
+    return {
+        "_id": caller.id,
+        "name": caller.name,
+        "email": caller.email,
+        "emailConfirmed": await identities.is_email_confirmed(ctx, caller.id),
+        "role": caller.role,
+        "companyId": caller.company.id,
+        "permissions": sorted(caller.permissions),
+        "via": caller.via,
+        "notifications": notifications,
+    }
 
 
 @user_routes.patch(
@@ -307,10 +262,19 @@ async def get_me(ctx: Context) -> CurrentUser:
     body=input_of(UserSettings, name="CurrentUserChange", description="What to change.")(),
     example={"notifications": {"digest": {"mail": False}, "quietFrom": "22:00", "quietTo": "07:00"}},
 )
+@transactional
 async def update_me(ctx: Context, body: CurrentUserChange) -> CurrentUser:
     """Change what the authenticated caller chooses.
 
     Settings that are left out stay as they are. A boolean for a kind of notification is taken for all its channels. A
     client changes the same settings with PATCH /customer/me. An application changes those of the coach who allowed it.
     """
-    return await update_user(ctx, body)
+    # Raises NotFound if it has been deleted, Forbidden if a key that acts as the company changes notifications.
+    if settings := body.get("notifications"):
+        if ctx.caller.role == "KEY":
+            raise Forbidden("A key that acts as the company has no notification settings")
+        if ctx.caller.is_coach:
+            await team.set_notifications(ctx, settings)
+        else:
+            await update_own_profile(ctx, {"notifications": settings})
+    return await get_me(ctx)

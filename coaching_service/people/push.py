@@ -151,12 +151,9 @@ class PushSubscription(TypedDict):
     ]
 
 
-class OwnDevice(TypedDict):
+class OwnDevice(PushSubscription):
     """A device of a user as its pages show it; `isCurrent`: it belongs to the session of the request."""
 
-    _id: ObjectId
-    userAgent: str
-    createdAt: datetime
     isCurrent: bool
 
 
@@ -220,17 +217,11 @@ push_keys = Documents[PushKey](
 )
 
 
-# --- Subscriptions ---------------------------------------------------------------------------------------------------
-
-
 async def list_of_subject(ctx: Context, subject_id: ObjectId) -> list[ListedSubscription]:
     """Return the devices of a coach or client, the newest first."""
     return await subscriptions.find(
         ctx, {"subjectId": subject_id}, sort=_ORDER, fields=("userAgent", "createdAt", "lastUsedAt", "sessionId")
     )
-
-
-# --- Keys ------------------------------------------------------------------------------------------------------------
 
 
 async def find_newest_key(services: Services) -> PushKey | None:
@@ -258,11 +249,6 @@ def new_private_key() -> bytes:
     """Return a new private key of VAPID (P-256), as PKCS #8."""
     key = ec.generate_private_key(ec.SECP256R1())
     return key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
-
-
-def public_key_of(private_key: bytes) -> str:
-    """Return the public key of a private one, as browsers take it: an uncompressed point in base64url."""
-    return _encode(_point_of(_load_key(private_key).public_key()))
 
 
 def encrypt(content: bytes, keys: BrowserKeys) -> bytes:
@@ -334,11 +320,6 @@ async def ensure_key(services: Services) -> PushKey:
     return key
 
 
-async def get_public_key(services: Services) -> PublicPushKey:
-    """Return the public key with which browsers subscribe."""
-    return {"key": (await ensure_key(services))["publicKey"]}
-
-
 async def rotate_key(services: Services) -> str:
     """Make a new key, and return its public part.
 
@@ -356,17 +337,11 @@ async def rotate_key(services: Services) -> str:
     return key["publicKey"]
 
 
-async def load_private_key(services: Services, key_id: ObjectId) -> bytes | None:
-    """Return a private key, or None if it has been deleted. Raises SecretUnreadable."""
-    key = await push_keys.across_companies(services).find_one({"_id": key_id})
-    return None if key is None else _SEALED_KEYS.open(services.vault, key)
-
-
 def _new_key(vault: Vault, key_id: ObjectId) -> PushKey:
     private_key = new_private_key()
     return {
         "_id": key_id,
-        "publicKey": public_key_of(private_key),
+        "publicKey": _encode(_point_of(_load_key(private_key).public_key())),
         "sealed": _SEALED_KEYS.seal(vault, key_id, private_key),
         "createdAt": now(),
     }
@@ -405,45 +380,11 @@ async def rotate_master_key(services: Services) -> AsyncIterator[bool]:
             yield has_changed
 
 
-async def list_own(ctx: Context) -> list[PushSubscription]:
-    """Return the devices on which the caller receives notifications, the newest first."""
-    stored = await list_of_subject(ctx, ctx.caller.id)
-    return [take(PushSubscription, each) for each in stored]
-
-
 async def list_own_devices(ctx: Context) -> list[OwnDevice]:
     """Return the devices of the caller, the newest first; `isCurrent`: the one of this session."""
     stored = await list_of_subject(ctx, ctx.caller.id)
-    return [
-        {
-            "_id": each["_id"],
-            "userAgent": each["userAgent"],
-            "createdAt": each["createdAt"],
-            "isCurrent": each["sessionId"] == ctx.caller.credential_id,
-        }
-        for each in stored
-    ]
-
-
-async def has_own_device(ctx: Context) -> bool:
-    """Return whether the session of this request receives notifications."""
-    return any(each["isCurrent"] for each in await list_own_devices(ctx))
-
-
-async def subscribe(ctx: Context, subscription: NewPushSubscription) -> Upserted:
-    """Store the subscription of a device until the caller's session ends; the same endpoint again replaces it.
-
-    Raises InvalidFields for an address to which nothing is sent; Forbidden for a coach who impersonates a client.
-    """
-    if ctx.caller.impersonated_by is not None:
-        raise Forbidden("An impersonation session cannot receive notifications", code="IMPERSONATED")
-    try:
-        ctx.services.outbound.canonical_url(subscription["endpoint"])
-    except OutboundError:
-        message = "must be an https address of a public push service"
-        raise invalid_field("endpoint", message, code="INVALID_PUSH_ENDPOINT") from None
-    key = await ensure_key(ctx.services)
-    return await _store(ctx, subscription, key["_id"])
+    own = ctx.caller.credential_id
+    return [{**take(PushSubscription, each), "isCurrent": each["sessionId"] == own} for each in stored]
 
 
 @transactional
@@ -476,14 +417,6 @@ async def _store(ctx: Context, subscription: NewPushSubscription, key_id: Object
         await subscriptions.delete_many(ctx, {"_id": {"$in": [each["_id"] for each in surplus]}})
     await audit.record(ctx, "push_subscription.created", subscription_id, customer_id=audit.own_client(ctx.caller))
     return Upserted(take(PushSubscription, stored), created=True)
-
-
-@transactional
-async def unsubscribe(ctx: Context, subscription_id: ObjectId) -> None:
-    """End the notifications on one device of the caller. Raises NotFound if the caller has no such device."""
-    if not await subscriptions.delete_many(ctx, {"_id": subscription_id, "subjectId": ctx.caller.id}):
-        raise NotFound("push subscription")
-    await audit.record(ctx, "push_subscription.deleted", subscription_id, customer_id=audit.own_client(ctx.caller))
 
 
 async def end_with_sessions(ctx: Context, event: SessionsEnded) -> None:
@@ -626,7 +559,8 @@ async def send(services: Services, job: Job) -> RunAgain | None:
         return None
     try:
         target = open_target(services.vault, subscription)
-        private_key = await load_private_key(services, subscription["keyId"])
+        key = await push_keys.across_companies(services).find_one({"_id": subscription["keyId"]})
+        private_key = None if key is None else _SEALED_KEYS.open(services.vault, key)
         content = services.vault.open(arguments["sealed"], _message_binding(job.id))
     except SecretUnreadable as unreadable:
         log.warning("a push message cannot be read", job=str(job.id), reason=str(unreadable))
@@ -642,7 +576,22 @@ async def send(services: Services, job: Job) -> RunAgain | None:
         response = await _post(services, target, content, private_key, arguments)
     finally:
         _pace.leave(host, responded=response is not None)
-    return await _follow(services, company_id, arguments, response)
+    if response is None:
+        return _try_again(arguments, timedelta(0))
+    status = response.status
+    is_accepted, is_gone, is_delayed = 200 <= status < 300, status in (404, 410), status == 429 or status >= 500
+    outcome = "accepted" if is_accepted else "gone" if is_gone else "delayed" if is_delayed else "rejected"
+    services.metrics.push_messages.labels(outcome).inc()
+    if is_accepted:
+        own = {"_id": subscription["_id"], "companyId": company_id}
+        await sent.update_one(own, {"$set": {"lastUsedAt": now()}}, hint="_id_")
+    elif is_gone:
+        await _remove_gone(services, company_id, subscription["_id"])
+    elif is_delayed:
+        return _try_again(arguments, timedelta(seconds=response.wait_seconds))
+    else:
+        log.warning("a push service rejected a message", status=status)
+    return None
 
 
 async def _post(
@@ -666,33 +615,7 @@ async def _post(
         return None
 
 
-async def _follow(
-    services: Services, company_id: ObjectId, arguments: _Arguments, response: OutboundResponse | None
-) -> RunAgain | None:
-    """Return whether to send a message again, after a response or without one."""
-    subscription_id = arguments["subscriptionId"]
-    if response is None:
-        return _try_again(arguments, timedelta(0))
-    status = response.status
-    is_accepted, is_gone, is_delayed = 200 <= status < 300, status in (404, 410), status == 429 or status >= 500
-    outcome = "accepted" if is_accepted else "gone" if is_gone else "delayed" if is_delayed else "rejected"
-    services.metrics.push_messages.labels(outcome).inc()
-    if is_accepted:
-        where = {"_id": subscription_id, "companyId": company_id}
-        used = {"$set": {"lastUsedAt": now()}}
-        await subscriptions.across_companies(services).update_one(where, used, hint="_id_")
-        return None
-    if is_gone:
-        await _remove_gone(services, company_id, subscription_id)
-        return None
-    if is_delayed:
-        return _try_again(arguments, timedelta(seconds=response.wait_seconds))
-    log.warning("a push service rejected a message", status=status)
-    return None
-
-
 async def _remove_gone(services: Services, company_id: ObjectId, subscription_id: ObjectId) -> None:
-    """Delete a subscription that its push service does not know any more."""
     where = {"_id": subscription_id, "companyId": company_id}
     await subscriptions.across_companies(services).delete_one(where, hint="_id_")
 
@@ -732,13 +655,14 @@ async def get_push_public_key(ctx: Context) -> PublicPushKey:
 
     After it has been replaced, a browser that subscribed with another one subscribes again.
     """
-    return await get_public_key(ctx.services)
+    return {"key": (await ensure_key(ctx.services))["publicKey"]}
 
 
 @routes.get("", access=session_only())
 async def list_push_subscriptions(ctx: Context) -> list[PushSubscription]:
     """List the devices on which I receive notifications, the newest first."""
-    return await list_own(ctx)
+    stored = await list_of_subject(ctx, ctx.caller.id)
+    return [take(PushSubscription, each) for each in stored]
 
 
 @routes.post(
@@ -755,19 +679,31 @@ async def create_push_subscription(ctx: Context, body: NewPushSubscription) -> U
     201 if the device is new; the same `endpoint` again replaces what is stored: 200. It ends when the session of this
     request is ended, and 30 days after the device sent it last. Of more than 20 devices the oldest end.
     """
-    return await subscribe(ctx, body)
+    # Raises InvalidFields for an address to which nothing is sent; Forbidden for a coach who impersonates a client.
+    if ctx.caller.impersonated_by is not None:
+        raise Forbidden("An impersonation session cannot receive notifications", code="IMPERSONATED")
+    try:
+        ctx.services.outbound.canonical_url(body["endpoint"])
+    except OutboundError:
+        message = "must be an https address of a public push service"
+        raise invalid_field("endpoint", message, code="INVALID_PUSH_ENDPOINT") from None
+    key = await ensure_key(ctx.services)
+    return await _store(ctx, body, key["_id"])
 
 
 @routes.delete("/{subscriptionId}", access=session_only())
+@transactional
 async def delete_push_subscription(ctx: Context, subscription_id: ObjectId) -> None:
     """Receive no more notifications on a device."""
-    await unsubscribe(ctx, subscription_id)
+    if not await subscriptions.delete_many(ctx, {"_id": subscription_id, "subjectId": ctx.caller.id}):
+        raise NotFound("push subscription")
+    await audit.record(ctx, "push_subscription.deleted", subscription_id, customer_id=audit.own_client(ctx.caller))
 
 
 @own_routes.get("", access=customer())
 async def list_own_push_subscriptions(ctx: Context) -> list[PushSubscription]:
     """List the devices on which I receive notifications, the newest first."""
-    return await list_own(ctx)
+    return await list_push_subscriptions(ctx)
 
 
 @own_routes.post(
@@ -785,10 +721,10 @@ async def create_own_push_subscription(ctx: Context, body: NewPushSubscription) 
     request is ended, and 90 days after the device sent it last. Of more than 20 devices the oldest end. Not in an
     impersonation session.
     """
-    return await subscribe(ctx, body)
+    return await create_push_subscription(ctx, body)
 
 
 @own_routes.delete("/{subscriptionId}", access=customer())
 async def delete_own_push_subscription(ctx: Context, subscription_id: ObjectId) -> None:
     """Receive no more notifications on a device."""
-    await unsubscribe(ctx, subscription_id)
+    await delete_push_subscription(ctx, subscription_id)

@@ -89,7 +89,16 @@ async def reserve_invitations(ctx: Context, emails: Sequence[str]) -> list[timed
         delays.append(None if is_refused else next_time - at)
         if not is_refused:
             sent[each] = [*times, next_time]
-    await _count(ctx, len(delays) - delays.count(None))
+    is_new = ctx.company_id.generation_time > datetime.now(UTC) - WEEK
+    maximum = min(FIRST_WEEK_PER_DAY, ctx.services.invitations_per_day) if is_new else ctx.services.invitations_per_day
+    number = len(delays) - delays.count(None)
+    count, seconds = await rate_limits.count(
+        ctx.services, "invitations", str(ctx.company_id), number=number, window=_DAY, tx=ctx
+    )
+    if count > maximum:  # those that are not sent do not count: the transaction is rolled back
+        raise _too_many(
+            ctx, seconds, f"Your company may send {maximum} invitations a day; send no invitation, or try again later"
+        )
     stored = [{"addressHash": each, "sentAt": times, "expiresAt": times[-1] + WEEK} for each, times in sent.items()]
     await recipients.upsert_many(ctx, ("addressHash",), stored)
     return delays
@@ -126,19 +135,6 @@ async def _find_known(ctx: Context, emails: Sequence[str]) -> dict[str, Recipien
     return {current[each["addressHash"]]: each for each in stored}
 
 
-async def _count(ctx: Context, number: int) -> None:
-    company_id = ctx.company_id
-    is_new = company_id.generation_time > datetime.now(UTC) - WEEK
-    maximum = min(FIRST_WEEK_PER_DAY, ctx.services.invitations_per_day) if is_new else ctx.services.invitations_per_day
-    sent, seconds = await rate_limits.count(
-        ctx.services, "invitations", str(company_id), number=number, window=_DAY, tx=ctx
-    )
-    if sent > maximum:  # those that are not sent do not count: the transaction is rolled back
-        raise _too_many(
-            ctx, seconds, f"Your company may send {maximum} invitations a day; send no invitation, or try again later"
-        )
-
-
 def _too_many(ctx: Context, seconds: int, message: str) -> TooManyRequests:
     ctx.services.metrics.rate_limited.labels("invitations").inc()
     return TooManyRequests(message, {"Retry-After": str(seconds)})
@@ -155,14 +151,17 @@ def decline_link(ctx: Context, email: str) -> str:
     return f"{ctx.services.base_url}/train/no-invitations?{urlencode({'token': token})}"
 
 
-def get_decline_token(services: Services, token: str) -> tuple[ObjectId, str] | None:
-    """Return the company and the hash of the address that a token was made for; None if it is not valid."""
+async def get_declined(services: Services, token: str) -> tuple[Principal, str]:
+    """Return the owner of the company and the hash of the address that a token was made for.
+
+    Raises NotFound if it is not valid or the company is deleted.
+    """
     company, _, rest = token.partition(".")
     address_hash, _, signature = rest.partition(".")
     company_id = parse_id(company)
     if company_id is None or not services.vault.verify_signature(_declined(company_id, address_hash), signature):
-        return None
-    return company_id, address_hash
+        raise NotFound("invitation")
+    return await get_owner(services, company_id), address_hash
 
 
 @transactional
@@ -180,7 +179,7 @@ def _hash(services: Services, email: str) -> str:
     return services.vault.keyed_hash(models.account_key(email))
 
 
-# --- The field of requests with permissions ---------------------------------------------------------------------------
+# --- Coaches as they are sent, stored and returned --------------------------------------------------------------------
 
 
 class Permissions(validation.ListOf):
@@ -191,9 +190,6 @@ class Permissions(validation.ListOf):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
         return sorted(set(super()._deserialize(value, attr, data, **kwargs)))
-
-
-# --- Coaches as they are sent, stored and returned --------------------------------------------------------------------
 
 
 CoachRole = Literal["OWNER", "EMPLOYEE"]
@@ -465,18 +461,6 @@ async def list_coaches(ctx: Context) -> list[Coach]:
     return await coaches.find(ctx, _ALL, sort=("-role", "createdAt"))
 
 
-async def list_all(ctx: Context) -> list[Coach]:
-    """Return the employees by date of creation."""
-    return await coaches.find(ctx, {"role": "EMPLOYEE"}, sort=("createdAt",))
-
-
-async def get(ctx: Context, employee_id: ObjectId) -> Coach:
-    """Return an employee. Raises NotFound if there is no such employee."""
-    if (employee := await coaches.find_one(ctx, _employee(employee_id))) is None:
-        raise NotFound("employee")
-    return employee
-
-
 def _employee(employee_id: ObjectId) -> Filter:
     return {"_id": employee_id, "role": "EMPLOYEE"}
 
@@ -523,7 +507,7 @@ async def release_mail_of_confirmed_owner(ctx: Context, event: EmailConfirmed) -
     if ctx.caller.role != "OWNER" or event.subject_id != ctx.caller.id or not await account.release_mail(ctx):
         return
     confirmed = ctx.acting_as(replace(ctx.caller, company=replace(ctx.caller.company, holds_mail=False)))
-    for employee in await list_all(ctx):
+    for employee in await list_employees(ctx):
         if not await identities.has_password(ctx, employee["_id"]):
             await _queue_invitation(confirmed, employee["_id"], employee["name"], employee["email"])
 
@@ -560,51 +544,6 @@ async def _queue_invitation(ctx: Context, employee_id: ObjectId, name: str, emai
     await mail.enqueue_mail(ctx, welcome)
 
 
-@transactional
-async def update(ctx: Context, employee_id: ObjectId, change: EmployeeChange) -> Coach:
-    """Change an employee and return it; permissions and scope apply from the next request.
-
-    With another e-mail address the employee's sign-in sessions end and tokens to set a password become invalid; an
-    employee without a password is sent a new one. Raises NotFound if there is no such employee, Conflict if the e-mail
-    address is already used to sign in or the employee has changed since `change["version"]`.
-    """
-    fields = {name: value for name, value in change.items() if name != "version"}
-    changed: list[str] = []
-
-    def mutate(stored: Coach) -> Mapping[str, object]:
-        changed[:] = sorted(name for name, value in fields.items() if stored.get(name) != value)
-        return fields
-
-    employee = await coaches.rewrite(ctx, _employee(employee_id), mutate, version=change.get("version"))
-    if employee is None:
-        raise NotFound("employee")
-    if changed:
-        _report(ctx, "employee.updated", employee_id, fields=changed)
-    if {"permissions", "customersScope"} & {*changed}:
-        await audit.record(ctx, "permissions.changed", employee_id, employee["name"])
-    if (email := change.get("email")) is not None:
-        result = await identities.change_email(ctx, employee_id, email)
-        if result.changed:
-            await ctx.publish(SignInEmailChanged(employee_id))
-        if result.changed and not result.has_password:
-            await _send_invitation(ctx, employee_id, employee["name"], email)
-    return employee
-
-
-@transactional
-async def delete(ctx: Context, employee_id: ObjectId) -> None:
-    """Remove an employee: sign-in, sessions and keys end at once, the employee's clients have no trainer.
-
-    Raises NotFound if there is no such employee.
-    """
-    if (employee := await coaches.delete(ctx, _employee(employee_id))) is None:
-        raise NotFound("employee")
-    await audit.record(ctx, "employee.removed", employee_id, employee["name"])
-    await identities.remove(ctx, employee_id)
-    _report(ctx, "employee.removed", employee_id)
-    await ctx.publish(CoachRemoved(employee_id))
-
-
 def _report(ctx: Context, event_type: EventType, employee_id: ObjectId, **data: EventValue) -> None:
     """Report an event about an employee, in the caller's transaction, if a request is its cause."""
     if ctx.operation:
@@ -618,16 +557,14 @@ def _report(ctx: Context, event_type: EventType, employee_id: ObjectId, **data: 
 _LAST_USED_PRECISION = timedelta(minutes=1)
 
 
-async def find_with_coach(
-    credentials: Documents[Any], services: Services, where: Filter, *, without: Sequence[str]
-) -> Any:
-    """Return the credential of `where`, without some fields, its `coach` and `company`, in one round trip.
+async def find_with_coach(credentials: Documents[Any], services: Services, where: Filter) -> Any:
+    """Return the credential of `where` without its secrets, its `coach` and `company`, in one round trip.
 
     None if the credential, the coach or the company is deleted. A key that acts as the company has no coach.
     """
     stages: list[Document] = [
         {"$match": where},
-        {"$project": dict.fromkeys(without, 0)},
+        {"$project": dict.fromkeys(("sealed", "hash", "code", "access", "refresh", "familyHash"), 0)},
         {"$lookup": {"from": "coaches", "localField": "coachId", "foreignField": "_id", "as": "coach"}},
         {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
         {"$unwind": {"path": "$coach", "preserveNullAndEmptyArrays": True}},
@@ -656,7 +593,7 @@ routes = Routes("/coach/employees", tag="Team", path_descriptions={"employeeId":
 @routes.get("", access=owner_session(), returns=list_of(Employee))
 async def list_employees(ctx: Context) -> list[Coach]:
     """List the employees."""
-    return await list_all(ctx)
+    return await coaches.find(ctx, {"role": "EMPLOYEE"}, sort=("createdAt",))
 
 
 @routes.post(
@@ -682,7 +619,9 @@ async def create_employee(ctx: Context, body: NewEmployee) -> Coach:
 @routes.get("/{employeeId}", access=owner_session(), returns=Employee)
 async def get_employee(ctx: Context, employee_id: ObjectId) -> Coach:
     """Read an employee."""
-    return await get(ctx, employee_id)
+    if (employee := await coaches.find_one(ctx, _employee(employee_id))) is None:
+        raise NotFound("employee")
+    return employee
 
 
 @routes.patch(
@@ -692,13 +631,37 @@ async def get_employee(ctx: Context, employee_id: ObjectId) -> Coach:
     returns=Employee,
     example={"name": "Eli Coach"},
 )
+@transactional
 async def update_employee(ctx: Context, employee_id: ObjectId, body: EmployeeChange) -> Coach:
     """Change an employee.
 
     With another `email` the employee signs in by that one: sign-in sessions end and mailed tokens become invalid. An
     employee who has not set a password yet is sent a new token.
     """
-    return await update(ctx, employee_id, body)
+    # With another e-mail address the employee's sign-in sessions end and tokens to set a password become invalid; an
+    # employee without a password is sent a new one. Raises NotFound if there is no such employee, Conflict if the
+    # e-mail address is already used to sign in or the employee has changed since `change["version"]`.
+    fields = {name: value for name, value in body.items() if name != "version"}
+    changed: list[str] = []
+
+    def mutate(stored: Coach) -> Mapping[str, object]:
+        changed[:] = sorted(name for name, value in fields.items() if stored.get(name) != value)
+        return fields
+
+    employee = await coaches.rewrite(ctx, _employee(employee_id), mutate, version=body.get("version"))
+    if employee is None:
+        raise NotFound("employee")
+    if changed:
+        _report(ctx, "employee.updated", employee_id, fields=changed)
+    if {"permissions", "customersScope"} & {*changed}:
+        await audit.record(ctx, "permissions.changed", employee_id, employee["name"])
+    if (email := body.get("email")) is not None:
+        result = await identities.change_email(ctx, employee_id, email)
+        if result.changed:
+            await ctx.publish(SignInEmailChanged(employee_id))
+        if result.changed and not result.has_password:
+            await _send_invitation(ctx, employee_id, employee["name"], email)
+    return employee
 
 
 @routes.put(
@@ -713,13 +676,19 @@ async def set_employee_permissions(ctx: Context, employee_id: ObjectId, body: Em
 
     They apply from the next request, for sessions and keys.
     """
-    return await update(ctx, employee_id, body)
+    return await update_employee(ctx, employee_id, body)
 
 
 @routes.delete("/{employeeId}", access=owner_session())
+@transactional
 async def delete_employee(ctx: Context, employee_id: ObjectId) -> None:
     """Remove an employee.
 
     The employee's sessions and keys end at once; the employee's clients have no trainer.
     """
-    await delete(ctx, employee_id)
+    if (employee := await coaches.delete(ctx, _employee(employee_id))) is None:
+        raise NotFound("employee")
+    await audit.record(ctx, "employee.removed", employee_id, employee["name"])
+    await identities.remove(ctx, employee_id)
+    _report(ctx, "employee.removed", employee_id)
+    await ctx.publish(CoachRemoved(employee_id))

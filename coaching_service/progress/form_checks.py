@@ -596,7 +596,7 @@ async def _notify(ctx: Context, changed: StoredMedia) -> None:
 
 async def write_message(
     ctx: Context, notification: notifications.Notification
-) -> notifications.Message | notifications.Later | None:
+) -> notifications.Message | datetime | None:
     """Return what to send about files and comments that are not seen, or about unread messages; None without any."""
     customer_id = notification["customerId"]
     if "mediaId" not in notification["subject"] or customer_id is None:

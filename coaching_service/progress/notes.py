@@ -231,7 +231,7 @@ async def update(ctx: Context, customer_id: ObjectId, note_id: ObjectId, body: N
     note = require_found(await notes.rewrite(ctx, where, lambda _: fields, version=version), "note")
     if "isHealth" in fields:
         await derived_figures.mark_due(ctx, [customer_id])
-    await activity.correct_event(ctx, "note_added", customer_id, note_id, **_feed_data(note))
+    await activity.correct_events(ctx, ["note_added"], customer_id, [note_id], **_feed_data(note))
     return note
 
 

@@ -378,7 +378,7 @@ async def update(
     )
     await _update_estimates(ctx, customer_id, [record["exerciseId"]])
     named = await _add_name(ctx, updated)
-    await activity.correct_event(ctx, _EVENT, customer_id, record_id, **_feed_data(named))
+    await activity.correct_events(ctx, [_EVENT], customer_id, [record_id], **_feed_data(named))
     return named
 
 
@@ -556,9 +556,11 @@ async def _store_better(
             is_event = each.key.type != FASTEST
         else:
             is_event = is_better(each.key.type, each.best["value"], each.previous["value"])
-        report = activity.record_event if reports and is_event else activity.correct_event
         data = _feed_data(record, is_first=record["_id"] in first_results)
-        await report(ctx, _EVENT, customer_id, record["_id"], **data)
+        if reports and is_event:
+            await activity.record_event(ctx, _EVENT, customer_id, record["_id"], **data)
+        else:
+            await activity.correct_events(ctx, [_EVENT], customer_id, [record["_id"]], **data)
 
 
 async def _add_name(ctx: Context, record: StoredRecord) -> PersonalRecord:

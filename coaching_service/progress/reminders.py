@@ -195,7 +195,7 @@ async def write_check_ins(ctx: Context, notification: Notification) -> Message |
 async def _read_day(ctx: Context, notification: Notification) -> list[AgendaBlock]:
     """Return the blocks of the client on the day of a notification; none if it is hidden, or the client is away."""
     client, day = notification["recipient"]["_id"], notification["subject"]["date"]
-    if not await availability.is_available(ctx, client, date.fromisoformat(day)):
+    if day in (await availability.get_absences(ctx, [client], day, day))[client]:
         return []
     if await visibility.find_hidden_days(ctx, client, day, day):
         return []

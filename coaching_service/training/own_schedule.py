@@ -200,7 +200,7 @@ async def get_own(ctx: Context, block_id: ObjectId) -> Block:
 
 async def list_days_to_move(ctx: Context, blocks: Sequence[Block]) -> dict[ObjectId, list[str]]:
     """Return the other days to which the caller, a client, may move each of their blocks; none for those that stay."""
-    rights = await account.get(ctx)
+    rights = await account.get_account(ctx)
     dates: dict[ObjectId, list[str]] = {}
     for block in blocks:
         right: _Right = "clientsMayAdd" if block.get("createdBy") == "client" else "clientsMayMove"
@@ -242,7 +242,7 @@ async def _begin_own(ctx: Context, block_id: ObjectId) -> tuple[ClientCalendar, 
 async def _change_own(ctx: Context, calendar: ClientCalendar, block_id: ObjectId, change: OwnWorkoutChange) -> Block:
     """Change a workout that its client has added, and the entry in the feed about it."""
     block = await batches.change_block(ctx, calendar, block_id, change)
-    await activity.correct_event(ctx, "workout_added", calendar.customer_id, block_id, **_feed_data(block))
+    await activity.correct_events(ctx, ["workout_added"], calendar.customer_id, [block_id], **_feed_data(block))
     return block
 
 
@@ -252,7 +252,7 @@ def _require_own(block: Mapping[str, Any]) -> None:
 
 
 async def _require_right(ctx: Context, right: _Right) -> None:
-    if (await account.get(ctx))[right]:
+    if (await account.get_account(ctx))[right]:
         return
     if right == "clientsMayMove":
         raise Forbidden("Your coach has turned off moving workouts", code="CLIENT_MOVES_OFF")

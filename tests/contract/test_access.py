@@ -91,7 +91,7 @@ async def headers(
 
     async def revoked() -> dict[str, str]:
         api_key = await api_keys.create(company.ctx, "Test")
-        await api_keys.revoke(company.ctx, api_key["_id"])
+        await api_keys.delete_api_key(company.ctx, api_key["_id"])
         return {"X-API-Key": api_key["key"]}
 
     async def expired() -> dict[str, str]:

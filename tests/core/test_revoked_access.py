@@ -38,7 +38,7 @@ async def waiting_for_events(coach: CoachClient, poller: CoachClient, wait: int 
 async def test_a_held_request_of_a_deleted_key_is_refused(coach: CoachClient) -> None:
     key = await api_keys.create(coach.ctx, "Poller")
     poll = await waiting_for_events(coach, coach.with_key(key["key"]))
-    await api_keys.revoke(coach.ctx, key["_id"])
+    await api_keys.delete_api_key(coach.ctx, key["_id"])
     await coach.create_customer()
     assert (await asyncio.wait_for(poll, 20)).status == 401
 
@@ -46,7 +46,7 @@ async def test_a_held_request_of_a_deleted_key_is_refused(coach: CoachClient) ->
 async def test_a_held_request_of_a_deleted_key_is_refused_when_its_time_is_up(coach: CoachClient) -> None:
     key = await api_keys.create(coach.ctx, "Poller")
     poll = await waiting_for_events(coach, coach.with_key(key["key"]), wait=1)
-    await api_keys.revoke(coach.ctx, key["_id"])
+    await api_keys.delete_api_key(coach.ctx, key["_id"])
     assert (await asyncio.wait_for(poll, 20)).status == 401
 
 
@@ -96,7 +96,7 @@ async def test_a_request_that_waited_for_its_turn_is_authenticated_again(
         async with slots.holding(coach.ctx.slot_holder):
             waiting = asyncio.create_task(http.get(server.make_url("/turn")))
             await until(lambda: slots.queued == 1, "the request waits")
-            await api_keys.revoke(coach.ctx, key["_id"])
+            await api_keys.delete_api_key(coach.ctx, key["_id"])
         assert (await waiting).status == 401
     assert called == []
 
@@ -132,7 +132,7 @@ async def test_a_download_ends_when_its_key_is_deleted(
     async with TestServer(app) as server, aiohttp.ClientSession(headers={"X-API-Key": key["key"]}) as http:
         async with http.get(server.make_url("/archive")) as response:
             assert (response.status, await response.content.readexactly(5)) == (200, b"first")
-            await api_keys.revoke(coach.ctx, key["_id"])
+            await api_keys.delete_api_key(coach.ctx, key["_id"])
             revoked.set()
             with pytest.raises(aiohttp.ClientError):
                 assert b"third" not in await response.read()

@@ -74,9 +74,9 @@ async def test_requests_that_waited_are_authenticated_again(
 
     async def revoke() -> None:
         if status == 401:
-            await team.delete(coach.ctx, employee)
+            await team.delete_employee(coach.ctx, employee)
         else:
-            await team.update(coach.ctx, employee, {"permissions": ["customers.view"]})
+            await team.update_employee(coach.ctx, employee, {"permissions": ["customers.view"]})
 
     async with McpHttpClient(public_server, {"X-API-Key": key}) as mcp:
         requests: list[Awaitable[Any]] = [
@@ -109,7 +109,7 @@ async def test_a_bulk_operation_ends_when_the_access_does(
     async def archive_and_remove(ctx: Any, ids: list[ObjectId], *, archived: bool) -> None:
         await set_archived(ctx, ids, archived=archived)
         monkeypatch.setattr(bulk, "set_archived", set_archived)
-        await team.update(coach.ctx, employee, {"permissions": []})
+        await team.update_employee(coach.ctx, employee, {"permissions": []})
 
     monkeypatch.setattr(bulk, "set_archived", archive_and_remove)
     page = await browser.submit(confirmation, BULK)

@@ -177,7 +177,7 @@ async def test_an_undo_that_may_no_longer_go_on_makes_room(coach: CoachClient, s
         if lost == "the client":
             await assign(coach, ana, None)
         else:
-            await team.update(coach.ctx, eli_id, {"permissions": ["customers.view"]})
+            await team.update_employee(coach.ctx, eli_id, {"permissions": ["customers.view"]})
 
     step = partial(worker.run_due, coach.ctx.services, {undoing.UNDO: undoing.run_step})
     ended = await ended_job(coach, begun["_id"], step)

@@ -222,7 +222,7 @@ async def test_who_may_import_measurements(coach: CoachClient, other_company: Co
         for each in await team.list_coaches(coach.ctx)
         if each["role"] != "OWNER" and "metrics.edit" in each["permissions"]
     ]
-    await team.update(coach.ctx, eli["_id"], {"permissions": list(rights)})
+    await team.update_employee(coach.ctx, eli["_id"], {"permissions": list(rights)})
     assert "metrics.edit" in str((await recorder.post(f"/coach/jobs/{job['_id']}/undo")).refused(403))
     assert await values(coach, ana, body, "Waist") == {"2025-11-17": 86}
 

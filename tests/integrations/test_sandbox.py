@@ -124,7 +124,7 @@ async def test_a_sandbox_is_erased_with_the_next_one_and_with_the_account(
         await _wait_until_erased(coach, collection, first)
 
     owner = await team.get_owner(coach.ctx.services, coach.ctx.company_id)
-    await account.erase(coach.ctx.acting_as(owner), PASSWORD)
+    await account.delete_account(coach.ctx.acting_as(owner), {"password": PASSWORD})
     (await later.get("/me")).refused(401)
     await _wait_until_erased(coach, "customers", second)
 

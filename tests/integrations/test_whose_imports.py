@@ -38,8 +38,8 @@ async def revoke_keys(coach: CoachClient, coach_id: ObjectId) -> None:
     principal = await team.get_principal(coach.ctx.services, coach_id)
     assert principal is not None
     ctx = coach.ctx.acting_as(principal)
-    for key in await api_keys.list_keys(ctx):
-        await api_keys.revoke(ctx, key["_id"])
+    for key in await api_keys.list_api_keys(ctx):
+        await api_keys.delete_api_key(ctx, key["_id"])
 
 
 async def test_who_may_only_view_clients_may_not_import_for_them(coach: CoachClient) -> None:
@@ -58,9 +58,9 @@ async def test_the_import_of_a_coach_who_may_no_longer_fails(coach: CoachClient,
     async with no_job_begins(coach, settings):
         job = (await send(helper, SETS, name="sets.csv", customerId=ana["_id"])).ok(202)
         if lost == "the company":
-            await team.delete(coach.ctx, eli["_id"])
+            await team.delete_employee(coach.ctx, eli["_id"])
         elif lost == "the permission":
-            await team.update(coach.ctx, eli["_id"], {"permissions": ["customers.view"]})
+            await team.update_employee(coach.ctx, eli["_id"], {"permissions": ["customers.view"]})
         else:
             await revoke_keys(coach, eli["_id"])
 

@@ -14,7 +14,7 @@ from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.installation.backup.stores import BackupError, FolderStore, Store
 from coaching_service.lifecycle import erasure
 from coaching_service.lifecycle.administration import Operator
-from coaching_service.lifecycle.erasure import Repetition, Tombstone, repeat_erasures
+from coaching_service.lifecycle.erasure import Tombstone, repeat_erasures
 from coaching_service.people import account
 from tests.support.client import CoachClient
 
@@ -98,9 +98,9 @@ async def test_only_what_the_database_does_not_know_is_erased_again(coach: Coach
         )
     ]
     operator, reported = Operator(coach.ctx.services, "olga"), list[int]()
-    assert await repeat_erasures(operator, listed, reported.append) == Repetition(clients=1, companies=0)
+    assert await repeat_erasures(operator, listed, reported.append) == (1, 0)
     assert sum(reported) == 3
     (await coach.get(f"/coach/customers/{restored}")).refused(404)
     (await coach.get(f"/coach/customers/{other}")).ok()
     assert await coach.ctx.db["customers"].find_one(announced) is None, "the owner may have restored the client since"
-    assert await repeat_erasures(operator, listed, ignore) == Repetition()
+    assert await repeat_erasures(operator, listed, ignore) == (0, 0)

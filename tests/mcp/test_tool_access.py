@@ -257,12 +257,12 @@ async def test_employee_manages_own_assistants_and_owner_all_of_them(coach: Coac
         await authorize_assistant(employee_ctx, "Eli's"),
     )
 
-    assert [each["clientName"] for each in await assistants.list_tool_grants(employee_ctx)] == ["Eli's"]
+    assert [each["clientName"] for each in await assistants.list_assistants(employee_ctx)] == ["Eli's"]
     with pytest.raises(NotFound):
-        await assistants.revoke(employee_ctx, owners.grant["_id"])
-    assert {each["clientName"] for each in await assistants.list_tool_grants(coach.ctx)} == {"Owner's", "Eli's"}
-    await assistants.revoke(coach.ctx, employees.grant["_id"])
-    assert await assistants.list_tool_grants(employee_ctx) == []
+        await assistants.disconnect_assistant(employee_ctx, owners.grant["_id"])
+    assert {each["clientName"] for each in await assistants.list_assistants(coach.ctx)} == {"Owner's", "Eli's"}
+    await assistants.disconnect_assistant(coach.ctx, employees.grant["_id"])
+    assert await assistants.list_assistants(employee_ctx) == []
 
 
 async def test_new_keys_may_not_contact_people_over_mcp_unless_set(

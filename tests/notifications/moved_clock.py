@@ -106,7 +106,7 @@ async def _store(ctx: Context, client: ObjectId, plan: Plan) -> None:
         await ctx.db["customers"].update_one({"companyId": ctx.company_id, "_id": client}, {"$set": settings})
     if plan.away:
         period: Any = {"kind": "away", "from": str(plan.away[0]), "until": str(plan.away[-1]), "note": None}
-        await availability.create(ctx, client, period)
+        await availability.create_availability(ctx, client, period)
 
 
 class MovedClock:

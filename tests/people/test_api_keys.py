@@ -140,9 +140,9 @@ async def test_a_key_is_not_deleted_without_an_entry_in_the_audit_log(
     with monkeypatch.context() as patch:
         patch.setattr(audit, "record", fail)
         with pytest.raises(RuntimeError):
-            await api_keys.revoke(coach.ctx, key_id)
+            await api_keys.delete_api_key(coach.ctx, key_id)
     assert await api_keys.find_name(coach.ctx, key_id) == "Backend"
-    await api_keys.revoke(coach.ctx, key_id)
+    await api_keys.delete_api_key(coach.ctx, key_id)
     assert (
         await coach.ctx.db["audit"].count_documents(
             {"companyId": coach.ctx.company_id, "target._id": key_id, "action": "key.deleted"}
@@ -215,7 +215,7 @@ async def test_key_that_acts_as_the_company_survives_its_maker_and_acts_in_its_o
     as_employee = replace(coach.ctx, principal=await team.load_principal(coach.ctx, eli))
     with pytest.raises(Forbidden):
         await api_keys.create(as_employee, "Mine", acts_as="company", permissions=["customers.view"])
-    await team.delete(coach.ctx, eli)
+    await team.delete_employee(coach.ctx, eli)
     (await sync.get("/me")).ok()
     for wrong, field in (
         ({"actsAs": "company"}, "permissions"),

@@ -29,7 +29,7 @@ async def reset(coach: CoachClient, anonymous: CoachClient, password: str, **opt
 
 
 async def key_names(coach: CoachClient) -> list[str]:
-    return [key["name"] for key in await api_keys.list_keys(coach.ctx)]
+    return [key["name"] for key in await api_keys.list_api_keys(coach.ctx)]
 
 
 async def test_keys_remain_unless_asked(coach: CoachClient, anonymous: CoachClient) -> None:
@@ -119,7 +119,7 @@ async def test_each_change_is_mailed_with_the_keys_that_stay(
     text = " ".join(part_of(mail, "plain").split())
     read_mail(mail, coach.ctx.services.base_url)
     assert "was changed in your settings." in text
-    test_key = next(key for key in await api_keys.list_keys(coach.ctx) if key["name"] == "Test")
+    test_key = next(key for key in await api_keys.list_api_keys(coach.ctx) if key["name"] == "Test")
     assert f"These API keys still work: Test (…{test_key['lastFour']}), Backend (…{backend['key'][-4:]})." in text
     assert backend["key"] not in text
 

@@ -169,7 +169,7 @@ async def test_a_session_that_ended_meanwhile_cannot_subscribe(coach: CoachClien
     ctx = coach.ctx.acting_as(principal)
     await sessions.sign_out(ctx)
     with pytest.raises(Unauthorized):
-        await push.subscribe(ctx, cast("NewPushSubscription", new_subscription()))
+        await push.create_push_subscription(ctx, cast("NewPushSubscription", new_subscription()))
 
 
 async def test_a_removed_employee_has_no_devices(coach: CoachClient, interactive: CoachClient) -> None:

@@ -383,7 +383,7 @@ async def test_the_operator_resets_that_of_an_owner(coach: CoachClient, anonymou
 async def test_a_removed_employee_leaves_none(coach: CoachClient, anonymous: CoachClient) -> None:
     employee_id, email = await employee_of(coach, anonymous)
     await set_up(anonymous.with_bearer((await sign_in(anonymous, email)).ok()["accessToken"]))
-    await team.delete(coach.ctx, ObjectId(employee_id))
+    await team.delete_employee(coach.ctx, ObjectId(employee_id))
     assert await coach.ctx.db["secondFactors"].count_documents({"companyId": coach.ctx.company_id}) == 0
 
 

@@ -233,7 +233,7 @@ async def test_coach_removed_during_a_bulk_change_gets_no_more_clients(coach: Co
         return await customer_bulk.run_operation(coach.ctx, selection, operation, customer_bulk.Run())
 
     assert (await change(clients[0]))["ok"] == 1
-    await team.delete(coach.ctx, eli["_id"])
+    await team.delete_employee(coach.ctx, eli["_id"])
     failure = {"customerId": clients[1], "code": "NOT_FOUND", "message": "Coach not found"}
     assert await change(clients[1]) == {"requested": 1, "ok": 0, "failed": [failure]}
     assert await coach.names(assignedTo="none") == ["Ana", "Bo"]

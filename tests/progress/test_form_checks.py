@@ -325,7 +325,9 @@ async def test_each_side_is_told_once_what_the_other_has_added_unless_it_has_see
     assert first_page(parts) == workout
 
     (await coach.post(f"/coach/media/{video['_id']}/comments", {"text": "One more"})).ok(201)
-    caller = await customers.load_author(coach.ctx.services, coach.ctx.company_id, ObjectId(ana["_id"]))
+    caller = await customers.load_principal(
+        coach.ctx.services, coach.ctx.company_id, ObjectId(ana["_id"]), is_author=True
+    )
     assert caller is not None
     await form_checks.mark_seen(coach.ctx.acting_as(caller), caller.id, [ObjectId(video["_id"])])
     assert len(await sent_to(own, 200)) == 1

@@ -30,7 +30,7 @@ def pkce() -> tuple[str, str]:
 
 
 async def _list(ctx: Context) -> list[Grant | ApplicationGrant]:
-    return [*await assistants.list_tool_grants(ctx), *await assistants.list_rest_grants(ctx)]
+    return [*await assistants.list_assistants(ctx), *await assistants.list_applications(ctx)]
 
 
 async def authorize_assistant(

@@ -238,7 +238,7 @@ async def test_who_may_no_longer_change_clients_only_reads_a_job(
     confirmation = await eli.get(BULK, params={"all": "true", "action": "archive"})
     waiting = await eli.submit(confirmation, BULK)
     [employee] = [each for each in await team.list_coaches(coach.ctx) if each["role"] != "OWNER"]
-    await team.update(coach.ctx, employee["_id"], {"permissions": ["customers.view"]})
+    await team.update_employee(coach.ctx, employee["_id"], {"permissions": ["customers.view"]})
     path = waiting.path.partition("?")[0]
     (await eli.submit(waiting, f"{path}/cancel")).ok(403)
     page = (await eli.get(path)).says("Waiting to begin")

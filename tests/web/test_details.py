@@ -111,7 +111,7 @@ async def test_trainer_who_left_the_team_is_rejected_and_input_is_preserved(
     ana = await coach.create_customer("Ana")
     eli = await team.create(coach.ctx, "Eli", f"e-{secrets.token_hex(6)}@example.com", [], "all", password_hash)
     page = (await owner_page.get(details_of(ana))).says("Eli")
-    await team.delete(coach.ctx, eli["_id"])
+    await team.delete_employee(coach.ctx, eli["_id"])
 
     rejected = await owner_page.submit(page, details_of(ana), phone="777", assignedTo=str(eli["_id"]))
 

@@ -84,7 +84,7 @@ async def test_page_of_a_reset_offers_to_delete_api_keys(coach: CoachClient, vis
 
     (await visitor.submit(short, "/app/reset-password", password=NEW)).ok().says("Sign in with your new password.")
 
-    assert await api_keys.list_keys(coach.ctx) == []
+    assert await api_keys.list_api_keys(coach.ctx) == []
     used = (await visitor.get(f"/app/reset-password?token={token}")).ok()
     assert "API key" not in used.text
 
@@ -100,7 +100,7 @@ async def test_page_of_an_account_offers_to_delete_api_keys(
     since = {"deleteApiKeys": "sinceLastChange"}
     await api_keys.create(coach.ctx, "Backend")
     (await owner_page.submit(unchanged, path, currentPassword=NEW, password=PASSWORD, **since)).ok()
-    assert [key["name"] for key in await api_keys.list_keys(coach.ctx)] == ["Test"]
+    assert [key["name"] for key in await api_keys.list_api_keys(coach.ctx)] == ["Test"]
 
     await lock(new_visitor, str(coach.ctx.caller.email))
     changed = await owner_page.get(path)

@@ -38,7 +38,7 @@ async def test_password_change_ends_all_other_sessions(
     assert (await owner_page.get("/app/customers")).path == "/app/customers", "this session continues"
     assert (await elsewhere.get("/app/customers")).ok().path.startswith("/app/sign-in")
     (await interactive.get("/me")).refused(401)
-    assert await assistants.list_tool_grants(coach.ctx) == []
+    assert await assistants.list_assistants(coach.ctx) == []
     (await coach.get("/me")).ok(), "API keys go on"
     (await elsewhere.sign_in(email, PASSWORD)).ok(401)
     assert (await elsewhere.sign_in(email, FRESH)).ok().path == "/app/attention"

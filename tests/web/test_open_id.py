@@ -263,11 +263,11 @@ async def test_new_users_are_employees_only_of_the_company_of_the_settings(
     registered = site.open_id.registration
     site.open_id.registration = replace(registered, creates_in=str(coach.ctx.company_id))
     (await site.sign_in(visitor)).ok()
-    employees = await team.list_all(coach.ctx)
+    employees = await team.list_employees(coach.ctx)
     (nora,) = [each for each in employees if each["email"] == email]
     assert (nora["name"], nora["permissions"], nora["customersScope"]) == ("Nora", ["customers.view"], "assigned")
     (await visitor.get("/app/customers")).ok().says("Clients")
-    await team.delete(coach.ctx, nora["_id"])
+    await team.delete_employee(coach.ctx, nora["_id"])
     assert await coach.ctx.db["providerAccounts"].count_documents({"companyId": coach.ctx.company_id}) == 0
 
     site.provider.user = {"sub": "n-2", "email": address(other_company), "email_verified": True}
@@ -283,7 +283,7 @@ async def test_another_address_ends_the_link(site: Site, coach: CoachClient) -> 
     visitor = site.visitor()
     asked = await site.sign_in(visitor)
     (await visitor.submit(asked, "/app/sign-in", email=email, password=PASSWORD)).ok().says("Connected.")
-    await team.update(coach.ctx, ObjectId(employee_id), {"email": f"other@{coach.ctx.company_id}.test"})
+    await team.update_employee(coach.ctx, ObjectId(employee_id), {"email": f"other@{coach.ctx.company_id}.test"})
     again = site.visitor()
     await require_refused(site, again, await site.sign_in(again), "There is no account here for you.")
 

@@ -228,7 +228,7 @@ async def test_removed_employee_is_signed_out_immediately(
     eli = new_visitor()
     (await eli.sign_in(email, PASSWORD)).ok()
 
-    await team.delete(coach.ctx, hired["_id"])
+    await team.delete_employee(coach.ctx, hired["_id"])
 
     assert (await eli.get("/app")).path == "/app/sign-in"
 

@@ -433,11 +433,11 @@ async def apply_account(ctx: Context, settings: AccountSettings, *, is_dry_run: 
 
     Raises Conflict if the export has loads in another unit than the company's.
     """
-    current = await account.get(ctx)
+    current = await account.get_account(ctx)
     is_empty = not await customers.has_any(ctx)
     if is_empty and not await account.has_stored_loads(ctx):
         if not is_dry_run:
-            await account.update(ctx, cast("Any", take(account.AccountDetails, settings)))
+            await account.update_account(ctx, cast("Any", take(account.AccountDetails, settings)))
     elif settings["hasStoredLoads"] and settings["loadUnit"] != current["loadUnit"]:
         raise Conflict(f"has loads in {settings['loadUnit']}, and the company has loads in {current['loadUnit']}")
     if settings["hasStoredLoads"] and not is_dry_run:

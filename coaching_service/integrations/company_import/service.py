@@ -420,5 +420,5 @@ async def begin_own_checked(ctx: Context, job_id: ObjectId, answers: ImportAnswe
 
 
 async def _require_allowed(ctx: Context) -> None:
-    if not (await account.get(ctx))["clientsMayImport"]:
+    if not (await account.get_account(ctx))["clientsMayImport"]:
         raise errors.Forbidden("Your coach has turned off imports by clients", code="CLIENT_IMPORTS_OFF")

@@ -257,21 +257,6 @@ class Operation:
     conflicts: dict[ObjectId, list[ScheduleConflict]] = field(default_factory=dict)
 
 
-@dataclass
-class Result:
-    """The result so far."""
-
-    requested: int = 0
-    ok: int = 0
-    failed: list[BulkFailure] = field(default_factory=list)
-    results: list[ClientChange] = field(default_factory=list)
-    skipped: list[SkippedCustomer] = field(default_factory=list)
-
-    def add_failure(self, customer_id: ObjectId, code: str, message: str) -> None:
-        """Add a client who was not changed."""
-        self.failed.append({"customerId": customer_id, "code": code, "message": message})
-
-
 # --- Operations ------------------------------------------------------------------------------------------------------
 
 
@@ -410,24 +395,23 @@ async def run_operation(ctx: Context, selection: Selection, operation: Operation
 
     The result has `results` if the operation reports, and `conflicts` if it has found some.
     """
-    result = Result()
+    response: BulkAssignmentResult = {"requested": 0, "ok": 0, "failed": []}
+    if operation.report is not None:
+        response["results"] = []
+    if operation.find_skipped is not None:
+        response["skipped"] = []
     batch_id = ObjectId() if run.claim is None else stable_id(str(run.claim.id), "batch")
     ctx = replace(ctx, batch_id=batch_id)
     async for ids in _iterate_selected(ctx, selection):
-        result.requested += len(ids)
+        response["requested"] += len(ids)
         size = operation.batch_size or BATCH
         for start in range(0, len(ids), size):
             batch, began = ids[start : start + size], time.monotonic()
-            await _run_batch(ctx, batch, operation, run, result, dry_run=selection["dryRun"])
+            await _run_batch(ctx, batch, operation, run, response, dry_run=selection["dryRun"])
             if run.is_job and operation.report is not None:
                 await asyncio.sleep(time.monotonic() - began)  # half of the time is left to others
-    if result.ok and not ctx.change_ids and run.claim is not None and not selection["dryRun"]:
+    if response["ok"] and not ctx.change_ids and run.claim is not None and not selection["dryRun"]:
         ctx.change_ids.append(batch_id)  # of an earlier request with this claim
-    response: BulkAssignmentResult = {"requested": result.requested, "ok": result.ok, "failed": result.failed}
-    if operation.report is not None:
-        response["results"] = result.results
-    if operation.find_skipped is not None:
-        response["skipped"] = result.skipped
     if operation.conflicts:
         response["conflicts"] = [
             cast("CustomerConflict", {"customerId": customer_id, **conflict})
@@ -438,7 +422,7 @@ async def run_operation(ctx: Context, selection: Selection, operation: Operation
 
 
 async def _run_batch(
-    ctx: Context, ids: list[ObjectId], operation: Operation, run: Run, result: Result, *, dry_run: bool
+    ctx: Context, ids: list[ObjectId], operation: Operation, run: Run, response: BulkResult, *, dry_run: bool
 ) -> None:
     """Apply the change to a batch in one transaction, and add what happened to each client to the result."""
     try:
@@ -449,19 +433,19 @@ async def _run_batch(
     except IdempotencyKeyReused:
         raise
     except ServiceError as error:
-        if isinstance(error, Unavailable) and (run.is_job or run.claim is not None or not result.ok):
+        if isinstance(error, Unavailable) and (run.is_job or run.claim is not None or not response["ok"]):
             raise
-        for customer_id in ids:
-            result.add_failure(customer_id, error.reason.upper().replace(" ", "_"), str(error))
-        return
-    result.results += [outcome.reports[customer_id] for customer_id in ids if customer_id in outcome.reports]
+        outcome = _Outcome(dict.fromkeys(ids, (error.reason.upper().replace(" ", "_"), str(error))), {}, {})
+    if "results" in response:
+        response["results"] += [outcome.reports[customer_id] for customer_id in ids if customer_id in outcome.reports]
     for customer_id in ids:
         if customer_id in outcome.failures:
-            result.add_failure(customer_id, *outcome.failures[customer_id])
-        elif (code := outcome.skipped.get(customer_id)) is not None:
-            result.skipped.append({"customerId": customer_id, "code": code})
+            code, message = outcome.failures[customer_id]
+            response["failed"].append({"customerId": customer_id, "code": code, "message": message})
+        elif (reason := outcome.skipped.get(customer_id)) is not None:
+            response["skipped"].append({"customerId": customer_id, "code": reason})
         else:
-            result.ok += 1
+            response["ok"] += 1
 
 
 class _Outcome(NamedTuple):
@@ -553,18 +537,13 @@ async def change(
     return await run_operation(ctx, selected, Operation(report=report, batch_size=_BATCH), run)
 
 
-@dataclass(frozen=True)
-class Preview:
-    """What an operation would do to each client: the effects by client, and those who could not be changed."""
-
-    effects: dict[ObjectId, Outcome[Any]]
-    failed: list[BulkFailure]
-
-
 async def preview(
     ctx: Context, ids: list[ObjectId], operation: effects.Operation, fields: Mapping[str, Any]
-) -> Preview:
-    """Return what an operation would do to clients; writes nothing. Raises as `change`."""
+) -> tuple[dict[ObjectId, Outcome[Any]], list[BulkFailure]]:
+    """Return what an operation would do, by client, and who could not be changed; it writes nothing.
+
+    Raises as `change`.
+    """
     await effects.check(ctx, operation, fields)
     by_client: dict[ObjectId, Outcome[Any]] = {}  # by client, as a transaction may be repeated
 
@@ -574,7 +553,7 @@ async def preview(
 
     selected: Selection = {"ids": ids, "dryRun": True}
     result = await run_operation(ctx, selected, Operation(report=report, batch_size=_BATCH), Run())
-    return Preview(by_client, result["failed"])
+    return by_client, result["failed"]
 
 
 async def list_planned_for(ctx: Context, exercise_id: ObjectId) -> list[ObjectId]:

@@ -20,7 +20,7 @@ from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.changes import history as feed
 from coaching_service.core.changes.models import CompanyFeedItem
 from coaching_service.core.database.context import Context, gather_reads
-from coaching_service.core.database.recording import Actor, FeedEntry, LoggedEvent, RemovedFeedEntries
+from coaching_service.core.database.recording import FeedEntry, LoggedEvent, RemovedFeedEntries
 from coaching_service.core.dates import midnight
 from coaching_service.core.events import EventValue
 from coaching_service.core.field_schemas import Variant, output_of, query_of
@@ -36,7 +36,7 @@ from coaching_service.people.account import LOAD_UNITS, convert_stored_load
 from coaching_service.people.activity import models
 from coaching_service.people.changes import events as change_events
 from coaching_service.people.changes import service as changes
-from coaching_service.people.changes.models import PLACES, ChangeList, ChangeSummary, DocumentValues, list_hidden_types
+from coaching_service.people.changes.models import PLACES, ChangeSummary, DocumentValues, list_hidden_types
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import NamedCustomer
 
@@ -78,17 +78,6 @@ async def record_event(
     ctx.changes.events.append(LoggedEvent(event_type, customer_id, event_data, document_id, feed_entry))
 
 
-async def correct_event(
-    ctx: Context,
-    activity_type: models.ActivityType,
-    customer_id: ObjectId,
-    source_id: ObjectId,
-    **data: object,
-) -> None:
-    """Set fields of the data of an entry, in the caller's transaction; its date stays."""
-    await correct_events(ctx, [activity_type], customer_id, [source_id], **data)
-
-
 async def correct_events(
     ctx: Context,
     activity_types: Collection[models.ActivityType],
@@ -116,11 +105,6 @@ async def create_many(ctx: Context, entries: Sequence[models.ImportedEvent]) -> 
         ctx.changes.events.append(
             LoggedEvent(models.EVENT_TYPE_OF[entry["type"]], entry["customerId"], {}, None, imported)
         )
-
-
-def set_dates(ctx: Context, dates: Mapping[ObjectId, datetime]) -> None:
-    """Set the dates (UTC) of entries that this transaction adds, by their source documents: for imports."""
-    ctx.changes.set_feed_dates(dates)
 
 
 async def list_attributed_events(
@@ -332,18 +316,14 @@ _EVENT = output_of(models.ActivityEvent)
 _COMPANY_EVENT = output_of(models.CompanyEvent, first=("customer", "actor"))
 
 
-def _event(event_type: models.ActivityType, base: type[Schema], name: str) -> type[Schema]:
-    """Return the schema of an event of one type, such as `WorkoutCompletedEvent`."""
-    attributes = {
-        "__doc__": f"An event of the type `{event_type}`.",
-        "type": Choice(event_type),
-        "data": fields.Nested(output_of(_DATA[event_type])),
-    }
-    return type("".join(word.capitalize() for word in event_type.split("_")) + name, (base,), attributes)
-
-
 def _events(base: type[Schema], name: str) -> fields.Field[list[Any]]:
-    return fields.List(Variant({each: _event(each, base, name) for each in get_args(models.ActivityType)}))
+    """Return the field of events, with a schema of each type, such as `WorkoutCompletedEvent`."""
+    schemas: dict[str, type[Schema]] = {}
+    for each in get_args(models.ActivityType):
+        data = {"type": Choice(each), "data": fields.Nested(output_of(_DATA[each]))}
+        about = {"__doc__": f"An event of the type `{each}`."}
+        schemas[each] = type("".join(word.capitalize() for word in each.split("_")) + name, (base,), about | data)
+    return fields.List(Variant(schemas))
 
 
 ActivityEventPage = list_selection.part_schema(
@@ -416,12 +396,22 @@ async def get_activity(
     since_time = since
     if since is not None and not isinstance(since, datetime):
         since_time = midnight(since, ctx.caller.company.timezone)
-    about: dict[str, Any] = {"since": since_time, "customer_id": customer_id}
+    about: dict[str, Any] = {"since": since_time, "customer_id": customer_id, "limit": _READ_AT_ONCE}
+    of_feed = cast("list[models.ActivityType]", [each for each in types if each != _OTHER])
+    by = {"via": "assistant", "credential_id": ctx.caller.credential_id} if mine else {}
+    not_in_feed = about | by | {"in_feed": False, "has_documents": True}
     wanted = page * page_size + 1
     events, others = await gather_reads(
         ctx,
-        _read_calls(wanted, _event_reader(ctx, types, mine=mine, **about)),
-        _read_calls(wanted, _change_reader(ctx, types, mine=mine, **about)),
+        _read_calls(
+            wanted if of_feed or not types else 0,
+            lambda after: list_changed_events(ctx, types=of_feed, after=after, mine=mine, **about),
+        ),
+        # Changes without an entry in the feed; those that changed no document are no entries.
+        _read_calls(
+            wanted if _OTHER in types or not types else 0,
+            lambda after: changes.list_changes(ctx, after=after, **not_in_feed),
+        ),
     )
     calls: dict[ObjectId, _Call] = {}
     for event in events:
@@ -451,39 +441,13 @@ class _Call:
 async def _read_calls(wanted: int, read: Callable[[str | None], Awaitable[Mapping[str, Any]]]) -> list[Any]:
     """Return what `read` returns after each cursor, until it is of as many calls as wanted."""
     found, after = [], None
-    for _ in range(_MAX_READS):
+    for _ in range(_MAX_READS if wanted else 0):
         part = await read(after)
         found += part["docs"]
         after = part["nextCursor"]
         if after is None or len({each["batchId"] or each.get("changeId", each.get("_id")) for each in found}) >= wanted:
             break
     return found
-
-
-def _event_reader(ctx: Context, types: Sequence[str], **where: Any) -> Callable[[str | None], Awaitable[Any]]:
-    wanted = cast("list[models.ActivityType]", [each for each in types if each != _OTHER])
-
-    async def read(after: str | None) -> list_selection.CursorPage[models.ChangedEvent]:
-        if types and not wanted:
-            return {"docs": [], "nextCursor": None, "hasMore": False}
-        return await list_changed_events(ctx, types=wanted, limit=_READ_AT_ONCE, after=after, **where)
-
-    return read
-
-
-def _change_reader(ctx: Context, types: Sequence[str], *, mine: bool, **where: Any) -> Callable[[str | None], Any]:
-    """Return what reads the changes without an entry in the feed; those that changed no document are no entries."""
-    by = {"via": "assistant", "credential_id": ctx.caller.credential_id} if mine else {}
-
-    async def read(after: str | None) -> ChangeList:
-        if types and _OTHER not in types:
-            return {"docs": [], "nextCursor": None, "hasMore": False}
-        more = where | by
-        return await changes.list_changes(
-            ctx, in_feed=False, has_documents=True, limit=_READ_AT_ONCE, after=after, **more
-        )
-
-    return read
 
 
 async def _describe_calls(ctx: Context, calls: Mapping[ObjectId, _Call], customer_id: ObjectId | None) -> list[str]:
@@ -499,7 +463,7 @@ async def _describe_calls(ctx: Context, calls: Mapping[ObjectId, _Call], custome
         customers.find_references(ctx, list(clients)),
         changes.get_summaries(ctx, ids),
         assistants.name_credentials(ctx, ids),
-        changes.count_clients(ctx, list(calls), await customers.select_ids_in_scope(ctx, None)),
+        feed.count_clients(ctx, list(calls), await customers.select_ids_in_scope(ctx, None)),
     )
     labels, lines = _ClientLabels(), []
     for change_id, call in calls.items():
@@ -524,10 +488,13 @@ async def _describe_calls(ctx: Context, calls: Mapping[ObjectId, _Call], custome
             approved += f" {PLACES[summary['decidedIn']]}"
         operation = f"{call.changes[0]['operation']} " if not call.events else ""
         others = counts.get(change_id, 1) - 1
+        credential = credentials.get(first) if actor and actor["type"] in ("assistant", "key") else None
+        name = typed(actor["name"]) if actor else ""
+        by = f"{actor['type']} {f'{typed(credential)} of ' if credential else ''}{name}" if actor else "unknown"
         facts = arguments.join_facts(
             ("" if customer_id is not None else client) + ", ".join(said),
             f"and for {others} more {'client' if others == 1 else 'clients'}" if others > 0 else "",
-            f"{operation}by {_describe_actor(actor, credentials.get(first))}",
+            f"{operation}by {by}",
             approved,
             f"changeId {change_id}",
             summary is not None and summary["undoneBy"] and "undone",
@@ -561,14 +528,6 @@ def _describe_event(event: models.ChangedEvent, load_unit: str) -> str:
     shown = {name: value for name, value in data.items() if not isinstance(value, bool)}
     name = "first_result" if data.get("isFirst") else event["type"]
     return f"{name} {_describe_data(shown)}".rstrip()
-
-
-def _describe_actor(actor: Actor | None, credential: str | None = None) -> str:
-    if actor is None:
-        return "unknown"
-    if credential is None or actor["type"] not in ("assistant", "key"):
-        return f"{actor['type']} {typed(actor['name'])}"
-    return f"{actor['type']} {typed(credential)} of {typed(actor['name'])}"
 
 
 def _describe_data(data: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict, cast
@@ -65,7 +65,12 @@ async def list_events(
             return page
     deadline = asyncio.get_running_loop().time() + wait
     async with ctx.services.number_signals.hold(ctx.company_id, ctx.caller.credential_id) as listener:
-        read = _sharing_reads(ctx, listener, customer_id)
+
+        async def read(position: int, size: int) -> NumberedPage:
+            # What others that wait for the same changes have read is not read again.
+            key = (customer_id, position, size)
+            return await listener.share(key, partial(_list_numbered, ctx, customer_id, position, size))
+
         listener.event.clear()
         async with ctx.turn():
             page, position = await _read_events(ctx, await _position_of(ctx, after), limit, types, read)
@@ -130,17 +135,6 @@ async def read_events(
 
 async def _list_numbered(ctx: Context, customer_id: ObjectId | None, position: int, size: int) -> NumberedPage:
     return await history.list_numbered(ctx, position, size, since=now() - RETENTION, customer_id=customer_id)
-
-
-def _sharing_reads(ctx: Context, listener: Listener, customer_id: ObjectId | None) -> _Read:
-    """Return how a request reads what others that wait for the same changes have read, if they have."""
-
-    async def read(position: int, size: int) -> NumberedPage:
-        return await listener.share(
-            (customer_id, position, size), partial(_list_numbered, ctx, customer_id, position, size)
-        )
-
-    return read
 
 
 async def _read_events(
@@ -262,12 +256,6 @@ class ProgramEndedNotificationData(ProgramNotificationData):
     assignmentId: Annotated[ObjectId, Description("The program of the client.")]
 
 
-class TemplateNotificationData(TypedDict):
-    """The workout template."""
-
-    templateId: Annotated[ObjectId, Description("The workout template.")]
-
-
 class _HistoryImport(TypedDict):
     importId: Annotated[ObjectId, Description("The job of the import.")]
     sessions: Annotated[int, Description("Number of sessions.")]
@@ -289,12 +277,6 @@ class HistoryNotificationData(_HistoryImport, _HistoryDates):
 
 
 # --- Records of clients ----------------------------------------------------------------------------------------------
-
-
-class FormReviewedNotificationData(TypedDict):
-    """The reviewed response."""
-
-    responseId: Annotated[ObjectId, Description("The response to the form.")]
 
 
 class MetricRecordedNotificationData(TypedDict):
@@ -359,31 +341,13 @@ class RecordNotificationData(TypedDict):
     ]
 
 
-class CheckInNotificationData(TypedDict):
-    """The recurring check-in."""
-
-    checkInId: Annotated[ObjectId, Description("The recurring check-in.")]
-
-
 # --- Clients ---------------------------------------------------------------------------------------------------------
-
-
-class CustomerNotificationData(TypedDict):
-    """The client."""
-
-    customerId: ObjectId
 
 
 class NoteNotificationData(TypedDict):
     """The note."""
 
     noteId: ObjectId
-
-
-class MessageNotificationData(TypedDict):
-    """The message."""
-
-    messageId: Annotated[ObjectId, Description("The message.")]
 
 
 class MediaNotificationData(TypedDict):
@@ -424,24 +388,6 @@ class AttentionNotificationData(TypedDict):
 # --- Libraries and proposals -----------------------------------------------------------------------------------------
 
 
-class ExerciseNotificationData(TypedDict):
-    """The exercise."""
-
-    exerciseId: ObjectId
-
-
-class FormNotificationData(TypedDict):
-    """The form."""
-
-    formId: ObjectId
-
-
-class MetricSetNotificationData(TypedDict):
-    """The metric set."""
-
-    metricsSetId: ObjectId
-
-
 class _Proposal(TypedDict):
     proposalId: Annotated[ObjectId, Description("The proposal of an assistant.")]
     tool: Annotated[str, Description("The name of the tool.")]
@@ -471,23 +417,19 @@ class ProposalDecidedNotificationData(_Proposal):
 # --- the team --------------------------------------------------------------------------------------------------------
 
 
-class EmployeeNotificationData(TypedDict):
-    """The employee."""
-
-    employeeId: Annotated[ObjectId, Description("The employee.")]
-
-
-class KeyNotificationData(TypedDict):
-    """The API key."""
-
-    keyId: Annotated[ObjectId, Description("The API key.")]
+def _data_of(name: str, about: str, field: str, description: str = "") -> type:
+    """Return the TypedDict of the data of events that have one identifier."""
+    identifier = Annotated[ObjectId, Description(description)] if description else ObjectId
+    data = TypedDict(f"{name}NotificationData", {field: identifier})  # type: ignore[misc]  # the name is no literal
+    data.__doc__ = about
+    return data
 
 
 _DATA: Mapping[EventType, type] = {
     "workout.completed": WorkoutNotificationData,
     "item.logged": ItemLoggedNotificationData,
     "form.submitted": FormSubmittedNotificationData,
-    "form.reviewed": FormReviewedNotificationData,
+    "form.reviewed": _data_of("FormReviewed", "The reviewed response.", "responseId", "The response to the form."),
     "metric.recorded": MetricRecordedNotificationData,
     "photo.added": PhotoNotificationData,
     "photo.deleted": PhotoDeletedNotificationData,
@@ -499,23 +441,23 @@ _DATA: Mapping[EventType, type] = {
     "reminder.sent": ReminderSentNotificationData,
 }
 _DATA_OF_KIND: Mapping[str, type] = {
-    "customer": CustomerNotificationData,
+    "customer": _data_of("Customer", "The client.", "customerId"),
     "workout": WorkoutNotificationData,
     "program": ProgramNotificationData,
-    "exercise": ExerciseNotificationData,
+    "exercise": _data_of("Exercise", "The exercise.", "exerciseId"),
     "plan": PlanNotificationData,
     "note": NoteNotificationData,
-    "message": MessageNotificationData,
+    "message": _data_of("Message", "The message.", "messageId", "The message."),
     "media": MediaNotificationData,
-    "check_in": CheckInNotificationData,
+    "check_in": _data_of("CheckIn", "The recurring check-in.", "checkInId", "The recurring check-in."),
     "availability": AvailabilityNotificationData,
-    "form": FormNotificationData,
-    "metrics_set": MetricSetNotificationData,
-    "template": TemplateNotificationData,
+    "form": _data_of("Form", "The form.", "formId"),
+    "metrics_set": _data_of("MetricSet", "The metric set.", "metricsSetId"),
+    "template": _data_of("Template", "The workout template.", "templateId", "The workout template."),
     "history": HistoryNotificationData,
     "attention": AttentionNotificationData,
-    "employee": EmployeeNotificationData,
-    "key": KeyNotificationData,
+    "employee": _data_of("Employee", "The employee.", "employeeId", "The employee."),
+    "key": _data_of("Key", "The API key.", "keyId", "The API key."),
 }
 
 
@@ -582,11 +524,6 @@ _NUMBERS = {"value": 72.5, "reps": 5, "sets": 18, "sessions": 6}
 # Events that belong to the company, not to a client.
 _OF_COMPANY = ("exercise", "template", "proposal", "employee", "key")
 _OF_LIBRARY = ("program.created", "program.updated", "program.deleted", "form.deleted", "metrics_set.deleted")
-
-
-def list_samples(types: Iterable[EventType]) -> list[Event]:
-    """Return a sample of each type of event; of all types if none is named."""
-    return [sample_of(each) for each in dict.fromkeys(types or EVENT_TYPES)]
 
 
 def sample_of(event_type: EventType) -> Event:

@@ -71,9 +71,7 @@ class DocumentValues(DocumentReference):
     ]
 
 
-_ACTOR = output_of(recording.Actor, first=("type",))
 _REFERENCE = output_of(DocumentReference, first=("kind",))
-_VALUES = output_of(DocumentValues, _REFERENCE)
 
 
 class ChangeSummary(TypedDict):
@@ -83,7 +81,7 @@ class ChangeSummary(TypedDict):
     at: Annotated[datetime, Description("When it was made.")]
     actor: Annotated[
         recording.Actor | None,
-        fields.Nested(_ACTOR),
+        fields.Nested(output_of(recording.Actor, first=("type",))),
         Description("Who made it; null if that was not recorded at the time."),
     ]
     via: Annotated[recording.Interface, Description("The interface.")]
@@ -117,7 +115,7 @@ class ChangeDetails(ChangeSummary):
 
     documents: Annotated[  # type: ignore[misc]  # a DocumentValues has all fields of a DocumentReference
         list[DocumentValues],
-        fields.List(fields.Nested(_VALUES)),
+        fields.List(fields.Nested(output_of(DocumentValues, _REFERENCE))),
         Description("The documents with their values before and after."),
     ]
 
@@ -190,9 +188,6 @@ class EventActor(recording.Author):
     ]
 
 
-_EVENT_ACTOR = output_of(EventActor, first=("type",))
-
-
 class Event(TypedDict):
     """A typed event, with the `data` of its type."""
 
@@ -203,7 +198,7 @@ class Event(TypedDict):
     createdAt: Annotated[datetime, Description("When it was recorded.")]
     companyId: Annotated[ObjectId, Description("The company it happened in.")]
     customerId: Annotated[ObjectId | None, Description("The client it is about, if any.")]
-    actor: Annotated[EventActor, fields.Nested(_EVENT_ACTOR)]
+    actor: Annotated[EventActor, fields.Nested(output_of(EventActor, first=("type",)))]
     data: Annotated[dict[str, EventValue], fields.Dict()]
 
 

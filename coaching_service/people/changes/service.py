@@ -11,11 +11,11 @@ from functools import partial
 from typing import Literal
 
 from coaching_service.core import auth, errors, idempotency
-from coaching_service.core.changes import history, numbering, undo
-from coaching_service.core.changes.models import ChangedDocument, StoredChange
+from coaching_service.core.changes import history, undo
+from coaching_service.core.changes.models import StoredChange
 from coaching_service.core.changes.undo import public_values
 from coaching_service.core.database.context import Context, transactional
-from coaching_service.core.database.declared import Action, DocumentFields
+from coaching_service.core.database.declared import Action
 from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.database.recording import Interface, interface_of
 from coaching_service.core.events import Accepted, DomainEvent, EventType
@@ -55,18 +55,6 @@ _NAMES = {
     "progress_photo": ("set of progress photos", "sets of progress photos"),
     "nutrition_plan": ("nutrition plan", "nutrition plans"),
 }
-
-
-async def find_removed(
-    ctx: Context, customer_id: ObjectId, document_id: ObjectId, list_name: str, element_id: ObjectId
-) -> DocumentFields | None:
-    """Return a document of a client as it was when it was deleted with an element of a list, or lost that element.
-
-    Of one that still exists without the element, the result is empty. None if it never had the element, or lost it more
-    than 30 days ago. Access is not checked.
-    """
-    patch = await history.find_removed(ctx, customer_id, document_id, list_name, element_id)
-    return None if patch is None else patch["before"] or {}
 
 
 async def list_changes(
@@ -134,9 +122,6 @@ async def list_newer(
     read = await history.list_newest(ctx, where, limit)
     limited = (change_models.limit_change(visibility, change) for change in read)
     return [_summary(ctx, change) for change in limited if change is not None]
-
-
-count_clients = history.count_clients
 
 
 async def get_summaries(ctx: Context, change_ids: Sequence[ObjectId]) -> dict[ObjectId, change_models.ChangeSummary]:
@@ -241,43 +226,31 @@ def _references(change: StoredChange) -> list[change_models.DocumentReference]:
 
 
 def _describe_change(change: StoredChange) -> str:
-    """Return what a change did: first the sessions that it imported or removed, which are not among its documents."""
-    documents = ", ".join(f"{counted} {action}" for action, counted in _count(_references(change)))
-    described = (_describe_history(change), documents)
-    return ", ".join(filter(None, described)) or _describe_proposal(change) or _describe_attention(change)
+    """Return what a change did: first the sessions that it imported or removed, which are not among its documents.
 
-
-def _describe_history(change: StoredChange) -> str:
-    """Return such as `12 sessions imported (hevy, 2024-01-08 to 2025-03-01)`; empty for other changes."""
+    Such as `12 sessions imported (hevy, 2024-01-08 to 2025-03-01)`, and of changes without documents `1 proposal
+    rejected`, or `attention raised (inactive), attention cleared (missed_workout)`.
+    """
+    proposal, described = "", [f"{counted} {action}" for action, counted in _count(_references(change))]
     for event in change["events"]:
-        if event["type"] in ("history.imported", "history.removed"):
+        if event["type"] == "proposal.created":
+            proposal = proposal or "1 proposal created"
+        elif event["type"] == "proposal.decided":
+            proposal = proposal or f"1 proposal {event['data']['status']}"
+        elif event["type"] in ("history.imported", "history.removed"):
             data = event["data"]
             count = data["sessions"]
             sessions = f"{count} session" if count == 1 else f"{count} sessions"
             verb = "imported" if event["type"] == "history.imported" else "of an import removed"
             source = f"{event['source']}, " if "source" in event else ""
-            return f"{sessions} {verb} ({source}{data['from']} to {data['to']})"
-    return ""
-
-
-def _describe_proposal(change: StoredChange) -> str:
-    """Return what was done to a proposal of an assistant, such as `1 proposal rejected`; empty for other changes."""
-    for event in change["events"]:
-        if event["type"] == "proposal.created":
-            return "1 proposal created"
-        if event["type"] == "proposal.decided":
-            return f"1 proposal {event['data']['status']}"
-    return ""
-
-
-def _describe_attention(change: StoredChange) -> str:
-    """Return such as `attention raised (inactive), attention cleared (missed_workout)`; empty for other changes."""
-    parts = []
+            described.insert(0, f"{sessions} {verb} ({source}{data['from']} to {data['to']})")
+            break
+    if described or proposal:
+        return ", ".join(described) or proposal
     for verb in ("raised", "cleared"):
         reasons = [str(each["data"]["reason"]) for each in change["events"] if each["type"] == f"attention.{verb}"]
-        if reasons:
-            parts.append(f"attention {verb} ({', '.join(reasons)})")
-    return ", ".join(parts)
+        described += [f"attention {verb} ({', '.join(reasons)})"] if reasons else []
+    return ", ".join(described)
 
 
 def name_kind(kind: str, count: int = 1) -> str:
@@ -294,17 +267,6 @@ _CHANGES_A_STEP = 500
 _CHECK_SECONDS = 5.0  # between two checks whether the page is still open
 
 
-@dataclass(frozen=True)
-class Followed:
-    """The number to continue from, and whether there was an event."""
-
-    position: int
-    has_event: bool
-
-
-find_position = numbering.find_last_number
-
-
 async def wait_for_event(
     ctx: Context,
     position: int,
@@ -312,12 +274,12 @@ async def wait_for_event(
     is_shown: Callable[[ObjectId | None], bool],
     *,
     wait: float,
-) -> Followed:
+) -> tuple[int, bool]:
     """Wait up to `wait` seconds for an event of `types` after a number, about a client for whom `is_shown` is true.
 
-    Whether the caller may still see it is checked by reading the page again. Raises CursorExpired for a number that is
-    older than 30 days or ahead of the log, TooManyWaiting, CompanySuspended; Unauthorized and Forbidden if the caller's
-    access has ended meanwhile.
+    Returns the number to continue from, and whether there was one. Whether the caller may still see it is checked by
+    reading the page again. Raises CursorExpired for a number that is older than 30 days or ahead of the log,
+    TooManyWaiting, CompanySuspended; Unauthorized and Forbidden if the caller's access has ended meanwhile.
     """
     deadline = asyncio.get_running_loop().time() + wait
     async with ctx.services.number_signals.hold(ctx.company_id, ctx.caller.credential_id, "page") as listener:
@@ -331,11 +293,11 @@ async def wait_for_event(
             events = (each for change in page.changes for each in change["events"])
             position = page.until
             if any(each["type"] in types and is_shown(each["customerId"]) for each in events):
-                return Followed(position, has_event=True)
+                return position, True
             has_changes = page.has_more or await wait_for_changes(ctx, listener, deadline, _CHECK_SECONDS)
             ctx = await ctx.with_current_caller()
             if not has_changes:
-                return Followed(position, has_event=False)
+                return position, False
 
 
 # --- Undoing a change, or all changes of a bulk operation -------------------------------------------------------------
@@ -343,6 +305,9 @@ async def wait_for_event(
 
 # What a log writes together with the workout, and other operations alone, with their area.
 _LOGGED_KINDS = ((auth.METRICS, {"metrics_assignment", "metric_value"}), (auth.FORMS, {"form_response"}))
+
+# Of a program, of a shared exercise, of the clients of a group, and of conversations.
+_PARTS = {"workout", "exercise_override", "group_program", "message_template"}
 
 _LONGEST_NAME, _MAX_NAMED = 120, 5
 _CREATION_PERIOD = timedelta(hours=1)  # within which an assistant may delete the clients whom it has created
@@ -490,29 +455,24 @@ async def delete_created_clients(ctx: Context, changes: Sequence[StoredChange], 
     used = await bulk.find_used(ctx, ids, created_at)
     used |= {each for each, version in (await customers.list_versions(ctx, ids)).items() if version}
     if used:
-        names = await bulk.list_names(ctx, list(used), _MAX_NAMED)
+        names = [*(await bulk.load_names(ctx, list(used), _MAX_NAMED)).values()]
         message = f"Something was added or changed since: {', '.join(map(typed, names))}; archive them instead"
         raise errors.Conflict(message, code="NOT_UNDOABLE")
     await bulk.erase(ctx, list(ids))
 
 
-def find_import(change: StoredChange) -> ObjectId | None:
-    """Return the import that a change has done; None for another change."""
-    for event in change["events"]:
-        if event["type"] == "history.imported" and isinstance(import_id := event["data"]["importId"], ObjectId):
-            return import_id
-    return None
+async def begin_undo_of_import(ctx: Context, change: StoredChange) -> ObjectId | None:
+    """Queue the job that undoes the import that a change has done, in the caller's transaction, and return it.
 
-
-async def begin_undo_of_import(ctx: Context, change: StoredChange, import_id: ObjectId) -> ObjectId:
-    """Queue the job that undoes an import, in the caller's transaction, and return it.
-
-    Raises Conflict for an import of someone else, and Forbidden.
+    None for another change. Raises Conflict for an import of someone else, and Forbidden.
     """
+    imports = [event["data"]["importId"] for event in change["events"] if event["type"] == "history.imported"]
+    if not imports or not isinstance(imports[0], ObjectId):
+        return None
     _require_own(ctx, change)
     auth.require_permission(ctx.caller, auth.CUSTOMERS.EDIT)
     job_id = ObjectId()
-    await ctx.publish(ImportUndoRequested(import_id, job_id))
+    await ctx.publish(ImportUndoRequested(imports[0], job_id))
     return job_id
 
 
@@ -628,31 +588,20 @@ def _not_undoable() -> errors.Conflict:
 
 
 def _require_permissions(ctx: Context, change: StoredChange) -> None:
-    """Raise Forbidden without the permissions of the operations that reverse a change."""
     for permission in _reverse_permissions(change):
         auth.require_permission(ctx.caller, permission)
 
 
 def _reverse_permissions(change: StoredChange) -> Iterator[str]:
-    """Yield the permissions of the operations that reverse a change."""
     kinds = {document["kind"] for document in change["documents"]}
     if change["customerId"] is not None:
         yield next((area.EDIT for area, logged in _LOGGED_KINDS if kinds <= logged), auth.CUSTOMERS.EDIT)
         return
     for document in change["documents"]:
         if document["kind"] != "workout" or "program" not in kinds:  # a program is deleted with its workouts
-            yield _reverse_permission(change_models.AREAS[document["kind"]], document)
-
-
-# Of a program, of a shared exercise, of the clients of a group, and of conversations.
-_PARTS = {"workout", "exercise_override", "group_program", "message_template"}
-
-
-def _reverse_permission(area: auth.Area, document: ChangedDocument) -> str:
-    is_part = document["kind"] in _PARTS
-    if is_part or (document["action"] == "changed" and not document.get("softDeleted")):
-        return area.EDIT
-    return area.DELETE if document["action"] == "created" else area.CREATE
+            area, action = change_models.AREAS[document["kind"]], document["action"]
+            is_edited = document["kind"] in _PARTS or (action == "changed" and not document.get("softDeleted"))
+            yield area.EDIT if is_edited else area.DELETE if action == "created" else area.CREATE
 
 
 STEP = jobs.kind_of_step("undo")

@@ -11,7 +11,7 @@ from coaching_service.core.changes.models import StoredChange
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import DocumentChange
 from coaching_service.core.errors import Conflict, CursorExpired, NotFound
-from coaching_service.core.events import Accepted
+from coaching_service.core.events import EVENT_TYPES, Accepted
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
@@ -63,8 +63,7 @@ async def undo(ctx: Context, change_id: ObjectId) -> results.Written:
     """Undo a change that you have made, within 30 days, unless something of it has changed since. An undo can be
     undone. Very many clients are restored by a job: call again for its progress."""
     changes = await service.list_visible(ctx, change_id)
-    if len(changes) == 1 and (import_id := service.find_import(changes[0])) is not None:
-        job_id = await service.begin_undo_of_import(ctx, changes[0], import_id)
+    if len(changes) == 1 and (job_id := await service.begin_undo_of_import(ctx, changes[0])) is not None:
         about = await _describe_clients(ctx, _list_clients(changes))
         line = f"Began to remove what this import has created{about}; what was changed or used since stays."
         return results.Written(line, {"jobId": job_id}, leads_back=True)
@@ -80,11 +79,16 @@ async def undo(ctx: Context, change_id: ObjectId) -> results.Written:
     failed = await service.undo_completely(ctx, change_id, changes)
     restored = list(ctx.changes.documents.values())
     clients = list(dict.fromkeys(each.client_id for each in restored if each.client_id is not None))
-    about = f"{await _describe_clients(ctx, clients)}{_describe_dates(restored)}"
+    days = _list_days(restored)
+    about = f"{await _describe_clients(ctx, clients)}{_describe_dates(days)}"
+    # The days from the first to the last whose workouts are changed: before or after, whichever are more.
+    day_count = max(
+        results.count_span(filter(None, each)) for each in ([day[0] for day in days], [day[1] for day in days])
+    )
     undone = [change for change in changes if change["_id"] not in failed]
     return results.Written(
         f"Undid: {service.describe_undo(undone)}{about}.{await _describe_failed(ctx, changes, failed)}",
-        reasons=results.find_reasons(days=_count_days(restored)),
+        reasons=results.find_reasons(days=day_count),
         leads_back=all(change["via"] == "assistant" for change in changes),
     )
 
@@ -106,26 +110,18 @@ def _list_clients(changes: Sequence[StoredChange]) -> list[ObjectId]:
 
 
 async def _describe_clients(ctx: Context, ids: Sequence[ObjectId]) -> str:
-    """Return clients in words."""
     references = await customers.find_references(ctx, ids[:_MAX_CLIENTS])
     names = [reference["name"] for reference in references.values()]
     more = f" and {len(ids) - _MAX_CLIENTS:,} more" if len(ids) > _MAX_CLIENTS else ""
     return f" of {', '.join(map(results.typed, names))}{more}" if names else ""
 
 
-def _describe_dates(documents: Sequence[DocumentChange]) -> str:
+def _describe_dates(days: Sequence[tuple[str | None, str | None]]) -> str:
     """Return where the workouts are now, else where they were; of a move from one day to another, both."""
-    days = _list_days(documents)
     if len(set(days)) == 1 and None not in days[0] and days[0][0] != days[0][1]:
         return f", moved back from {days[0][0]} to {days[0][1]}"
     dates = sorted({after or before or "" for before, after in days})
     return "" if not dates else f", {dates[0]}" if dates[0] == dates[-1] else f", {dates[0]} to {dates[-1]}"
-
-
-def _count_days(documents: Sequence[DocumentChange]) -> int:
-    """Return the days from the first to the last whose workouts are changed: before or after, whichever are more."""
-    days = _list_days(documents)
-    return max(results.count_span(filter(None, each)) for each in ((day[0] for day in days), (day[1] for day in days)))
 
 
 def _list_days(documents: Sequence[DocumentChange]) -> list[tuple[str | None, str | None]]:
@@ -231,7 +227,7 @@ async def list_event_samples(_: Context, query: models.SampleQuery) -> list[mode
     All fields that its data can have, with invented identifiers that are always the same: for programs that have to
     know what they will receive.
     """
-    return events.list_samples(query["types"])
+    return [events.sample_of(each) for each in dict.fromkeys(query["types"] or EVENT_TYPES)]
 
 
 @routes.get("/events", access=coach(CUSTOMERS.VIEW), returns=EventList, errors=(CursorExpired,), request_class="held")

@@ -52,26 +52,22 @@ async def find_duplicates(
         words = full_name_key(each).split()
         first_words = (" ".join(words[:end]) for end in range(1, _MAX_FIRST_WORDS))
         names |= {normalize(each["name"]), full_name_key(each), *first_words}
-    by_name = await store.find_by_sort_names(ctx, names)
-    return [_compare(ctx, entry, by_email, by_name) for entry in entries]
-
-
-def _compare(
-    ctx: Context,
-    entry: customer_models.CustomerDetails,
-    by_email: Sequence[customer_models.Customer],
-    by_name: Sequence[customer_models.Customer],
-) -> list[customer_models.Duplicate]:
-    email = account_key(entry.get("email") or "")
-    found: dict[ObjectId, customer_models.Duplicate] = {}
-    for client in by_email:
-        if email and account_key(client["email"] or "") == email:
-            found[client["_id"]] = {"_id": client["_id"], "name": service.full_name(client), "same": "email"}
-    for client in by_name:
-        if full_name_key(client) == full_name_key(entry):
-            found.setdefault(client["_id"], {"_id": client["_id"], "name": full_name(client), "same": "name"})
+    where = {store.ARCHIVED: {"$in": [False, True]}, "sortName": {"$in": list(names)}}
+    fields = ("name", "surname", *service.SCOPE_FIELDS)
+    by_name = await store.customers.find(ctx, where, fields=fields, hint=store.BY_ORDER)
     visible = {each["_id"] for each in (*by_email, *by_name) if service.is_in_scope(ctx, each)}
-    return [duplicate for identifier, duplicate in found.items() if identifier in visible]
+    duplicates = []
+    for entry in entries:
+        email = account_key(entry.get("email") or "")
+        found: dict[ObjectId, customer_models.Duplicate] = {}
+        for client in by_email:
+            if email and account_key(client["email"] or "") == email:
+                found[client["_id"]] = {"_id": client["_id"], "name": full_name(client), "same": "email"}
+        for client in by_name:
+            if full_name_key(client) == full_name_key(entry):
+                found.setdefault(client["_id"], {"_id": client["_id"], "name": full_name(client), "same": "name"})
+        duplicates.append([duplicate for identifier, duplicate in found.items() if identifier in visible])
+    return duplicates
 
 
 # --- Creating clients: one, sample data, or the record of another system ----------------------------------------------
@@ -243,12 +239,11 @@ async def save_many(
         for _, entry, token in valid
     ]
     stored = await store.create_many(ctx, documents)
-    for (index, _, _), customer in zip(valid, stored, strict=True):
+    creations = []
+    for (index, entry, token), customer in zip(valid, stored, strict=True):
         results[index] |= {"_id": customer["_id"], "result": "created", "version": customer["version"]}
-    creations = [
-        customer_models.CustomerCreation(customer, token, entry.get("sendInvitation", False))
-        for (_, entry, token), customer in zip(valid, stored, strict=True)
-    ]
+        invites = entry.get("sendInvitation", False)
+        creations.append(customer_models.CustomerCreation(customer, token, invites))
     if creations:
         await ctx.publish(customer_models.CustomersCreated(creations))
     changed = len(updated) - unchanged
@@ -286,16 +281,6 @@ async def check(ctx: Context, entries: Sequence[Entry], on_conflict: customer_mo
     where = {"externalId": {"$in": [each for each in sent if each is not None]}}
     found = await store.customers.find(ctx, where, hint=store.EXTERNAL_ID_INDEX) if any(sent) else []
     known: dict[str | None, customer_models.Customer] = {customer["externalId"]: customer for customer in found}
-    return Check(known, await _find_errors(ctx, entries, known, on_conflict))
-
-
-async def _find_errors(
-    ctx: Context,
-    entries: Sequence[Entry],
-    known: Mapping[str | None, customer_models.Customer],
-    on_conflict: customer_models.OnConflict,
-) -> dict[int, Sequence[FieldError]]:
-    """Return the errors of the entries that are not valid, by their positions."""
     errors: dict[int, Sequence[FieldError]] = {
         index: entry.errors for index, entry in enumerate(entries) if isinstance(entry, InvalidEntry)
     }
@@ -315,7 +300,7 @@ async def _find_errors(
             message, has_id = f"is the same as in entry {first}", entry.get("externalId") is not None
             message += "" if has_id else ", with the same surname and e-mail address"
             errors[index] = [{"field": "externalId" if has_id else "name", "code": "DUPLICATE", "message": message}]
-    return errors
+    return Check(known, errors)
 
 
 def _find_conflict(
@@ -348,7 +333,6 @@ def _find_conflict(
 
 
 def _key_of(details: customer_models.CustomerDetails) -> tuple[str, ...]:
-    """Return what two entries of the same client have in common."""
     if (external_id := details.get("externalId")) is not None:
         return (external_id,)
     texts = (details.get("name"), details.get("surname"), details.get("email"))
@@ -398,11 +382,6 @@ class CreateCustomers(Arguments):
 async def create_customers(ctx: Context, customers: list[Mapping[str, Any]], *, dry_run: bool) -> mcp_results.Written:
     """Create up to 100 clients, all or none, without invitations. Those with the e-mail address or name of an existing
     client are named and left out; create_customer creates one anyway."""
-    return await create_several(ctx, customers, dry_run=dry_run)
-
-
-async def create_several(ctx: Context, customers: list[Mapping[str, Any]], *, dry_run: bool) -> mcp_results.Written:
-    """Create clients but those who are there already, and say whom."""
     entries = [cast("customer_models.CustomerUpsert", {**each, "sendInvitation": False}) for each in customers]
     known = await find_duplicates(ctx, entries)
     left_out: list[str] = []

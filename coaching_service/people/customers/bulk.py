@@ -49,7 +49,10 @@ async def find_near_clients(ctx: Context, text: str) -> list[NearClient]:
     wanted, names, archived_ids = _comparable(text), dict[ObjectId, str](), set[ObjectId]()
     for archived in (False, True):
         where, _ = service.build_list_filter(ctx, archived, None, None)
-        for client in await store.list_sort_names(ctx, where, _COMPARED):
+        hint = store.BY_TRAINER if store.TRAINER in where else store.BY_ORDER
+        for client in await store.customers.find(
+            ctx, where, sort=store.ORDER, limit=_COMPARED, fields=store.ORDER, hint=hint
+        ):
             names[client["_id"]] = straighten(f"{client['sortName']} {client['sortSurname']}")
             if archived:
                 archived_ids.add(client["_id"])
@@ -114,11 +117,6 @@ async def explain_denial(ctx: Context, customer_id: ObjectId) -> tuple[str, str]
     except (Forbidden, NotFound):
         pass
     return "FORBIDDEN", "This client is assigned to another coach"
-
-
-async def list_names(ctx: Context, ids: list[ObjectId], limit: int) -> list[str]:
-    """Return the full names of at most `limit` of `ids` in the coach's scope, in list order."""
-    return list((await load_names(ctx, ids, limit)).values())
 
 
 async def load_names(ctx: Context, ids: list[ObjectId], limit: int | None = None) -> dict[ObjectId, str]:

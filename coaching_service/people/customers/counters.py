@@ -99,10 +99,13 @@ async def read_of_companies(services: Services, company_ids: Sequence[ObjectId])
     return {each["_id"]: (each["active"], each["archived"]) async for each in cursor}
 
 
-async def read(ctx: Context, *, archived: bool) -> int:
-    """Return the company's number of archived or of active clients."""
-    counts = await _counts.find(ctx, {}, fields=("active", "archived"))
-    return sum(count.get("archived", 0) if archived else count.get("active", 0) for count in counts)
+async def read(ctx: Context, *, archived: bool, group: str | None = None) -> int:
+    """Return the number of archived or of active clients, of the company or in a group."""
+    if group is None:
+        stored: Sequence[CustomerCount] = await _counts.find(ctx, {}, fields=_FIELDS)
+    else:
+        stored = await _totals.find(ctx, {"group": group}, fields=_FIELDS, hint=_BY_GROUP)
+    return sum(each.get("archived", 0) if archived else each.get("active", 0) for each in stored)
 
 
 def add_total(ctx: Context, *, archived: bool) -> Document:
@@ -133,12 +136,6 @@ async def list_groups(ctx: Context) -> list[CustomerGroup]:
         {"$project": {"_id": 0, "name": "$_id", "count": 1}},
     ]
     return await _totals.aggregate(ctx, {}, *stages, hint=_BY_GROUP)
-
-
-async def read_group(ctx: Context, group: str, *, archived: bool) -> int:
-    """Return the number of archived or of active clients in a group."""
-    totals = await _totals.find(ctx, {"group": group}, fields=("active", "archived"), hint=_BY_GROUP)
-    return sum(total.get("archived", 0) if archived else total.get("active", 0) for total in totals)
 
 
 # --- Checks, and counting again --------------------------------------------------------------------------------------

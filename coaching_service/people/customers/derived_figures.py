@@ -469,7 +469,6 @@ def next_renewal(company_id: ObjectId, today: date, timezone: str) -> datetime:
 
 
 UNASSIGN = "unassign_clients"
-COUNT_GROUPS = counters.COUNT_GROUPS
 # A request that read the coach just before the removal may still assign clients: a second pass unassigns those.
 _SECOND_PASS = timedelta(minutes=2)
 _STEP_SECONDS = 1.0

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, get_args
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from marshmallow import fields
 
@@ -88,7 +88,6 @@ ReasonType = Literal[
     "returning",
     "unavailable",
 ]
-REASON_TYPES: tuple[ReasonType, ...] = get_args(ReasonType)
 
 
 class Reason(TypedDict):
@@ -189,10 +188,6 @@ class _ProfileFields(ContactDetails, _Role, _Status):
     pass
 
 
-class _Profile(_ProfileFields, Stored):
-    pass
-
-
 class NewCustomerDocument(_ProfileFields, StoredIdentity):
     """A client to store, without the fields that the database package adds; `_id` only to choose it."""
 
@@ -218,7 +213,7 @@ class FigureMark(TypedDict):
     scheduleChanges: int | None
 
 
-class Customer(_Profile, StoredIdentity):
+class Customer(_ProfileFields, Stored, StoredIdentity):
     """A stored client.
 
     `lastActivityDate` is the time of the client's own latest action. The fields that may be missing are private:
@@ -422,14 +417,11 @@ def parse_trainers(values: Sequence[str] | None) -> list[ObjectId | None] | None
     """Return the trainers that `values` name; `none` is None: no trainer. Raises InvalidFields for anything else."""
     if values is None:
         return None
-    return [None if value == NO_TRAINER else _parse_trainer(value) for value in values]
-
-
-def _parse_trainer(value: str) -> ObjectId:
-    if (identifier := parse_id(value)) is None:
+    trainers = {value: parse_id(value) for value in values if value != NO_TRAINER}
+    if None in trainers.values():
         message = "must be an identifier of 24 hexadecimal characters, or none"
         raise invalid_field("assignedTo", message, code="INVALID_ID")
-    return identifier
+    return [trainers.get(value) for value in values]
 
 
 class CustomerFilter(TypedDict):
@@ -530,11 +522,6 @@ def list_hidden_reasons(ctx: Context) -> list[ReasonType]:
     """Return the reasons of areas that the caller may not see."""
     visibility = areas_of(ctx.caller)
     return [reason for reason, area in AREA_OF_REASON.items() if not visibility.allows(area=area)]
-
-
-def are_reasons_changed(before: Sequence[Reason], after: Sequence[Reason]) -> bool:
-    """Return whether a reason is raised or cleared."""
-    return {each["type"] for each in before} != {each["type"] for each in after}
 
 
 def report_reasons(ctx: Context, customer_id: ObjectId, before: Sequence[Reason], after: Sequence[Reason]) -> None:
@@ -663,15 +650,12 @@ class CustomerBatchEntry(BatchEntry):
     ]
 
 
-_RESULT_OF_ENTRY = output_of(CustomerBatchEntry, first=("index",))
-
-
 class CustomerBatchResult(BatchCounts):
     """What became of each entry, in order: inspect `errors` even though the status is 200."""
 
     results: Annotated[
         list[CustomerBatchEntry],
-        fields.List(fields.Nested(_RESULT_OF_ENTRY)),
+        fields.List(fields.Nested(output_of(CustomerBatchEntry, first=("index",)))),
         core_fields.Description("One result for each entry."),
     ]
 

@@ -62,8 +62,30 @@ async def run_step(services: Services, job: Job) -> RunAgain | None:
     clients = await _list_until(ctx, ctx.caller.today() + _NOTICE, is_open, _ANNOUNCED_TOGETHER)
     if not clients or owner.email is None or owner.company.holds_mail:
         return None
+    company, months = ctx.caller.company, ctx.services.archived_retention_months
+    day = local_date(now() + _NOTICE, company.timezone)
+    named_day = f"{day.day} {day:%B %Y}"
+    who = "1 archived client" if len(clients) == 1 else f"{len(clients)} archived clients"
+    address = f"{ctx.services.base_url}/app/customers"
+    body: MailBody = {
+        "company": company.name,
+        "name": ctx.caller.name,
+        "paragraphs": [
+            f"On {named_day}, {who} will be erased with all data, because clients are kept for "
+            f"{months} {'month' if months == 1 else 'months'} after they were archived.",
+            "Restore those who are to stay before that day, or export their data.",
+        ],
+        "links": [
+            {"label": service.full_name(client), "address": f"{address}/{client['_id']}/details"} for client in clients
+        ],
+        "button": "Open the archived clients",
+        "link": f"{address}?archived=true",
+        "notes": ["Erased data cannot be restored."],
+        "reason": f"You receive this mail because you are the owner of {company.name}.",
+        "settings": None,
+    }
     try:
-        await mail.send_now(services, job, NewMail(owner.email, *_announcement(ctx, clients)))
+        await mail.send_now(services, job, NewMail(owner.email, f"{who} will be erased on {named_day}", body))
     except MailRejected as rejection:
         return RunAgain(timedelta(days=1) if rejection.permanent else _INTERVAL)
     announced = {"_id": {"$in": [client["_id"] for client in clients]}, store.ARCHIVED: True}
@@ -99,33 +121,6 @@ def _find_end(ctx: Context, client: Customer) -> date:
     """Return the first day, where the company is, on which a client is archived for longer than the set months."""
     archived_on = local_date(client.get("archivedAt", now()), ctx.caller.company.timezone)
     return add_months(archived_on, ctx.services.archived_retention_months) + timedelta(days=1)
-
-
-def _announcement(ctx: Context, clients: Sequence[Customer]) -> tuple[str, MailBody]:
-    """Return the subject and the body of the mail to the owner."""
-    company, months = ctx.caller.company, ctx.services.archived_retention_months
-    day = local_date(now() + _NOTICE, company.timezone)
-    named_day = f"{day.day} {day:%B %Y}"
-    who = "1 archived client" if len(clients) == 1 else f"{len(clients)} archived clients"
-    address = f"{ctx.services.base_url}/app/customers"
-    body: MailBody = {
-        "company": company.name,
-        "name": ctx.caller.name,
-        "paragraphs": [
-            f"On {named_day}, {who} will be erased with all data, because clients are kept for "
-            f"{months} {'month' if months == 1 else 'months'} after they were archived.",
-            "Restore those who are to stay before that day, or export their data.",
-        ],
-        "links": [
-            {"label": service.full_name(client), "address": f"{address}/{client['_id']}/details"} for client in clients
-        ],
-        "button": "Open the archived clients",
-        "link": f"{address}?archived=true",
-        "notes": ["Erased data cannot be restored."],
-        "reason": f"You receive this mail because you are the owner of {company.name}.",
-        "settings": None,
-    }
-    return f"{who} will be erased on {named_day}", body
 
 
 async def find_erasure_days(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, date]:

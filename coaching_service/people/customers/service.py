@@ -23,7 +23,6 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import ALL_ENTRIES, ListPart, Page, PartOfList
 from coaching_service.core.text import apostrophe_spellings, normalize
 from coaching_service.people import account, notification_settings, team
-from coaching_service.people.account import Account
 from coaching_service.people.customers import counters, store
 from coaching_service.people.customers import models as customer_models
 from coaching_service.people.customers.store import customers, search_fields
@@ -516,12 +515,6 @@ async def set_profile_photo(
 # --- Clients who sign in: as principals of requests, and by the token of their first access ---------------------------
 
 
-class _CustomerWithCompany(customer_models.Customer):
-    """A client with the company's document."""
-
-    company: Account
-
-
 def to_principal(
     customer: customer_models.Customer,
     company: Company,
@@ -543,36 +536,23 @@ def to_principal(
     )
 
 
-async def load_principal(services: Services, company_id: ObjectId, customer_id: ObjectId) -> Principal | None:
+async def load_principal(
+    services: Services, company_id: ObjectId, customer_id: ObjectId, *, is_author: bool = False
+) -> Principal | None:
     """Return a client as a principal; None if the client is deleted or archived, or the company is deleted.
 
-    Raises CompanySuspended.
+    `is_author`: of background work, even if the client is archived and the company suspended. Raises CompanySuspended.
     """
-    customer = await _find_with_company(services, company_id, customer_id)
-    if customer is None or customer["customerRoleData"]["isArchived"]:
-        return None
-    return to_principal(customer, account.to_company(customer["company"]), customer_id)
-
-
-async def load_author(services: Services, company_id: ObjectId, customer_id: ObjectId) -> Principal | None:
-    """Return a client as the author of background work, even if archived; None if the client is deleted."""
-    if (customer := await _find_with_company(services, company_id, customer_id)) is None:
-        return None
-    return to_principal(customer, account.to_company(customer["company"], even_suspended=True), customer_id)
-
-
-async def _find_with_company(
-    services: Services, company_id: ObjectId, customer_id: ObjectId
-) -> _CustomerWithCompany | None:
-    """Return the fields of a client that a sign-in needs, with the `company`; None if either is deleted."""
     stages: list[PipelineStage] = [
         {"$match": {"companyId": company_id, "_id": customer_id}},
         {"$project": {"name": 1, "email": 1, "timezone": 1, "companyId": 1, ARCHIVED: 1}},
         {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
         {"$unwind": "$company"},
     ]
-    result: list[Any] = await aggregate_all(customers.across_companies(services), stages)
-    return result[0] if result else None
+    found: list[Any] = await aggregate_all(customers.across_companies(services), stages)
+    if not found or (found[0]["customerRoleData"]["isArchived"] and not is_author):
+        return None
+    return to_principal(found[0], account.to_company(found[0]["company"], even_suspended=is_author), customer_id)
 
 
 async def record_sign_in(ctx: Context, customer_id: ObjectId) -> None:

@@ -316,9 +316,6 @@ async def find_id_by_external_id(ctx: Context, external_id: str) -> ObjectId | N
     return clients[0]["_id"] if clients else None
 
 
-# --- Many clients ----------------------------------------------------------------------------------------------------
-
-
 async def has_any(ctx: Context) -> bool:
     """Return whether the company has a client, archived or not."""
     return bool(await customers.find(ctx, {}, limit=1, fields=("_id",), hint=BY_ID))
@@ -345,8 +342,21 @@ async def find_page(
     if contains or words:
         return await _search_page(ctx, where, match_words(words) if words else match_text(contains), list_part)
     hint = _list_index(where, list_part)
-    if unfiltered:
-        return await _find_page_of_all(ctx, where, list_part, hint)
+    if unfiltered:  # one command reads both: a second one costs the service more than presenting the clients
+        order: PipelineStage = {"$sort": dict.fromkeys(list_part.sort, 1)}
+        listed = await customers.aggregate(
+            ctx,
+            list_part.within(where),
+            order,
+            {"$skip": list_part.skip},
+            {"$limit": list_part.limit},
+            {"$project": customers.projection(None, list_part.private)},
+            counters.add_total(ctx, archived=where[ARCHIVED]),
+            order,  # documents without sort fields are first; without this stage, MongoDB does not promise any order
+            hint=hint,
+        )
+        count_of_all: int = listed.pop(0)["total"] if listed and listed[0]["_id"] is None else 0
+        return listed, count_of_all
     total = count_filtered(ctx, where, hint)
     clients = customers.find(
         ctx,
@@ -406,34 +416,11 @@ async def _search_page(
     return clients, total
 
 
-async def _find_page_of_all(
-    ctx: Context, where: Filter, list_part: ListPart, hint: str
-) -> tuple[list[customer_models.Customer], int]:
-    """Return the clients for one part of the list of all with their sort fields, and how many there are in total.
-
-    One command reads both: a second one costs the service more than presenting the clients.
-    """
-    order: PipelineStage = {"$sort": dict.fromkeys(list_part.sort, 1)}
-    docs = await customers.aggregate(
-        ctx,
-        list_part.within(where),
-        order,
-        {"$skip": list_part.skip},
-        {"$limit": list_part.limit},
-        {"$project": customers.projection(None, list_part.private)},
-        counters.add_total(ctx, archived=where[ARCHIVED]),
-        order,  # documents without sort fields are first; without this stage, MongoDB does not promise any order
-        hint=hint,
-    )
-    total: int = docs.pop(0)["total"] if docs and docs[0]["_id"] is None else 0
-    return docs, total
-
-
 async def count_filtered(ctx: Context, where: Filter, hint: str) -> int:
     """Return how many clients match `where`: the stored number for the clients of one group."""
     is_group = where.keys() == {ARCHIVED, GROUPS} and len(set(where[GROUPS]["$in"])) == 1
     if is_group and await counters.are_complete(ctx):
-        return await counters.read_group(ctx, where[GROUPS]["$in"][0], archived=where[ARCHIVED])
+        return await counters.read(ctx, archived=where[ARCHIVED], group=where[GROUPS]["$in"][0])
     return await customers.count(ctx, where, hint=hint)
 
 
@@ -446,12 +433,6 @@ def _list_index(where: Filter, list_part: ListPart) -> str:
     if TRAINER in where:
         return BY_TRAINER
     return METADATA_INDEX if HAS_METADATA in where else INDEX_OF_ORDER[list_part.sort]
-
-
-async def list_sort_names(ctx: Context, where: Filter, limit: int) -> list[customer_models.Customer]:
-    """Return the sort fields of at most `limit` clients of `where`, in list order."""
-    hint = BY_TRAINER if TRAINER in where else BY_ORDER
-    return await customers.find(ctx, where, sort=ORDER, limit=limit, fields=ORDER, hint=hint)
 
 
 async def find_selected_page(
@@ -492,13 +473,6 @@ async def find_by_emails(ctx: Context, emails: Collection[str]) -> list[customer
     """Return names and e-mail addresses of the clients with one of these addresses, without regard to case."""
     where, fields = {"email": {"$in": list(emails)}}, ("name", "surname", "email", TRAINER, CONSENT)
     return await customers.find(ctx, where, fields=fields, hint=EMAIL_INDEX, ignore_case=True) if emails else []
-
-
-async def find_by_sort_names(ctx: Context, names: Collection[str]) -> list[customer_models.Customer]:
-    """Return names and trainers of the clients whose normalized `name` is one of these, archived ones too."""
-    where: Filter = {ARCHIVED: {"$in": [False, True]}, "sortName": {"$in": list(names)}}
-    fields = ("name", "surname", TRAINER, CONSENT)
-    return await customers.find(ctx, where, fields=fields, hint=BY_ORDER)
 
 
 async def find_ids_by_email(ctx: Context, email: str) -> list[ObjectId]:

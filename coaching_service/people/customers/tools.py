@@ -78,22 +78,20 @@ async def list_customers(
         hints.append(f"{none}{', '.join(named)}." if near else "No client has a similar name.")
     names = {coach["_id"]: coach["name"] for coach in coaches}
     title = f"{'Archived' if is_archived else 'Active'} clients"
-    lines = [_summary_line(client, names) for client in clients["docs"]]
+    lines = []
+    for client in clients["docs"]:
+        role = client["customerRoleData"]
+        line = arguments.join_facts(
+            f"{name_client(client)} [{client['_id']}]",
+            role["assignedTo"] and f"trainer {typed(names.get(role['assignedTo'], ''))}",
+            role["groups"] and f"groups {', '.join(map(typed, role['groups']))}",
+            describe_rates(client),
+            role["lastTrainedDate"] and f"trained {role['lastTrainedDate']}",
+            role["lastWorkoutDate"] and f"scheduled to {role['lastWorkoutDate']}",
+        )
+        lines.append(line)
     ids = [client["_id"] for client in clients["docs"]]
     return arguments.list_answer(title, clients, lines, ids=ids, hint=" ".join(filter(None, hints)))
-
-
-def _summary_line(client: CustomerProfile, coach_names: Mapping[ObjectId, str]) -> str:
-    role = client["customerRoleData"]
-    trainer = role["assignedTo"]
-    return arguments.join_facts(
-        f"{name_client(client)} [{client['_id']}]",
-        trainer and f"trainer {typed(coach_names.get(trainer, ''))}",
-        role["groups"] and f"groups {', '.join(map(typed, role['groups']))}",
-        describe_rates(client),
-        role["lastTrainedDate"] and f"trained {role['lastTrainedDate']}",
-        role["lastWorkoutDate"] and f"scheduled to {role['lastWorkoutDate']}",
-    )
 
 
 def name_client(client: CustomerProfile) -> str:
@@ -196,7 +194,7 @@ async def create_customer(
     all or none, not invited: who has the e-mail address or name of a client is left out."""
     if customers is not None:
         require_permission(ctx.caller, CUSTOMERS.VIEW)
-        return await batch.create_several(ctx, customers, dry_run=dry_run)
+        return cast("Written", await batch.create_customers(ctx, customers, dry_run=dry_run))
     invited = send_invitation and details["email"] is not None
     customer = await batch.create_customer(ctx, cast("CustomerDetails", details), send_invitation=invited)
     outcome = (

@@ -322,7 +322,7 @@ async def remove_second_factor(ctx: Context) -> None:
 
 async def reset_of_employee(ctx: Context, employee_id: ObjectId) -> None:
     """Remove every second factor of an employee, and end the employee's sessions. Raises NotFound for no employee."""
-    employee = await team.get(ctx, employee_id)
+    employee = await team.get_employee(ctx, employee_id)
     await reset_second_factor(ctx, team.to_principal(employee, ctx.caller.company, "session", employee_id))
 
 

@@ -10,15 +10,15 @@ import asyncio
 import itertools
 import time
 from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import cast
 
 import structlog
 
+from coaching_service.core import fields as core_fields
 from coaching_service.core.auth import SecretUnreadable, new_token
-from coaching_service.core.background import running_in_background
 from coaching_service.core.changes import numbering
 from coaching_service.core.database import across_companies
 from coaching_service.core.database.connection import as_service_error, unreachable
@@ -97,7 +97,9 @@ class Lane:
 
     async def enter(self) -> None:
         """Wait until another attempt may run, and count it."""
-        while self._running >= self._current_limit():
+        while self._running >= (
+            self._limit if self._pace.is_known and not self._pace.is_slow else self._cautious_limit
+        ):
             self._has_left.clear()
             await self._has_left.wait()
         self._running += 1
@@ -106,9 +108,6 @@ class Lane:
         """Count an attempt that has ended."""
         self._running -= 1
         self._has_left.set()
-
-    def _current_limit(self) -> int:
-        return self._limit if self._pace.is_known and not self._pace.is_slow else self._cautious_limit
 
 
 # --- One attempt of a delivery: its body, its signatures, and what follows from the response --------------------------
@@ -125,7 +124,7 @@ class Message:
     """A delivery with all that is needed to send it."""
 
     delivery: models.DueDelivery
-    webhook: models.WebhookSecrets
+    webhook: models.WebhookToSend
     body: bytes
 
 
@@ -166,7 +165,7 @@ async def prepare(ctx: Context, delivery: models.DueDelivery) -> Message | None:
     """
     webhook, event, is_client_there = await gather_reads(
         ctx,
-        webhooks.find_with_secrets(ctx, delivery["webhookId"]),
+        webhooks.find_to_send(ctx, delivery["webhookId"]),
         _load_event(ctx, delivery),
         _is_client_there(ctx, delivery),
     )
@@ -185,9 +184,19 @@ async def prepare(ctx: Context, delivery: models.DueDelivery) -> Message | None:
 
 async def send(ctx: Context, message: Message) -> Response:
     """Send a message once."""
+    webhook, error, cause, status, wait = message.webhook, None, None, None, 0.0
     began, clock = now(), time.monotonic()
-    outcome = await _post(ctx, message)
-    return replace(outcome, began=began, duration_ms=round((time.monotonic() - clock) * 1000))
+    try:
+        in_use = webhooks.open_secrets(ctx.services.vault, webhooks.public_id(webhook), webhook["secrets"], began)
+        headers = webhooks.headers_of(f"msg_{message.delivery['_id']}", int(time.time()), message.body, in_use)
+        response = await ctx.services.outbound.post(webhook["url"], message.body, headers)
+        status, wait = response.status, response.wait_seconds if response.status in _ASKS_TO_WAIT else 0.0
+    except SecretUnreadable as unreadable:
+        log.warning("the secret of a webhook cannot be read", webhook=str(webhook["_id"]), reason=str(unreadable))
+        error = "SECRET_UNREADABLE"
+    except OutboundError as failure:
+        error, cause = failure.public_code, failure.code
+    return Response(status, error, began, round((time.monotonic() - clock) * 1000), cause, wait)
 
 
 async def record(ctx: Context, message: Message, response: Response) -> datetime | None:
@@ -199,7 +208,11 @@ async def record(ctx: Context, message: Message, response: Response) -> datetime
     delivery, webhook = message.delivery, message.webhook
     result = _result(ctx, delivery, response)
     ctx.services.metrics.webhook_attempts.labels(response.outcome).inc()
-    if not await webhooks.record_attempt(ctx, delivery, result):
+    change = {"$set": dict(result), "$inc": {"attempts": 1}, "$unset": {"isQueued": ""}}
+    where = {"_id": delivery["_id"], "nextAttemptAt": delivery["nextAttemptAt"]}
+    if not await webhooks.deliveries.set_derived(ctx, where, change):  # another one was requested since it began
+        change["$set"] = core_fields.take(models.AttemptResponse, result)
+        await webhooks.deliveries.set_derived(ctx, {"_id": delivery["_id"]}, change)
         result["nextAttemptAt"] = now()
     if response.status == GONE:
         await _disable(ctx, webhook, None)
@@ -209,54 +222,6 @@ async def record(ctx: Context, message: Message, response: Response) -> datetime
         elif webhook["failingSince"] <= now() - DISABLE_AFTER:
             await _disable(ctx, webhook, now() - DISABLE_AFTER)
     return result["nextAttemptAt"]
-
-
-async def _load_event(ctx: Context, delivery: models.DueDelivery) -> Mapping[str, object] | None:
-    """Return the event as `GET /coach/events` returns it; None if it is gone."""
-    if not webhooks.is_test(delivery):
-        return await events.find_event(ctx, delivery["eventId"])
-    if delivery["type"] == models.TEST_EVENT:
-        return _test_event(ctx, delivery)
-    sample = events.sample_of(cast("EventType", delivery["type"]))
-    made = {"id": delivery["eventId"], "createdAt": delivery["createdAt"], "companyId": ctx.company_id}
-    return {**sample, "seq": delivery["seq"], **made}
-
-
-async def _is_client_there(ctx: Context, delivery: models.DueDelivery) -> bool:
-    """Return whether the client of an event, if any, has not been deleted."""
-    client_id = delivery["customerId"]
-    return client_id is None or await customers.exists(ctx.services, ctx.company_id, client_id)
-
-
-def _test_event(ctx: Context, delivery: models.DueDelivery) -> dict[str, object]:
-    return {
-        "id": delivery["eventId"],
-        "seq": delivery["seq"],
-        "changeId": None,
-        "type": models.TEST_EVENT,
-        "createdAt": delivery["createdAt"],
-        "companyId": ctx.company_id,
-        "customerId": None,
-        "actor": {"type": "coach", "_id": ctx.caller.id, "keyId": None, "applicationId": None},
-        "data": {},
-    }
-
-
-async def _post(ctx: Context, message: Message) -> Response:
-    """Send a message; returns what followed, without times."""
-    webhook = message.webhook
-    vault = ctx.services.vault
-    try:
-        in_use = webhooks.open_secrets(vault, webhooks.public_id(webhook), webhook["secrets"], now())
-        headers = webhooks.headers_of(f"msg_{message.delivery['_id']}", int(time.time()), message.body, in_use)
-        response = await ctx.services.outbound.post(webhook["url"], message.body, headers)
-    except SecretUnreadable as unreadable:
-        log.warning("the secret of a webhook cannot be read", webhook=str(webhook["_id"]), reason=str(unreadable))
-        return Response(None, "SECRET_UNREADABLE", now(), 0)
-    except OutboundError as failure:
-        return Response(None, failure.public_code, now(), 0, failure.code)
-    wait = response.wait_seconds if response.status in _ASKS_TO_WAIT else 0.0
-    return Response(response.status, None, now(), 0, wait=wait)
 
 
 def _result(ctx: Context, delivery: models.DueDelivery, response: Response) -> models.AttemptResult:
@@ -279,8 +244,34 @@ def _result(ctx: Context, delivery: models.DueDelivery, response: Response) -> m
     return result
 
 
+async def _load_event(ctx: Context, delivery: models.DueDelivery) -> Mapping[str, object] | None:
+    """Return the event as `GET /coach/events` returns it; None if it is gone."""
+    if not webhooks.is_test(delivery):
+        return await events.find_event(ctx, delivery["eventId"])
+    if delivery["type"] == models.TEST_EVENT:
+        return {
+            "id": delivery["eventId"],
+            "seq": delivery["seq"],
+            "changeId": None,
+            "type": models.TEST_EVENT,
+            "createdAt": delivery["createdAt"],
+            "companyId": ctx.company_id,
+            "customerId": None,
+            "actor": {"type": "coach", "_id": ctx.caller.id, "keyId": None, "applicationId": None},
+            "data": {},
+        }
+    sample = events.sample_of(cast("EventType", delivery["type"]))
+    made = {"id": delivery["eventId"], "createdAt": delivery["createdAt"], "companyId": ctx.company_id}
+    return {**sample, "seq": delivery["seq"], **made}
+
+
+async def _is_client_there(ctx: Context, delivery: models.DueDelivery) -> bool:
+    client_id = delivery["customerId"]
+    return client_id is None or await customers.exists(ctx.services, ctx.company_id, client_id)
+
+
 @transactional
-async def _disable(ctx: Context, failing: models.WebhookSecrets, failing_since: datetime | None) -> None:
+async def _disable(ctx: Context, failing: models.WebhookToSend, failing_since: datetime | None) -> None:
     """Disable a webhook, and queue a mail to the owner, unless it belongs to an application.
 
     `failing_since`: unless a delivery has succeeded since that time; None: its receiver says that it is gone.
@@ -354,7 +345,6 @@ class Endpoint:
         return self._owner
 
     async def _send_new(self, tasks: asyncio.TaskGroup, listener: Listener) -> None:
-        """Send the first attempts, in the order of the numbers of the events."""
         after = -1
         while True:
             listener.event.clear()
@@ -369,7 +359,6 @@ class Endpoint:
                         await listener.event.wait()
 
     async def _send_due(self, tasks: asyncio.TaskGroup) -> None:
-        """Send the attempts whose time has come: retries, tests, and requested ones."""
         while True:
             self._due_changed.clear()
             self._next_due = None
@@ -409,19 +398,16 @@ class Endpoint:
                 response = await send(ctx, message)
             has_response.set()
             next_attempt = await record(ctx, message, response)
-            await self._follow(ctx, message.webhook, response)
+            # The database is not asked after each success, unless others may fail.
+            if not response.is_success:
+                self._may_be_failing = True
+            elif self._may_be_failing or "sharedId" in message.webhook:
+                self._may_be_failing = False
+                await webhooks.record_outcome(ctx, message.webhook, is_success=True)
         finally:
             self._leave(lane, message.delivery)
         if next_attempt is not None and (self._next_due is None or next_attempt < self._next_due):
             self._due_changed.set()
-
-    async def _follow(self, ctx: Context, webhook: models.WebhookSecrets, response: Response) -> None:
-        """Record a success after failures; the database is not asked after each success, unless others may fail."""
-        if not response.is_success:
-            self._may_be_failing = True
-        elif self._may_be_failing or "sharedId" in webhook:
-            self._may_be_failing = False
-            await webhooks.record_outcome(ctx, webhook, is_success=True)
 
     def _leave(self, lane: Lane, delivery: models.DueDelivery) -> None:
         lane.leave()
@@ -434,7 +420,7 @@ async def _plan_deliveries(ctx: Context, webhook_id: ObjectId) -> bool:
     There is one for each event of a type that it wants, in the order of the numbers. Events that are older than 30 days
     are left out. A position ahead of the log, or one that is missing, becomes its end.
     """
-    webhook = await webhooks.find_with_position(ctx, webhook_id)
+    webhook = await webhooks.find_to_send(ctx, webhook_id)
     if webhook is None or not webhook["isActive"]:
         return False
     if (position := webhook.get("position")) is None:
@@ -457,16 +443,13 @@ async def _store_deliveries(
 ) -> None:
     """Store deliveries and the position after them, unless another process has done so."""
     if await webhooks.move_position(ctx, webhook_id, position, new_position):
-        await webhooks.deliveries.insert_many(ctx, [_delivery(webhook_id, event) for event in new])
-
-
-def _delivery(webhook_id: ObjectId, event: Event) -> dict[str, object]:
-    # What belongs to a client is erased with the client; that a client was deleted is still reported.
-    client_id = None if event["type"] == "customer.deleted" else event["customerId"]
-    return {
-        **webhooks.new_delivery(webhook_id, event["id"], event["seq"], event["type"], client_id),
-        "isQueued": True,
-    }
+        # What belongs to a client is erased with the client; that a client was deleted is still reported.
+        clients = [None if event["type"] == "customer.deleted" else event["customerId"] for event in new]
+        stored = [
+            webhooks.new_delivery(webhook_id, event["id"], event["seq"], event["type"], client) | {"isQueued": True}
+            for event, client in zip(new, clients, strict=True)
+        ]
+        await webhooks.deliveries.insert_many(ctx, stored)
 
 
 _LEASE_NAME = "webhooks"
@@ -479,11 +462,6 @@ _LISTS_A_CHECK = 30  # of these looks, one is also at which companies allow an a
 _MAX_COUNT = 10_000  # of pending deliveries that metrics report
 
 log = structlog.get_logger("coaching_service.webhooks")
-
-
-def delivering(services: Services, *, start: asyncio.Event | None = None) -> AbstractAsyncContextManager[None]:
-    """Send deliveries in the background while the context is open; with `start`, not before that event."""
-    return running_in_background(Dispatcher(services).run, start=start)
 
 
 class Dispatcher:
@@ -507,18 +485,14 @@ class Dispatcher:
                 except* across_companies.LeaseLost:
                     log.info("another process sends webhooks")
                 except* Exception as errors:  # noqa: BLE001 - the dispatcher has to survive the loss of the database
-                    self._report_failure(errors.exceptions[0])
+                    if not self._is_failing:  # only the first until webhooks are sent again
+                        self._is_failing = True
+                        _log_failure(errors.exceptions[0])
                 await asyncio.sleep(_RETRY_SECONDS)
         finally:
             with suppress(Exception):
                 async with asyncio.timeout(_RELEASE_SECONDS):
                     await across_companies.release(self._services, _LEASE_NAME, self._holder)
-
-    def _report_failure(self, error: BaseException) -> None:
-        """Log a failure, only the first until webhooks are sent again."""
-        if not self._is_failing:
-            self._is_failing = True
-            _log_failure(error)
 
     async def _deliver(self) -> None:
         self._endpoints.clear()
@@ -528,7 +502,25 @@ class Dispatcher:
             for number in itertools.count():
                 if number % _LISTS_A_CHECK == 0:
                     await webhooks.join_all(self._services)
-                await self._update_lanes(tasks)
+                # Begin with webhooks that have become active, end with inactive ones, and notify the others. Those of
+                # suspended companies pause: deliveries and the position in the change log stay as they are.
+                suspended = await account.list_suspended(self._services)
+                active = {
+                    webhook["_id"]: webhook
+                    for webhook in await webhooks.list_active(self._services)
+                    if webhook["companyId"] not in suspended
+                }
+                for webhook_id, (endpoint, task) in list(self._endpoints.items()):
+                    if webhook_id not in active or task.done():
+                        task.cancel()
+                        del self._endpoints[webhook_id]
+                    elif active[webhook_id]["requested"] != self._requested[webhook_id]:
+                        endpoint.look_again()
+                for webhook_id, webhook in active.items():
+                    if webhook_id not in self._endpoints:
+                        endpoint = Endpoint(self._services, webhook["companyId"], webhook_id, self._slots)
+                        self._endpoints[webhook_id] = endpoint, tasks.create_task(_run(endpoint))
+                    self._requested[webhook_id] = webhook["requested"]
                 self._is_failing = False
                 await asyncio.sleep(_LIST_SECONDS)
 
@@ -543,29 +535,6 @@ class Dispatcher:
                 raise unreachable() from None
             if not is_holder:
                 raise across_companies.LeaseLost
-
-    async def _update_lanes(self, tasks: asyncio.TaskGroup) -> None:
-        """Begin with webhooks that have become active, end with inactive ones, and notify the others.
-
-        Webhooks of suspended companies pause: deliveries and the position in the change log stay as they are.
-        """
-        suspended = await account.list_suspended(self._services)
-        active = {
-            webhook["_id"]: webhook
-            for webhook in await webhooks.list_active(self._services)
-            if webhook["companyId"] not in suspended
-        }
-        for webhook_id, (endpoint, task) in list(self._endpoints.items()):
-            if webhook_id not in active or task.done():
-                task.cancel()
-                del self._endpoints[webhook_id]
-            elif active[webhook_id]["requested"] != self._requested[webhook_id]:
-                endpoint.look_again()
-        for webhook_id, webhook in active.items():
-            if webhook_id not in self._endpoints:
-                endpoint = Endpoint(self._services, webhook["companyId"], webhook_id, self._slots)
-                self._endpoints[webhook_id] = endpoint, tasks.create_task(_run(endpoint))
-            self._requested[webhook_id] = webhook["requested"]
 
 
 async def _run(endpoint: Endpoint) -> None:

@@ -203,15 +203,13 @@ class AttemptResult(AttemptResponse):
 
 # What the process that delivers needs of every active webhook.
 ActiveWebhook: TypeAlias = core_fields.Part[Webhook, Literal["_id", "companyId", "requested", "sharedId"]]
-# What an attempt to send needs of a webhook, what decides which events are sent to it, and what is needed of a
-# delivery.
-WebhookSecrets: TypeAlias = core_fields.Part[
-    Webhook, Literal["_id", "url", "isActive", "secrets", "failingSince", "clientId", "sharedId", "isOfOwner"]
+# What storing and sending its deliveries needs of a webhook, and what an attempt needs of a delivery.
+WebhookToSend: TypeAlias = core_fields.Part[
+    Webhook,
+    Literal[
+        "_id", "url", "types", "isActive", "secrets", "failingSince", "position", "clientId", "sharedId", "isOfOwner"
+    ],
 ]
-WebhookPosition: TypeAlias = core_fields.Part[
-    Webhook, Literal["_id", "position", "types", "isActive", "isOfOwner", "clientId", "sharedId"]
-]
-SentBy: TypeAlias = core_fields.Part[Webhook, Literal["_id", "clientId", "isOfOwner"]]
 DueDelivery: TypeAlias = core_fields.Part[
     Delivery,
     Literal["_id", "webhookId", "eventId", "seq", "type", "customerId", "createdAt", "nextAttemptAt", "retries"],

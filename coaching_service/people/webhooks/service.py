@@ -19,6 +19,7 @@ from coaching_service.core.auth import (
     WEBHOOKS_SCOPE,
     SecretUnreadable,
     Vault,
+    coach,
     require_permission,
 )
 from coaching_service.core.changes import numbering
@@ -29,11 +30,13 @@ from coaching_service.core.database.declared import Index, NotExported, Unsharde
 from coaching_service.core.database.documents import Document, Documents, Filter, now, with_version
 from coaching_service.core.errors import Conflict, Forbidden, NotFound, invalid_field
 from coaching_service.core.events import EVENT_TYPES, OWNER_EVENTS, EventType
+from coaching_service.core.field_schemas import input_of, output_of
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import CursorPage, ListPart
 from coaching_service.core.metrics import Backlog
 from coaching_service.core.outbound import OutboundError
-from coaching_service.core.validation import Message
+from coaching_service.core.validation import Message, patch_of
 from coaching_service.people import assistants
 from coaching_service.people.account import CompanyResumed
 from coaching_service.people.assistants import ApplicationAllowed
@@ -47,8 +50,8 @@ from coaching_service.people.webhooks import models
 RETENTION_SECONDS = 30 * 24 * 3600
 _REASON = "one process sends the deliveries of all companies"
 _TO_ATTEMPT: Final = ("webhookId", "eventId", "seq", "type", "customerId", "createdAt", "nextAttemptAt", "retries")
-_WITH_SECRETS: Final = ("url", "isActive", "secrets", "failingSince")
-_SENT_BY: Final = ("clientId", "sharedId", "isOfOwner")
+_OF_WHOLE: Final = ("url", "types", "isActive", "secrets", "failingSince")
+_TO_SEND: Final = (*_OF_WHOLE, "position", "clientId", "sharedId", "isOfOwner")
 
 _COUNTED_AT_ONCE = 1_000
 
@@ -98,26 +101,16 @@ LIST_ORDER = ("-createdAt", "-_id")
 # --- Webhooks --------------------------------------------------------------------------------------------------------
 
 
-async def find_with_secrets(ctx: Context, webhook_id: ObjectId) -> models.WebhookSecrets | None:
-    """Return what an attempt needs of a webhook, or None."""
-    webhook = await webhooks.find_one(ctx, {"_id": webhook_id}, (*_WITH_SECRETS, *_SENT_BY))
+async def find_to_send(ctx: Context, webhook_id: ObjectId) -> models.WebhookToSend | None:
+    """Return what storing and sending deliveries needs of a webhook, or None."""
+    webhook = await webhooks.find_one(ctx, {"_id": webhook_id}, _TO_SEND)
     if webhook is None or (shared_id := webhook.get("sharedId")) is None:
         return webhook
-    shared = await _shared(ctx).find_one({"_id": shared_id}, dict.fromkeys(_WITH_SECRETS, 1), session=ctx.session)
-    return None if shared is None else cast("models.WebhookSecrets", {**webhook, **shared, "_id": webhook["_id"]})
+    shared = await _shared(ctx).find_one({"_id": shared_id}, dict.fromkeys(_OF_WHOLE, 1), session=ctx.session)
+    return None if shared is None else cast("models.WebhookToSend", {**webhook, **shared, "_id": webhook["_id"]})
 
 
-async def find_with_position(ctx: Context, webhook_id: ObjectId) -> models.WebhookPosition | None:
-    """Return what is needed of a webhook to store its next deliveries, or None."""
-    fields = ("position", "types", "isActive", *_SENT_BY)
-    webhook = await webhooks.find_one(ctx, {"_id": webhook_id}, fields)
-    if webhook is None or (shared_id := webhook.get("sharedId")) is None:
-        return webhook
-    shared = await _shared(ctx).find_one({"_id": shared_id}, {"types": 1}, session=ctx.session)
-    return None if shared is None else cast("models.WebhookPosition", {**webhook, "types": shared["types"]})
-
-
-def public_id(webhook: models.WebhookSecrets) -> ObjectId:
+def public_id(webhook: models.WebhookToSend) -> ObjectId:
     """Return the identifier under which a webhook is known: of a part, the identifier of the whole."""
     return webhook.get("sharedId") or webhook["_id"]
 
@@ -128,14 +121,7 @@ async def move_position(ctx: Context, webhook_id: ObjectId, position: int | None
     return await webhooks.set_derived(ctx, where, {"$set": {"position": new_position}}) == 1
 
 
-async def count_request(ctx: Context, webhook_id: ObjectId) -> None:
-    """Count a delivery that a user has requested: the process that delivers looks for it."""
-    await webhooks.set_derived(ctx, {"_id": webhook_id}, {"$inc": {"requested": 1}})
-
-
-async def disable(
-    ctx: Context, webhook: models.WebhookSecrets, failing_since: datetime | None
-) -> models.Webhook | None:
+async def disable(ctx: Context, webhook: models.WebhookToSend, failing_since: datetime | None) -> models.Webhook | None:
     """Disable an active webhook, if it has been failing since that time or longer (None: in any case); else None."""
     failing = {} if failing_since is None else {"failingSince": {"$lte": failing_since}}
     where = {"_id": public_id(webhook), "isActive": True, **failing}
@@ -145,7 +131,7 @@ async def disable(
     return await _update_shared(ctx, where, change)
 
 
-async def record_outcome(ctx: Context, webhook: models.WebhookSecrets, *, is_success: bool) -> None:
+async def record_outcome(ctx: Context, webhook: models.WebhookToSend, *, is_success: bool) -> None:
     """Record that a delivery has succeeded, or since when every one has failed."""
     where = {"_id": public_id(webhook), "failingSince": {"$ne": None} if is_success else None}
     change = {"$set": {"failingSince": None if is_success else now()}}
@@ -210,27 +196,6 @@ async def find_next_due(ctx: Context, webhook_id: ObjectId, at: datetime) -> dat
     return following[0]["nextAttemptAt"] if following else None
 
 
-async def record_attempt(ctx: Context, delivery: models.DueDelivery, result: models.AttemptResult) -> bool:
-    """Record an attempt; returns False if another one has been requested since it began, which is due then."""
-    change = {"$set": dict(result), "$inc": {"attempts": 1}, "$unset": {"isQueued": ""}}
-    where = {"_id": delivery["_id"], "nextAttemptAt": delivery["nextAttemptAt"]}
-    if await deliveries.set_derived(ctx, where, change):
-        return True
-    change["$set"] = core_fields.take(models.AttemptResponse, result)
-    await deliveries.set_derived(ctx, {"_id": delivery["_id"]}, change)
-    return False
-
-
-# --- Rotation of master keys -----------------------------------------------------------------------------------------
-
-
-async def list_sealed(services: Services) -> list[tuple[Documents[models.Webhook], models.Webhook]]:
-    """Return the encrypted secrets of all webhooks, each with the collection that it is in."""
-    collections = [webhooks, shared_webhooks]
-    found: Any = [(each, each.across_companies(services).find({}, {"secrets": 1})) for each in collections]
-    return [(collection, webhook) for collection, cursor in found for webhook in await cursor.to_list(None)]
-
-
 # --- Secrets and signatures of Standard Webhooks (https://www.standardwebhooks.com, symmetric signatures) -------------
 
 
@@ -261,18 +226,14 @@ def open_secrets(vault: Vault, webhook_id: ObjectId, stored: Iterable[models.Sto
 
 def headers_of(message_id: str, timestamp: int, body: bytes, in_use: Iterable[str]) -> dict[str, str]:
     """Return the headers of a message with a signature for each secret; `timestamp` is in seconds since 1970."""
-    signed = f"{message_id}.{timestamp}.".encode() + body
+    signed, keys = f"{message_id}.{timestamp}.".encode() + body, [secret.removeprefix(_PREFIX) for secret in in_use]
+    signatures = [hmac.new(base64.b64decode(key), signed, hashlib.sha256) for key in keys]
     return {
         "Content-Type": "application/json",
         "webhook-id": message_id,
         "webhook-timestamp": str(timestamp),
-        "webhook-signature": " ".join(_sign(secret, signed) for secret in in_use),
+        "webhook-signature": " ".join(f"v1,{base64.b64encode(each.digest()).decode()}" for each in signatures),
     }
-
-
-def _sign(secret: str, signed: bytes) -> str:
-    key = base64.b64decode(secret.removeprefix(_PREFIX))
-    return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
 
 
 def _binding(webhook_id: ObjectId) -> str:
@@ -300,109 +261,6 @@ _URL_MESSAGES = {
 }
 
 
-async def list_webhooks(ctx: Context) -> list[models.Webhook]:
-    """Return the webhooks of the company, or of the application that calls, oldest first."""
-    found = await webhooks.find(ctx, _own(ctx) | {"sharedId": None}, sort=("createdAt", "_id"))
-    if ctx.caller.oauth_client_id is not None:
-        found += await _list_shared(ctx, ctx.caller.oauth_client_id)
-    return [_complete(each) for each in sorted(found, key=lambda each: (each["createdAt"], each["_id"]))]
-
-
-async def get(ctx: Context, webhook_id: ObjectId) -> models.Webhook:
-    """Return a webhook. Raises NotFound."""
-    where = {"_id": webhook_id, **_own(ctx)}
-    webhook: Any = await webhooks.find_one(ctx, where | {"sharedId": None})
-    if webhook is None and ctx.caller.oauth_client_id is not None:
-        webhook = await _shared(ctx).find_one(where, shared_webhooks.projection(None), session=ctx.session)
-    if webhook is None:
-        raise NotFound("webhook")
-    return _complete(webhook)
-
-
-@transactional
-async def create(ctx: Context, details: models.NewWebhook) -> models.WebhookWithSecret:
-    """Create a webhook for the events from now on, and return it with its secret.
-
-    Raises InvalidFields for an address to which nothing is sent, and unless an application calls for all companies;
-    Conflict if the company, or an application in it, has 20 webhooks, or the application one for all companies;
-    Forbidden if the caller may not see what it would send.
-    """
-    client_id, for_all = ctx.caller.oauth_client_id, details.get("allCompanies", False)
-    if for_all and client_id is None:
-        message = "is only for applications: a key, or a session, is of one company"
-        raise invalid_field("allCompanies", message, code="ONLY_APPLICATIONS")
-    _require_visible(ctx, details["types"])
-    existing = [each for each in await list_webhooks(ctx) if each["allCompanies"] == for_all]
-    if len(existing) >= (1 if for_all else MAX_WEBHOOKS):
-        message = (
-            "A company, or an application in it, has at most 20 webhooks, and an application one for all companies; "
-            "change or delete one"
-        )
-        raise Conflict(message, code="TOO_MANY_WEBHOOKS")
-    webhook_id, secret = ObjectId(), new_secret()
-    new: dict[str, object] = {
-        "_id": webhook_id,
-        **details,
-        "url": _canonical_url(ctx, details["url"]),
-        "allCompanies": for_all,
-        "failingSince": None,
-        "disabledAt": None,
-        "previousSecretUntil": None,
-        "secrets": [_new_stored_secret(ctx, webhook_id, secret)],
-        "slot": await _find_slot(ctx, for_all=for_all),
-        **({} if client_id is None else {"clientId": client_id}),
-    }
-    if for_all:
-        webhook = await _insert_shared(ctx, new)
-    else:
-        position = await numbering.find_last_number(ctx)
-        of_company = {"position": position, "requested": 0, "isOfOwner": ctx.caller.is_unrestricted_owner}
-        webhook = await webhooks.insert(ctx, new | of_company)
-    await audit.record(ctx, "webhook.created", webhook_id)
-    return _with_secret(webhook, secret)
-
-
-async def _find_slot(ctx: Context, *, for_all: bool) -> int | str:
-    """Return a free slot for a webhook of the caller: of two that are created at once, one fails."""
-    prefix = "" if ctx.caller.oauth_client_id is None else f"{ctx.caller.oauth_client_id} "
-    if for_all:
-        cursor: Any = _shared(ctx).find(_own(ctx), {"slot": 1}, session=ctx.session)
-        used = {each["slot"] async for each in cursor}
-    else:
-        used = {each["slot"] for each in await webhooks.find(ctx, _own(ctx), fields=("slot",))}
-    slots: list[int | str] = [f"{prefix}{number}" if prefix else number for number in range(MAX_WEBHOOKS)]
-    return next(slot for slot in slots if slot not in used)
-
-
-@transactional
-async def update(ctx: Context, webhook_id: ObjectId, change: models.WebhookChange) -> models.Webhook:
-    """Change a webhook and return it.
-
-    One that becomes active receives the events from then on; deliveries that had failed before are tried again. Raises
-    NotFound, InvalidFields for an address to which nothing is sent, Conflict if it has changed since `version`,
-    Forbidden if the caller may not see what it sends.
-    """
-    if "url" in change:
-        change = {**change, "url": _canonical_url(ctx, change["url"])}
-    webhook = await get(ctx, webhook_id)
-    _require_visible(ctx, change.get("types", webhook["types"]))
-    fields: dict[str, object] = {name: value for name, value in change.items() if name != "version"}
-    becomes_active = bool(change.get("isActive")) and not webhook["isActive"]
-    if becomes_active:
-        fields |= {"disabledAt": None, "failingSince": None}
-        if not webhook["allCompanies"]:
-            fields["position"] = await numbering.find_last_number(ctx)
-    elif change.get("url", webhook["url"]) != webhook["url"]:
-        fields["failingSince"] = None
-    if change.get("url", webhook["url"]) != webhook["url"] and not ctx.caller.is_unrestricted_owner:
-        fields["isOfOwner"] = False
-    updated = await _update(ctx, webhook, {"$set": fields}, version=change.get("version"))
-    if becomes_active and webhook["allCompanies"]:
-        await _begin_again(ctx, webhook_id)
-    await audit.record(ctx, "webhook.changed", webhook_id)
-    return updated
-
-
 async def _update(
     ctx: Context, webhook: models.Webhook, change: Document, *, version: int | None = None
 ) -> models.Webhook:
@@ -422,37 +280,6 @@ async def _update(
 async def forget_failures(ctx: Context, _: CompanyResumed) -> None:
     """Do not count the time of a suspension as one in which deliveries failed: webhooks would be disabled for it."""
     await webhooks.set_derived(ctx, {"failingSince": {"$ne": None}}, {"$set": {"failingSince": None}})
-
-
-@transactional
-async def rotate_secret(ctx: Context, webhook_id: ObjectId) -> models.WebhookWithSecret:
-    """Create a new secret of a webhook, and return it; the previous one also signs for 24 hours. Raises NotFound."""
-    webhook = await get(ctx, webhook_id)
-    previous: Any = (
-        await _shared(ctx).find_one({"_id": webhook_id}, {"secrets": 1}, session=ctx.session)
-        if webhook["allCompanies"]
-        else await webhooks.find_one(ctx, {"_id": webhook_id}, ("secrets",))
-    )
-    if previous is None:
-        raise NotFound("webhook")
-    secret, until = new_secret(), now() + ROTATION
-    previous_secret: models.StoredSecret = {"sealed": previous["secrets"][0]["sealed"], "expiresAt": until}
-    secrets = [_new_stored_secret(ctx, webhook_id, secret), previous_secret]
-    rotated = await _update(ctx, webhook, {"$set": {"secrets": secrets, "previousSecretUntil": until}})
-    await audit.record(ctx, "webhook.secret_rotated", webhook_id)
-    return _with_secret(rotated, secret)
-
-
-@transactional
-async def delete(ctx: Context, webhook_id: ObjectId) -> None:
-    """Delete a webhook: nothing is sent to it any more. Its deliveries expire. Raises NotFound."""
-    webhook = await get(ctx, webhook_id)
-    if webhook["allCompanies"]:
-        await _shared(ctx).delete_one({"_id": webhook_id}, session=ctx.session)
-        await webhooks.across_companies(ctx.services).delete_many({"sharedId": webhook_id}, session=ctx.session)
-    else:
-        await webhooks.delete(ctx, {"_id": webhook_id})
-    await audit.record(ctx, "webhook.deleted", webhook_id)
 
 
 def _own(ctx: Context) -> Filter:
@@ -503,6 +330,13 @@ def _with_secret(webhook: models.Webhook, secret: str) -> models.WebhookWithSecr
     return cast("models.WebhookWithSecret", {**webhook, "secret": secret})
 
 
+async def list_sealed(services: Services) -> list[tuple[Documents[models.Webhook], models.Webhook]]:
+    """Return the encrypted secrets of all webhooks, each with the collection that it is in."""
+    collections = [webhooks, shared_webhooks]
+    found: Any = [(each, each.across_companies(services).find({}, {"secrets": 1})) for each in collections]
+    return [(collection, webhook) for collection, cursor in found for webhook in await cursor.to_list(None)]
+
+
 async def iterate_unreadable(services: Services) -> AsyncIterator[ObjectId]:
     """Iterate over the webhooks with a secret that no master key opens."""
     for _, webhook in await list_sealed(services):
@@ -536,55 +370,6 @@ async def rotate_master_key(services: Services) -> AsyncIterator[bool]:
 # --- The deliveries of a webhook: their list, and requested repetitions -----------------------------------------------
 
 
-async def list_deliveries(
-    ctx: Context,
-    webhook_id: ObjectId,
-    *,
-    limit: int,
-    after: str | None = None,
-    status: models.DeliveryStatus | None = None,
-) -> CursorPage[models.Delivery]:
-    """Return at most `limit` deliveries of a webhook, newest first, after a cursor; with `status`, only those.
-
-    Raises NotFound, InvalidFields for a cursor of another list.
-    """
-    own_id = await _find_in_company(ctx, webhook_id)
-    filters = {"webhookId": own_id, "status": status}
-    list_part = ListPart(ctx, "webhookDeliveries", filters, LIST_ORDER, size=limit, after=after)
-    where: Filter = {"webhookId": own_id} | ({} if status is None else {"status": status})
-    page = await deliveries.find(ctx, where | list_part.condition(), sort=LIST_ORDER, limit=limit + 1)
-    return list_part.by_cursor(page, lambda entry: {**entry, "webhookId": webhook_id})
-
-
-@transactional
-async def send_test(ctx: Context, webhook_id: ObjectId, event_type: EventType | None = None) -> models.Delivery:
-    """Queue a test event for a webhook, and return its delivery: a sample of a type of event, or one of its own.
-
-    Raises NotFound, Conflict if the webhook is not active.
-    """
-    own_id, delivery_id = await _require_active(ctx, webhook_id), ObjectId()
-    delivery = new_delivery(own_id, f"{delivery_id}.0", 0, event_type or models.TEST_EVENT, None)
-    stored = await deliveries.insert(ctx, {**delivery, "_id": delivery_id, "nextAttemptAt": now()})
-    await count_request(ctx, own_id)
-    return {**stored, "webhookId": webhook_id}
-
-
-@transactional
-async def redeliver(ctx: Context, webhook_id: ObjectId, delivery_id: ObjectId) -> models.Delivery:
-    """Queue another attempt of a delivery, with the same `webhook-id`, and return it.
-
-    Raises NotFound, Conflict if the webhook is not active.
-    """
-    own_id = await _require_active(ctx, webhook_id)
-    where = {"_id": delivery_id, "webhookId": own_id}
-    due = {"status": "pending", "nextAttemptAt": now(), "retries": 0}
-    await deliveries.set_derived(ctx, where, {"$set": due, "$unset": {"isQueued": ""}})
-    if (delivery := await deliveries.find_one(ctx, where)) is None:
-        raise NotFound("delivery")
-    await count_request(ctx, own_id)
-    return {**delivery, "webhookId": webhook_id}
-
-
 def is_test(delivery: models.DueDelivery) -> bool:
     """Return whether a delivery is a test: its event is not of the log."""
     return delivery["seq"] == 0
@@ -613,7 +398,7 @@ def new_delivery(
 
 async def _require_active(ctx: Context, webhook_id: ObjectId) -> ObjectId:
     """Return the identifier in the company of a webhook that is active. Raises NotFound, Conflict."""
-    webhook = await get(ctx, webhook_id)
+    webhook = await get_webhook(ctx, webhook_id)
     if not webhook["isActive"]:
         raise Conflict("The webhook is not active; activate it first", code="WEBHOOK_INACTIVE")
     return await _find_in_company(ctx, webhook_id)
@@ -645,14 +430,6 @@ async def _list_shared(ctx: Context, client_id: str) -> list[models.Webhook]:
     return found
 
 
-async def _insert_shared(ctx: Context, new: Document) -> models.Webhook:
-    at = now()
-    stored = {**new, "createdAt": at, "updatedAt": at, "version": 0}
-    await _shared(ctx).insert_one(stored, session=ctx.session)
-    await join_companies(ctx, cast("models.Webhook", stored))
-    return shared_webhooks.without_private(stored)
-
-
 async def _update_shared(ctx: Context, where: Filter, change: Document) -> models.Webhook | None:
     """Change a webhook for all companies, and whether its parts are active; returns it, or None."""
     updated: Any = await _shared(ctx).find_one_and_update(
@@ -666,17 +443,6 @@ async def _update_shared(ctx: Context, where: Filter, change: Document) -> model
         parts, is_active = {"sharedId": updated["_id"]}, {"$set": {"isActive": updated["isActive"]}}
         await webhooks.across_companies(ctx.services).update_many(parts, is_active, session=ctx.session)
     return cast("models.Webhook | None", updated)
-
-
-async def _begin_again(ctx: Context, shared_id: ObjectId) -> None:
-    """Let the parts of a webhook for all companies continue with the events from now on."""
-    parts = webhooks.across_companies(ctx.services)
-    cursor: Any = parts.find({"sharedId": shared_id}, {"companyId": 1}, session=ctx.session)
-    of_company = {part["companyId"]: part["_id"] async for part in cursor}
-    numbers = await numbering.find_last_numbers(ctx.services, of_company)
-    for company_id, part_id in of_company.items():
-        position = {"$set": {"position": numbers.get(company_id, 0)}}
-        await parts.update_one({"companyId": company_id, "_id": part_id}, position, session=ctx.session)
 
 
 async def join_companies(ctx: Context, shared: models.Webhook) -> None:
@@ -756,7 +522,7 @@ async def delete_of_application(services: Services, client_id: str) -> None:
         await collection.across_companies(services).delete_many({"clientId": client_id})
 
 
-async def list_sent(ctx: Context, webhook: models.SentBy, events: Sequence[Event]) -> list[Event]:
+async def list_sent(ctx: Context, webhook: models.WebhookToSend, events: Sequence[Event]) -> list[Event]:
     """Return which of the events of a company are sent to a webhook: the one place that decides.
 
     Those of an application are what GET /coach/events returns it now, for one of the coaches who allow it. Raises
@@ -777,3 +543,240 @@ async def list_sent(ctx: Context, webhook: models.SentBy, events: Sequence[Event
     return [
         event for event in events if any(change_models.allows_event(view, cast("StoredEvent", event)) for view in views)
     ]
+
+
+# --- Webhooks over REST -----------------------------------------------------------------------------------------------
+
+
+_ACCESS = coach(WEBHOOKS)
+_PATHS = {"webhookId": "The identifier of the webhook.", "deliveryId": "The identifier of the delivery."}
+routes = Routes("/coach/webhooks", tag="Webhooks", path_descriptions=_PATHS)
+_WITH_SECRET = output_of(models.WebhookWithSecret, output_of(models.Webhook))
+_EXAMPLE = {
+    "url": "https://crm.example.com/hooks/coaching",
+    "types": ["workout.completed", "form.submitted"],
+    "description": "Our CRM",
+}
+
+
+@routes.get("", access=_ACCESS)
+async def list_webhooks(ctx: Context) -> list[models.Webhook]:
+    """List the webhooks, oldest first.
+
+    Those of the company; for an application, its own in the company and those for all companies.
+    """
+    found = await webhooks.find(ctx, _own(ctx) | {"sharedId": None}, sort=("createdAt", "_id"))
+    if ctx.caller.oauth_client_id is not None:
+        found += await _list_shared(ctx, ctx.caller.oauth_client_id)
+    return [_complete(each) for each in sorted(found, key=lambda each: (each["createdAt"], each["_id"]))]
+
+
+@routes.post("", access=_ACCESS, returns=_WITH_SECRET, errors=(Conflict,), example=_EXAMPLE)
+@transactional
+async def create_webhook(ctx: Context, body: models.NewWebhook) -> models.WebhookWithSecret:
+    """Create a webhook.
+
+    It receives the events from now on, each as `GET /coach/events` returns it, signed as Standard Webhooks describes
+    it with the `secret` of this response. A company has at most 20. It needs the permission `webhooks`, the scope of
+    all clients, and the permissions to view what it sends; what only the owner may see is sent to webhooks of the
+    owner.
+
+    An application with the scope `webhooks` has webhooks of its own, at most 20 in a company. With `allCompanies` (400
+    for keys and sessions) it has one, with one address and secret, for the events of all companies that have allowed it
+    `webhooks`, each with its `companyId`; every token of the application lists and changes it. An application receives
+    what its scopes and the coach who allowed it may see. Access that ends, revoked or expired, ends the webhooks in
+    that company.
+    """
+    # Raises InvalidFields for an address to which nothing is sent, and unless an application calls for all companies;
+    # Conflict if the company, or an application in it, has 20 webhooks, or the application one for all companies;
+    # Forbidden if the caller may not see what it would send.
+    client_id, for_all = ctx.caller.oauth_client_id, body.get("allCompanies", False)
+    if for_all and client_id is None:
+        message = "is only for applications: a key, or a session, is of one company"
+        raise invalid_field("allCompanies", message, code="ONLY_APPLICATIONS")
+    _require_visible(ctx, body["types"])
+    existing = [each for each in await list_webhooks(ctx) if each["allCompanies"] == for_all]
+    if len(existing) >= (1 if for_all else MAX_WEBHOOKS):
+        message = (
+            "A company, or an application in it, has at most 20 webhooks, and an application one for all companies; "
+            "change or delete one"
+        )
+        raise Conflict(message, code="TOO_MANY_WEBHOOKS")
+    url, webhook_id, secret = _canonical_url(ctx, body["url"]), ObjectId(), new_secret()
+    # A free slot: of two that are created at once, one fails.
+    if for_all:
+        cursor: Any = _shared(ctx).find(_own(ctx), {"slot": 1}, session=ctx.session)
+        used = {each["slot"] async for each in cursor}
+    else:
+        used = {each["slot"] for each in await webhooks.find(ctx, _own(ctx), fields=("slot",))}
+    slots = (number if client_id is None else f"{client_id} {number}" for number in range(MAX_WEBHOOKS))
+    new: dict[str, object] = {
+        "_id": webhook_id,
+        **body,
+        "url": url,
+        "allCompanies": for_all,
+        "failingSince": None,
+        "disabledAt": None,
+        "previousSecretUntil": None,
+        "secrets": [_new_stored_secret(ctx, webhook_id, secret)],
+        "slot": next(slot for slot in slots if slot not in used),
+        **({} if client_id is None else {"clientId": client_id}),
+    }
+    if for_all:
+        at = now()
+        stored = {**new, "createdAt": at, "updatedAt": at, "version": 0}
+        await _shared(ctx).insert_one(stored, session=ctx.session)
+        await join_companies(ctx, cast("models.Webhook", stored))
+        webhook = shared_webhooks.without_private(stored)
+    else:
+        position = await numbering.find_last_number(ctx)
+        of_company = {"position": position, "requested": 0, "isOfOwner": ctx.caller.is_unrestricted_owner}
+        webhook = await webhooks.insert(ctx, new | of_company)
+    await audit.record(ctx, "webhook.created", webhook_id)
+    return _with_secret(webhook, secret)
+
+
+@routes.get("/{webhookId}", access=_ACCESS)
+async def get_webhook(ctx: Context, webhook_id: ObjectId) -> models.Webhook:
+    """Read a webhook."""
+    where = {"_id": webhook_id, **_own(ctx)}
+    webhook: Any = await webhooks.find_one(ctx, where | {"sharedId": None})
+    if webhook is None and ctx.caller.oauth_client_id is not None:
+        webhook = await _shared(ctx).find_one(where, shared_webhooks.projection(None), session=ctx.session)
+    if webhook is None:
+        raise NotFound("webhook")
+    return _complete(webhook)
+
+
+@routes.patch(
+    "/{webhookId}",
+    access=_ACCESS,
+    body=patch_of(input_of(models.WebhookFields), name="WebhookChange"),
+    example={"description": "Our new CRM", "version": 0},
+)
+@transactional
+async def update_webhook(ctx: Context, webhook_id: ObjectId, body: models.WebhookChange) -> models.Webhook:
+    """Change a webhook.
+
+    One that becomes active again receives the events from then on.
+    """
+    # Deliveries that had failed before are tried again. Raises NotFound, InvalidFields for an address to which nothing
+    # is sent, Conflict if it has changed since `version`, Forbidden if the caller may not see what it sends.
+    change = {**body, "url": _canonical_url(ctx, body["url"])} if "url" in body else body
+    webhook = await get_webhook(ctx, webhook_id)
+    _require_visible(ctx, change.get("types", webhook["types"]))
+    fields: dict[str, object] = {name: value for name, value in change.items() if name != "version"}
+    becomes_active = bool(change.get("isActive")) and not webhook["isActive"]
+    if becomes_active:
+        fields |= {"disabledAt": None, "failingSince": None}
+        if not webhook["allCompanies"]:
+            fields["position"] = await numbering.find_last_number(ctx)
+    elif change.get("url", webhook["url"]) != webhook["url"]:
+        fields["failingSince"] = None
+    if change.get("url", webhook["url"]) != webhook["url"] and not ctx.caller.is_unrestricted_owner:
+        fields["isOfOwner"] = False
+    updated = await _update(ctx, webhook, {"$set": fields}, version=change.get("version"))
+    if becomes_active and webhook["allCompanies"]:  # its parts continue with the events from now on
+        parts = webhooks.across_companies(ctx.services)
+        cursor: Any = parts.find({"sharedId": webhook_id}, {"companyId": 1}, session=ctx.session)
+        of_company = {part["companyId"]: part["_id"] async for part in cursor}
+        numbers = await numbering.find_last_numbers(ctx.services, of_company)
+        for company_id, part_id in of_company.items():
+            position = {"$set": {"position": numbers.get(company_id, 0)}}
+            await parts.update_one({"companyId": company_id, "_id": part_id}, position, session=ctx.session)
+    await audit.record(ctx, "webhook.changed", webhook_id)
+    return updated
+
+
+@routes.delete("/{webhookId}", access=_ACCESS)
+@transactional
+async def delete_webhook(ctx: Context, webhook_id: ObjectId) -> None:
+    """Delete a webhook."""  # its deliveries expire
+    webhook = await get_webhook(ctx, webhook_id)
+    if webhook["allCompanies"]:
+        await _shared(ctx).delete_one({"_id": webhook_id}, session=ctx.session)
+        await webhooks.across_companies(ctx.services).delete_many({"sharedId": webhook_id}, session=ctx.session)
+    else:
+        await webhooks.delete(ctx, {"_id": webhook_id})
+    await audit.record(ctx, "webhook.deleted", webhook_id)
+
+
+@routes.post(
+    "/{webhookId}/test",
+    access=_ACCESS,
+    errors=(Conflict,),
+    body_optional=True,
+    example={"type": "workout.completed"},
+)
+@transactional
+async def send_webhook_test(ctx: Context, webhook_id: ObjectId, body: models.WebhookTest) -> models.Delivery:
+    """Send a test event once: of the type `webhook.test`, or a sample of the `type`.
+
+    A sample is sent whatever types the webhook wants. The response is the delivery before its attempt: read it again
+    for the result.
+    """
+    # Raises NotFound, Conflict if the webhook is not active.
+    own_id, delivery_id = await _require_active(ctx, webhook_id), ObjectId()
+    delivery = new_delivery(own_id, f"{delivery_id}.0", 0, body.get("type") or models.TEST_EVENT, None)
+    stored = await deliveries.insert(ctx, {**delivery, "_id": delivery_id, "nextAttemptAt": now()})
+    # The process that delivers looks for requested deliveries when their number has changed.
+    await webhooks.set_derived(ctx, {"_id": own_id}, {"$inc": {"requested": 1}})
+    return {**stored, "webhookId": webhook_id}
+
+
+@routes.post("/{webhookId}/rotate-secret", access=_ACCESS, status=200, returns=_WITH_SECRET)
+@transactional
+async def rotate_webhook_secret(ctx: Context, webhook_id: ObjectId) -> models.WebhookWithSecret:
+    """Replace the secret of a webhook.
+
+    For 24 hours messages have two signatures, with the new and the previous secret.
+    """
+    webhook = await get_webhook(ctx, webhook_id)
+    previous: Any = (
+        await _shared(ctx).find_one({"_id": webhook_id}, {"secrets": 1}, session=ctx.session)
+        if webhook["allCompanies"]
+        else await webhooks.find_one(ctx, {"_id": webhook_id}, ("secrets",))
+    )
+    if previous is None:
+        raise NotFound("webhook")
+    secret, until = new_secret(), now() + ROTATION
+    previous_secret: models.StoredSecret = {"sealed": previous["secrets"][0]["sealed"], "expiresAt": until}
+    secrets = [_new_stored_secret(ctx, webhook_id, secret), previous_secret]
+    rotated = await _update(ctx, webhook, {"$set": {"secrets": secrets, "previousSecretUntil": until}})
+    await audit.record(ctx, "webhook.secret_rotated", webhook_id)
+    return _with_secret(rotated, secret)
+
+
+@routes.get("/{webhookId}/deliveries", access=_ACCESS)
+async def list_webhook_deliveries(
+    ctx: Context, webhook_id: ObjectId, query: models.DeliveryQuery
+) -> CursorPage[models.Delivery]:
+    """List the deliveries of a webhook of the last 30 days, newest first.
+
+    Of one for all companies, those of the company of the token.
+    """
+    # Raises NotFound, InvalidFields for a cursor of another list.
+    limit, status, own_id = query["limit"], query["status"], await _find_in_company(ctx, webhook_id)
+    filters = {"webhookId": own_id, "status": status}
+    list_part = ListPart(ctx, "webhookDeliveries", filters, LIST_ORDER, size=limit, after=query["after"])
+    where: Filter = {"webhookId": own_id} | ({} if status is None else {"status": status})
+    page = await deliveries.find(ctx, where | list_part.condition(), sort=LIST_ORDER, limit=limit + 1)
+    return list_part.by_cursor(page, lambda entry: {**entry, "webhookId": webhook_id})
+
+
+@routes.post("/{webhookId}/deliveries/{deliveryId}/redeliver", access=_ACCESS, status=200, errors=(Conflict,))
+@transactional
+async def redeliver_webhook_event(ctx: Context, webhook_id: ObjectId, delivery_id: ObjectId) -> models.Delivery:
+    """Send a delivery again, with the same `webhook-id`.
+
+    The response is the delivery before the new attempt.
+    """
+    # Raises NotFound, Conflict if the webhook is not active.
+    own_id = await _require_active(ctx, webhook_id)
+    where = {"_id": delivery_id, "webhookId": own_id}
+    due = {"status": "pending", "nextAttemptAt": now(), "retries": 0}
+    await deliveries.set_derived(ctx, where, {"$set": due, "$unset": {"isQueued": ""}})
+    if (delivery := await deliveries.find_one(ctx, where)) is None:
+        raise NotFound("delivery")
+    await webhooks.set_derived(ctx, {"_id": own_id}, {"$inc": {"requested": 1}})
+    return {**delivery, "webhookId": webhook_id}

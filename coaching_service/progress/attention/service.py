@@ -538,7 +538,7 @@ async def dismiss(
     """
     customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
     await customers.lock_and_mark_figures(ctx, customer_id)
-    settings = (await account.get(ctx))["attention"]
+    settings = (await account.get_account(ctx))["attention"]
     loaded = (await load_clients(ctx, {customer_id: customer["timezone"]}, settings))[customer_id]
     reasons = find_reasons(loaded, settings)
     wanted = set(reason_types).difference(customer_models.list_hidden_reasons(ctx))
@@ -592,7 +592,7 @@ async def _compute_and_store(
     The clients are given with their time zones (None: the company's). What is stored is valid until the first hours of
     the client's next day. The number of queries does not depend on the number of clients.
     """
-    settings = (await account.get(ctx))["attention"]
+    settings = (await account.get_account(ctx))["attention"]
     loaded = await load_clients(ctx, timezones, settings)
     attention = {
         client: summarize(find_reasons(each, settings), each.dismissals, each.today) for client, each in loaded.items()
@@ -600,7 +600,8 @@ async def _compute_and_store(
     changed = [
         client
         for client, each in loaded.items()
-        if customer_models.are_reasons_changed(each.stored["reasons"], attention[client]["reasons"])
+        if {reason["type"] for reason in each.stored["reasons"]}  # one is raised or cleared
+        != {reason["type"] for reason in attention[client]["reasons"]}
     ]
     await _plan_reminders(ctx, loaded)
     await _store(ctx, {client: loaded[client] for client in loaded.keys() - set(changed)}, attention, marks)

@@ -260,7 +260,7 @@ async def _find_coach(ctx: Context, customer_id: ObjectId) -> notifications.Reci
 
 async def write_message(
     ctx: Context, notification: notifications.Notification
-) -> notifications.Message | notifications.Later | None:
+) -> notifications.Message | datetime | None:
     """Return what to send about unread messages; None if there are none any more."""
     customer_id = notification["customerId"]
     if customer_id is None:
@@ -294,7 +294,7 @@ async def write_message(
 
 async def find_sender(
     ctx: Context, notification: notifications.Notification, unread_since: datetime | None
-) -> str | notifications.Later | None:
+) -> str | datetime | None:
     """Return the name of the company or the client whom the recipient of a notification hears from.
 
     None without anything unread, for a coach who is not the client's trainer any more or may not view clients, and for
@@ -305,10 +305,10 @@ async def find_sender(
     if unread_since is None or customer_id is None:
         return None
     if is_mail and unread_since + UNREAD_FOR > now():
-        return notifications.Later(unread_since + UNREAD_FOR)
+        return unread_since + UNREAD_FOR
     if recipient["type"] == "client":
         return ctx.caller.company.name
-    if is_mail and not (await account.get(ctx))["notifications"]["messages"]:
+    if is_mail and not (await account.get_account(ctx))["notifications"]["messages"]:
         return None
     if await _find_coach(ctx, customer_id) != recipient:
         return None

@@ -12,6 +12,7 @@ import orjson
 
 from coaching_service.core import independent_entries
 from coaching_service.core.auth import Principal
+from coaching_service.core.changes import history
 from coaching_service.core.database.context import Context, gather_reads, transactional, version_conflict
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.recording import Actor
@@ -26,7 +27,6 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity import service as activity
 from coaching_service.people.activity.models import ActivityType, ImportedEvent
 from coaching_service.people.activity.service import WorkoutEventData
-from coaching_service.people.changes import service as changes
 from coaching_service.people.customers import service as customers
 from coaching_service.progress import form_responses, notes, personal_records
 from coaching_service.progress.metrics import service as metrics
@@ -408,9 +408,9 @@ async def _log_own(
     except NotFound:
         with suppress(NotFound):
             date = await workouts.get_date(ctx, ClientCalendar(customer_id), block_id)
-        removed = await changes.find_removed(ctx, customer_id, block_id, "items", item_id)
+        patch = await history.find_removed(ctx, customer_id, block_id, "items", item_id)
         # Its block is on a visible day now, or was when it was removed.
-        if removed is not None and await visibility.is_shown(ctx, customer_id, date or removed.get("date")):
+        if patch and await visibility.is_shown(ctx, customer_id, date or (patch["before"] or {}).get("date")):
             raise Conflict("The item is no longer in the workout; read the calendar again", code="ITEM_GONE") from None
         raise
 

@@ -34,7 +34,7 @@ _SCOPE_NAMES: dict[assistants.Scope, str] = {"read": "Read", "change": "Change",
 @_assistants.get("", access=auth.session_only(), template="settings/assistants.html")
 async def assistants_page(ctx: Context) -> dict[str, Any]:
     """The assistants that the coach connected; for the owner, all of the company."""
-    connected, coaches = await gather_reads(ctx, assistants.list_tool_grants(ctx), team.list_coaches(ctx))
+    connected, coaches = await gather_reads(ctx, assistants.list_assistants(ctx), team.list_coaches(ctx))
     return {
         "assistants": connected,
         "coach_names": {coach["_id"]: coach["name"] for coach in coaches},
@@ -60,7 +60,7 @@ async def assistant_page(ctx: Context, assistant_id: ObjectId, query: web_pages.
 
 @_assistants.confirm(
     "/{assistantId}/disconnect",
-    assistants.revoke,
+    assistants.disconnect_assistant,
     "{assistant[clientName]} disconnected.",
     access=auth.session_only(),
     template="settings/disconnect_assistant.html",
@@ -71,7 +71,7 @@ async def disconnect_assistant(ctx: Context, assistant_id: ObjectId) -> dict[str
 
 
 async def _get_assistant(ctx: Context, assistant_id: ObjectId) -> assistants.Grant:
-    return errors.require_by_id(await assistants.list_tool_grants(ctx), assistant_id, "assistant")
+    return errors.require_by_id(await assistants.list_assistants(ctx), assistant_id, "assistant")
 
 
 # --- Applications over REST: those a coach has allowed, and those the owner has registered ----------------------------
@@ -109,7 +109,7 @@ class _NewApplication(TypedDict):
 @_applications.get("", access=auth.session_only(), template="settings/applications.html")
 async def applications_page(ctx: Context) -> dict[str, Any]:
     """The applications that the coach has allowed, of all coaches for the owner, and those the owner has registered."""
-    allowed, coaches = await gather_reads(ctx, assistants.list_rest_grants(ctx), team.list_coaches(ctx))
+    allowed, coaches = await gather_reads(ctx, assistants.list_applications(ctx), team.list_coaches(ctx))
     return {
         "allowed": allowed,
         "registered": await clients.list_registered(ctx) if ctx.caller.role == "OWNER" else [],
@@ -158,7 +158,7 @@ async def delete_application(ctx: Context, application_id: ObjectId) -> dict[str
 
 @_applications.confirm(
     "/allowed/{grantId}/revoke",
-    assistants.revoke_rest_grant,
+    assistants.revoke_application,
     "Access of {application[clientName]} revoked.",
     to=_applications.prefix,
     access=auth.session_only(),
@@ -166,7 +166,7 @@ async def delete_application(ctx: Context, application_id: ObjectId) -> dict[str
 )
 async def revoke_application(ctx: Context, grant_id: ObjectId) -> dict[str, Any]:
     """Revoke what an application was allowed: its next request is rejected."""
-    return {"application": errors.require_by_id(await assistants.list_rest_grants(ctx), grant_id, "application")}
+    return {"application": errors.require_by_id(await assistants.list_applications(ctx), grant_id, "application")}
 
 
 # --- The OAuth consent page: a coach allows or denies an application access to their data -----------------------------

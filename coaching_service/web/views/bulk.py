@@ -91,8 +91,8 @@ async def bulk_page(ctx: Context, query: ClientSelection) -> dict[str, Any] | we
         "action": action,
         "count": len(ids),
         "hidden_count": len(hidden),
-        "hidden_names": await bulk.list_names(ctx, hidden, _MAX_HIDDEN_NAMES),
-        "names": await bulk.list_names(ctx, visible, _MAX_NAMES),
+        "hidden_names": [*(await bulk.load_names(ctx, hidden, _MAX_HIDDEN_NAMES)).values()],
+        "names": [*(await bulk.load_names(ctx, visible, _MAX_NAMES)).values()],
         "selection_hash": selection_hash(ids),
         "return_url": list_url(query),
         "template_path": f"{pages.prefix}?{urlencode(without_template, doseq=True)}&templateId=",
@@ -265,7 +265,7 @@ async def many_schedules_page(ctx: Context, query: _Query) -> dict[str, Any] | w
     options = {each: name["name"] for each, name in names.items()}
     return {
         "count": len(ids),
-        "names": await bulk.list_names(ctx, ids, _MAX_NAMES),
+        "names": [*(await bulk.load_names(ctx, ids, _MAX_NAMES)).values()],
         "program": await programs.require(ctx, program_id) if program_id else None,
         "exercise_name": options.get(exercise_id, "") if exercise_id else "",
         "exercises": name_options(options),
@@ -315,7 +315,7 @@ def _operation(
         async def preview(ctx: Context, query: _Query, form: ConfirmedClients) -> web_pages.Render:
             ids = (await _list_ids(ctx, query))[:_MAX_PREVIEWED]
             fields, notes = await read(ctx, form), []
-            result = await customer_bulk.preview(ctx, ids, operation, fields)
+            effects, failed = await customer_bulk.preview(ctx, ids, operation, fields)
             if operation == "replace-exercise":  # what the form was read as, and what becomes of the loads
                 swap = fields["exerciseId"], fields["withExerciseId"]
                 exercise_names = await exercises.get_names(ctx, swap)
@@ -323,7 +323,7 @@ def _operation(
                 notes.append(customer_calendar.describe_replaced_load(fields["load"], cast("Any", form)["load"]))
             names, unit = await bulk.load_names(ctx, ids), ctx.caller.company.load_unit
             clients: list[dict[str, Any]] = []
-            for customer_id, effect in result.effects.items():
+            for customer_id, effect in effects.items():
                 planned = [f"{each['name']} on {format_date(str(each['day']))}" for each in effect.affected]
                 lines = customer_calendar.describe_replaced_sets(effect.replaced, unit)
                 if (changes := effect.result) is not None and "loadChanges" in changes:
@@ -344,9 +344,9 @@ def _operation(
                 )
             empty = {"changed": "", "workouts": "", "progression": [], "skipped": []}
             clients += [
-                {**empty, "name": names.get(each["customerId"], ""), "error": each["message"]} for each in result.failed
+                {**empty, "name": names.get(each["customerId"], ""), "error": each["message"]} for each in failed
             ]
-            workouts = sum(len(effect.affected) for effect in result.effects.values())
+            workouts = sum(len(effect.affected) for effect in effects.values())
             shown = {
                 "operation": operation,
                 "summary": f"{quantity(workouts, 'workout')} {done}",

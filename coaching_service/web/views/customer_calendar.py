@@ -606,7 +606,7 @@ async def availability_page(ctx: Context, customer_id: ObjectId) -> dict[str, An
     """The periods in which a client cannot train as planned, the latest first, and the return from the last one."""
     customer = await customer_layout.load_header(ctx, customer_id)
     today = ctx.caller.today(customer["timezone"])
-    periods = await availability.list_periods(ctx, customer_id)
+    periods = await availability.list_availability(ctx, customer_id)
     absence = await availability.find_absence_before(ctx, customer_id, str(today + timedelta(days=1)))
     return {
         "customer": customer,
@@ -623,14 +623,14 @@ async def add_absence(
     ctx: Context, customer_id: ObjectId, query: WeekQuery, form: customer_layout.AbsenceForm
 ) -> web_pages.Redirect:
     """Enter that a client is away, ill, injured or trains with limits."""
-    period = await availability.create(ctx, customer_id, customer_layout.to_period(form))
+    period = await availability.create_availability(ctx, customer_id, customer_layout.to_period(form))
     notice = customer_layout.describe_saved(period, await customer_layout.get_today(ctx, customer_id))
     return web_pages.Redirect(customer_layout.week_path(customer_id, query["week"] or period["from"]), notice)
 
 
 _act = partial(_availability.act, access=_EDIT, on=availability_page)
-_act(_PERIOD, "change_absence", availability.update, "Changes saved.", form=customer_layout.PERIOD_CHANGE)
-_act(f"{_PERIOD}/delete", "delete_absence", availability.delete, "Deleted.", deletes=True)
+_act(_PERIOD, "change_absence", availability.update_availability, "Changes saved.", form=customer_layout.PERIOD_CHANGE)
+_act(f"{_PERIOD}/delete", "delete_absence", availability.delete_availability, "Deleted.", deletes=True)
 
 
 @declare_operation(_availability, "/resume", access=_EDIT, form=_ResumeForm, on=availability_page)

@@ -553,7 +553,7 @@ class _Filters(_Days):
 @pages.get(_AUDIT_LOG, access=owner_session(), template="settings/audit_log.html")
 async def audit_log_page(ctx: Context, query: _Filters) -> dict[str, Any]:
     """Who did what, and who has read whose data."""
-    page = await audit_log.list_entries(ctx, _to_query(ctx, query))
+    page = await audit_log.list_audit_entries(ctx, _to_query(ctx, query))
     names = ("action", "actorId", "from", "to", "customerId")
     chosen = {name: str(query.get(name) or "") for name in names}
     client = query.get("customerId")
@@ -620,7 +620,7 @@ _declare_sign_ins("/train/settings", customer(), "train/settings/sign_ins.html",
 @pages.get("/train/settings/access", access=customer(), template="train/settings/access.html")
 async def own_access_page(ctx: Context) -> dict[str, Any]:
     """Who has looked at or changed the client's data, by day, and what else than people may."""
-    profile = await own_profile.get(ctx)
+    profile = await own_profile.get_own_profile(ctx)
     return {
         "consent": profile["consent"],
         "days": group_by_day(await audit_log.list_access(ctx, ctx.caller.id)),
@@ -631,7 +631,7 @@ async def own_access_page(ctx: Context) -> dict[str, Any]:
 pages.act(
     "/train/settings/access",
     "change_own_consent",
-    lambda ctx, form: own_profile.update(ctx, {"consent": form}),
+    lambda ctx, form: own_profile.update_own_profile(ctx, {"consent": form}),
     "Changes saved.",
     access=customer(),
     on=own_access_page,

@@ -15,6 +15,7 @@ from marshmallow.validate import Range
 
 from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, FORMS, Access, coach, customer
+from coaching_service.core.changes import numbering
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.dates import at_local_time
@@ -124,7 +125,7 @@ async def load_messages(ctx: Context, customer_id: ObjectId, path: str, query: P
 
     `path` is the path of its page.
     """
-    live_after, is_newest = await changes.find_position(ctx), query["after"] is None
+    live_after, is_newest = await numbering.find_last_number(ctx), query["after"] is None
     page = await conversation.list_messages(ctx, customer_id, {"limit": _PAGE_SIZE, "after": query["after"]})
     messages = page["docs"][::-1]
     new = [message["_id"] for message in messages if is_unread(message, to_client=not ctx.caller.is_coach)]
@@ -206,7 +207,7 @@ class _InboxQuery(PartQuery):
 @_inbox.get("", access=coach(CUSTOMERS.VIEW), template="messages/inbox.html")
 async def inbox_page(ctx: Context, query: _InboxQuery) -> dict[str, Any]:
     """The conversations with unread messages, or all, and form checks; with the permission, forms of clients."""
-    after, live_after = query["after"], await changes.find_position(ctx)
+    after, live_after = query["after"], await numbering.find_last_number(ctx)
     page, checks = await gather_reads(
         ctx,
         conversation.list_conversations(
@@ -329,10 +330,10 @@ async def stream_own_conversation(ctx: Context, query: LiveQuery) -> web.StreamR
 async def _follow(ctx: Context, query: LiveQuery, is_shown: Callable[[ObjectId | None], bool]) -> web.StreamResponse:
     if query["after"] is None:
         async with ctx.turn():
-            answer = {"after": await changes.find_position(ctx), "hasNews": False}
+            answer = {"after": await numbering.find_last_number(ctx), "hasNews": False}
     else:
-        followed = await changes.wait_for_event(ctx, query["after"], _SHOWN, is_shown, wait=_WAIT_SECONDS)
-        answer = {"after": followed.position, "hasNews": followed.has_event}
+        position, has_news = await changes.wait_for_event(ctx, query["after"], _SHOWN, is_shown, wait=_WAIT_SECONDS)
+        answer = {"after": position, "hasNews": has_news}
     return web.json_response(answer, headers={"Cache-Control": "no-store"})
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict, cast
 from marshmallow import Schema
 
 from coaching_service.core import auth
+from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.documents import now
 from coaching_service.core.dates import local_date, next_midnight
@@ -52,19 +53,21 @@ async def settings_page(_: Context) -> Redirect:
 @_settings.get("/company", access=auth.coach(), template="settings/company.html")
 async def company_page(ctx: Context) -> dict[str, Any]:
     """The company's name, time zone and load unit."""
-    company = await account.get(ctx)
+    company = await account.get_account(ctx)
     return {"company": company, "version": company["version"]}
 
 
 _COMPANY_FORM = patch_of(input_of(account.AccountDetails), name="CompanyForm")
 _act_as_owner = partial(_settings.act, access=auth.owner_session())
-_act_as_owner("/company", "update_company", account.update, "Changes saved.", on=company_page, form=_COMPANY_FORM)
+_act_as_owner(
+    "/company", "update_company", account.update_account, "Changes saved.", on=company_page, form=_COMPANY_FORM
+)
 
 
 @_settings.get("/storage", access=auth.owner_session(), template="settings/storage.html")
 async def storage_page(ctx: Context) -> dict[str, Any]:
     """The number and the size of the company's files, and how much it may store."""
-    return {"usage": await account.get_storage(ctx)}
+    return {"usage": (await files.read_usage(ctx.services, [ctx.company_id]))[ctx.company_id]}
 
 
 @_settings.get("/delete-account", access=auth.owner_session(), template="settings/delete_account.html")
@@ -81,7 +84,7 @@ async def delete_account_page(ctx: Context) -> dict[str, Any]:
 async def delete_account(ctx: Context, form: account.AccountErasure) -> Redirect:
     """Delete the company; its owner confirms with their password."""
     try:
-        await account.erase(ctx, form["password"])
+        await account.delete_account(ctx, {"password": form["password"]})
     except Forbidden:
         raise invalid_field("password", "is not your password", code="WRONG_PASSWORD") from None
     return Redirect("/app/sign-in", "Your company is deleted. Its data is being erased.", ends_session=True)
@@ -111,7 +114,7 @@ async def change_password(ctx: Context, form: PasswordChange) -> Redirect:
 )
 async def load_unit_page(ctx: Context) -> dict[str, Any]:
     """The unit of loads, the other one that loads can be converted to, and the latest conversion or count."""
-    unit = (await account.get(ctx))["loadUnit"]
+    unit = (await account.get_account(ctx))["loadUnit"]
     other = next(each for each in _UNIT_NAMES if each != unit)
     job = next(iter(await jobs.list_latest(ctx, "load_unit", 1)), None)
     work = job["work"] if job else {}
@@ -136,7 +139,7 @@ _act_on_loads("/load-unit", "convert_loads", _convert, "The conversion has begun
 # --- Settings: the team and the permissions of its employees ----------------------------------------------------------
 
 
-_team = Records(pages, "/app/settings/team", "employeeId", "employee", auth.owner_session(), team.get)
+_team = Records(pages, "/app/settings/team", "employeeId", "employee", auth.owner_session(), team.get_employee)
 _PERMISSION_GRID = {"areas": [area.name for area in auth.AREAS], "actions": auth.ACTIONS}
 _DEFAULT_PERMISSIONS = (
     "customers.view",
@@ -181,7 +184,7 @@ _employee_page = _team.page(lambda _: _PERMISSION_GRID)
 
 
 _change = partial(_team.each.act, access=auth.owner_session(), on=_employee_page, to=_team.prefix)
-_change("", "update_employee", team.update, "Changes to {form[name]} saved.", form=_EmployeeForm)
+_change("", "update_employee", team.update_employee, "Changes to {form[name]} saved.", form=_EmployeeForm)
 
 
 async def _count_clients(ctx: Context, employee_id: ObjectId) -> dict[str, int]:
@@ -199,10 +202,10 @@ async def _count_clients(ctx: Context, employee_id: ObjectId) -> dict[str, int]:
 )
 async def reset_second_factor(ctx: Context, employee_id: ObjectId) -> dict[str, Any]:
     """Remove the second factor of an employee who has lost it."""
-    return {"employee": await team.get(ctx, employee_id)}
+    return {"employee": await team.get_employee(ctx, employee_id)}
 
 
-_team.delete(team.delete, variables=_count_clients, done="{name} removed.")
+_team.delete(team.delete_employee, variables=_count_clients, done="{name} removed.")
 
 
 # --- Settings: API keys -----------------------------------------------------------------------------------------------
@@ -229,17 +232,19 @@ class _KeysQuery(TypedDict):
 
 
 async def _get_key(ctx: Context, key_id: ObjectId) -> api_keys.ApiKey:
-    return require_by_id(await api_keys.list_keys(ctx), key_id, "API key")
+    return require_by_id(await api_keys.list_api_keys(ctx), key_id, "API key")
 
 
 _api_keys = Records(pages, "/app/settings/api-keys", "keyId", "api_key", auth.session_only(), _get_key, shown_as="key")
-_api_keys.delete(api_keys.revoke, done="{name} deleted. Requests with it are rejected from now on.", from_list=True)
+_api_keys.delete(
+    api_keys.delete_api_key, done="{name} deleted. Requests with it are rejected from now on.", from_list=True
+)
 
 
 @_api_keys.list
 async def api_keys_page(ctx: Context, query: _KeysQuery) -> dict[str, Any]:
     """The coach's API keys; for the owner, all of the company."""
-    keys, coaches = await gather_reads(ctx, api_keys.list_keys(ctx), team.list_coaches(ctx))
+    keys, coaches = await gather_reads(ctx, api_keys.list_api_keys(ctx), team.list_coaches(ctx))
     timezone = ctx.caller.company.timezone
     return {
         "keys": [
@@ -294,7 +299,9 @@ def _revealed(key: api_keys.ApiKey, secret: str, *, is_new: bool) -> dict[str, A
 # --- Settings: webhooks and their deliveries --------------------------------------------------------------------------
 
 
-_webhooks = Records(pages, "/app/settings/webhooks", "webhookId", "webhook", auth.coach(auth.WEBHOOKS), webhooks.get)
+_webhooks = Records(
+    pages, "/app/settings/webhooks", "webhookId", "webhook", auth.coach(auth.WEBHOOKS), webhooks.get_webhook
+)
 _PAGE_SIZE = 20
 _STATUSES = (("", "All"), ("succeeded", "Succeeded"), ("pending", "Pending"), ("failed", "Failed"))
 # Why an attempt had no response, in words.
@@ -329,7 +336,7 @@ async def webhooks_page(ctx: Context) -> dict[str, Any]:
 @_webhooks.create(form=input_of(NewWebhook)(exclude=("isActive", "allCompanies")))
 async def create_webhook(ctx: Context, form: NewWebhook) -> Render:
     """Create a webhook and show its secret."""
-    created = await webhooks.create(ctx, {**form, "isActive": True, "allCompanies": False})
+    created = await webhooks.create_webhook(ctx, {**form, "isActive": True, "allCompanies": False})
     repeat_notice = "The webhook has already been created. Its secret is not shown again; you can rotate it."
     return Render({"created": created}, repeat_notice)
 
@@ -341,9 +348,9 @@ async def webhook_page(ctx: Context, webhook_id: ObjectId, query: DeliveryQuery)
     """A webhook and its deliveries."""
     webhook, page = await gather_reads(
         ctx,
-        webhooks.get(ctx, webhook_id),
-        webhooks.list_deliveries(
-            ctx, webhook_id, limit=_PAGE_SIZE, after=query.get("after"), status=query.get("status")
+        webhooks.get_webhook(ctx, webhook_id),
+        webhooks.list_webhook_deliveries(
+            ctx, webhook_id, {"limit": _PAGE_SIZE, "after": query.get("after"), "status": query.get("status")}
         ),
     )
     here = _webhooks.path(webhook_id)
@@ -363,21 +370,26 @@ async def webhook_page(ctx: Context, webhook_id: ObjectId, query: DeliveryQuery)
     }
 
 
-_webhooks.change(_WebhookForm, webhooks.update, on=webhook_page)
-_webhooks.delete(webhooks.delete, done="Webhook deleted. Nothing is sent to it any more.")
+_webhooks.change(_WebhookForm, webhooks.update_webhook, on=webhook_page)
+_webhooks.delete(webhooks.delete_webhook, done="Webhook deleted. Nothing is sent to it any more.")
 
 
 _reload = "Reload the page to see the result."
 _act = partial(_webhooks.each.act, access=auth.coach(auth.WEBHOOKS), on=webhook_page)
-_act("/test", "send_webhook_test", webhooks.send_test, f"The test event is being sent. {_reload}")
+_act(
+    "/test",
+    "send_webhook_test",
+    partial(webhooks.send_webhook_test, body={}),
+    f"The test event is being sent. {_reload}",
+)
 _again = f"The event is being sent again. {_reload}"
-_act("/deliveries/{deliveryId}/redeliver", "redeliver_webhook_event", webhooks.redeliver, _again)
+_act("/deliveries/{deliveryId}/redeliver", "redeliver_webhook_event", webhooks.redeliver_webhook_event, _again)
 
 
 @_webhooks.each.post("/rotate-secret", access=auth.coach(auth.WEBHOOKS), on=webhook_page)
 async def rotate_webhook_secret(ctx: Context, webhook_id: ObjectId) -> Render:
     """Replace the secret and show the new one."""
-    rotated = await webhooks.rotate_secret(ctx, webhook_id)
+    rotated = await webhooks.rotate_webhook_secret(ctx, webhook_id)
     return Render({"new_secret": rotated["secret"]}, "The secret has already been rotated. It is not shown again.")
 
 
@@ -419,30 +431,30 @@ def _declare(of: Pages, access: auth.Access, templates: str, kinds: tuple[_Kind,
         devices = await push.list_own_devices(ctx)
         return {
             "kinds": kinds,
-            "settings": (await own_profile.get_user(ctx))["notifications"],
+            "settings": (await own_profile.get_me(ctx))["notifications"],
             "devices": devices,
             "has_device": any(each["isCurrent"] for each in devices),
-            "push_key": (await push.get_public_key(ctx.services))["key"],
+            "push_key": (await push.get_push_public_key(ctx))["key"],
         }
 
     @of.post("", access=access, form=schema, on=notifications_page, idempotent=True)
     async def change_notifications(ctx: Context, form: SomeSettings) -> Redirect:
         """Change which notifications the caller gets."""
-        await own_profile.update_user(ctx, {"notifications": cast("NotificationSettings", form)})
+        await own_profile.update_me(ctx, {"notifications": cast("NotificationSettings", form)})
         return Redirect(of.prefix, "Changes saved.")
 
     @of.post("/devices", access=access, form=NewPushSubscription, on=notifications_page, idempotent=True)
     async def turn_device_on(ctx: Context, form: NewPushSubscription) -> Redirect:
         """Send notifications to the browser that sends this form; its script receives the current public key."""
-        await push.subscribe(ctx, form)
-        data = await push.get_public_key(ctx.services)
+        await push.create_push_subscription(ctx, form)
+        data = await push.get_push_public_key(ctx)
         return Redirect(of.prefix, "Notifications are on for this device.", data={**data})
 
     act = partial(of.act, access=access, on=notifications_page, deletes=True)
     act(
         "/devices/{subscriptionId}/remove",
         "turn_device_off",
-        push.unsubscribe,
+        push.delete_push_subscription,
         "Notifications are off for that device.",
     )
 
@@ -504,13 +516,20 @@ async def own_settings_page(_: Context) -> dict[str, Any]:
 @_own.get("/profile", access=auth.customer(), template="train/settings/profile.html")
 async def own_profile_page(ctx: Context) -> dict[str, Any]:
     """Name and e-mail address, which the coach changes; phone, birthday and photo."""
-    profile = await own_profile.get(ctx)
+    profile = await own_profile.get_own_profile(ctx)
     return {"profile": profile, "version": profile["version"]}
 
 
 _act_own = partial(_own.act, access=auth.customer())
 _profile = type(_DETAILS)(only=("phone", "birthday", "version"))
-_act_own("/profile", "change_own_profile", own_profile.update, "Changes saved.", form=_profile, on=own_profile_page)
+_act_own(
+    "/profile",
+    "change_own_profile",
+    own_profile.update_own_profile,
+    "Changes saved.",
+    form=_profile,
+    on=own_profile_page,
+)
 _photo, _set = MultipartBody("profilePhotoFile", IMAGE_TYPES), own_profile.set_profile_photo
 _act_own("/profile/photo", "set_own_photo", _set, "Photo saved.", form=_photo, on=own_profile_page)
 
@@ -524,7 +543,7 @@ async def own_picture(ctx: Context) -> Download:
 @_own.get("/preferences", access=auth.customer(), template="train/settings/preferences.html")
 async def own_preferences_page(ctx: Context) -> dict[str, Any]:
     """Language, units and time zone."""
-    profile = await own_profile.get(ctx)
+    profile = await own_profile.get_own_profile(ctx)
     language = profile["language"]
     languages = [("", "No preference"), *_LANGUAGES]
     if language and language not in dict(_LANGUAGES):
@@ -534,7 +553,12 @@ async def own_preferences_page(ctx: Context) -> dict[str, Any]:
 
 _chosen: dict[str, Any] = {"form": type(_DETAILS)(only=("timezone", "language", "loadUnit", "version"))}
 _act_own(
-    "/preferences", "change_own_preferences", own_profile.update, "Changes saved.", on=own_preferences_page, **_chosen
+    "/preferences",
+    "change_own_preferences",
+    own_profile.update_own_profile,
+    "Changes saved.",
+    on=own_preferences_page,
+    **_chosen,
 )
 
 
@@ -564,7 +588,7 @@ async def own_data_page(ctx: Context) -> dict[str, Any]:
 @_own.get("/data/my-training.zip", access=auth.customer(), template="", request_class="bulk")
 async def export_own_data(ctx: Context) -> Download:
     """Download everything the client may read."""
-    return await own_export.export_own(ctx)
+    return await own_export.export_own_data(ctx)
 
 
 @_own.get("/data/erasure", access=auth.customer(), template="train/settings/erasure.html")
@@ -578,7 +602,7 @@ async def own_erasure_page(ctx: Context) -> dict[str, Any] | Redirect:
 _act_own(
     "/data/erasure",
     "request_own_erasure",
-    own_profile.request_erasure,
+    own_profile.request_own_erasure,
     "Your coach has been asked to delete your data.",
     to=f"{_own.prefix}/data",
     on=own_erasure_page,

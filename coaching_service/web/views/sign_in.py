@@ -301,7 +301,7 @@ async def first_access(ctx: Context, form: _FirstAccessForm) -> Redirect:
     except errors.SecondFactorRequired:
         return Redirect("/app/sign-in?next=/train", "Your password is set. Sign in with it.")
     if client_ctx.caller.timezone is None and form["timezone"] in TIMEZONES:
-        await own_profile.update(client_ctx, {"timezone": form["timezone"]})
+        await own_profile.update_own_profile(client_ctx, {"timezone": form["timezone"]})
     session = await sessions.start_for_customer(client_ctx, client_ctx.caller.id, ctx.device)
     return Redirect("/train", f"Welcome, {client_ctx.caller.name}.", session=session)
 

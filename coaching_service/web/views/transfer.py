@@ -527,7 +527,7 @@ async def _find_client(ctx: Context, customer_id: ObjectId | None) -> NamedCusto
 @_own_import.get("", access=customer(), template="train/settings/import.html")
 async def own_import_page(ctx: Context) -> dict[str, Any]:
     """A form to upload the own training history."""
-    return {"may_import": (await account.get(ctx))["clientsMayImport"]}
+    return {"may_import": (await account.get_account(ctx))["clientsMayImport"]}
 
 
 _own_import.act(

@@ -237,7 +237,7 @@ async def test_webhook_stays_active_if_a_delivery_has_succeeded_meanwhile(
     own = own_services.db["webhooks"]
     failing = {"isActive": True, "failingSince": now() - timedelta(days=4)}
     await own.update_one({"_id": webhook_id}, {"$set": failing})
-    stored = await service.find_with_secrets(coach.ctx, webhook_id)
+    stored = await service.find_to_send(coach.ctx, webhook_id)
     assert stored is not None
     new: Any = new_delivery(webhook_id, f"{ObjectId()}.0", 1, "note.created", None)
     delivery: Any = {**new, **await service.deliveries.insert(coach.ctx, new)}

@@ -59,7 +59,9 @@ async def today_page(ctx: Context) -> dict[str, Any]:
     overview = await own_today.get_overview(ctx)
     today = overview["today"]
     sessions = [block for block in today["blocks"] if customer_layout.is_session(block)]
-    rights, days_to_move = await gather_reads(ctx, account.get(ctx), own_schedule.list_days_to_move(ctx, sessions))
+    rights, days_to_move = await gather_reads(
+        ctx, account.get_account(ctx), own_schedule.list_days_to_move(ctx, sessions)
+    )
     day, kept = date.fromisoformat(today["date"]), list[str]()
     for block in (*today["blocks"], *overview["tomorrow"]):
         if customer_layout.is_session(block):
@@ -154,7 +156,7 @@ class _CalendarQuery(web_pages.MonthQuery):
 async def calendar_page(ctx: Context, query: _CalendarQuery) -> dict[str, Any]:
     """The days of a week or month with their workouts."""
     today = ctx.caller.today()
-    rights = await account.get(ctx)
+    rights = await account.get_account(ctx)
     if month := query["month"]:
         first = date.fromisoformat(f"{month}-01")
         last = first.replace(day=monthrange(first.year, first.month)[1])
@@ -217,7 +219,7 @@ _PERIOD = "/{availabilityId}"
 @_absences.get("", access=customer(), template="train/availability.html")
 async def own_availability_page(ctx: Context) -> dict[str, Any]:
     """The periods in which the client cannot train as planned, the latest first, and a form for a new one."""
-    today, periods = ctx.caller.today(), await availability.list_periods(ctx, ctx.caller.id)
+    today, periods = ctx.caller.today(), await availability.list_availability(ctx, ctx.caller.id)
     return {
         **customer_layout.CHOICES,
         "periods": [customer_layout.describe_period(period, today) for period in reversed(periods)],
@@ -227,7 +229,7 @@ async def own_availability_page(ctx: Context) -> dict[str, Any]:
 @_absences.post("", access=customer(), on=own_availability_page)
 async def add_own_absence(ctx: Context, form: customer_layout.AbsenceForm) -> web_pages.Redirect:
     """Say that the client is away, ill, injured or trains with limits."""
-    period = await availability.create(ctx, ctx.caller.id, customer_layout.to_period(form))
+    period = await availability.create_availability(ctx, ctx.caller.id, customer_layout.to_period(form))
     return web_pages.Redirect(
         "/train", f"{customer_layout.describe_saved(period, ctx.caller.today())} Your coach sees it."
     )
@@ -236,7 +238,7 @@ async def add_own_absence(ctx: Context, form: customer_layout.AbsenceForm) -> we
 @_absences.get(_PERIOD, access=customer(), template="train/change_availability.html")
 async def change_own_availability_page(ctx: Context, availability_id: ObjectId) -> dict[str, Any]:
     """One period in which the client cannot train as planned."""
-    periods = await availability.list_periods(ctx, ctx.caller.id)
+    periods = await availability.list_availability(ctx, ctx.caller.id)
     period = require_by_id(periods, availability_id, "availability")
     return {
         "period": customer_layout.describe_period(period, ctx.caller.today()),
@@ -246,8 +248,16 @@ async def change_own_availability_page(ctx: Context, availability_id: ObjectId) 
 
 
 _act = partial(_absences.act, access=customer(), on=change_own_availability_page, to=_absences.prefix)
-_act(_PERIOD, "change_own_absence", web_pages.own(availability.update), "Saved.", form=customer_layout.PERIOD_CHANGE)
-_act(f"{_PERIOD}/delete", "delete_own_absence", web_pages.own(availability.delete), "Deleted.", deletes=True)
+_act(
+    _PERIOD,
+    "change_own_absence",
+    web_pages.own(availability.update_availability),
+    "Saved.",
+    form=customer_layout.PERIOD_CHANGE,
+)
+_act(
+    f"{_PERIOD}/delete", "delete_own_absence", web_pages.own(availability.delete_availability), "Deleted.", deletes=True
+)
 
 
 # --- A client's own workout as rows, an exercise with equal sets in each: in its form, and to repeat past ones -------
@@ -485,7 +495,7 @@ class _NewWorkoutForm(_Details, _ItemsForm):
 @_train.get("/add-workout", access=customer(), template="train/add_workout.html")
 async def add_workout_page(ctx: Context, query: _NewQuery) -> dict[str, Any]:
     """A workout that the client adds."""
-    rights = await account.get(ctx)
+    rights = await account.get_account(ctx)
     variables = await _load_picker(ctx, query["picked"])
     repeated: Block | None = None
     if query["repeat"] is not None:

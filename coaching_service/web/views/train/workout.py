@@ -442,7 +442,7 @@ async def summary_page(ctx: Context, wblock_id: ObjectId) -> dict[str, Any]:
     block = show_loads(stored, ctx, unit)
     groups = group_items(block, unit)
     done, planned = count_sets(rows_of(groups))
-    may_subscribe = block["isCompleted"] and not await push.has_own_device(ctx)
+    may_subscribe = block["isCompleted"] and not any(each["isCurrent"] for each in await push.list_own_devices(ctx))
     return {
         "block": block,
         "records": view_results.describe_new_records(
@@ -453,7 +453,7 @@ async def summary_page(ctx: Context, wblock_id: ObjectId) -> dict[str, Any]:
         "volume": presented_volume(block["items"]),
         "feeling": dict(view_results.FEELINGS).get(block.get("feeling") or 0),
         # With which this device can subscribe to notifications, unless it has.
-        "push_key": (await push.get_public_key(ctx.services))["key"] if may_subscribe else None,
+        "push_key": (await push.get_push_public_key(ctx))["key"] if may_subscribe else None,
         "cards": [card for group in groups for card in group["cards"]],
         "workout_path": workout_path(wblock_id),
     }
