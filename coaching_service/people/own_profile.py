@@ -79,17 +79,6 @@ async def get_profile_photo(ctx: Context) -> Download:
     return await stored_files.open_file(ctx, photo["thumbnailId"] or photo["fileId"])
 
 
-async def change_password(ctx: Context, current: str, new: str) -> NewPassword:
-    """Change the password of the caller, a client; every other session of the client ends.
-
-    Raises Forbidden for a coach who impersonates the client, and if `current` is wrong, which counts as a failed
-    sign-in; TooManyRequests.
-    """
-    if ctx.caller.impersonated_by is not None:
-        raise Forbidden("An impersonation session cannot change the password", code="IMPERSONATED")
-    return await credentials.change_password(ctx, current, new)
-
-
 async def find_erasure_request(ctx: Context) -> datetime | None:
     """Return when the caller, a client, asked for the erasure of their data, or None.
 
@@ -159,6 +148,17 @@ async def set_own_profile_photo(
     Without a file nothing changes. Metadata, such as the location, is removed from the picture.
     """
     return await set_profile_photo(ctx, file, body.get("version"))
+
+
+async def change_password(ctx: Context, current: str, new: str) -> NewPassword:
+    """Change the password of the caller, a client; every other session of the client ends.
+
+    Raises Forbidden for a coach who impersonates the client, and if `current` is wrong, which counts as a failed
+    sign-in; TooManyRequests.
+    """
+    if ctx.caller.impersonated_by is not None:
+        raise Forbidden("An impersonation session cannot change the password", code="IMPERSONATED")
+    return await credentials.change_password(ctx, current, new)
 
 
 @routes.put(
