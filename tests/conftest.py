@@ -29,6 +29,7 @@ from coaching_service.core.background import running_in_background
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.metrics import Metrics
 from coaching_service.http_server import Runner
+from coaching_service.installation import abandoned
 from coaching_service.installation.embedded import find_mongod, running_mongod
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.identities import passwords
@@ -103,15 +104,20 @@ def _running_database(folder: Path, mongod: str, *, three_members: bool) -> Iter
             yield replica_set.uri
     else:
         with running_mongod(folder, mongod=mongod) as uri:
-            _close_unused_files(uri)
+            _reduce_upkeep(uri)
             yield uri
 
 
-def _close_unused_files(uri: str) -> None:
-    """Close files after 20 s without use: tests create and drop thousands of collections, more than may be open."""
-    idle = "file_manager=(close_idle_time=20,close_scan_interval=5,close_handle_minimum=500)"
+def _reduce_upkeep(uri: str) -> None:
+    """Let the database do less by itself: its data need not survive the run.
+
+    Files are closed after a minute without use, since tests create and drop thousands of collections, more than may be
+    open; checkpoints are five minutes apart.
+    """
+    files = "file_manager=(close_idle_time=60,close_scan_interval=20,close_handle_minimum=500)"
     with MongoClient[Any](uri) as client:
-        client.admin.command({"setParameter": 1, "wiredTigerEngineRuntimeConfig": idle})
+        client.admin.command({"setParameter": 1, "wiredTigerEngineRuntimeConfig": f"cache_size=1GB,{files}"})
+        client.admin.command({"setParameter": 1, "syncdelay": 300})
 
 
 def mongod_with_fail_points(folder: Path) -> str:
@@ -235,6 +241,14 @@ def cheap_password_hashes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passwords, "_hasher", CHEAP_HASHER)
         patch.setattr(passwords, "_UNKNOWN_USER", CHEAP_HASHER.hash("no password matches this hash"))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def rare_looks_for_abandoned_transactions() -> Iterator[None]:
+    """List sessions seldom: each application of a run would list those of all others twice a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(abandoned, "_INTERVAL_SECONDS", 10.0)
         yield
 
 
