@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 from tests.support import training
 from tests.support.client import MONDAY, CoachClient
@@ -149,6 +150,17 @@ async def test_workout_that_is_not_logged_shows_its_plan_only(coach: CoachClient
     page = (await owner_page.get(review_of(block))).ok().says("Planned", "0 of 3 sets done")
     assert rows_of(page, "Squat") == [f"{index} 8–10 × 60 kg –" for index in (1, 2, 3)]
     assert "Not done" not in page.text
+
+
+async def test_workout_that_the_client_added_is_not_missed(coach: CoachClient, owner_page: Visitor) -> None:
+    squat, ana = await coach.create_exercise("Squat"), await coach.create_customer("Ana")
+    yesterday = str(coach.ctx.caller.today() - timedelta(days=1))
+    own = {"name": "Run", "date": yesterday, "items": [exercise_of(squat)]}
+    added = (await (await coach.as_client(ana)).post("/customer/wblocks", own)).ok(201)
+    planned = await block_with(coach, ana, exercise_of(squat), date=yesterday)
+    page = (await owner_page.get(review_of({**added, "customerId": ana["_id"]}))).ok().says("0 of 3 sets done")
+    assert "Missed" not in page.text
+    (await owner_page.get(review_of(planned))).ok().says("Missed")
 
 
 async def test_answer_marks_the_comments_on_this_session_as_read(coach: CoachClient, owner_page: Visitor) -> None:

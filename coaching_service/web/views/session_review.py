@@ -209,7 +209,7 @@ async def session_review_page(ctx: Context, customer_id: ObjectId, block_id: Obj
 
 
 def _status_of(block: Block, today: date, *, is_away: bool) -> Status:
-    """Return what became of a session, in the words of the calendar."""
+    """Return what became of a session, in the words of the calendar; what the client added is never missed."""
     if block["isRest"]:
         return "rest"
     if block["isCompleted"]:
@@ -218,7 +218,8 @@ def _status_of(block: Block, today: date, *, is_away: bool) -> Status:
         return "part"
     if is_away:
         return "away"
-    return "missed" if block["items"] and str(block["date"]) < str(today) else "planned"
+    is_missed = block["items"] and block.get("createdBy") is None and str(block["date"]) < str(today)
+    return "missed" if is_missed else "planned"
 
 
 @pages.post("/comments", access=coach(CUSTOMERS.EDIT), on=session_review_page)
