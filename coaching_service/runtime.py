@@ -27,7 +27,7 @@ from coaching_service.core.tracing import NO_TRACER, TracingUnusable, start_trac
 from coaching_service.installation import migrations
 from coaching_service.installation.backup.stores import BackupError, open_store
 from coaching_service.installation.embedded import running_mongod, shared_mongod
-from coaching_service.installation.indexes import declared_indexes, ensure_indexes
+from coaching_service.installation.indexes import are_current, declared_indexes, ensure_indexes, record_current
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people import audit_log
 from coaching_service.settings import Settings, SettingsError
@@ -170,10 +170,11 @@ async def require_collections(services: Services, settings: Settings) -> None:
         )
 
 
-async def make_indexes(services: Services) -> list[str]:
+async def make_indexes(services: Services, *, compares: bool = False) -> list[str]:
     """Create missing indexes, and return the names of the collections; a new database is recorded as migrated.
 
-    Raises SettingsError if the database does not support transactions, NewerDatabase, IndexConflict.
+    They are compared one by one if others were declared when they were created, or with `compares`. Raises
+    SettingsError if the database does not support transactions, NewerDatabase, IndexConflict.
     """
     response = await services.db.command("hello")
     if "setName" not in response and response.get("msg") != "isdbgrid":  # a sharded cluster
@@ -182,5 +183,10 @@ async def make_indexes(services: Services) -> list[str]:
             "start it with --replSet rs0, and run rs.initiate() in it once"
         )
     await migrations.require_known(services.db)
+    declared = declared_indexes()
+    if not compares and await are_current(services.db, declared):
+        return list(declared)
     await migrations.record_new_database(services.db)
-    return await ensure_indexes(services.db, declared_indexes())
+    names = await ensure_indexes(services.db, declared)
+    await record_current(services.db, declared)
+    return names

@@ -302,7 +302,7 @@ def restore(
             raise BackupError("The service runs on this database: stop it, wait ten seconds, and restore again")
         with progress("Restoring", total) as report:
             await runs.restore_backup(services, chosen.documents, chosen.manifest, report, replacing=replace)
-        await runtime.make_indexes(services)
+        await runtime.make_indexes(services, compares=True)
         applied = await migrations.migrate(services.db, services.vault)
         with progress("Erasing again", len(listed or ())) as report:
             return applied, await repeat_erasures(Operator(services, operator_name()), listed or (), report)

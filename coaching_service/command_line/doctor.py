@@ -141,7 +141,7 @@ def _print(results: Sequence[CheckResult]) -> None:
 @on_database(creates=True, prepares=False)
 async def ensure_indexes(services: Services) -> None:
     """Create every missing index. Running it again changes nothing."""
-    names = sorted(await runtime.make_indexes(services))
+    names = sorted(await runtime.make_indexes(services, compares=True))
     click.echo(f"The indexes of {len(names)} collections exist: {', '.join(names)}")
 
 

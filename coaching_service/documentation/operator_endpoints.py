@@ -40,7 +40,7 @@ from coaching_service.core.slots import RequestSlots
 from coaching_service.documentation.openapi import describe
 from coaching_service.http_server import GUIDES_PATH
 from coaching_service.installation import migrations
-from coaching_service.installation.indexes import declared_indexes, missing_indexes
+from coaching_service.installation.indexes import are_current, declared_indexes, missing_indexes
 from coaching_service.people.changes.events import SentEvent
 
 log = structlog.get_logger("coaching_service")
@@ -117,6 +117,7 @@ class OperatorEndpoints:
         self._events = events
         self._has_indexes = False
         self._readiness_check: asyncio.Task[None] | None = None
+        self._comparison: asyncio.Task[None] | None = None
 
     def routes(self, metrics: Handler | None) -> list[web.RouteDef]:
         """Return the aiohttp routes, with the handler of /metrics or without it."""
@@ -147,7 +148,8 @@ class OperatorEndpoints:
         """Responds 200 when a majority of the database responds, every index exists and no later version migrated it,
         the clocks of this process and the database differ by at most a minute, and requests get their turn.
 
-        Raises Unavailable otherwise. Concurrent requests share one check. Indexes are compared until all are found.
+        Raises Unavailable otherwise. Concurrent requests share one check. Indexes that were created as they are
+        declared are compared once, while the service is ready already; those that were found are not again.
         """
         if self._readiness_check is None or self._readiness_check.done():
             self._readiness_check = asyncio.create_task(self._check_readiness())
@@ -165,8 +167,7 @@ class OperatorEndpoints:
                 await migrations.require_known(self.services.db)
                 ahead = await read_clock_difference(self.services.db)
                 if not self._has_indexes:
-                    missing = await missing_indexes(self.services.db, declared_indexes())
-                    self._has_indexes = not missing
+                    missing = await self._find_missing_indexes()
         except TimeoutError:
             raise unreachable() from None
         except migrations.NewerDatabase as error:
@@ -178,6 +179,24 @@ class OperatorEndpoints:
         if missing:
             message = f"Indexes are missing: {', '.join(missing)}; run: coaching-service ensure-indexes"
             raise Unavailable(message)
+
+    async def _find_missing_indexes(self) -> list[str]:
+        """Return the missing indexes; none while they are compared for the first time, if they were created before."""
+        if self._comparison is None and await are_current(self.services.db, declared_indexes()):
+            self._comparison = asyncio.create_task(self._compare_indexes())
+            self._comparison.add_done_callback(retrieve_failure)
+        if self._comparison is not None and not self._comparison.done():
+            return []
+        missing = await missing_indexes(self.services.db, declared_indexes())
+        self._has_indexes = not missing
+        return missing
+
+    async def _compare_indexes(self) -> None:
+        """Compare the indexes while requests are answered; readiness ends if one is missing."""
+        if missing := await missing_indexes(self.services.db, declared_indexes()):
+            log.error("indexes are missing; run: coaching-service ensure-indexes", indexes=missing)
+        else:
+            self._has_indexes = True
 
 
 # --- Metrics ---------------------------------------------------------------------------------------------------------

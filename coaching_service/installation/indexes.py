@@ -1,26 +1,47 @@
-"""Indexes in the database: compared with the declared ones, created, and replaced when these have changed."""
+"""Indexes in the database: created, compared with the declared ones, and replaced when these have changed.
+
+The hash of the declared indexes is stored once they all exist, so that a start compares one document instead of the
+indexes of each collection. What is changed in another way is found by `missing_indexes`, which removes the hash.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+import hashlib
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypedDict
 
 import pymongo
 from pymongo.errors import OperationFailure
 
 from coaching_service.core.database import checks
 from coaching_service.core.database.context import Collection, Database, Services
-from coaching_service.core.database.declared import Index
-from coaching_service.core.database.documents import now, registry
+from coaching_service.core.database.declared import Index, NotExported, Unsharded
+from coaching_service.core.database.documents import Documents, now, registry
 
 Declared = Mapping[str, tuple[Index, ...]]
 
 _INDEX_NOT_FOUND, _NAMESPACE_EXISTS = 27, 48
 UNUSED_AFTER = timedelta(days=30)
 _INDEX_SECONDS = 3600.0  # building an index of a large collection takes longer than a request may
+
+
+class IndexState(TypedDict):
+    """The hash `_id` of declared indexes that all exist."""
+
+    _id: str
+
+
+_state = Documents[IndexState](
+    "indexState",
+    secret=True,
+    cross_company_reason="the indexes are those of all companies",
+    placement=Unsharded("one document"),
+    transfer=NotExported("state of the service"),
+    incidental=True,
+    process_state=True,
+)
 
 
 class IndexConflict(Exception):
@@ -32,6 +53,17 @@ def declared_indexes() -> dict[str, tuple[Index, ...]]:
     return {name: collection.indexes for name, collection in registry.items()}
 
 
+def hash_of(collections: Declared) -> str:
+    """Return the hash of declared indexes."""
+    definitions = [(name, [index.model().document for index in collections[name]]) for name in sorted(collections)]
+    return hashlib.sha256(repr(definitions).encode()).hexdigest()
+
+
+async def are_current(db: Database, collections: Declared) -> bool:
+    """Return whether these indexes, and no others, were created last, and no comparison has missed one since."""
+    return await db[_state.name].find_one({}) == {"_id": hash_of(collections)}
+
+
 async def ensure_indexes(db: Database, collections: Declared) -> list[str]:
     """Create missing indexes, and replace those whose definition has changed; returns the names of the collections.
 
@@ -39,61 +71,48 @@ async def ensure_indexes(db: Database, collections: Declared) -> list[str]:
     """
     with pymongo.timeout(_INDEX_SECONDS):
         existing = set(await db.list_collection_names())
-        for name, (stored, missing) in (await _compare(db, collections)).items():
-            if missing:
-                for index in missing:
-                    await _replace_conflicting(db[name], index, stored)
-                await db[name].create_indexes([index.model() for index in missing])
+        for name, indexes in collections.items():
+            if indexes:
+                await _ensure_indexes_of(db[name], indexes if name in existing else ())
+                await db[name].create_indexes([index.model() for index in indexes])
             elif name not in existing:
                 with _done_by_another_process(_NAMESPACE_EXISTS):
                     await db.create_collection(name, check_exists=False)
     return list(collections)
 
 
-async def missing_indexes(db: Database, collections: Declared) -> list[str]:
-    """Return the declared indexes that the database does not have as they are declared, as `collection.index`."""
-    compared = await _compare(db, collections)
-    return [f"{name}.{index.name}" for name, (_, missing) in compared.items() for index in missing]
+async def record_current(db: Database, collections: Declared) -> None:
+    """Store the hash of declared indexes that all exist."""
+    current = hash_of(collections)
+    await db[_state.name].delete_many({"_id": {"$ne": current}})
+    await db[_state.name].update_one({"_id": current}, {"$set": {}}, upsert=True)
 
 
-async def _compare(db: Database, collections: Declared) -> dict[str, tuple[Mapping[str, Any], list[Index]]]:
-    """Return the stored indexes of each collection, by name, and those that are missing or not as declared."""
-    stored = await asyncio.gather(*(db[name].index_information() for name in collections))
-    compared: dict[str, tuple[Mapping[str, Any], list[Index]]] = {}
-    for (name, indexes), by_name in zip(collections.items(), stored, strict=True):
-        missing = [each for each in indexes if not _is_as_declared(each, by_name.get(each.name, {}))]
-        compared[name] = by_name, missing
-    return compared
-
-
-def _is_as_declared(index: Index, stored: Mapping[str, Any]) -> bool:
-    return _is_same(index, stored) and stored.get("expireAfterSeconds") == index.expire_after
-
-
-def _is_same(index: Index, stored: Mapping[str, Any]) -> bool:
-    """Return whether a stored index has the fields of `index`, and the options that make two indexes different."""
-    wanted = index.model().document
-    return stored.get("key") == list(wanted["key"].items()) and _options(stored) == _options(wanted)
-
-
-async def _replace_conflicting(collection: Collection, index: Index, stored: Mapping[str, Any]) -> None:
-    """Change or drop the stored indexes that conflict with `index`."""
-    for name, details in stored.items():
-        is_same = _is_same(index, details)
-        if name != index.name and not is_same:
-            continue
-        if name == index.name and is_same and index.expire_after is not None:
-            change = {"name": index.name, "expireAfterSeconds": index.expire_after}
+async def _ensure_indexes_of(collection: Collection, indexes: Iterable[Index]) -> None:
+    """Change or drop the stored indexes that conflict with `indexes`."""
+    stored = await collection.index_information()
+    for index in indexes:
+        wanted = index.model().document
+        keys = list(wanted["key"].items())
+        for name, details in stored.items():
+            same_keys = details["key"] == keys
+            if name != index.name and not (same_keys and _options(details) == _options(wanted)):
+                continue
+            if name == index.name and same_keys and _options(details) == _options(wanted):
+                if details.get("expireAfterSeconds") == index.expire_after:
+                    continue
+                if index.expire_after is not None:
+                    change = {"name": index.name, "expireAfterSeconds": index.expire_after}
+                    with _done_by_another_process(_INDEX_NOT_FOUND):
+                        await collection.database.command("collMod", collection.name, index=change)
+                    continue
+            if details.get("unique") or index.unique:
+                raise IndexConflict(
+                    f"The index {name} of {collection.name} differs from the index {index.name} that the "
+                    f"service needs: stop the service, drop the index, and start again"
+                )
             with _done_by_another_process(_INDEX_NOT_FOUND):
-                await collection.database.command("collMod", collection.name, index=change)
-            continue
-        if details.get("unique") or index.unique:
-            raise IndexConflict(
-                f"The index {name} of {collection.name} differs from the index {index.name} that the "
-                f"service needs: stop the service, drop the index, and start again"
-            )
-        with _done_by_another_process(_INDEX_NOT_FOUND):
-            await collection.drop_index(name)
+                await collection.drop_index(name)
 
 
 @contextmanager
@@ -112,15 +131,34 @@ def _options(definition: Mapping[str, Any]) -> tuple[bool, bool, dict[str, Any]]
     return bool(definition.get("unique")), "collation" in definition, partial
 
 
+async def missing_indexes(db: Database, collections: Declared) -> list[str]:
+    """Return the declared indexes that the database does not have as they are declared, as `collection.index`.
+
+    If there are any, the next start compares all of them.
+    """
+    missing = []
+    for name, indexes in collections.items():
+        stored = await db[name].index_information()
+        for index in indexes:
+            wanted, details = index.model().document, stored.get(index.name, {})
+            is_stored = details.get("key") == list(wanted["key"].items()) and _options(details) == _options(wanted)
+            if not is_stored or details.get("expireAfterSeconds") != index.expire_after:
+                missing.append(f"{name}.{index.name}")
+    if missing:
+        await db[_state.name].delete_many({})
+    return missing
+
+
 # --- Checks ----------------------------------------------------------------------------------------------------------
 
 
 async def _list_undeclared(services: Services) -> list[str]:
     """Return the indexes that the service does not declare."""
-    undeclared = []
-    for name, indexes in declared_indexes().items():
-        stored = await services.db[name].index_information()
-        undeclared += [f"{name}.{index}" for index in stored.keys() - {"_id_", *(each.name for each in indexes)}]
+    undeclared, existing = [], set(await services.db.list_collection_names())
+    for name, collection in registry.items():
+        expected = {"_id_", *(index.name for index in collection.indexes)}
+        stored = await services.db[name].index_information() if name in existing else {}
+        undeclared += [f"{name}.{index}" for index in stored.keys() - expected]
     return undeclared
 
 

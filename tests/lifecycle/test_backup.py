@@ -51,7 +51,7 @@ from coaching_service.lifecycle import administration
 from coaching_service.lifecycle.administration import Operator
 from coaching_service.runtime import make_indexes
 from coaching_service.settings import Settings
-from tests.support.databases import new_database, remove_documents
+from tests.support.databases import INDEX_STATE, new_database, remove_documents
 from tests.support.service_process import until
 
 INDEXED = {"customers", "fs.chunks", "operatorActions", "workoutTemplates"}
@@ -83,7 +83,7 @@ async def database(settings: Settings) -> AsyncIterator[Services]:
 @pytest.fixture
 async def source(database: Services) -> Services:
     """A database with clients, and with a file of several chunks."""
-    await remove_documents(database.db, but_of=[migrations.COLLECTION])
+    await remove_documents(database.db, but_of=(INDEX_STATE, migrations.COLLECTION))
     await database.db["customers"].insert_many(CUSTOMERS)
     chunks = [{"files_id": ObjectId(), "n": number, "data": bytes(100_000)} for number in range(100)]
     await database.db["fs.chunks"].insert_many(chunks)
@@ -352,7 +352,7 @@ async def test_everything_is_restored_but_the_state_of_processes(
     assert manifest["keyFingerprints"] == source.vault.fingerprints
     read: list[int] = []
     await restore_backup(target, documents_of(folder), manifest, read.append, replacing=False)
-    of_processes = ("failures", "leases")
+    of_processes = ("failures", "indexState", "leases")
     expected = {name: each for name, each in (await content(source)).items() if name not in of_processes}
     assert await content(target) == expected
     assert sum(read) == sum(counts.values())

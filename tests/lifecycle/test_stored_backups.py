@@ -34,7 +34,7 @@ from coaching_service.installation.backup.runs import backing_up, create_stored_
 from coaching_service.installation.backup.stores import BackupError, FolderStore, Store, open_store
 from coaching_service.settings import Settings
 from tests.lifecycle.test_backup import content, ignore, source_database
-from tests.support.databases import new_database, remove_documents
+from tests.support.databases import INDEX_STATE, new_database, remove_documents
 from tests.support.s3_server import running_s3_server
 
 PHOTO = 100_000
@@ -59,7 +59,7 @@ async def database(settings: Settings) -> AsyncIterator[Services]:
 @pytest.fixture
 async def source(database: Services) -> Services:
     """A database with clients and photos of several MB."""
-    await remove_documents(database.db, but_of=[migrations.COLLECTION])
+    await remove_documents(database.db, but_of=(INDEX_STATE, migrations.COLLECTION))
     await database.db["customers"].insert_many(
         [{"_id": ObjectId(), "companyId": ObjectId(), "name": f"Client {number}"} for number in range(500)]
     )
@@ -111,7 +111,7 @@ async def test_encrypted_backup_is_restored_from_a_bucket(
     stored = StoredBackups(store).read(name)
     require_signature(stored, source.vault)
     await restore(target, store, stored, identity)
-    of_processes = ("failures", "leases")
+    of_processes = ("failures", "indexState", "leases")
     expected = {each: value for each, value in (await content(source)).items() if each not in of_processes}
     assert await content(target) == expected
 

@@ -27,7 +27,7 @@ from coaching_service.people.customers import batch, derived_figures
 from coaching_service.progress.attention import renewal
 from coaching_service.progress.attention.renewal import FIND_DUE, RENEW_CHANGED, RENEW_DAILY
 from coaching_service.settings import Settings
-from tests.support.databases import new_database, remove_documents
+from tests.support.databases import INDEX_STATE, new_database, remove_documents
 from tests.support.service_process import until
 
 LONG_AGO = datetime(2000, 1, 1)  # noqa: DTZ001 - stored times are UTC without a time zone
@@ -44,7 +44,7 @@ async def own_services(settings: Settings) -> AsyncIterator[Services]:
 @pytest.fixture
 async def alone(own_services: Services) -> Services:
     """Services of an empty database."""
-    await remove_documents(own_services.db, but_of=[migrations.COLLECTION])
+    await remove_documents(own_services.db, but_of=(INDEX_STATE, migrations.COLLECTION))
     return own_services
 
 

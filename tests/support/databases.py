@@ -12,6 +12,8 @@ from coaching_service import runtime
 from coaching_service.core.database.context import Database, Services
 from coaching_service.settings import Settings
 
+INDEX_STATE = "indexState"  # says which indexes the database has
+
 
 async def remove_documents(database: Database, but_of: Collection[str] = ()) -> None:
     """Remove the documents of all collections; to drop a database and create its indexes again takes ten times as long."""

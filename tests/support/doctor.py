@@ -23,7 +23,7 @@ from coaching_service.people import team
 from coaching_service.people.customers import batch
 from coaching_service.people.identities import service as identities
 from coaching_service.settings import Settings
-from tests.support.databases import new_database, remove_documents
+from tests.support.databases import INDEX_STATE, new_database, remove_documents
 from tests.support.service_process import until
 
 CHECKS = {check.name: check for check in features.CHECKS}
@@ -131,7 +131,7 @@ async def open_demo(settings: Settings, name: str) -> AsyncIterator[Context]:
 @asynccontextmanager
 async def open_company(services: Services) -> AsyncIterator[Context]:
     """The owner of a new company with six clients and numbered changes, the only one of a database."""
-    await remove_documents(services.db, but_of=[migrations.COLLECTION])
+    await remove_documents(services.db, but_of=(INDEX_STATE, migrations.COLLECTION))
     owner = await team.create_company(Context(services), "One", "Olga", "olga@doctor.test", "no hash")
     ctx = Context(services).acting_as(owner)
     for number in range(6):
