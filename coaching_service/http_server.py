@@ -34,7 +34,7 @@ from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.handlers import BUDGET, PRINCIPAL, READS, REQUEST_ID, reported
 from coaching_service.core.http.request_parsing import list_applied, network_address
 from coaching_service.core.http.responses import compress, to_json
-from coaching_service.core.http.routes import Route
+from coaching_service.core.http.routes import Route, deprecation_headers
 from coaching_service.core.tracing import NO_TRACER, fail, measure
 
 # --- Limits of HTTP connections: how many, how long for request headers, and the file descriptors they need -----------
@@ -362,6 +362,7 @@ def request_middleware(services: Services, proxies: int = 0) -> Middleware:
             response.headers["X-Request-Id"] = request[REQUEST_ID]
             if applied := list_applied(request, response.status):
                 response.headers["Preference-Applied"] = ", ".join(applied)
+            response.headers.update(deprecation_headers(request))
             for name, value in _SECURITY_HEADERS.items():
                 response.headers.setdefault(name, value)
             await compress(request, response)

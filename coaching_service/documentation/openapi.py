@@ -294,6 +294,9 @@ def _operation(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
         "x-retry": advice,
         "x-retry-policy": policy,
     }
+    if route.deprecated is not None:
+        operation["deprecated"] = True
+        operation["description"] += f"\n\n{route.deprecated.notice}"
     if route.multipart is not None:
         operation["requestBody"] = _multipart(route.multipart, required=not route.body_optional)
     elif route.body is not None:
@@ -424,6 +427,9 @@ def _success_headers(route: Route) -> dict[str, Any]:
         headers |= _refer_to_headers("X-Change-Id")
     if route.idempotent:
         headers["Idempotent-Replayed"] = _header("`true` when this is the first answer again.")
+    if route.deprecated is not None:
+        headers["Deprecation"] = _header("The time from which the operation is deprecated: `@` and seconds since 1970.")
+        headers["Sunset"] = _header("The time from which the operation may be gone, as a date of HTTP.")
     if _NOT_MODIFIED in route.other_responses or route.is_versioned:
         headers |= _refer_to_headers("ETag")
     return headers

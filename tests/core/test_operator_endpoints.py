@@ -19,12 +19,12 @@ from coaching_service.app import READINGS, create_app
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.declared import Index
 from coaching_service.core.database.documents import registry
-from coaching_service.core.database.indexes import hash_of
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.metrics import Reading
 from coaching_service.core.slots import RequestSlots
 from coaching_service.documentation.operator_endpoints import OperatorEndpoints
 from coaching_service.installation.backup.stores import FolderStore
+from coaching_service.installation.indexes import hash_of
 from coaching_service.settings import Settings
 from tests.support.client import UNKNOWN, CoachClient, document
 from tests.support.counted_commands import counting_commands

@@ -392,6 +392,7 @@ def make_handler(
 
     async def handle(request: web.Request) -> web.StreamResponse:
         started, is_public = time.monotonic(), route.access.audience == "public"
+        request[http_routes.ROUTE] = route
         principal = None if is_public else await _load_caller(route, request, dependencies)
         waited = time.monotonic() - started
         if route.stores:
@@ -448,7 +449,8 @@ def make_handler(
         audit.record_access(ctx, route.kind)
         if isinstance(response, responses.Download):
             applied = {"Preference-Applied": request_parsing.STRICT} if is_strict else {}
-            return await dependencies.send(request, ctx, response, {"X-Request-Id": ctx.request_id, **applied})
+            headers = {"X-Request-Id": ctx.request_id, **applied, **http_routes.deprecation_headers(request)}
+            return await dependencies.send(request, ctx, response, headers)
         return _with_headers(response, ctx, read_as_of if route.reports_as_of else None)
 
     return handle

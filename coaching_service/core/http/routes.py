@@ -6,9 +6,12 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time
+from email.utils import format_datetime
 from functools import cached_property
 from typing import IO, Any, Literal, TypeVar, get_args, get_origin, get_type_hints, is_typeddict
 
+from aiohttp import web
 from marshmallow import Schema, fields
 
 from coaching_service.core import field_schemas
@@ -22,6 +25,30 @@ from coaching_service.core.media import SizeLimit
 from coaching_service.core.query import FieldNames
 from coaching_service.core.text import camel_case, snake_case
 from coaching_service.core.validation import Input
+
+
+@dataclass(frozen=True)
+class Deprecation:
+    """The end of an operation, for the declaration of its route.
+
+    `since`: the day (UTC) from which it is deprecated. `sunset`: the first day (UTC) on which it may be gone.
+    `instead`: what to use, as the end of the sentence "Use ...".
+    """
+
+    since: date
+    sunset: date
+    instead: str
+
+    @property
+    def notice(self) -> str:
+        """The sentences in the API document."""
+        return f"Deprecated since {self.since}, removed on {self.sunset} or later. Use {self.instead}."
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers of each response: `Deprecation` in seconds since 1970, `Sunset` as a date of HTTP."""
+        since, sunset = (datetime.combine(day, time(), UTC) for day in (self.since, self.sunset))
+        return {"Deprecation": f"@{int(since.timestamp())}", "Sunset": format_datetime(sunset, usegmt=True)}
+
 
 Handler = Callable[..., Awaitable[Any]]
 H = TypeVar("H", bound=Handler)
@@ -154,6 +181,8 @@ class Route:
     path_fields: Mapping[str, fields.Field[Any]] = field(default_factory=dict)
     # By default if the handler returns Upserted: the response is 201 if the record is new, else 200.
     upserts: bool = False
+    # The operation will be removed: the API document and the headers of each response say so.
+    deprecated: Deprecation | None = None
     # The handler awaits nothing but the database: it runs on one worker thread, which also encodes its result as JSON
     # (not with `Idempotency-Key`).
     on_worker_thread: bool = False
@@ -223,6 +252,15 @@ class Route:
         """Whether the operation needs space: it changes something other than a session, and deletes nothing."""
         deletes = self.deletes or self.method == "DELETE"
         return self.writes and not (deletes or self.path.startswith("/auth/"))
+
+
+ROUTE = web.RequestKey("route", Route)
+
+
+def deprecation_headers(request: web.Request) -> dict[str, str]:
+    """Return the headers of a response to `request`: none if its operation is not deprecated."""
+    route = request.get(ROUTE)
+    return {} if route is None or route.deprecated is None else route.deprecated.headers()
 
 
 class Routes:
