@@ -25,7 +25,7 @@ from coaching_service.core.http.handlers import (
 )
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.jobs import worker
-from coaching_service.core.mcp.tools import tools_of
+from coaching_service.core.mcp import tools_of
 from coaching_service.core.slots import RequestSlots, overloaded
 from coaching_service.documentation.operator_endpoints import (
     OperatorEndpoints,

@@ -12,7 +12,7 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.jobs import mail, worker
 from coaching_service.core.jobs.queue import Steps
 from coaching_service.core.jobs.worker import job_checks
-from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.mcp import Tools
 from coaching_service.installation import indexes, server_versions
 from coaching_service.integrations import (
     background_jobs,

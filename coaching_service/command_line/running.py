@@ -24,7 +24,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.routes import routes_of
-from coaching_service.core.mcp.tools import tools_of
+from coaching_service.core.mcp import tools_of
 from coaching_service.documentation.openapi import describe
 from coaching_service.people import team
 from coaching_service.people.identities import service as identities

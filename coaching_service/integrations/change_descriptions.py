@@ -22,8 +22,7 @@ from coaching_service.core.database.recording import DocumentChange, set_path
 from coaching_service.core.dates import format_day
 from coaching_service.core.fields import labels_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import format_time
-from coaching_service.core.mcp.results import without_inner_marks
+from coaching_service.core.mcp import format_time, without_inner_marks
 from coaching_service.integrations.proposals.models import ProposedChange
 from coaching_service.library import metric_sets
 from coaching_service.library.exercises import service as exercises

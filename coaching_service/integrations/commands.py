@@ -14,7 +14,7 @@ from coaching_service.core.database.context import Context, Services, in_transac
 from coaching_service.core.errors import BadRequest, CompanySuspended, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
-from coaching_service.core.mcp.arguments import validate_arguments
+from coaching_service.core.mcp import validate_arguments
 from coaching_service.core.media import CSV, XLSX, ZIP, InvalidFile
 from coaching_service.demo import EMAIL
 from coaching_service.integrations import company_export

@@ -23,7 +23,7 @@ from coaching_service.core.http.handlers import PRINCIPAL, REQUEST_ID, Authentic
 from coaching_service.core.http.request_parsing import decode_body, network_address, read_json_bytes
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId, parse_id
-from coaching_service.core.mcp.tools import Tool
+from coaching_service.core.mcp import Tool
 from coaching_service.people.customers import bulk
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from coaching_service.core.auth import new_token
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.results import Reason
-from coaching_service.core.mcp.tools import Tool
+from coaching_service.core.mcp import Reason, Tool
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.people.changes.service import name_kind
 

@@ -19,8 +19,7 @@ from coaching_service.core.database import outcome
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import ClientsSeen, Context, RequestSlot, schedule_key
 from coaching_service.core.http.responses import format_datetime
-from coaching_service.core.mcp.arguments import InvalidArguments, format_time, validate_arguments
-from coaching_service.core.mcp.tools import Tool
+from coaching_service.core.mcp import InvalidArguments, Tool, format_time, validate_arguments
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.slots import RequestSlots
 from coaching_service.integrations.proposals import service as proposals

@@ -21,7 +21,7 @@ from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import private_of, take
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.results import typed
+from coaching_service.core.mcp import typed
 from coaching_service.core.validation import AbsenceDate, Text, patch_of
 from coaching_service.people.customers import service as customers
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict, cast
 from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core import fields as core_fields
-from coaching_service.core import validation
+from coaching_service.core import mcp, validation
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.database import declared
@@ -25,9 +25,7 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.jobs.worker import for_each_alone
-from coaching_service.core.mcp import results
-from coaching_service.core.mcp.arguments import CustomerArgument, optional
-from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.mcp import CustomerArgument, Tools, optional
 from coaching_service.core.metrics import Backlog, read_backlog
 from coaching_service.library import forms, metric_sets
 from coaching_service.people import availability, team
@@ -635,7 +633,7 @@ class CheckInToSchedule(CustomerArgument):
     takes=CheckInToSchedule(),
     writes=True,
     locks="customer",
-    confirms=(results.Reason.MANY_DAYS, results.Reason.FAR_DATE),
+    confirms=(mcp.Reason.MANY_DAYS, mcp.Reason.FAR_DATE),
     check=check_names,
 )
 async def schedule_check_in(
@@ -648,7 +646,7 @@ async def schedule_check_in(
     every_days: int | None,
     start_date: str | None,
     until: str | None,
-) -> results.Written:
+) -> mcp.Written:
     """Ask a client for a form, measurements or a task again and again, apart from workouts. list_check_ins reads the
     answers, undo ends it."""
     today = await customers.get_local_date(ctx, customer_id)
@@ -667,14 +665,14 @@ async def schedule_check_in(
     customer = await customers.get_visible_reference(ctx, customer_id)
     same = [_describe(each) for each in existing if each["name"] == check_in["name"]]
     note = f" There was already {', '.join(same)}." if same else ""
-    return results.Written(
-        f"Scheduled {_describe(check_in)} for {results.typed(customer['name'])}. "
+    return mcp.Written(
+        f"Scheduled {_describe(check_in)} for {mcp.typed(customer['name'])}. "
         f"The client is reminded on the day at {CHECK_INS_AT}.{note}",
         {"customerId": customer_id, "checkInId": check_in["_id"]},
-        results.find_reasons(
+        mcp.find_reasons(
             today=today,
             dates=[date for date in (check_in["startDate"], until) if date is not None],
-            days=DAYS_AHEAD if until is None else results.count_span([check_in["startDate"], until]),
+            days=DAYS_AHEAD if until is None else mcp.count_span([check_in["startDate"], until]),
         ),
     )
 
@@ -684,6 +682,4 @@ def _describe(check_in: CheckIn) -> str:
     weekday, days = check_in["weekday"], check_in["everyDays"]
     rhythm = f"every {days} days" if weekday is None else f"every {day_name[weekday - 1]}"
     until = f" until {check_in['until']}" if check_in["until"] else " on"
-    return (
-        f"{results.typed(check_in['name'])} {'every day' if days == 1 else rhythm} from {check_in['startDate']}{until}"
-    )
+    return f"{mcp.typed(check_in['name'])} {'every day' if days == 1 else rhythm} from {check_in['startDate']}{until}"

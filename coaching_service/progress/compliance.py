@@ -10,7 +10,7 @@ from typing import Annotated, Any, NotRequired, TypedDict, get_args
 from marshmallow import ValidationError, validates_schema
 from marshmallow import validate as validators
 
-from coaching_service.core import validation
+from coaching_service.core import mcp, validation
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.errors import invalid_field
@@ -19,9 +19,7 @@ from coaching_service.core.fields import Description
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import CursorPage, PartQuery
-from coaching_service.core.mcp import arguments
-from coaching_service.core.mcp.results import Answer, typed
-from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.mcp import Answer, Tools, typed
 from coaching_service.core.query import QueryInteger
 from coaching_service.people import availability
 from coaching_service.people.availability import Absences
@@ -516,20 +514,18 @@ tools = Tools()
 _MAX_LISTED_DAYS = 366
 
 
-class ComplianceQuery(arguments.ToolPart):
+class ComplianceQuery(mcp.ToolPart):
     """One client, or all with a filter; the dates: both or neither."""
 
-    customerId = validation.Identifier(**arguments.optional("Without it all clients."))
+    customerId = validation.Identifier(**mcp.optional("Without it all clients."))
     startDate = validation.Date(load_default=None, metadata={"description": "First day; with endDate."})
     endDate = validation.Date(
         load_default=None, metadata={"description": "At most a year later, for all clients 92 days."}
     )
     period = validation.Integer(
-        minimum=min(PERIODS), maximum=max(PERIODS), **arguments.optional("All clients: the last 7, 30 or 90 days.")
+        minimum=min(PERIODS), maximum=max(PERIODS), **mcp.optional("All clients: the last 7, 30 or 90 days.")
     )
-    below = validation.Integer(
-        minimum=1, maximum=100, **arguments.optional("All clients: only those below this percentage.")
-    )
+    below = validation.Integer(minimum=1, maximum=100, **mcp.optional("All clients: only those below this percentage."))
 
     @validates_schema
     def validate_combination(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -539,7 +535,7 @@ class ComplianceQuery(arguments.ToolPart):
             missing, given = ("endDate", "startDate") if end is None else ("startDate", "endDate")
             raise ValidationError(f"is required together with {given}", missing)
         if start is not None:
-            arguments.require_range(start, end, _MAX_LISTED_DAYS if one_client else MAX_LIST_DAYS)
+            mcp.require_range(start, end, _MAX_LISTED_DAYS if one_client else MAX_LIST_DAYS)
         if data["period"] is not None and (one_client or start is not None):
             raise validation.invalid("is only for all clients, without dates", "NOT_COMBINED", "period")
         if data["below"] is not None and one_client:
@@ -548,7 +544,7 @@ class ComplianceQuery(arguments.ToolPart):
             raise validation.invalid("must be 7, 30 or 90", "INVALID_CHOICE", "period")
 
 
-@tools.tool("Read compliance", access=coach(CUSTOMERS.VIEW), takes=ComplianceQuery(), returns=arguments.Lines)
+@tools.tool("Read compliance", access=coach(CUSTOMERS.VIEW), takes=ComplianceQuery(), returns=mcp.Lines)
 async def get_compliance(
     ctx: Context,
     customer_id: ObjectId | None,
@@ -569,7 +565,7 @@ async def get_compliance(
         total, completed = compliance["totalWorkoutDays"], compliance["completedWorkoutDays"]
         first = (
             f"{typed(customer['name'])}, {compliance['from']} to {compliance['to']}: "
-            f"{arguments.format_figure(compliance['workoutCompletionPercentage'], '%')} "
+            f"{mcp.format_figure(compliance['workoutCompletionPercentage'], '%')} "
             f"({completed} of {total} workout days)"
         )
         lines = []
@@ -579,7 +575,7 @@ async def get_compliance(
                 names = ", ".join(typed(block["name"]) for block in day["workoutBlocks"])
                 lines.append(f"{day['date']} {done}: {names}")
         docs = [{"line": line} for line in lines]
-        return Answer("\n".join([first, *lines]), {**arguments.describe_list(first, {}), "docs": docs})
+        return Answer("\n".join([first, *lines]), {**mcp.describe_list(first, {}), "docs": docs})
     if start_date is not None and end_date is not None:
         title = f"Compliance from {start_date} to {end_date}" + (f", below {below}%" if below is not None else "")
         part = await list_between(ctx, start_date, end_date, below=below, limit=limit, after=after)
@@ -596,6 +592,6 @@ async def get_compliance(
     for client in part["docs"]:
         total, completed = client["totalWorkoutDays"], client["completedWorkoutDays"]
         numbers = f" ({completed} of {total} workout days)" if total else ""
-        figure = arguments.format_figure(client["workoutCompletionPercentage"], "%")
+        figure = mcp.format_figure(client["workoutCompletionPercentage"], "%")
         lines.append(f"{typed(client['name'])} [{client['customerId']}]: {figure}{numbers}")
-    return arguments.list_answer(title, part, lines, ids=[client["customerId"] for client in part["docs"]])
+    return mcp.list_answer(title, part, lines, ids=[client["customerId"] for client in part["docs"]])

@@ -13,9 +13,7 @@ from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Description
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import CustomerArgument, format_figure, typed_line
-from coaching_service.core.mcp.results import Answer, typed
-from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.mcp import Answer, CustomerArgument, Tools, format_figure, typed, typed_line
 from coaching_service.core.validation import Choice
 from coaching_service.people import availability, team
 from coaching_service.people.account import LOAD_UNITS, convert_stored_load

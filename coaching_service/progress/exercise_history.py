@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypedDict
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.core import list_selection
+from coaching_service.core import list_selection, mcp
 from coaching_service.core.auth import CUSTOMERS, coach, customer
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.errors import invalid_field
@@ -18,9 +18,7 @@ from coaching_service.core.fields import Default, Description, Part
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import Page, PageFields, PageQuery, part_of
-from coaching_service.core.mcp import arguments
-from coaching_service.core.mcp.results import Answer, typed
-from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.mcp import Answer, Tools, typed
 from coaching_service.core.query import Period, SearchedRange
 from coaching_service.core.validation import Boolean, Choice, Date, Identifier, Text
 from coaching_service.library.exercises import service as exercises
@@ -408,7 +406,7 @@ async def list_own_exercise_history(ctx: Context, exercise_id: ObjectId, query: 
 tools = Tools()
 
 
-class ExerciseSessions(arguments.Lines):
+class ExerciseSessions(mcp.Lines):
     """The sessions, by the workouts' `_id`, and the progress by week."""
 
     exerciseId: ObjectId
@@ -420,16 +418,16 @@ _WEEKS = 12
 _OTHER_BESTS = ("longest_time", "farthest_distance", "fastest", "least_assistance")
 
 
-class ExerciseHistory(arguments.ToolPage, arguments.CustomerArgument):
+class ExerciseHistory(mcp.ToolPage, mcp.CustomerArgument):
     """The client, the exercise, and the page of its history."""
 
     exercise = Text(
         load_default=None,
         allow_none=True,
-        metadata={"description": "Its name or _id.", **arguments.LISTED_AS_REQUIRED},
+        metadata={"description": "Its name or _id.", **mcp.LISTED_AS_REQUIRED},
     )
     includeIncomplete = Boolean(load_default=False, metadata={"description": "Also sessions not done."})
-    exerciseId = Identifier(load_default=None, allow_none=True, metadata=arguments.UNLISTED)
+    exerciseId = Identifier(load_default=None, allow_none=True, metadata=mcp.UNLISTED)
 
     @validates_schema
     def names_an_exercise(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -474,13 +472,13 @@ async def get_exercise_history(
     for session in shown:
         results = [] if session["bestSet"] is None else [f"best {_write_sets([session['bestSet']], load_unit)}"]
         if (estimate := session["estimatedOneRepMax"]) is not None:
-            results.append(f"estimated 1RM {arguments.format_figure(estimate['value'])}")
-        results.append(f"volume {arguments.format_figure(session['volumeLoad'])}")
+            results.append(f"estimated 1RM {mcp.format_figure(estimate['value'])}")
+        results.append(f"volume {mcp.format_figure(session['volumeLoad'])}")
         not_completed = "" if session["isCompleted"] else " (not completed)"
         done = f"{session['date']} {_write_sets(session['sets'], load_unit)}{not_completed}"
         lines.append(f"{done}; {', '.join(results)} [{session['wblockId']}]")
     weeks_in_words = [_write_week(week) for week in show_loads(weeks, ctx, load_unit)]
-    answer = arguments.list_answer(title, sessions, lines, ids=[each["wblockId"] for each in shown])
+    answer = mcp.list_answer(title, sessions, lines, ids=[each["wblockId"] for each in shown])
     data = {**answer.data, "exerciseId": exercise_id, "weeks": weeks_in_words}
     return Answer("\n".join([answer.text, *weeks_in_words]), data)
 
@@ -496,11 +494,11 @@ def _write_sets(sets: Sequence[CustomerSet], load_unit: str) -> str:
 def _write_week(week: ProgressPoint) -> str:
     parts = []
     if (estimate := week["estimatedOneRepMax"]) is not None:
-        parts.append(f"estimated 1RM {arguments.format_figure(estimate['value'])}")
+        parts.append(f"estimated 1RM {mcp.format_figure(estimate['value'])}")
     for best in week["bests"]:
         if best["type"] in _OTHER_BESTS:
-            distance = "" if best["meters"] is None else f" {arguments.format_figure(best['meters'], 'm')}"
-            value = arguments.format_figure(best["value"], best["unit"])
+            distance = "" if best["meters"] is None else f" {mcp.format_figure(best['meters'], 'm')}"
+            value = mcp.format_figure(best["value"], best["unit"])
             parts.append(f"{best['type'].replace('_', ' ')}{distance} {value}")
-    parts += [f"volume {arguments.format_figure(week['volumeLoad'])}", f"{week['sets']} sets"]
+    parts += [f"volume {mcp.format_figure(week['volumeLoad'])}", f"{week['sets']} sets"]
     return f"week of {week['date']}: {', '.join(parts)}"

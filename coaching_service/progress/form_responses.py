@@ -9,7 +9,7 @@ from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from marshmallow import ValidationError, validates_schema
 
-from coaching_service.core import validation
+from coaching_service.core import mcp, validation
 from coaching_service.core.auth import CUSTOMERS, FORMS, coach, customer
 from coaching_service.core.database import declared
 from coaching_service.core.database.context import Context, gather_reads, transactional
@@ -21,9 +21,7 @@ from coaching_service.core.fields import Description, names_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import CursorPage, ListPart, PartQuery, cursor_page_of
-from coaching_service.core.mcp import arguments
-from coaching_service.core.mcp.results import Answer, Written, typed
-from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.mcp import Answer, Tools, Written, typed
 from coaching_service.core.validation import CalendarDate, Date, Input, SearchedDate
 from coaching_service.library.forms import AnswerValue, Question
 from coaching_service.people import availability
@@ -555,11 +553,11 @@ _LONGEST_ANSWER = 600
 _STATUSES = ("pending", "to_review", "reviewed")
 
 
-class ListCheckIns(arguments.ToolPart):
+class ListCheckIns(mcp.ToolPart):
     """Which check-ins, and which part of the list."""
 
-    status = validation.Choice(*_STATUSES, **arguments.optional("to_review: answered; without it pending ones too."))
-    customerId = validation.Identifier(**arguments.optional("Without it all clients."))
+    status = validation.Choice(*_STATUSES, **mcp.optional("to_review: answered; without it pending ones too."))
+    customerId = validation.Identifier(**mcp.optional("Without it all clients."))
 
     @validates_schema
     def validate_after(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -568,15 +566,15 @@ class ListCheckIns(arguments.ToolPart):
             raise validation.invalid("needs a status", "NOT_COMBINED", "after")
 
 
-class ReviewCheckIn(arguments.Arguments):
+class ReviewCheckIn(mcp.Arguments):
     """The response, and an answer to the client."""
 
     responseId = validation.Identifier(required=True, metadata={"description": "From list_check_ins."})
     isReviewed = validation.Boolean(load_default=True, metadata={"description": "false: it has to be reviewed again."})
-    reply = validation.Text(max_length=MAX_TEXT_LENGTH, **arguments.optional("A message to the client."))
+    reply = validation.Text(max_length=MAX_TEXT_LENGTH, **mcp.optional("A message to the client."))
 
 
-@tools.tool("List check-ins", access=coach(FORMS.VIEW), takes=ListCheckIns(), returns=arguments.Lines)
+@tools.tool("List check-ins", access=coach(FORMS.VIEW), takes=ListCheckIns(), returns=mcp.Lines)
 async def list_check_ins(
     ctx: Context, status: str | None, customer_id: ObjectId | None, limit: int, after: str | None
 ) -> Answer:
@@ -595,7 +593,7 @@ async def list_check_ins(
             docs, texts = [*docs, *({"line": line} for line in lines)], [*texts, *lines]
         has_more = "nextCursor" in to_review.data or "nextCursor" in pending.data
         hint = "There are more: repeat with a status." if has_more else ""
-        data = arguments.describe_list("Check-ins to review, then those without an answer", {}, hint)
+        data = mcp.describe_list("Check-ins to review, then those without an answer", {}, hint)
         return Answer("\n".join([*texts, *([hint] if hint else [])]), {**data, "docs": docs})
     return await _list(ctx, status, customer_id, limit, after)
 
@@ -612,11 +610,11 @@ async def _list(ctx: Context, status: str, customer_id: ObjectId | None, limit: 
             customer, overdue = request["customer"], " overdue" if request["isOverdue"] else ""
             named = f"{typed(customer['name'])} [{customer['_id']}] {typed(request['formName'])}"
             lines.append(f"{request['date']}{overdue}: {named}")
-        return arguments.list_answer("Check-ins without an answer", requests, lines)
+        return mcp.list_answer("Check-ins without an answer", requests, lines)
     received = await list_received(ctx, answered)
     lines = [_describe_response(response) for response in received["docs"]]
     title = "Reviewed check-ins" if status == "reviewed" else "Check-ins to review"
-    return arguments.list_answer(title, received, lines)
+    return mcp.list_answer(title, received, lines)
 
 
 def _describe_response(response: ReceivedResponse) -> str:
@@ -625,11 +623,11 @@ def _describe_response(response: ReceivedResponse) -> str:
     lines = [f"{response['date']}: {named}, responseId {response['_id']}"]
     for answer in response["answers"]:
         value = answer["value"]
-        text = arguments.format_figure(value) if value is None or isinstance(value, int | float) else "-"
+        text = mcp.format_figure(value) if value is None or isinstance(value, int | float) else "-"
         if isinstance(value, str | list) and value != []:
             words = value if isinstance(value, list) else [value]
-            text = ", ".join(arguments.typed_line(str(each), _LONGEST_ANSWER) for each in words)
-        lines.append(f"  {arguments.typed_line(answer['label'], _LONGEST_ANSWER)}: {text}")
+            text = ", ".join(mcp.typed_line(str(each), _LONGEST_ANSWER) for each in words)
+        lines.append(f"  {mcp.typed_line(answer['label'], _LONGEST_ANSWER)}: {text}")
     return "\n".join(lines)
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeAlias, TypedDict
 
 import nh3
 
+from coaching_service.core import mcp
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database import declared
 from coaching_service.core.database.context import Context, gather_reads, transactional
@@ -19,9 +20,7 @@ from coaching_service.core.field_schemas import argument_of, input_of
 from coaching_service.core.fields import Change, Default, Description, Label
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp import arguments
-from coaching_service.core.mcp.results import Answer, Written, typed
-from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.mcp import Answer, Tools, Written, typed
 from coaching_service.core.validation import Text, patch_of
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import derived_figures
@@ -267,11 +266,11 @@ tools = Tools()
 _LONGEST_IN_LIST, _LONGEST_IN_LINE = 1_500, 200
 
 
-class ListNotes(arguments.CustomerArgument, arguments.ToolPage):
+class ListNotes(mcp.CustomerArgument, mcp.ToolPage):
     """The client, and the page of notes."""
 
 
-class AddNote(arguments.CustomerArgument):
+class AddNote(mcp.CustomerArgument):
     """The client, and the new note."""
 
     text = Text(max_length=10_000, required=True, metadata={"description": "Plain text."})
@@ -279,23 +278,23 @@ class AddNote(arguments.CustomerArgument):
     isPinned = argument_of(NewNote, "isPinned")
 
 
-@tools.tool("List notes", access=coach(CUSTOMERS.VIEW), takes=ListNotes(), returns=arguments.Lines)
+@tools.tool("List notes", access=coach(CUSTOMERS.VIEW), takes=ListNotes(), returns=mcp.Lines)
 async def list_notes(ctx: Context, customer_id: ObjectId, page: int, page_size: int) -> Answer:
     """List the coaches' notes on a client, newest first; clients do not see them."""
     customer, on_client = await gather_reads(
         ctx, customers.get_visible_reference(ctx, customer_id), list_of_client(ctx, customer_id)
     )
-    listed = arguments.paged(on_client, page, page_size)
+    listed = mcp.paged(on_client, page, page_size)
     lines = []
     for note in listed["docs"]:
-        facts = arguments.join_facts(
-            arguments.format_time(note["createdAt"]),
+        facts = mcp.join_facts(
+            mcp.format_time(note["createdAt"]),
             note["author"] and f"by {typed(note['author']['name'])}",
             note["isHealth"] and "health",
             note["isPinned"] and "pinned",
         )
-        lines.append(f"{facts}: {arguments.typed_line(plain_text(note['content']), _LONGEST_IN_LIST)}")
-    return arguments.list_answer(f"Notes on {typed(customer['name'])}", listed, lines)
+        lines.append(f"{facts}: {mcp.typed_line(plain_text(note['content']), _LONGEST_IN_LIST)}")
+    return mcp.list_answer(f"Notes on {typed(customer['name'])}", listed, lines)
 
 
 @tools.tool("Add a note", access=coach(CUSTOMERS.EDIT), takes=AddNote(), writes=True, locks="customer")
@@ -306,6 +305,6 @@ async def add_note(ctx: Context, customer_id: ObjectId, text: str, *, is_health:
     customer = await customers.get_visible_reference(ctx, customer_id)
     kind = "health note" if is_health else "note"
     return Written(
-        f"Added a {kind} on {typed(customer['name'])}: {arguments.typed_line(text, _LONGEST_IN_LINE)}.",
+        f"Added a {kind} on {typed(customer['name'])}: {mcp.typed_line(text, _LONGEST_IN_LINE)}.",
         {"customerId": customer_id, "noteId": note["_id"]},
     )

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from typing import Annotated, Literal, TypedDict
 
+from coaching_service.core import mcp
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.errors import invalid_field
@@ -14,9 +15,7 @@ from coaching_service.core.field_schemas import query_of
 from coaching_service.core.fields import Default, Description
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp import arguments
-from coaching_service.core.mcp.results import Answer, typed
-from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.mcp import Answer, Tools, typed
 from coaching_service.core.query import Period, SearchedRange
 from coaching_service.core.validation import Choice, Date
 from coaching_service.library.exercises import service as exercises
@@ -241,13 +240,13 @@ def _compare_loads(
 tools = Tools()
 
 
-class TrainingLoad(arguments.Dates, arguments.CustomerArgument):
+class TrainingLoad(mcp.Dates, mcp.CustomerArgument):
     """The client, the date range, and how its days are grouped."""
 
     groupBy = Choice(*("day", "week", "month"), load_default="week", metadata={"description": "Weeks begin on Monday."})
 
 
-@tools.tool("Read training load", access=coach(CUSTOMERS.VIEW), takes=TrainingLoad(), returns=arguments.Lines)
+@tools.tool("Read training load", access=coach(CUSTOMERS.VIEW), takes=TrainingLoad(), returns=mcp.Lines)
 async def get_training_load(
     ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, group_by: GroupBy
 ) -> Answer:
@@ -265,14 +264,14 @@ async def get_training_load(
     for period in workload["periods"]:
         if period["sessions"] or group_by != "day":
             load, ratio = period["sessionLoad"], period["acuteChronicRatio"]
-            facts = arguments.join_facts(
+            facts = mcp.join_facts(
                 f"{period['sessions']} sessions",
                 f"{period['sets']} sets",
                 f"{period['reps']} reps",
-                f"volume load {arguments.format_figure(period['volumeLoad'])}",
-                load is not None and f"session load {arguments.format_figure(load)}",
-                ratio is not None and f"ratio {arguments.format_figure(ratio)} of {period['ratioOf']}",
+                f"volume load {mcp.format_figure(period['volumeLoad'])}",
+                load is not None and f"session load {mcp.format_figure(load)}",
+                ratio is not None and f"ratio {mcp.format_figure(ratio)} of {period['ratioOf']}",
             )
             lines.append(f"{period['date']}: {facts}")
     docs = [{"line": line} for line in lines]
-    return Answer("\n".join([first, *lines]), {**arguments.describe_list(first, {}), "docs": docs})
+    return Answer("\n".join([first, *lines]), {**mcp.describe_list(first, {}), "docs": docs})

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypedDict, cast, get_args
 
 from marshmallow import ValidationError, validates_schema
 
-from coaching_service.core import validation
+from coaching_service.core import mcp, validation
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.dates import name_days
@@ -18,10 +18,7 @@ from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Description
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp import results
-from coaching_service.core.mcp.arguments import CustomerArgument, optional
-from coaching_service.core.mcp.results import Written
-from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.mcp import CustomerArgument, Tools, Written, optional
 from coaching_service.people import availability
 from coaching_service.people.availability import (
     LIMITED,
@@ -198,7 +195,7 @@ class AvailabilityToSet(CustomerArgument):
     writes=True,
     locks="customer",
     destructive=True,
-    confirms=(results.Reason.MANY_DAYS, results.Reason.FAR_DATE),
+    confirms=(mcp.Reason.MANY_DAYS, mcp.Reason.FAR_DATE),
 )
 async def set_availability(
     ctx: Context,
@@ -233,8 +230,8 @@ async def set_availability(
         f"Set {name} {was}{write_period(period)}.{_describe_check_ins(ctx, now)}"
         f"{await _name_planned(ctx, period, now)}",
         {"customerId": customer_id, "availabilityId": period["_id"]},
-        results.find_reasons(
-            today=today, dates=days, days=results.MAX_DAYS + 1 if period["until"] is None else results.count_span(days)
+        mcp.find_reasons(
+            today=today, dates=days, days=mcp.MAX_DAYS + 1 if period["until"] is None else mcp.count_span(days)
         ),
     )
 
@@ -263,10 +260,10 @@ async def _resume(ctx: Context, customer_id: ObjectId, today: date, back: str, p
     return Written(
         f"{'; '.join(sentences)}.{_describe_check_ins(ctx, now)}",
         {"customerId": customer_id, "availabilityId": period["_id"]},
-        results.find_reasons(
+        mcp.find_reasons(
             today=today,
             dates=(back, *dates),
-            days=max(results.count_span(dates), len(result["removed"]) and days_between(period["from"], back)),
+            days=max(mcp.count_span(dates), len(result["removed"]) and days_between(period["from"], back)),
         ),
     )
 
@@ -279,7 +276,7 @@ def _describe_check_ins(ctx: Context, today: str) -> str:
         versions = [each.before or each.after or {} for each in changed if each.history.kind == "workout"]
         check_ins = sorted((each["date"], each["name"]) for each in versions if each.get("checkInId") is not None)
         if check_ins:
-            words_of = [f"{results.typed(name)} on {name_days([day], today)}" for day, name in check_ins]
+            words_of = [f"{mcp.typed(name)} on {name_days([day], today)}" for day, name in check_ins]
             named = join_some(words_of, _MAX_NAMED)
             count = f"{len(check_ins)} check-in{'' if len(check_ins) == 1 else 's'}"
             sentences.append(f" {count} {words}: {named}.")
@@ -295,13 +292,13 @@ async def _name_planned(ctx: Context, period: Availability, today: str) -> str:
     if not (planned := [block for block in regular_blocks(blocks) if has_nothing_done(block)]):
         return " Nothing is planned in it."
     named = join_some(
-        [f"{results.typed(block['name'])} on {name_days([str(block['date'])], today)}" for block in planned], _MAX_NAMED
+        [f"{mcp.typed(block['name'])} on {name_days([str(block['date'])], today)}" for block in planned], _MAX_NAMED
     )
     return f" {_count(len(planned))} planned in it: {named}. With back, shift or drop them."
 
 
 async def _name(ctx: Context, customer_id: ObjectId) -> str:
-    return results.typed((await customers.get_visible_reference(ctx, customer_id))["name"])
+    return mcp.typed((await customers.get_visible_reference(ctx, customer_id))["name"])
 
 
 def _count(number: int) -> str:

@@ -32,7 +32,7 @@ from coaching_service.core.http.request_parsing import Upload, attach_files, rea
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.routes import MultipartBody, ReceivedFile
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.results import without_inner_marks
+from coaching_service.core.mcp import without_inner_marks
 from coaching_service.core.query import QueryInteger
 from coaching_service.core.validation import Integer, Seconds, Timezone, field_errors, read_clock
 from coaching_service.integrations.change_descriptions import AMOUNTS, find_unusual, read_versions

@@ -13,7 +13,7 @@ from coaching_service import features, runtime
 from coaching_service.core.auth import ALL_PERMISSIONS, new_master_key, parse_master_key
 from coaching_service.core.database.documents import registry
 from coaching_service.core.http.routes import routes_of
-from coaching_service.core.mcp.tools import tools_of
+from coaching_service.core.mcp import tools_of
 from coaching_service.installation.indexes import missing_indexes
 from coaching_service.people import api_keys
 from coaching_service.people.identities.passwords import verify_password

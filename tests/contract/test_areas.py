@@ -15,7 +15,7 @@ from coaching_service import features
 from coaching_service.core.auth import ALL_PERMISSIONS
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.tools import tools_of
+from coaching_service.core.mcp import tools_of
 from coaching_service.people import api_keys, team
 from coaching_service.people.sessions import service as sessions
 from coaching_service.web import views

@@ -13,7 +13,7 @@ from coaching_service.app import SERVICES
 from coaching_service.core.auth import REST_SCOPES
 from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.tools import tools_of
+from coaching_service.core.mcp import tools_of
 from coaching_service.people import audit_log
 from tests.contract.conftest import NAME
 from tests.contract.test_areas import Studio, text_of

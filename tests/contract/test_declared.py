@@ -18,7 +18,7 @@ from marshmallow import Schema, ValidationError, fields
 from coaching_service import features
 from coaching_service.core.http.request_parsing import validate_body
 from coaching_service.core.http.routes import Route, routes_of
-from coaching_service.core.mcp.tools import tools_of
+from coaching_service.core.mcp import tools_of
 from coaching_service.core.media import CSV
 from coaching_service.core.validation import AbsenceDate, CalendarDate, Date, SearchedDate, field_errors
 from coaching_service.people.customers.models import Birthday

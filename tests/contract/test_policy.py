@@ -15,7 +15,7 @@ from coaching_service.core.database.context import Schedule
 from coaching_service.core.database.declared import Index
 from coaching_service.core.database.documents import registry
 from coaching_service.core.http.routes import Route, routes_of
-from coaching_service.core.mcp.tools import tools_of
+from coaching_service.core.mcp import tools_of
 from coaching_service.web import views
 from coaching_service.web.views.customers import ACTIONS
 from tests.support.client import CoachClient

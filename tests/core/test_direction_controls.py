@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.results import typed
+from coaching_service.core.mcp import typed
 from coaching_service.core.text import isolate_direction, split_lines
 from coaching_service.training.set_text import parse_done, parse_planned
 from tests.support.client import CoachClient

@@ -18,7 +18,7 @@ from coaching_service import features, runtime
 from coaching_service.app import create_app
 from coaching_service.core.database.context import Services
 from coaching_service.core.http.routes import routes_of
-from coaching_service.core.mcp.tools import tools_of
+from coaching_service.core.mcp import tools_of
 from coaching_service.core.temporary_files import DiskSpace
 from coaching_service.people.sessions import service as sessions
 from coaching_service.settings import Settings

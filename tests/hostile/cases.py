@@ -14,7 +14,7 @@ from marshmallow import Schema, ValidationError, fields
 from coaching_service import features
 from coaching_service.core.field_schemas import ChangeByStoredType, Variant
 from coaching_service.core.http.routes import Route, routes_of
-from coaching_service.core.mcp.tools import Tool, tools_of
+from coaching_service.core.mcp import Tool, tools_of
 from coaching_service.core.validation import REQUIRED, Choice, Date, Identifier, field_errors
 from coaching_service.web import views
 from coaching_service.web.pages import Page

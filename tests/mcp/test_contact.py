@@ -19,9 +19,7 @@ from coaching_service.core.dates import at_local_time
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.mail import MailBody, NewMail, enqueue_mail
 from coaching_service.core.jobs.worker import run_due
-from coaching_service.core.mcp.arguments import CustomerArgument
-from coaching_service.core.mcp.results import OutreachDenied, Written
-from coaching_service.core.mcp.tools import Tools, tools_of
+from coaching_service.core.mcp import CustomerArgument, OutreachDenied, Tools, Written, tools_of
 from coaching_service.integrations.proposals.tool_calls import Call, Unconfirmed, carry_out
 from coaching_service.progress import reminders
 from coaching_service.progress.conversation import service as conversation

@@ -8,7 +8,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service import features
-from coaching_service.core.mcp.tools import tools_of
+from coaching_service.core.mcp import tools_of
 from coaching_service.mcp.endpoint import CHOICES, GROUPS
 from coaching_service.oauth.endpoints import is_our_resource
 from tests.conftest import NewCompany

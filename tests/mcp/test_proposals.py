@@ -12,8 +12,7 @@ from coaching_service.core import auth
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job
-from coaching_service.core.mcp.results import Written
-from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.mcp import Tools, Written
 from coaching_service.core.validation import Input
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.integrations.proposals import tool_calls

@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestServer
 from coaching_service import features
 from coaching_service.core.auth import CUSTOMERS, EXERCISES
 from coaching_service.core.errors import NotFound
-from coaching_service.core.mcp.tools import Tool, tools_of
+from coaching_service.core.mcp import Tool, tools_of
 from coaching_service.people import assistants, team
 from coaching_service.people.assistants import GrantRejected, Scope
 from tests.conftest import PASSWORD, NewCompany

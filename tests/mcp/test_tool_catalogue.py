@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from coaching_service import features
-from coaching_service.core.mcp.tools import tools_of
+from coaching_service.core.mcp import tools_of
 from tests.support.mcp_client import McpHttpClient
 
 # Each tool that is listed: r (reads) or w (writes), then d (replaces or removes data), i (a repetition changes nothing

@@ -9,7 +9,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service import features
-from coaching_service.core.mcp.tools import tools_of
+from coaching_service.core.mcp import tools_of
 from tests.mcp.test_tool_catalogue import listed_names
 from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
 from tests.support.mcp_client import (

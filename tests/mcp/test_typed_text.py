@@ -8,8 +8,7 @@ from typing import Any
 import orjson
 
 from coaching_service import features
-from coaching_service.core.mcp.results import mark_typed, typed
-from coaching_service.core.mcp.tools import tools_of
+from coaching_service.core.mcp import mark_typed, tools_of, typed
 from tests.mcp.test_tool_access import arguments
 from tests.support.client import CoachClient
 from tests.support.declared_world import World

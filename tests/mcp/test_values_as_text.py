@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from marshmallow import fields
 
-from coaching_service.core.mcp.arguments import Arguments, InvalidArguments, optional, validate_arguments
+from coaching_service.core.mcp import Arguments, InvalidArguments, optional, validate_arguments
 from coaching_service.core.validation import Boolean, Date, Integer, ListOf, Number, StringList, Text
 from tests.support.client import MONDAY, CoachClient
 from tests.support.mcp_client import McpHttpClient, tool_change, tool_error, tool_result

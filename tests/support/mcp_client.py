@@ -18,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from benchmarks.mcp_messages import MODERN, envelope
 from coaching_service.core.dates import name_days
-from coaching_service.core.mcp.results import IMPERATIVES
+from coaching_service.core.mcp import IMPERATIVES
 from tests.support import fixed_clock
 from tests.support.client import CoachClient, Reply
 from tests.support.other_process import OtherProcess

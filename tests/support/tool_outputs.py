@@ -9,7 +9,7 @@ import orjson
 from jsonschema_rs import Draft202012Validator
 
 from coaching_service import features
-from coaching_service.core.mcp.tools import output_schema, tools_of
+from coaching_service.core.mcp import output_schema, tools_of
 
 # What the data adds to the text of each entry, and of the list: names of members, and identifiers apart.
 _OF_ENTRY, _OF_RESULT = 45, 160

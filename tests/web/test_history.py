@@ -6,7 +6,7 @@ import re
 
 from coaching_service import features
 from coaching_service.core.http.routes import routes_of
-from coaching_service.core.mcp.tools import tools_of
+from coaching_service.core.mcp import tools_of
 from coaching_service.core.text import camel_case
 from coaching_service.web import views
 from coaching_service.web.views.history import describe_operation, is_described

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from coaching_service.core.auth import KeyHolder, Principal
     from coaching_service.core.database.documents import Documents
-    from coaching_service.core.mcp.tools import Tool
+    from coaching_service.core.mcp import Tool
     from coaching_service.installation.backup.stores import Store
 
 P = ParamSpec("P")

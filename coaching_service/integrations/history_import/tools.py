@@ -12,9 +12,7 @@ from coaching_service.core.errors import Conflict
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import Arguments, CustomerArgument, optional
-from coaching_service.core.mcp.results import Reason, Written, typed
-from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.mcp import Arguments, CustomerArgument, Reason, Tools, Written, optional, typed
 from coaching_service.core.validation import Boolean, Choice, ListOf
 from coaching_service.integrations import background_jobs
 from coaching_service.integrations.history_import import importing, undoing

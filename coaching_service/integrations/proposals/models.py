@@ -16,7 +16,7 @@ from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.fields import Default, Description, Private, private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import PartQuery
-from coaching_service.core.mcp.results import Source
+from coaching_service.core.mcp import Source
 from coaching_service.core.validation import Identifier, ListOf, Text
 from coaching_service.people.customers.models import NamedCustomer
 

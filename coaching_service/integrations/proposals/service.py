@@ -22,9 +22,7 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.list_selection import CursorPage, ListPart
-from coaching_service.core.mcp.arguments import Arguments, InvalidArguments, format_time, validate_arguments
-from coaching_service.core.mcp.results import Answer, typed
-from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.mcp import Answer, Arguments, InvalidArguments, Tools, format_time, typed, validate_arguments
 from coaching_service.core.validation import Choice, Identifier, Text
 from coaching_service.integrations.proposals import models, tool_calls
 from coaching_service.people import api_keys, assistants, notifications, team

@@ -15,7 +15,7 @@ from typing import Any, TypedDict
 
 import orjson
 
-from coaching_service.core import audit, idempotency
+from coaching_service.core import audit, idempotency, mcp
 from coaching_service.core.auth import Principal, find_denial, new_token, token_hash
 from coaching_service.core.changes import history
 from coaching_service.core.database.context import Context, in_transaction
@@ -25,8 +25,7 @@ from coaching_service.core.database.recording import Approver, DecidedIn
 from coaching_service.core.errors import Conflict, Forbidden, ServiceError
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp import results
-from coaching_service.core.mcp.tools import Tool
+from coaching_service.core.mcp import Tool
 from coaching_service.integrations import change_descriptions
 from coaching_service.integrations.proposals import models
 from coaching_service.people.account import convert_stored_load
@@ -110,8 +109,8 @@ _spending = Documents[StoredSpending](
 
 
 async def spend(
-    tx: Context, call_id: ObjectId, written: results.Written, versions: Sequence[change_descriptions.Version]
-) -> set[results.Reason]:
+    tx: Context, call_id: ObjectId, written: mcp.Written, versions: Sequence[change_descriptions.Version]
+) -> set[mcp.Reason]:
     """Count a call in whose transaction everything is written, or return why it has to be confirmed.
 
     `call_id` is the same when the transaction is repeated. `versions`: of what it has changed.
@@ -138,13 +137,13 @@ async def spend(
     days = {day for call in (own, *recent) for day in call["days"]}
     reasons = {
         # Tools say so themselves; this is for what they do not expect, such as an undo of what a program did.
-        results.Reason.DONE_WORK: any(before and is_done_work_changed(before, after) for _, before, after in workouts),
-        results.Reason.MANY_CHANGES: len(recent) + 1 > MAX_WRITES,
-        results.Reason.MANY_CLIENT_DAYS: own["days"] and len(days) > MAX_CLIENT_DAYS,
-        results.Reason.MANY_REMOVED: _count_removed(recent) < _count_removed([*recent, own]) > MAX_REMOVED,
-        results.Reason.MANY_NEW_CLIENTS: own["newClients"] and new_clients > MAX_NEW_CLIENTS,
-        results.Reason.LOAD_RAISED: _raises_load(tx, recent, own),
-        results.Reason.OTHERS_VALUE: await _replaces_value_of_others(tx),
+        mcp.Reason.DONE_WORK: any(before and is_done_work_changed(before, after) for _, before, after in workouts),
+        mcp.Reason.MANY_CHANGES: len(recent) + 1 > MAX_WRITES,
+        mcp.Reason.MANY_CLIENT_DAYS: own["days"] and len(days) > MAX_CLIENT_DAYS,
+        mcp.Reason.MANY_REMOVED: _count_removed(recent) < _count_removed([*recent, own]) > MAX_REMOVED,
+        mcp.Reason.MANY_NEW_CLIENTS: own["newClients"] and new_clients > MAX_NEW_CLIENTS,
+        mcp.Reason.LOAD_RAISED: _raises_load(tx, recent, own),
+        mcp.Reason.OTHERS_VALUE: await _replaces_value_of_others(tx),
     }
     found = {reason for reason, holds in reasons.items() if holds}
     if found:
@@ -155,7 +154,7 @@ async def spend(
 # --- What a call changes ---------------------------------------------------------------------------------------------
 
 
-def _measure(workouts: Sequence[change_descriptions.Version], raised: Sequence[results.RaisedLoad]) -> CallSpending:
+def _measure(workouts: Sequence[change_descriptions.Version], raised: Sequence[mcp.RaisedLoad]) -> CallSpending:
     spending: CallSpending = {"days": [], "left": [], "newClients": 0, "loads": [], "dayLoads": []}
     for load in raised:
         of = _key(load.customer_id, load.exercise_id, load.unit)
@@ -368,7 +367,7 @@ async def _list_recent_uses(ctx: Context, messages: int) -> list[ChatConfirmatio
 
 
 TOKEN_LIFETIME = models.CONFIRMATION_LIFETIME
-_ORDER = list(results.Reason)
+_ORDER = list(mcp.Reason)
 
 
 @dataclass(frozen=True)
@@ -423,10 +422,10 @@ class Unconfirmed(Exception):
 
     call: Call
     line: str
-    reasons: Sequence[results.Reason]
+    reasons: Sequence[mcp.Reason]
     shown: str
     records: Sequence[models.ShownRecord]
-    sources: Sequence[results.Source]
+    sources: Sequence[mcp.Source]
     changes: Sequence[models.ProposedChange]
     customer_ids: Sequence[ObjectId]
     resolved: Sequence[models.Resolution]
@@ -476,7 +475,7 @@ def find_tool_denial(tool: Tool, caller: Principal) -> Forbidden | None:
         return Forbidden("This access may not read")
     if (denial := find_denial(tool.access, caller, writes=tool.writes)) is not None:
         return denial
-    return results.OutreachDenied() if tool.outreach and not caller.may_reach_out else None
+    return mcp.OutreachDenied() if tool.outreach and not caller.may_reach_out else None
 
 
 async def carry_out(ctx: Context, call: Call) -> Output:
@@ -486,9 +485,9 @@ async def carry_out(ctx: Context, call: Call) -> Output:
     """
     if not call.tool.writes:
         result = await call.tool.call(ctx, call.arguments)
-        if isinstance(result, results.Answer):
+        if isinstance(result, mcp.Answer):
             return Output(result.text, _json(result.data))
-        if isinstance(result, results.Written):
+        if isinstance(result, mcp.Written):
             raise TypeError(f"{call.tool.name} only reads, so it must not return Written")
         data = _json(result)
         return Output(orjson.dumps(data).decode(), data)
@@ -576,7 +575,7 @@ async def _settle(tx: Context, approval: Approval, work: Callable[[], Awaitable[
 
 async def _write_confirmed(tx: Context, call: Call) -> Output:
     result = await call.tool.call(tx, call.arguments)
-    if not isinstance(result, results.Written):
+    if not isinstance(result, mcp.Written):
         raise TypeError(f"{call.tool.name} writes, so it must return Written")
     written, clients = result, _changed_clients(tx)
     is_deleted = any(each.action == "deleted" and each.id == each.client_id for each in tx.changes.documents.values())
@@ -598,7 +597,7 @@ def _changed_clients(tx: Context) -> list[ObjectId]:
     return [each for each in dict.fromkeys(clients) if each is not None]
 
 
-async def _require_confirmation(tx: Context, call: Call, written: results.Written) -> None:
+async def _require_confirmation(tx: Context, call: Call, written: mcp.Written) -> None:
     """Use up the confirmation of the call, if it needs one. Raises Forbidden, Unconfirmed, ProposalStale."""
     await tx.changes.check(tx)
     versions = [] if written.leads_back else await change_descriptions.read_versions(tx, change_descriptions.AMOUNTS)
@@ -622,30 +621,30 @@ async def _require_confirmation(tx: Context, call: Call, written: results.Writte
     if await _use_token(tx, call, shown, reasons):
         return
     if unusual := await change_descriptions.find_unusual(tx, versions):
-        reasons.add(results.Reason.UNUSUAL_AMOUNT)
+        reasons.add(mcp.Reason.UNUSUAL_AMOUNT)
     if not reasons:
         reasons = await spend(tx, call.id, written, versions)
     if reasons:
         ordered = sorted(reasons, key=_ORDER.index)
         changes = await change_descriptions.describe_changes(tx, written.unlogged)
         customer_ids = _concerned_clients(tx, call)
-        line = " ".join([results.as_proposed(written.line), *unusual])
+        line = " ".join([mcp.as_proposed(written.line), *unusual])
         resolved: list[models.Resolution] = [{"key": key, "meaning": meaning} for key, meaning in tx.resolved.items()]
         raise Unconfirmed(call, line, ordered, shown, records, written.sources, changes, customer_ids, resolved)
 
 
 def _find_reasons(
-    tx: Context, call: Call, written: results.Written, versions: Sequence[change_descriptions.Version]
-) -> set[results.Reason]:
+    tx: Context, call: Call, written: mcp.Written, versions: Sequence[change_descriptions.Version]
+) -> set[mcp.Reason]:
     """Return the reasons for a confirmation that the tool has found, and those of the call as a whole.
 
     Raises OutreachDenied.
     """
-    reasons = {*written.reasons, *([results.Reason.MANY_CLIENTS] if len(_changed_clients(tx)) > 1 else [])}
+    reasons = {*written.reasons, *([mcp.Reason.MANY_CLIENTS] if len(_changed_clients(tx)) > 1 else [])}
     if undeclared := reasons - call.tool.confirms:
         raise RuntimeError(f"{call.tool.name} does not declare that it confirms {sorted(undeclared)}")
     if change_descriptions.reaches_people(tx, versions):
-        reasons.add(results.Reason.CONTACT)
+        reasons.add(mcp.Reason.CONTACT)
     new_dates = [
         each.after["date"]
         for each in versions
@@ -654,9 +653,9 @@ def _find_reasons(
         and each.after["date"] is not None
         and (each.before is None or each.before["date"] != each.after["date"])
     ]
-    reasons.update(results.find_reasons(today=tx.caller.today(), dates=new_dates))
-    if reasons & results.OUTREACH and not tx.caller.may_reach_out:
-        raise results.OutreachDenied
+    reasons.update(mcp.find_reasons(today=tx.caller.today(), dates=new_dates))
+    if reasons & mcp.OUTREACH and not tx.caller.may_reach_out:
+        raise mcp.OutreachDenied
     return reasons
 
 
@@ -673,7 +672,7 @@ async def forget_token(ctx: Context, token: str) -> None:
     await models.confirmations.delete(ctx, {"tokenHash": token_hash(token)})
 
 
-async def _use_token(tx: Context, call: Call, shown: str, reasons: Collection[results.Reason]) -> bool:
+async def _use_token(tx: Context, call: Call, shown: str, reasons: Collection[mcp.Reason]) -> bool:
     """Use up the token of a call; returns whether it confirms what the call would do."""
     known = await _find_confirmation(tx, call)
     if known is None or known["shown"] != shown:
@@ -688,9 +687,9 @@ async def _use_token(tx: Context, call: Call, shown: str, reasons: Collection[re
     return True
 
 
-def _count_messages(reasons: Collection[results.Reason], customer_ids: Sequence[ObjectId]) -> int:
+def _count_messages(reasons: Collection[mcp.Reason], customer_ids: Sequence[ObjectId]) -> int:
     """Return how many people a call writes to."""
-    return max(1, len(customer_ids)) if results.Reason.CONTACT in reasons else 0
+    return max(1, len(customer_ids)) if mcp.Reason.CONTACT in reasons else 0
 
 
 def _concerned_clients(tx: Context, call: Call) -> list[ObjectId]:
@@ -708,7 +707,7 @@ def _digest(value: object) -> str:
 
 def _json(value: Mapping[str, Any]) -> dict[str, Any]:
     """Return an object as JSON has it, in which the text written by people is marked."""
-    decoded: dict[str, Any] = results.mark_typed(orjson.loads(to_json(value)))
+    decoded: dict[str, Any] = mcp.mark_typed(orjson.loads(to_json(value)))
     return decoded
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from coaching_service.core import mcp
 from coaching_service.core.auth import EXERCISES, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import FieldError, InvalidFields
 from coaching_service.core.field_schemas import argument_of
-from coaching_service.core.mcp import arguments
-from coaching_service.core.mcp.results import Answer, Written, typed
-from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.mcp import Answer, Tools, Written, typed
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import ListOf, Text
 from coaching_service.library.exercises import models as exercise_models
@@ -25,7 +24,7 @@ _MUSCLES_BY_NAME = {normalize(name): identifier for name, identifier in MUSCLE_I
 _NO_MATCH_HINT = "No exercise contains all these words. Try fewer words, or leave type out."
 
 
-class ListExercises(arguments.ToolPage):
+class ListExercises(mcp.ToolPage):
     """Filters of the exercises, and a page; or names to resolve."""
 
     search = Text(
@@ -39,12 +38,12 @@ class ListExercises(arguments.ToolPage):
         Text(max_length=MAX_NAME_LENGTH),
         minimum=1,
         maximum=_MAX_NAMES,
-        **arguments.optional("Instead of search: names to resolve."),
+        **mcp.optional("Instead of search: names to resolve."),
     )
     type = argument_of(exercise_models.ExerciseQuery, "type")
 
 
-class CreateExercise(arguments.Arguments):
+class CreateExercise(mcp.Arguments):
     """An exercise to create."""
 
     name = argument_of(exercise_models.NewExercise, "name")
@@ -54,12 +53,12 @@ class CreateExercise(arguments.Arguments):
     muscles = ListOf(
         Text(max_length=40),
         maximum=len(MUSCLES),
-        **arguments.optional("Muscle groups it trains, such as Glutes or Lower Back; an error lists all."),
+        **mcp.optional("Muscle groups it trains, such as Glutes or Lower Back; an error lists all."),
     )
     equipment = argument_of(exercise_models.NewExercise, "equipment")
 
 
-@tools.tool("List exercises", access=coach(EXERCISES.VIEW), takes=ListExercises(), returns=arguments.Lines)
+@tools.tool("List exercises", access=coach(EXERCISES.VIEW), takes=ListExercises(), returns=mcp.Lines)
 async def list_exercises(
     ctx: Context,
     page: int,
@@ -73,12 +72,12 @@ async def list_exercises(
     if names is not None:
         resolved = await name_resolution.resolve_names(ctx, names)
         matches = [each["match"]["_id"] if each["match"] else None for each in resolved]
-        named, about = arguments.paged(resolved, 1, len(resolved)), [_describe_name(each) for each in resolved]
-        return arguments.list_answer("Names of exercises", named, about, ids=matches)
+        named, about = mcp.paged(resolved, 1, len(resolved)), [_describe_name(each) for each in resolved]
+        return mcp.list_answer("Names of exercises", named, about, ids=matches)
     exercises = await service.list_exercises(ctx, page=page, size=page_size, keywords=search, kind=type)
     lines, ids = [_describe(each) for each in exercises["docs"]], [each["_id"] for each in exercises["docs"]]
     hint = await _suggest(ctx, search) if search and not exercises["totalDocs"] else ""
-    return arguments.list_answer("Exercises", exercises, lines, ids=ids, hint=hint)
+    return mcp.list_answer("Exercises", exercises, lines, ids=ids, hint=hint)
 
 
 def _describe_name(about: ResolvedExerciseName) -> str:
@@ -112,7 +111,7 @@ def _describe(exercise: exercise_models.Exercise) -> str:
 
     primary, secondary, is_own = muscles("primary"), muscles("secondary"), exercise["companyId"] is not None
     equipment = exercise["equipment"] and (typed(exercise["equipment"]) if is_own else exercise["equipment"])
-    facts = arguments.join_facts(
+    facts = mcp.join_facts(
         ", ".join(filter(None, (exercise["type"], exercise["level"], equipment))),
         primary and f"works {primary}",
         secondary and f"also {secondary}",

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast, get_ar
 
 from marshmallow import Schema, fields, validates_schema
 
-from coaching_service.core import list_selection, validation
+from coaching_service.core import list_selection, mcp, validation
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.changes import history as feed
 from coaching_service.core.changes.models import CompanyFeedItem
@@ -27,9 +27,7 @@ from coaching_service.core.field_schemas import Variant, output_of, query_of
 from coaching_service.core.fields import Description, Optional, names_of, take
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp import arguments
-from coaching_service.core.mcp.results import Answer, typed
-from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.mcp import Answer, Tools, typed
 from coaching_service.core.validation import Choice, Date
 from coaching_service.people import assistants
 from coaching_service.people.account import LOAD_UNITS, convert_stored_load
@@ -343,7 +341,7 @@ CompanyEventList = list_selection.part_schema(
 tools = Tools()
 _TYPES = get_args(models.ActivityType)
 _OTHER = "change"  # what has no entry in the feed
-_MAX_ENTRIES = 10 * arguments.MAX_TOOL_PAGE
+_MAX_ENTRIES = 10 * mcp.MAX_TOOL_PAGE
 _MAX_DESCRIBED_DOCUMENTS, _LONGEST_TEXT, _MAX_SAID = 10, 80, 6
 _READ_AT_ONCE, _MAX_READS = 200, 10
 _CAPITAL = re.compile("[A-Z]")
@@ -354,10 +352,10 @@ _PHRASES = {"wblockId": "[workout {}]", "day": "of {}", "plannedDate": "planned 
 _OWN_WORDS = {"itemType", "recordType", "side", "startDate"}
 
 
-class ActivityPage(arguments.ToolPage):
+class ActivityPage(mcp.ToolPage):
     """Whose activity, since when, and which page of it."""
 
-    customerId = validation.Identifier(**arguments.optional("Without it all clients."))
+    customerId = validation.Identifier(**mcp.optional("Without it all clients."))
     since = models.Since(
         load_default=None,
         allow_none=True,
@@ -378,7 +376,7 @@ class ActivityPage(arguments.ToolPage):
             raise validation.invalid(f"must end within the first {_MAX_ENTRIES} entries", "TOO_FAR", "page")
 
 
-@tools.tool("Read activity", access=coach(CUSTOMERS.VIEW), takes=ActivityPage(), returns=arguments.Lines)
+@tools.tool("Read activity", access=coach(CUSTOMERS.VIEW), takes=ActivityPage(), returns=mcp.Lines)
 async def get_activity(
     ctx: Context,
     customer_id: ObjectId | None,
@@ -425,7 +423,7 @@ async def get_activity(
     next_page = page + 1 if has_more else None
     extent = f"page {page}, {len(lines)} entries" if lines else "none"
     more = f"; more on page {next_page}" if has_more else ""
-    data = {**arguments.describe_list(title, {"nextPage": next_page}), "docs": [{"line": line} for line in lines]}
+    data = {**mcp.describe_list(title, {"nextPage": next_page}), "docs": [{"line": line} for line in lines]}
     return Answer("\n".join([f"{title}: {extent}{more}", *lines]), data)
 
 
@@ -491,7 +489,7 @@ async def _describe_calls(ctx: Context, calls: Mapping[ObjectId, _Call], custome
         credential = credentials.get(first) if actor and actor["type"] in ("assistant", "key") else None
         name = typed(actor["name"]) if actor else ""
         by = f"{actor['type']} {f'{typed(credential)} of ' if credential else ''}{name}" if actor else "unknown"
-        facts = arguments.join_facts(
+        facts = mcp.join_facts(
             ("" if customer_id is not None else client) + ", ".join(said),
             f"and for {others} more {'client' if others == 1 else 'clients'}" if others > 0 else "",
             f"{operation}by {by}",
@@ -499,7 +497,7 @@ async def _describe_calls(ctx: Context, calls: Mapping[ObjectId, _Call], custome
             f"changeId {change_id}",
             summary is not None and summary["undoneBy"] and "undone",
         )
-        lines.append(f"{arguments.format_time(call.time)} {facts}")
+        lines.append(f"{mcp.format_time(call.time)} {facts}")
     return lines
 
 
@@ -537,17 +535,17 @@ def _describe_data(data: Mapping[str, Any]) -> str:
             parts.append(_PHRASES[name].format(value))
         elif name == "value":
             unit = "" if data.get("unit") == "count" else data.get("unit", "")
-            parts.append(f"{arguments.format_figure(value)} {unit}".strip())
+            parts.append(f"{mcp.format_figure(value)} {unit}".strip())
         elif name == "reps" and data.get("recordType") == "most_reps":
             continue
         elif name == "measured":
             parts += [
-                f"{typed(each['metricName'])} {arguments.format_figure(each['value'])} {each['unit']}" for each in value
+                f"{typed(each['metricName'])} {mcp.format_figure(each['value'])} {each['unit']}" for each in value
             ]
         elif name in _OWN_WORDS or isinstance(value, int | float):
             parts.append(str(value) if name in _OWN_WORDS else f"{name} {value}")
         elif isinstance(value, str) and name != "unit":
-            parts.append(arguments.typed_line(value, _LONGEST_TEXT))
+            parts.append(mcp.typed_line(value, _LONGEST_TEXT))
     return " ".join(parts)
 
 
@@ -561,7 +559,7 @@ def _describe_document(document: DocumentValues) -> str:
         return ", ".join(_describe_field(name, before.get(name), after.get(name)) for name in fields)
     values = after or before
     name, day = values.get("name"), values.get("date")
-    return " ".join([*([str(day)] if day else []), *([arguments.typed_line(name, _LONGEST_TEXT)] if name else [])])
+    return " ".join([*([str(day)] if day else []), *([mcp.typed_line(name, _LONGEST_TEXT)] if name else [])])
 
 
 def _describe_field(name: str, before: Any, after: Any) -> str:
@@ -590,10 +588,8 @@ def _describe_lists(before: Sequence[Any], after: Sequence[Any]) -> str:
 
 def _describe_value(value: Any) -> str:
     if isinstance(value, datetime):
-        return arguments.format_time(value)
-    return (
-        arguments.typed_line(value, _LONGEST_TEXT) if isinstance(value, str) else "-" if value is None else str(value)
-    )
+        return mcp.format_time(value)
+    return mcp.typed_line(value, _LONGEST_TEXT) if isinstance(value, str) else "-" if value is None else str(value)
 
 
 # --- The activity feed over REST --------------------------------------------------------------------------------------

@@ -22,8 +22,7 @@ from coaching_service.core.events import Accepted, DomainEvent, EventType
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import ListPart
-from coaching_service.core.mcp.arguments import typed_line
-from coaching_service.core.mcp.results import typed
+from coaching_service.core.mcp import typed, typed_line
 from coaching_service.people import account, jobs
 from coaching_service.people.changes import models as change_models
 from coaching_service.people.changes.events import RETENTION, wait_for_changes

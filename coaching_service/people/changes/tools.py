@@ -15,9 +15,7 @@ from coaching_service.core.events import EVENT_TYPES, Accepted
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp import results
-from coaching_service.core.mcp.arguments import Arguments
-from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.mcp import Arguments, Reason, Tools, Written, count_span, find_reasons, typed
 from coaching_service.core.validation import Identifier
 from coaching_service.people import jobs
 from coaching_service.people.changes import events, models, service
@@ -56,23 +54,23 @@ async def _wait(ctx: Context, change_id: ObjectId) -> None:
     takes=Undo(),
     writes=True,
     destructive=True,
-    confirms=(results.Reason.MANY_DAYS, results.Reason.MANY_CLIENTS),
+    confirms=(Reason.MANY_DAYS, Reason.MANY_CLIENTS),
     prepare=_wait,
 )
-async def undo(ctx: Context, change_id: ObjectId) -> results.Written:
+async def undo(ctx: Context, change_id: ObjectId) -> Written:
     """Undo a change that you have made, within 30 days, unless something of it has changed since. An undo can be
     undone. Very many clients are restored by a job: call again for its progress."""
     changes = await service.list_visible(ctx, change_id)
     if len(changes) == 1 and (job_id := await service.begin_undo_of_import(ctx, changes[0])) is not None:
         about = await _describe_clients(ctx, _list_clients(changes))
         line = f"Began to remove what this import has created{about}; what was changed or used since stays."
-        return results.Written(line, {"jobId": job_id}, leads_back=True)
+        return Written(line, {"jobId": job_id}, leads_back=True)
     documents = [each for change in changes for each in change["documents"]]
     if created := [each["_id"] for each in documents if (each["kind"], each["action"]) == ("customer", "created")]:
         about = await _describe_clients(ctx, created)
         await service.delete_created_clients(ctx, changes, created)
         count = f"{len(created)} new client{'s' if len(created) > 1 else ''}{about.replace(' of ', ' ', 1)}"
-        return results.Written(f"Removed {count} for good. This cannot be undone.", leads_back=True)
+        return Written(f"Removed {count} for good. This cannot be undone.", leads_back=True)
     if jobs.is_job(ctx, len(changes)):
         about = f"{service.describe_undo(changes)}{await _describe_clients(ctx, _list_clients(changes))}"
         return await _begin_or_describe(ctx, change_id, changes, about)
@@ -82,13 +80,11 @@ async def undo(ctx: Context, change_id: ObjectId) -> results.Written:
     days = _list_days(restored)
     about = f"{await _describe_clients(ctx, clients)}{_describe_dates(days)}"
     # The days from the first to the last whose workouts are changed: before or after, whichever are more.
-    day_count = max(
-        results.count_span(filter(None, each)) for each in ([day[0] for day in days], [day[1] for day in days])
-    )
+    day_count = max(count_span(filter(None, each)) for each in ([day[0] for day in days], [day[1] for day in days]))
     undone = [change for change in changes if change["_id"] not in failed]
-    return results.Written(
+    return Written(
         f"Undid: {service.describe_undo(undone)}{about}.{await _describe_failed(ctx, changes, failed)}",
-        reasons=results.find_reasons(days=day_count),
+        reasons=find_reasons(days=day_count),
         leads_back=all(change["via"] == "assistant" for change in changes),
     )
 
@@ -113,7 +109,7 @@ async def _describe_clients(ctx: Context, ids: Sequence[ObjectId]) -> str:
     references = await customers.find_references(ctx, ids[:_MAX_CLIENTS])
     names = [reference["name"] for reference in references.values()]
     more = f" and {len(ids) - _MAX_CLIENTS:,} more" if len(ids) > _MAX_CLIENTS else ""
-    return f" of {', '.join(map(results.typed, names))}{more}" if names else ""
+    return f" of {', '.join(map(typed, names))}{more}" if names else ""
 
 
 def _describe_dates(days: Sequence[tuple[str | None, str | None]]) -> str:
@@ -140,7 +136,7 @@ def _list_days(documents: Sequence[DocumentChange]) -> list[tuple[str | None, st
 
 async def _begin_or_describe(
     ctx: Context, change_id: ObjectId, changes: Sequence[StoredChange], described: str
-) -> results.Written:
+) -> Written:
     """Begin a job that undoes the complete batch `changes`, or return how far the current job is.
 
     `described` is what undoing them does. Raises what begin_job raises, and Forbidden.
@@ -153,16 +149,16 @@ async def _begin_or_describe(
         result = job["result"] or {}
         left = f"; {len(result['failed']):,} could not be, because of later changes" if result["failed"] else ""
         line = f"A job has undone this: {result['ok']:,} records are as they were before{left}."
-        return results.Written(line, identifiers)
+        return Written(line, identifiers)
     if job is not None and jobs.is_unfinished(job):
         jobs.require_visible(ctx, job)
         line = f"A job is undoing this: {job['done']:,} of {job['total']:,} changes are processed. {_CALL_AGAIN}"
-        return results.Written(line, identifiers)
+        return Written(line, identifiers)
     accepted = await service.begin_job(ctx, change_id)
-    return results.Written(
+    return Written(
         f"Began a job that undoes {len(changes):,} changes: {described}. {_CALL_AGAIN}",
         {"changeId": ctx.change_ids[-1], "jobId": accepted.job_id},
-        results.find_reasons(clients=len({change["customerId"] for change in changes})),
+        find_reasons(clients=len({change["customerId"] for change in changes})),
         details={"progressUrl": f"{ctx.services.base_url}/app/jobs/{accepted.job_id}"},
     )
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 
 from marshmallow import fields
 
-from coaching_service.core import validation
+from coaching_service.core import mcp, validation
 from coaching_service.core.auth import CUSTOMERS, coach, require_permission, token_hash
 from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.documents import now
@@ -21,9 +21,7 @@ from coaching_service.core.external_identity import Upserted, stored_identity, u
 from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.independent_entries import InvalidEntry
-from coaching_service.core.mcp import results as mcp_results
-from coaching_service.core.mcp.arguments import Arguments, optional
-from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.mcp import Arguments, Tools, optional
 from coaching_service.core.text import normalize
 from coaching_service.people import searched_texts, team
 from coaching_service.people.customers import counters, service, store
@@ -376,10 +374,10 @@ class CreateCustomers(Arguments):
     access=coach(CUSTOMERS.VIEW, CUSTOMERS.CREATE),
     takes=CreateCustomers(),
     writes=True,
-    confirms=(mcp_results.Reason.MANY_CLIENTS,),
+    confirms=(mcp.Reason.MANY_CLIENTS,),
     unlisted=True,
 )
-async def create_customers(ctx: Context, customers: list[Mapping[str, Any]], *, dry_run: bool) -> mcp_results.Written:
+async def create_customers(ctx: Context, customers: list[Mapping[str, Any]], *, dry_run: bool) -> mcp.Written:
     """Create up to 100 clients, all or none, without invitations. Those with the e-mail address or name of an existing
     client are named and left out; create_customer creates one anyway."""
     entries = [cast("customer_models.CustomerUpsert", {**each, "sendInvitation": False}) for each in customers]
@@ -389,7 +387,7 @@ async def create_customers(ctx: Context, customers: list[Mapping[str, Any]], *, 
     for entry, duplicates in zip(entries, known, strict=True):
         email = account_key(entry["email"] or "")
         if duplicates:
-            known_as = f"{mcp_results.typed(duplicates[0]['name'])} [{duplicates[0]['_id']}]"
+            known_as = f"{mcp.typed(duplicates[0]['name'])} [{duplicates[0]['_id']}]"
             left_out.append(f"{_name(entry)} (same {_SAME[duplicates[0]['same']]} as {known_as})")
         elif email and any(account_key(each["email"] or "") == email for each in new):
             left_out.append(f"{_name(entry)} (same {_SAME['email']} as an earlier entry)")
@@ -398,13 +396,13 @@ async def create_customers(ctx: Context, customers: list[Mapping[str, Any]], *, 
         else:
             new.append(entry)
     created = [] if dry_run else (await save_many(ctx, new))["results"]
-    reasons = mcp_results.find_reasons(clients=len(new))
+    reasons = mcp.find_reasons(clients=len(new))
     verb = "Would create" if dry_run else "Created"
     named = f": {', '.join(map(_name, new))}" if new else ""
     note = f" Left out, because they are there: {', '.join(left_out)}." if left_out else ""
-    if dry_run and mcp_results.OUTREACH.intersection(reasons) and not ctx.caller.may_reach_out:
-        note += f" But it would be refused: {mcp_results.OutreachDenied()}."
-    return mcp_results.Written(
+    if dry_run and mcp.OUTREACH.intersection(reasons) and not ctx.caller.may_reach_out:
+        note += f" But it would be refused: {mcp.OutreachDenied()}."
+    return mcp.Written(
         f"{verb} {len(new)} {'client' if len(new) == 1 else 'clients'} without an invitation{named}.{note}",
         {"customerIds": [result["_id"] for result in created]},
         () if dry_run else reasons,
@@ -413,4 +411,4 @@ async def create_customers(ctx: Context, customers: list[Mapping[str, Any]], *, 
 
 
 def _name(entry: customer_models.CustomerUpsert) -> str:
-    return mcp_results.typed(full_name(entry))
+    return mcp.typed(full_name(entry))

@@ -15,8 +15,7 @@ from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.documents import Document, Filter, references_to
 from coaching_service.core.errors import ClientDeclined, FieldError, Forbidden, InvalidFields, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import Arguments, optional
-from coaching_service.core.mcp.results import typed
+from coaching_service.core.mcp import Arguments, optional, typed
 from coaching_service.core.text import normalize, straighten
 from coaching_service.people.customers import counters, service, store
 from coaching_service.people.customers import models as customer_models

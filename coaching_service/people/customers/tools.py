@@ -8,13 +8,11 @@ from typing import Any, TypedDict, cast
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.core import validation
+from coaching_service.core import mcp, validation
 from coaching_service.core.auth import CUSTOMERS, coach, require_permission
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp import arguments
-from coaching_service.core.mcp.results import Answer, Reason, Written, typed
-from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.mcp import Answer, Reason, Tools, Written, typed
 from coaching_service.people import team
 from coaching_service.people.customers import batch, bulk, service
 from coaching_service.people.customers.models import CustomerDetails, CustomerProfile
@@ -38,7 +36,7 @@ class CustomerText(TypedDict):
     lines: str
 
 
-class ListCustomers(arguments.ToolPage):
+class ListCustomers(mcp.ToolPage):
     """Which clients, and which page of them."""
 
     search = validation.Text(
@@ -48,11 +46,11 @@ class ListCustomers(arguments.ToolPage):
     )
     isArchived = validation.Boolean(load_default=False, metadata={"description": "Archived clients instead."})
     groups = validation.ListOf(
-        validation.Text(max_length=100), maximum=50, **arguments.optional("Only clients in any of these groups.")
+        validation.Text(max_length=100), maximum=50, **mcp.optional("Only clients in any of these groups.")
     )
 
 
-@tools.tool("List clients", access=coach(CUSTOMERS.VIEW), takes=ListCustomers(), returns=arguments.Lines)
+@tools.tool("List clients", access=coach(CUSTOMERS.VIEW), takes=ListCustomers(), returns=mcp.Lines)
 async def list_customers(
     ctx: Context, page: int, page_size: int, search: str, *, is_archived: bool, groups: list[str] | None
 ) -> Answer:
@@ -81,7 +79,7 @@ async def list_customers(
     lines = []
     for client in clients["docs"]:
         role = client["customerRoleData"]
-        line = arguments.join_facts(
+        line = mcp.join_facts(
             f"{name_client(client)} [{client['_id']}]",
             role["assignedTo"] and f"trainer {typed(names.get(role['assignedTo'], ''))}",
             role["groups"] and f"groups {', '.join(map(typed, role['groups']))}",
@@ -91,7 +89,7 @@ async def list_customers(
         )
         lines.append(line)
     ids = [client["_id"] for client in clients["docs"]]
-    return arguments.list_answer(title, clients, lines, ids=ids, hint=" ".join(filter(None, hints)))
+    return mcp.list_answer(title, clients, lines, ids=ids, hint=" ".join(filter(None, hints)))
 
 
 def name_client(client: CustomerProfile) -> str:
@@ -105,7 +103,7 @@ def describe_rates(client: CustomerProfile) -> str | None:
     rates = (role["complianceRate7d"], role["complianceRate30d"], role["complianceRate90d"])
     if rates == (None, None, None):
         return None
-    return f"completed {' / '.join(arguments.format_figure(rate) for rate in rates)}% in 7/30/90 days"
+    return f"completed {' / '.join(mcp.format_figure(rate) for rate in rates)}% in 7/30/90 days"
 
 
 def describe_customer(ctx: Context, client: CustomerProfile, coach_names: Mapping[ObjectId, str]) -> list[str]:
@@ -115,20 +113,20 @@ def describe_customer(ctx: Context, client: CustomerProfile, coach_names: Mappin
     lines = [
         f"{name_client(client)} [{client['_id']}]{' (archived)' if role['isArchived'] else ''}",
         f"Today: {get_today(ctx, client)} ({client['timezone'] or ctx.caller.company.timezone})",
-        arguments.join_facts(
+        mcp.join_facts(
             client["email"] and f"e-mail {typed(client['email'])}",
             client["phone"] and f"phone {typed(client['phone'])}",
             client["birthday"] and f"birthday {client['birthday']}",
         ),
-        arguments.join_facts(
+        mcp.join_facts(
             f"trainer {typed(coach_names.get(trainer, ''))}" if trainer else "no trainer",
             role["groups"] and f"groups {', '.join(map(typed, role['groups']))}",
         ),
-        arguments.join_facts(
+        mcp.join_facts(
             describe_rates(client) or "no workout day in the last 90 days",
             f"trained {role['lastTrainedDate'] or 'never'}",
             role["lastWorkoutDate"] and f"scheduled to {role['lastWorkoutDate']}",
-            client["lastActivityDate"] and f"own latest action {arguments.format_time(client['lastActivityDate'])}",
+            client["lastActivityDate"] and f"own latest action {mcp.format_time(client['lastActivityDate'])}",
         ),
     ]
     return [line for line in lines if line]
@@ -151,10 +149,10 @@ def answer_customer(ctx: Context, client: CustomerProfile, lines: list[str]) -> 
     return Answer("\n".join(lines), data)
 
 
-class CreateCustomer(arguments.Arguments):
+class CreateCustomer(mcp.Arguments):
     """A client to create, or several."""
 
-    name = validation.Text(**arguments.optional("First or full name."))
+    name = validation.Text(**mcp.optional("First or full name."))
     surname = validation.Text(load_default=None, allow_none=True)
     email = validation.Email(load_default=None, allow_none=True)
     sendInvitation = validation.Boolean(
@@ -163,7 +161,7 @@ class CreateCustomer(arguments.Arguments):
     phone = validation.Text(max_length=50, load_default=None, allow_none=True)
     groups = validation.StringList(load_default=list, metadata={"description": "Names of groups."})
     customers = validation.ListOf(
-        fields.Nested(batch.ClientToCreate), minimum=1, maximum=100, **arguments.optional("Instead: up to 100 clients.")
+        fields.Nested(batch.ClientToCreate), minimum=1, maximum=100, **mcp.optional("Instead: up to 100 clients.")
     )
     dryRun = validation.Boolean(
         load_default=False, metadata={"description": "Of customers: only says what would be created."}

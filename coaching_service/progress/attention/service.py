@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict
 
 from marshmallow import fields
 
+from coaching_service.core import mcp
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.database.context import Context, gather_reads, transactional
@@ -23,9 +24,7 @@ from coaching_service.core.fields import Default, Description, take
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import CursorPage, PartQuery
-from coaching_service.core.mcp import arguments
-from coaching_service.core.mcp.results import Answer, typed
-from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.mcp import Answer, Tools, typed
 from coaching_service.core.query import QueryInteger
 from coaching_service.core.validation import Choice, Date, Integer, ListOf, StringList
 from coaching_service.people import account, availability
@@ -707,7 +706,7 @@ async def dismiss_attention(ctx: Context, customer_id: ObjectId, body: Attention
 tools = Tools()
 
 
-class AttentionFilter(arguments.ToolPart):
+class AttentionFilter(mcp.ToolPart):
     """Which clients, and which part of the list."""
 
     reasons = ListOf(
@@ -719,7 +718,7 @@ class AttentionFilter(arguments.ToolPart):
     inactiveDays = Integer(
         minimum=1,
         maximum=MAX_INACTIVE_DAYS,
-        **arguments.optional("Only without a session in so many days."),
+        **mcp.optional("Only without a session in so many days."),
     )
     groups = StringList(load_default=list, metadata={"description": "Only clients in any of these groups."})
 
@@ -728,7 +727,7 @@ class AttentionFilter(arguments.ToolPart):
     "List clients who need attention",
     access=coach(CUSTOMERS.VIEW),
     takes=AttentionFilter(),
-    returns=arguments.Lines,
+    returns=mcp.Lines,
 )
 async def get_attention(
     ctx: Context,
@@ -762,11 +761,11 @@ async def get_attention(
             quote = f" {typed(reason['quote'])}" if reason["quote"] else ""
             reasons_in_words.append(f"{reason['type']}{count} {since} {local_date(reason['since'], timezone)}{quote}")
         rate = shown["complianceRate7d"]
-        facts = arguments.join_facts(
+        facts = mcp.join_facts(
             f"score {entry['score']}",
             ", ".join(reasons_in_words),
             f"trained {shown['lastTrainedDate'] or 'never'}",
-            rate is not None and f"7d {arguments.format_figure(rate, '%')}",
+            rate is not None and f"7d {mcp.format_figure(rate, '%')}",
         )
         alike.setdefault((facts, client["_id"] if len(entry["reasons"]) > 1 else None), []).append(shown)
     lines = []
@@ -778,7 +777,7 @@ async def get_attention(
     title = (
         "Clients who need attention" if inactive_days is None else f"Clients without a session in {inactive_days} days"
     )
-    return arguments.list_answer(
+    return mcp.list_answer(
         f"{title} (at least)" if total == derived_figures.MOST_COUNTED else title,
         {**part, "totalDocs": total},
         lines,

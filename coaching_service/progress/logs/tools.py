@@ -10,15 +10,14 @@ from typing import Any, cast
 
 from marshmallow import ValidationError, validates_schema
 
+from coaching_service.core import mcp
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.dates import name_days
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.field_schemas import arguments_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import CustomerArgument, optional, typed_line
-from coaching_service.core.mcp.results import Reason, Written, find_reasons, typed
-from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.mcp import CustomerArgument, Tools, Written, find_reasons, optional, typed, typed_line
 from coaching_service.core.text import normalize, snake_case, split_lines
 from coaching_service.core.validation import Identifier, SearchedDate, Text
 from coaching_service.library.exercises import name_resolution
@@ -300,7 +299,7 @@ async def _check(ctx: Context, valid: Mapping[str, Any]) -> None:
     writes=True,
     locks="customer",
     destructive=True,
-    confirms=(Reason.DONE_WORK,),
+    confirms=(mcp.Reason.DONE_WORK,),
     check=_check,
 )
 async def log_workout(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from coaching_service.core import validation
+from coaching_service.core import mcp, validation
 from coaching_service.core.auth import METRICS, coach, customer
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.errors import Conflict, LegacyFailure, NotFound
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp import arguments, results
-from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.mcp import Tools
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.metrics import service as metrics
 
@@ -169,14 +168,14 @@ async def record_metric_values(
 tools = Tools()
 
 
-class MetricArgument(arguments.CustomerArgument):
+class MetricArgument(mcp.CustomerArgument):
     """A metric of a client."""
 
     metricsSetId = validation.Identifier(required=True, metadata={"description": "From list_metric_sets."})
     metricId = validation.Identifier(required=True, metadata={"description": "From list_metric_sets."})
 
 
-class MetricHistory(MetricArgument, arguments.OpenDates, arguments.ToolPage):
+class MetricHistory(MetricArgument, mcp.OpenDates, mcp.ToolPage):
     """The metric, the dates, and the page of its history."""
 
 
@@ -192,10 +191,10 @@ class RecordMetric(MetricArgument):
 @tools.tool(
     "List a client's metrics",
     access=coach(METRICS.VIEW),
-    takes=arguments.CustomerArgument(),
-    returns=arguments.Lines,
+    takes=mcp.CustomerArgument(),
+    returns=mcp.Lines,
 )
-async def list_metric_sets(ctx: Context, customer_id: ObjectId) -> results.Answer:
+async def list_metric_sets(ctx: Context, customer_id: ObjectId) -> mcp.Answer:
     """List the metric sets a client is assigned, such as body weight or girths: each metric with its _id, first and
     latest value."""
     customer, sets = await gather_reads(
@@ -203,19 +202,19 @@ async def list_metric_sets(ctx: Context, customer_id: ObjectId) -> results.Answe
     )
     texts = []
     for metric_set in sets:
-        lines = [f"{results.typed(metric_set['name'])} [{metric_set['_id']}]"]
+        lines = [f"{mcp.typed(metric_set['name'])} [{metric_set['_id']}]"]
         for each in metric_set["measurements"]:
             first, latest, unit = each["first"], each["latest"], each["metric"]["metricUnit"]["shortName"]
             known = [] if first is None or latest is None else [first, latest] if first != latest else [latest]
-            values = [f"{arguments.format_figure(entry['value'])} {unit} on {entry['date']}" for entry in known]
-            name = f"{results.typed(each['metric']['name'])} [{each['metric']['_id']}]"
+            values = [f"{mcp.format_figure(entry['value'])} {unit} on {entry['date']}" for entry in known]
+            name = f"{mcp.typed(each['metric']['name'])} [{each['metric']['_id']}]"
             lines.append(f"  {name}: {' -> '.join(values) or f'no value, in {unit}'}")
         texts.append("\n".join(lines))
-    page, ids = arguments.paged(sets, 1, max(1, len(sets))), [each["_id"] for each in sets]
-    return arguments.list_answer(f"Metric sets of {results.typed(customer['name'])}", page, texts, ids=ids)
+    page, ids = mcp.paged(sets, 1, max(1, len(sets))), [each["_id"] for each in sets]
+    return mcp.list_answer(f"Metric sets of {mcp.typed(customer['name'])}", page, texts, ids=ids)
 
 
-@tools.tool("Read a metric's history", access=coach(METRICS.VIEW), takes=MetricHistory(), returns=arguments.Lines)
+@tools.tool("Read a metric's history", access=coach(METRICS.VIEW), takes=MetricHistory(), returns=mcp.Lines)
 async def get_metric_history(
     ctx: Context,
     customer_id: ObjectId,
@@ -225,7 +224,7 @@ async def get_metric_history(
     page_size: int,
     start_date: str | None,
     end_date: str | None,
-) -> results.Answer:
+) -> mcp.Answer:
     """Read the values of one metric of a client, newest first, and the difference from the oldest to the newest."""
     customer, metric, entries = await gather_reads(
         ctx,
@@ -238,13 +237,13 @@ async def get_metric_history(
         for entry in entries
         if (start_date is None or entry["date"] >= start_date) and (end_date is None or entry["date"] <= end_date)
     ]
-    history, unit = arguments.paged(between[::-1], page, page_size), metric["metricUnit"]["shortName"]
-    title = f"{results.typed(metric['name'])} in {unit} of {results.typed(customer['name'])}"
+    history, unit = mcp.paged(between[::-1], page, page_size), metric["metricUnit"]["shortName"]
+    title = f"{mcp.typed(metric['name'])} in {unit} of {mcp.typed(customer['name'])}"
     if len(between) > 1:
         difference = round(between[-1]["value"] - between[0]["value"], 4)
         title += f", {difference:+.15g} from {between[0]['date']} to {between[-1]['date']}"
-    lines = [f"{entry['date']}: {arguments.format_figure(entry['value'])}" for entry in history["docs"]]
-    return arguments.list_answer(title, history, lines)
+    lines = [f"{entry['date']}: {mcp.format_figure(entry['value'])}" for entry in history["docs"]]
+    return mcp.list_answer(title, history, lines)
 
 
 @tools.tool(
@@ -255,11 +254,11 @@ async def get_metric_history(
     locks="customer",
     destructive=True,
     idempotent=True,
-    confirms=(results.Reason.FAR_DATE, results.Reason.FAR_VALUE),
+    confirms=(mcp.Reason.FAR_DATE, mcp.Reason.FAR_VALUE),
 )
 async def record_metric(
     ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, metric_id: ObjectId, date: str, value: float
-) -> results.Written:
+) -> mcp.Written:
     """Record a value of one of a client's assigned metrics on a date, today at the latest. An existing value of that
     date is replaced."""
     previous_value = (await metrics.find_values(ctx, customer_id, [metric_id], [date])).get((metric_id, date))
@@ -275,12 +274,12 @@ async def record_metric(
         last = f" The {which} value, of {entry['date']}, is {_write(entry['value'])}."
     unit = metric["metricUnit"]["shortName"]
     after = f"{_write(value)} {unit}"
-    about = f"for {results.typed(customer['name'])}"
-    line = f"Recorded {results.typed(metric['name'])} {before}{after} on {date} {about}.{last}"
-    return results.Written(
+    about = f"for {mcp.typed(customer['name'])}"
+    line = f"Recorded {mcp.typed(metric['name'])} {before}{after} on {date} {about}.{last}"
+    return mcp.Written(
         line,
         {"customerId": customer_id, "metricId": metric_id},
-        results.find_reasons(today=ctx.caller.today(), dates=(date,), far_values=bool(far)),
+        mcp.find_reasons(today=ctx.caller.today(), dates=(date,), far_values=bool(far)),
         details={"value": value, "previousValue": previous_value},
     )
 

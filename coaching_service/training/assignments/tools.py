@@ -9,17 +9,14 @@ from typing import Any, TypeVar, cast
 
 from marshmallow import ValidationError, validates_schema
 
-from coaching_service.core import validation
+from coaching_service.core import mcp, validation
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.dates import name_days, name_period
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.field_schemas import argument_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp import arguments
-from coaching_service.core.mcp import results as mcp_results
-from coaching_service.core.mcp.results import Reason, Written, find_reasons, typed
-from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.mcp import Reason, Tools, Written, find_reasons, typed
 from coaching_service.core.validation import Identifier, ListOf, Text, invalid
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import ASSISTANCE
@@ -173,7 +170,7 @@ _CHANGES = ("addLoad", "addPercent", "addReps", "addSets", "setsPercent")
 _LOAD_CHANGES = ("addLoad", "addPercent")
 
 
-_UNLISTED: dict[str, Any] = {"load_default": None, "allow_none": True, "metadata": arguments.UNLISTED}
+_UNLISTED: dict[str, Any] = {"load_default": None, "allow_none": True, "metadata": mcp.UNLISTED}
 
 
 class CalendarsArgument(ClientsArgument):
@@ -191,11 +188,11 @@ class CalendarsArgument(ClientsArgument):
 class SeveralCalendarsArgument(CalendarsArgument):
     """The same, with the choices for several clients listed."""
 
-    customerIds = ListOf(Identifier(), minimum=1, maximum=bulk.MAX_CLIENTS, **arguments.optional("Instead: several."))
-    assignedProgramId = Identifier(**arguments.optional("Or all on it: a program's _id from list_programs."))
+    customerIds = ListOf(Identifier(), minimum=1, maximum=bulk.MAX_CLIENTS, **mcp.optional("Instead: several."))
+    assignedProgramId = Identifier(**mcp.optional("Or all on it: a program's _id from list_programs."))
 
 
-class ProgressionArguments(arguments.Arguments):
+class ProgressionArguments(mcp.Arguments):
     """How the sets of exercises change."""
 
     addLoad = argument_of(LoadProgression, "add")
@@ -206,9 +203,9 @@ class ProgressionArguments(arguments.Arguments):
     rounding = validation.Number(
         minimum=0,
         maximum=1_000,
-        **arguments.optional("Step of loads, default 2.5 kg or 5 lb; smaller changes and 0: exact."),
+        **mcp.optional("Step of loads, default 2.5 kg or 5 lb; smaller changes and 0: exact."),
     )
-    exercises = ListOf(Text(), minimum=1, maximum=_MAX_EXERCISES, **arguments.optional("Only these: names or _ids."))
+    exercises = ListOf(Text(), minimum=1, maximum=_MAX_EXERCISES, **mcp.optional("Only these: names or _ids."))
 
     @validates_schema(skip_on_field_errors=False)
     def changes_each_once(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -230,24 +227,24 @@ class ProgressionArguments(arguments.Arguments):
             raise ValidationError(errors)
 
 
-class ScheduleCopy(ProgressionArguments, arguments.Dates, CalendarsArgument):
+class ScheduleCopy(ProgressionArguments, mcp.Dates, CalendarsArgument):
     """The days to copy, and where; what is rare is listed with adjust_schedule only."""
 
-    addSets = argument_of(SetsProgression, "add", **arguments.UNLISTED)
-    setsPercent = argument_of(SetsProgression, "percent", **arguments.UNLISTED)
+    addSets = argument_of(SetsProgression, "add", **mcp.UNLISTED)
+    setsPercent = argument_of(SetsProgression, "percent", **mcp.UNLISTED)
     rounding = validation.Number(minimum=0, maximum=1_000, **_UNLISTED)
     exercises = ListOf(
         Text(),
         minimum=1,
         maximum=_MAX_EXERCISES,
-        **arguments.optional("All is copied; only these (names or _ids) get more."),
+        **mcp.optional("All is copied; only these (names or _ids) get more."),
     )
     targetDate = argument_of(schedule_models.ScheduleCopy, "targetDate")
     repeat = argument_of(schedule_models.ScheduleCopy, "repeat")
     onConflict = on_conflict(about="As in assign_program.")
 
 
-class ScheduleAdjustment(ProgressionArguments, arguments.Dates, SeveralCalendarsArgument):
+class ScheduleAdjustment(ProgressionArguments, mcp.Dates, SeveralCalendarsArgument):
     """The days whose sets change, and how."""
 
     @validates_schema(skip_on_field_errors=False)
@@ -257,10 +254,10 @@ class ScheduleAdjustment(ProgressionArguments, arguments.Dates, SeveralCalendars
             raise ValidationError("is required, or addPercent, addReps, addSets or setsPercent", "addLoad")
 
 
-class ScheduleClearing(arguments.Dates, CalendarsArgument):
+class ScheduleClearing(mcp.Dates, CalendarsArgument):
     """The days to clear."""
 
-    customerIds = ListOf(Identifier(), minimum=1, maximum=bulk.MAX_CLIENTS, **arguments.optional("Instead: several."))
+    customerIds = ListOf(Identifier(), minimum=1, maximum=bulk.MAX_CLIENTS, **mcp.optional("Instead: several."))
 
 
 class ExerciseReplacement(SeveralCalendarsArgument):
@@ -269,7 +266,7 @@ class ExerciseReplacement(SeveralCalendarsArgument):
     exercise = Text(required=True, metadata={"description": "Its name or _id."})
     withExercise = Text(required=True, metadata={"description": "Name or _id of the new one."})
     startDate = validation.Date(required=True)
-    endDate = validation.Date(**arguments.optional("Last day. Default: no end."))
+    endDate = validation.Date(**mcp.optional("Last day. Default: no end."))
     load = ReplacedLoadField(  # type: ignore[assignment]  # marshmallow removes fields from the class, which keeps its load()
         load_default=None,
         allow_none=True,
@@ -283,7 +280,7 @@ class ExerciseReplacement(SeveralCalendarsArgument):
     @validates_schema(skip_on_field_errors=False)
     def dates_in_order(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require the end not to be before the start, and at most 366 days."""
-        arguments.require_range(data.get("startDate"), data.get("endDate"), _MAX_DAYS)
+        mcp.require_range(data.get("startDate"), data.get("endDate"), _MAX_DAYS)
 
 
 schedule_tools = Tools()
@@ -294,7 +291,7 @@ _change = partial(
     locks="customer",
     check=check_names,
     destructive=True,
-    confirms=(mcp_results.Reason.MANY_DAYS, mcp_results.Reason.FAR_DATE, mcp_results.Reason.MANY_CLIENTS),
+    confirms=(mcp.Reason.MANY_DAYS, mcp.Reason.FAR_DATE, mcp.Reason.MANY_CLIENTS),
 )
 R = TypeVar("R", bound=ScheduleResult)
 _MAX_NAMED, _MAX_LISTED = 10, 30
@@ -344,7 +341,7 @@ async def copy_schedule(
         depends_on=[[block["date"], block["name"]] for block in created],
         sources=copied,
         raised=[
-            mcp_results.RaisedLoad(client["_id"], change["exerciseId"], change["before"], change["after"])
+            mcp.RaisedLoad(client["_id"], change["exerciseId"], change["before"], change["after"])
             for client, result in zip(clients, results, strict=True)
             for change in result["loadChanges"]
         ],
@@ -402,14 +399,14 @@ async def replace_exercise(
     return await _answer(
         ctx,
         clients,
-        f"Replaced {mcp_results.typed(names[0])} by {mcp_results.typed(names[1])} "
+        f"Replaced {mcp.typed(names[0])} by {mcp.typed(names[1])} "
         f"in {_count_changed(outcomes)} of {_name(clients)}, "
         f"{_name_changed(changed, start_date, end_date, today)}{_describe_each(clients, outcomes)}"
         f"{f'; planned loads {become}' if changed else ''}."
         f"{describe_readings(texts.values(), names)}{planned}",
         {"exerciseId": with_id, **identify_workouts(changed)},
         (*dates, start_date, *([end_date] if end_date else [])),
-        mcp_results.count_span(dates) if end_date is None else schedule.days_between(start_date, end_date) + 1,
+        mcp.count_span(dates) if end_date is None else schedule.days_between(start_date, end_date) + 1,
     )
 
 
@@ -460,7 +457,7 @@ async def _answer(
     ctx: Context,
     clients: Sequence[NamedCustomer],
     line: str,
-    identifiers: mcp_results.Identifiers,
+    identifiers: mcp.Identifiers,
     dates: Sequence[str],
     days: int | None = None,
     **options: Any,
@@ -475,7 +472,7 @@ async def _answer(
         return Written(f"{line} Nothing was changed.", identifiers, (), **options)
     today = await customers.get_local_date(ctx, clients[0]["_id"])
     days = schedule.days_between(dates[0], dates[-1]) + 1 if days is None else days
-    reasons = mcp_results.find_reasons(today=today, dates=dates, days=days, clients=len(clients))
+    reasons = mcp.find_reasons(today=today, dates=dates, days=days, clients=len(clients))
     return Written(line, identifiers, reasons, **options)
 
 
@@ -486,7 +483,7 @@ def _list_changed(
 
 
 def _name(clients: Sequence[NamedCustomer]) -> str:
-    return mcp_results.typed(clients[0]["name"]) if len(clients) == 1 else f"{len(clients)} clients"
+    return mcp.typed(clients[0]["name"]) if len(clients) == 1 else f"{len(clients)} clients"
 
 
 def _describe_each(clients: Sequence[NamedCustomer], outcomes: Sequence[schedule.Outcome[R]]) -> str:
@@ -500,7 +497,7 @@ def _describe_each(clients: Sequence[NamedCustomer], outcomes: Sequence[schedule
     for client, outcome in zip(clients, outcomes, strict=True):
         counts = Counter(block["code"] for block in outcome.skipped)
         left = "".join(f", {counts[code]} {words}" for code, words in _LEFT.items() if counts[code])
-        texts.append(f"{mcp_results.typed(client['name'])} {_count(len(outcome.affected), 'workout')}{left}")
+        texts.append(f"{mcp.typed(client['name'])} {_count(len(outcome.affected), 'workout')}{left}")
     return f": {'; '.join(texts)}"
 
 
@@ -509,7 +506,7 @@ def _describe_each(clients: Sequence[NamedCustomer], outcomes: Sequence[schedule
 
 def _name_blocks(blocks: Sequence[PlacedBlock], today: str) -> str:
     """Return the names and days of workouts: `: «Legs» on 2 Dec`; empty without any."""
-    named = [f"{mcp_results.typed(block['name'])} on {name_days([str(block['day'])], today)}" for block in blocks]
+    named = [f"{mcp.typed(block['name'])} on {name_days([str(block['day'])], today)}" for block in blocks]
     return f": {schedule.join_some(named, _MAX_NAMED)}" if named else ""
 
 
@@ -535,7 +532,7 @@ async def _name_planned(ctx: Context, customer_id: ObjectId, first: str, last: s
     open_items = [item for block in blocks for item in block["items"] if not is_recorded(item)]
     ids = list(dict.fromkeys(each for item in open_items for each in planned_exercise_ids(item)))
     names = await exercises.get_names(ctx, ids)
-    listed = schedule.join_some([mcp_results.typed(names[each]["name"]) for each in ids], _MAX_LISTED)
+    listed = schedule.join_some([mcp.typed(names[each]["name"]) for each in ids], _MAX_LISTED)
     return f" Planned there, with nothing done: {listed or 'no exercise'}."
 
 
@@ -584,7 +581,7 @@ def _describe(sent: Mapping[str, Any], named: Sequence[str]) -> str:
         "sets_percent": "sets {:+g}%",
     }
     changes = [text.format(sent[name]) for name, text in words.items() if sent[name] is not None]
-    of = f" of {', '.join(map(mcp_results.typed, named))}" if named else ""
+    of = f" of {', '.join(map(mcp.typed, named))}" if named else ""
     return f", {', '.join(changes)}{of}" if changes else ""
 
 
@@ -609,8 +606,7 @@ async def _describe_changes(
     for count in (each for outcome in outcomes for each in outcome.result["setChanges"]):
         by_exercise[count["exerciseName"]][f"{count['before']} → {_count(count['after'], 'set')}"] = None
     shown = [
-        f"{mcp_results.typed(name)} {schedule.join_some(list(changes), _MAX_NAMED)}"
-        for name, changes in by_exercise.items()
+        f"{mcp.typed(name)} {schedule.join_some(list(changes), _MAX_NAMED)}" for name, changes in by_exercise.items()
     ]
     return f"; {schedule.join_some(shown, _MAX_NAMED)}" if shown else ""
 

@@ -9,15 +9,13 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, validates_schema
 
+from coaching_service.core import mcp
 from coaching_service.core.auth import CUSTOMERS, PROGRAMS, coach
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.dates import name_period
 from coaching_service.core.field_schemas import argument_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp import arguments
-from coaching_service.core.mcp.arguments import Arguments, optional, require_range, typed_line
-from coaching_service.core.mcp.results import Answer, Reason, Written, find_reasons, typed
-from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.mcp import Answer, Arguments, Tools, Written, find_reasons, optional, require_range, typed
 from coaching_service.core.text import split_lines
 from coaching_service.core.validation import Boolean, Choice, Date, Identifier, ListOf, Text
 from coaching_service.people.customers import service as customers
@@ -44,7 +42,7 @@ from coaching_service.training.workouts.items.service import resolve_items
 tools = Tools()
 
 
-class ListPrograms(arguments.ToolPage):
+class ListPrograms(mcp.ToolPage):
     """A filter of the programs, and a page."""
 
     search = Text(
@@ -62,20 +60,20 @@ class ProgramPage(WorkoutPage):
     detail = Choice(*DETAILS, load_default="plan", metadata={"description": "As in get_workouts."})
 
 
-@tools.tool("List programs", access=coach(PROGRAMS.VIEW), takes=ListPrograms(), returns=arguments.Lines)
+@tools.tool("List programs", access=coach(PROGRAMS.VIEW), takes=ListPrograms(), returns=mcp.Lines)
 async def list_programs(ctx: Context, page: int, page_size: int, search: str, *, is_archived: bool) -> Answer:
     """List training programs (workouts by day that can be assigned to a client) by name."""
     listed = await programs.list_page(ctx, archived=is_archived, page=page, size=page_size, keywords=search)
     lines, ids = [_describe_program(each) for each in listed["docs"]], [each["_id"] for each in listed["docs"]]
-    return arguments.list_answer("Archived programs" if is_archived else "Programs", listed, lines, ids=ids)
+    return mcp.list_answer("Archived programs" if is_archived else "Programs", listed, lines, ids=ids)
 
 
 def _describe_program(program: Program) -> str:
     days = program["numberOfDaysWithWorkouts"]
-    facts = arguments.join_facts(
+    facts = mcp.join_facts(
         f"{days} day with workouts" if days == 1 else f"{days} days with workouts",
         program["tags"] and f"tags {', '.join(map(typed, program['tags']))}",
-        program["description"] and arguments.typed_line(program["description"]),
+        program["description"] and mcp.typed_line(program["description"]),
     )
     return f"{typed(program['name'])} [{program['_id']}]: {facts}"
 
@@ -88,7 +86,7 @@ async def get_program(ctx: Context, program_id: ObjectId, page: int, page_size: 
     )
     load_unit = ctx.caller.company.load_unit
     title = f"Program {typed(program['name'])}, loads in {load_unit}, workouts"
-    return answer_workouts(title, arguments.paged(blocks, page, page_size), load_unit, detail)
+    return answer_workouts(title, mcp.paged(blocks, page, page_size), load_unit, detail)
 
 
 # --- Writing programs -------------------------------------------------------------------------------------------------
@@ -150,7 +148,7 @@ class _Day(block_models.PlannedBlock):
     writes=True,
     locks="program",
     destructive=True,
-    confirms=(Reason.PROGRAM_DAYS,),
+    confirms=(mcp.Reason.PROGRAM_DAYS,),
     check=check_names,
 )
 async def save_program(
@@ -195,7 +193,7 @@ async def save_program(
     facts = []
     if before is not None and before["description"] != program["description"]:
         descriptions = before["description"], program["description"]
-        old, new = (typed_line(each, _LONGEST) if each else "none" for each in descriptions)
+        old, new = (mcp.typed_line(each, _LONGEST) if each else "none" for each in descriptions)
         facts.append(f"description {old} → {new}")
     if days or before is None:
         words = "1 workout" if written == 1 else f"{written} workouts"

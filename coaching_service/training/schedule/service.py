@@ -18,7 +18,7 @@ from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.dates import name_days
 from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.results import typed
+from coaching_service.core.mcp import typed
 from coaching_service.library.exercises import service as exercises
 from coaching_service.training import programs
 from coaching_service.training.programs import LAST_DAY, Program, ProgramPlan

@@ -13,7 +13,7 @@ from coaching_service.core.dates import name_days
 from coaching_service.core.errors import FieldError, Forbidden, InvalidFields, NotFound, invalid_field
 from coaching_service.core.field_schemas import DeferredChange
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.results import typed
+from coaching_service.core.mcp import typed
 from coaching_service.core.validation import sentence
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.bulk import choose_clients

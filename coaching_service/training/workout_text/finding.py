@@ -16,9 +16,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import FieldError, InvalidFields, invalid_field
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId, parse_id
-from coaching_service.core.mcp.arguments import Lines, ToolPage, describe_list, optional
-from coaching_service.core.mcp.results import Answer, typed
-from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.mcp import Answer, Lines, ToolPage, Tools, describe_list, optional, typed
 from coaching_service.core.text import normalize, without_hidden
 from coaching_service.core.validation import Identifier, ListOf, Text
 from coaching_service.library import forms, metric_sets

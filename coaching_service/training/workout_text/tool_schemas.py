@@ -8,11 +8,10 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.core import validation
+from coaching_service.core import mcp, validation
 from coaching_service.core.field_schemas import argument_of, arguments_of, input_of
 from coaching_service.core.fields import Default, Description, names_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp import arguments
 from coaching_service.core.validation import Integer, ListOf, Text
 from coaching_service.training.workout_text.writing import DETAILS
 from coaching_service.training.workouts import sets as workout_sets
@@ -24,10 +23,10 @@ _SETS_TEXT = Text(max_length=2_000)
 _ITEM_ID = re.compile(r"#?[0-9a-fA-F]{6,24}", re.ASCII)
 
 
-class WorkoutPage(arguments.ToolPage):
+class WorkoutPage(mcp.ToolPage):
     """How much of each workout, and a page."""
 
-    pageSize = Integer(minimum=1, maximum=arguments.MAX_TOOL_PAGE, load_default=40)
+    pageSize = Integer(minimum=1, maximum=mcp.MAX_TOOL_PAGE, load_default=40)
     detail = validation.Choice(
         *DETAILS,
         load_default="plan",
@@ -38,7 +37,7 @@ class WorkoutPage(arguments.ToolPage):
     )
 
 
-class CalendarDates(arguments.Dates, WorkoutPage, arguments.CustomerArgument):
+class CalendarDates(mcp.Dates, WorkoutPage, mcp.CustomerArgument):
     """A client, a range of dates (at most three months), how much of each workout, and a page."""
 
     max_days = _MAX_CALENDAR
@@ -71,7 +70,7 @@ class ToolSetArguments(_Quantity, workout_sets.PlannedLoad, workout_sets.SetOpti
     count: Annotated[int, Integer(minimum=1, maximum=20), Default(1)]
 
 
-class _Quantities(arguments.Arguments):
+class _Quantities(mcp.Arguments):
     @validates_schema
     def has_one_quantity(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require exactly one quantity, and a maximum that is not below the minimum."""
@@ -109,7 +108,7 @@ class ToolExerciseArguments(TypedDict):
     superset: Annotated[str | None, Text(max_length=50)]
 
 
-class _NamedExercise(arguments.Arguments):
+class _NamedExercise(mcp.Arguments):
     @validates_schema
     def names_one_exercise(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require an identifier or a name."""
@@ -131,10 +130,10 @@ def workout_text(description: str, **options: Any) -> Text:
     return Text(max_length=MAX_TEXT, metadata={"description": description}, **options)
 
 
-class BlockArguments(arguments.Arguments):
+class BlockArguments(mcp.Arguments):
     """What is set for a workout with a `text`; a day of rest has none."""
 
-    class Meta(arguments.Arguments.Meta):
+    class Meta(mcp.Arguments.Meta):
         include = arguments_of(BlockSettings)
 
     @validates_schema
@@ -161,19 +160,19 @@ class WorkoutDay(BlockArguments):
         include = arguments_of(WorkoutDayArguments)
 
 
-class NewWorkouts(arguments.CustomerArgument):
+class NewWorkouts(mcp.CustomerArgument):
     """Workouts as text; or one with its exercises as an array."""
 
-    days = ListOf(fields.Nested(WorkoutDay), minimum=1, maximum=MAX_DAYS, **arguments.optional("The workouts."))
-    date = validation.CalendarDate(load_default=None, allow_none=True, metadata=arguments.UNLISTED)
-    name = Text(load_default=None, allow_none=True, metadata=arguments.UNLISTED)
+    days = ListOf(fields.Nested(WorkoutDay), minimum=1, maximum=MAX_DAYS, **mcp.optional("The workouts."))
+    date = validation.CalendarDate(load_default=None, allow_none=True, metadata=mcp.UNLISTED)
+    name = Text(load_default=None, allow_none=True, metadata=mcp.UNLISTED)
     exercises = ListOf(
         fields.Nested(_ToolExercise),
         minimum=1,
         maximum=50,
         load_default=None,
         allow_none=True,
-        metadata=arguments.UNLISTED,
+        metadata=mcp.UNLISTED,
     )
 
     @validates_schema
@@ -190,7 +189,7 @@ class NewWorkouts(arguments.CustomerArgument):
             raise ValidationError("must not be combined with date, name or exercises", "days")
 
 
-class WorkoutArgument(arguments.CustomerArgument):
+class WorkoutArgument(mcp.CustomerArgument):
     """A workout of a client."""
 
     workoutId = validation.Identifier(required=True, metadata={"description": "From get_workouts."})
@@ -199,12 +198,12 @@ class WorkoutArgument(arguments.CustomerArgument):
 class WorkoutChange(WorkoutArgument):
     """A new name, date, position or other settings of a workout."""
 
-    class Meta(arguments.Arguments.Meta):
+    class Meta(mcp.Arguments.Meta):
         include = {name: argument_of(BlockSettings, name, may_be_absent=True) for name in names_of(BlockSettings)}
 
-    name = Text(**arguments.optional("A new name."))
-    date = validation.CalendarDate(**arguments.optional("A new date, YYYY-MM-DD."))
-    order = Integer(minimum=0, maximum=1000, **arguments.optional("New position in the day, from 0."))
+    name = Text(**mcp.optional("A new name."))
+    date = validation.CalendarDate(**mcp.optional("A new date, YYYY-MM-DD."))
+    order = Integer(minimum=0, maximum=1000, **mcp.optional("New position in the day, from 0."))
 
     @validates_schema(skip_on_field_errors=False)
     def changes_something(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -232,10 +231,10 @@ class ItemEditArguments(TypedDict):
     toWorkoutId: Annotated[ObjectId | None, Description("move: another workout of the client.")]
 
 
-class ItemEdit(arguments.Arguments):
+class ItemEdit(mcp.Arguments):
     """One change of a workout's items."""
 
-    class Meta(arguments.Arguments.Meta):
+    class Meta(mcp.Arguments.Meta):
         include = arguments_of(ItemEditArguments)
 
     @validates_schema

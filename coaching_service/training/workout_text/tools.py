@@ -6,16 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
+from coaching_service.core import mcp
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.dates import name_days
 from coaching_service.core.fields import labels_of, names_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import Page
-from coaching_service.core.mcp import results
-from coaching_service.core.mcp.arguments import CustomerArgument, describe_list, format_figure, paged
-from coaching_service.core.mcp.results import Answer, RaisedLoad, Written, typed
-from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.mcp import Answer, CustomerArgument, Tools, Written, format_figure, paged, typed
 from coaching_service.core.text import snake_case
 from coaching_service.core.validation import Number, Text
 from coaching_service.library.exercises import service as exercises
@@ -66,7 +64,7 @@ async def get_workouts(
     )
     period = await availability.find_present_or_next(ctx, customer_id, today)
     load_unit = ctx.caller.load_unit
-    title = f"Workouts of {results.typed(customer['name'])}, loads in {load_unit}"
+    title = f"Workouts of {mcp.typed(customer['name'])}, loads in {load_unit}"
     listed = paged(show_loads(blocks, ctx, load_unit), page, page_size)
     answer = answer_workouts(title, listed, load_unit, detail)
     if period is None:
@@ -101,7 +99,7 @@ def answer_workouts(title: str, page: Page[block_models.Block], load_unit: str, 
         f"{writing.write_header(block)}\n{doc.get('lines', '')}" for block, doc in zip(page["docs"], docs, strict=True)
     ]
     text = "\n\n".join([f"{title}: {page['totalDocs']}{more}", *workouts])
-    return Answer(text, {**describe_list(title, page), "docs": docs})
+    return Answer(text, {**mcp.describe_list(title, page), "docs": docs})
 
 
 def _without_unset(value: Any) -> Any:
@@ -120,7 +118,7 @@ def _without_unset(value: Any) -> Any:
     takes=tool_schemas.NewWorkouts(),
     writes=True,
     locks="customer",
-    confirms=(results.Reason.MANY_DAYS, results.Reason.FAR_DATE),
+    confirms=(mcp.Reason.MANY_DAYS, mcp.Reason.FAR_DATE),
     check=check_names,
 )
 async def create_workout(
@@ -158,7 +156,7 @@ async def create_workout(
     return Written(
         f"Created {await _name_workouts(ctx, customer_id, created)}{describe_taken_days(there, today)}.{read_as}",
         identify_workouts(created),
-        results.find_reasons(today=await customers.get_local_date(ctx, customer_id), dates=dates, days=len(dates)),
+        mcp.find_reasons(today=await customers.get_local_date(ctx, customer_id), dates=dates, days=len(dates)),
     )
 
 
@@ -178,11 +176,11 @@ def describe_taken_days(blocks: Sequence[block_models.DayBlock], today: str) -> 
         return ""
     more = f" and {len(blocks) - _NAMED_BLOCKS} more" if len(blocks) > _NAMED_BLOCKS else ""
     some = blocks[:_NAMED_BLOCKS]
-    named = ", ".join(f"{results.typed(block['name'])} on {name_days([str(block['date'])], today)}" for block in some)
+    named = ", ".join(f"{mcp.typed(block['name'])} on {name_days([str(block['date'])], today)}" for block in some)
     return f"; there {'was' if len(blocks) == 1 else 'were'} already {named}{more}"
 
 
-def identify_workouts(blocks: Sequence[block_models.Block]) -> results.Identifiers:
+def identify_workouts(blocks: Sequence[block_models.Block]) -> mcp.Identifiers:
     """Return the identifiers of workouts for the result of a tool, if there are not too many of them."""
     ids = [block["_id"] for block in blocks]
     if len(ids) == 1:
@@ -195,13 +193,11 @@ async def _name_workouts(ctx: Context, customer_id: ObjectId, blocks: Sequence[b
     today = await customers.resolve_today(ctx, customer_id)
     count = "1 workout" if len(blocks) == 1 else f"{len(blocks)} workouts"
     some = blocks[:_LISTED_IDENTIFIERS]
-    named = ", ".join(f"{results.typed(block['name'])} on {name_days([str(block['date'])], today)}" for block in some)
-    return f"{count} of {results.typed(customer['name'])}: {named}"
+    named = ", ".join(f"{mcp.typed(block['name'])} on {name_days([str(block['date'])], today)}" for block in some)
+    return f"{count} of {mcp.typed(customer['name'])}: {named}"
 
 
-@_change(
-    "Rename or move a workout", takes=WorkoutChange(), confirms=(results.Reason.DONE_WORK, results.Reason.FAR_DATE)
-)
+@_change("Rename or move a workout", takes=WorkoutChange(), confirms=(mcp.Reason.DONE_WORK, mcp.Reason.FAR_DATE))
 async def update_workout(
     ctx: Context,
     customer_id: ObjectId,
@@ -228,7 +224,7 @@ async def update_workout(
     changed = {each: value for each, value in given.items() if value not in (None, cast("Any", before)[each])}
     block = await service.update(ctx, owner, workout_id, cast("block_models.BlockChange", {**change, **changed}))
     customer = await customers.get_visible_reference(ctx, customer_id)
-    named = _describe_change(results.typed(before["name"]), results.typed(block["name"]))
+    named = _describe_change(mcp.typed(before["name"]), mcp.typed(block["name"]))
     today = await customers.resolve_today(ctx, customer_id)
     moved = _describe_change(*(name_days([str(each["date"])], today) for each in (before, block)))
     place = _describe_change(str((block if "date" in change else before)["order"]), str(block["order"]))
@@ -236,19 +232,19 @@ async def update_workout(
     for each in changed:
         said = [cast("Mapping[str, Any]", known)[each] for known in (before, block)]
         values = [
-            "-" if value is None else _YES_NO[value] if isinstance(value, bool) else results.typed(str(value))
+            "-" if value is None else _YES_NO[value] if isinstance(value, bool) else mcp.typed(str(value))
             for value in said
         ]
         position += f", {_SETTINGS.get(each, each).lower()} {_describe_change(*values)}"
     if ctx.change_id is None:
-        about = f"the workout {named} of {results.typed(customer['name'])}"
+        about = f"the workout {named} of {mcp.typed(customer['name'])}"
         stays = f"Nothing changed: {about} is already on {moved}{position}."
         return Written(stays, {"workoutId": workout_id})
     return Written(
-        f"Changed the workout {named} of {results.typed(customer['name'])}, {moved}{position}"
+        f"Changed the workout {named} of {mcp.typed(customer['name'])}, {moved}{position}"
         f"{describe_taken_days(there, today)}.",
         {"workoutId": workout_id},
-        results.find_reasons(
+        mcp.find_reasons(
             today=await customers.get_local_date(ctx, customer_id),
             dates=[change["date"]] if "date" in change else [],
             done_work="date" in change and not has_nothing_done(before),
@@ -256,7 +252,7 @@ async def update_workout(
     )
 
 
-@_change("Change a workout's items", takes=ItemEdits(), confirms=(results.Reason.DONE_WORK,), check=check_names)
+@_change("Change a workout's items", takes=ItemEdits(), confirms=(mcp.Reason.DONE_WORK,), check=check_names)
 async def update_workout_items(
     ctx: Context, customer_id: ObjectId, workout_id: ObjectId, changes: list[tool_schemas.ItemEditArguments]
 ) -> Written:
@@ -269,11 +265,11 @@ async def update_workout_items(
     return Written(
         f"{verb} {named}: {'; '.join(outcome.sentences)}.{outcome.remarks}",
         {"workoutId": workout_id, "itemIds": outcome.added},
-        results.find_reasons(done_work=outcome.changes_done_work),
+        mcp.find_reasons(done_work=outcome.changes_done_work),
     )
 
 
-@_change("Remove a workout", takes=tool_schemas.WorkoutArgument(), deletes=True, confirms=(results.Reason.DONE_WORK,))
+@_change("Remove a workout", takes=tool_schemas.WorkoutArgument(), deletes=True, confirms=(mcp.Reason.DONE_WORK,))
 async def remove_workout(ctx: Context, customer_id: ObjectId, workout_id: ObjectId) -> Written:
     """Remove a workout with its items; with something done only after confirmation."""
     owner = ClientCalendar(customer_id)
@@ -282,7 +278,7 @@ async def remove_workout(ctx: Context, customer_id: ObjectId, workout_id: Object
     return Written(
         f"Removed {await _name_workouts(ctx, customer_id, [block])}.",
         {"workoutId": workout_id},
-        results.find_reasons(done_work=not has_nothing_done(block)),
+        mcp.find_reasons(done_work=not has_nothing_done(block)),
     )
 
 
@@ -324,7 +320,9 @@ async def set_training_max(ctx: Context, customer_id: ObjectId, exercise: str, v
         await training_maxes.set_by_coach(ctx, customer_id, exercise_id, stored)
     customer = await customers.get_visible_reference(ctx, customer_id)
     name = (await exercises.get_names(ctx, [exercise_id]))[exercise_id]["name"]
-    raised = [] if base is None else [RaisedLoad(customer_id, exercise_id, base.load_of(100), stored, unit="maximum")]
+    raised = (
+        [] if base is None else [mcp.RaisedLoad(customer_id, exercise_id, base.load_of(100), stored, unit="maximum")]
+    )
     about = f"the training maximum of {typed(name)} of {typed(customer['name'])}"
     shown = format_figure(value, f" {unit}")
     was = None if before is None else load_of(before)

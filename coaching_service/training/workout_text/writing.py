@@ -7,8 +7,7 @@ from typing import Any, Literal, NotRequired, TypedDict, cast
 
 from coaching_service.core.fields import Partial
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import Extent
-from coaching_service.core.mcp.results import typed
+from coaching_service.core.mcp import Extent, typed
 from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.people.availability import AvailabilityText
 from coaching_service.training.set_text import write_done, write_done_sets, write_number, write_planned

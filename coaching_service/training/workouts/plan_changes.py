@@ -13,7 +13,7 @@ from coaching_service.core.changes.models import DocumentPatch
 from coaching_service.core.database.context import Context
 from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.results import typed
+from coaching_service.core.mcp import typed
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account import convert_stored_load
 from coaching_service.training import training_maxes

@@ -13,7 +13,7 @@ from coaching_service.core import auth, errors
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.results import Reason, without_inner_marks
+from coaching_service.core.mcp import Reason, without_inner_marks
 from coaching_service.core.validation import Choice, Identifier, ListOf, Text
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.integrations.proposals.models import Proposal, Rejection, Status

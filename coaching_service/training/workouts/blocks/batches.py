@@ -37,7 +37,7 @@ from coaching_service.core.independent_entries import (
     result_of,
     save_each,
 )
-from coaching_service.core.mcp.results import CopiedDays, Source
+from coaching_service.core.mcp import CopiedDays, Source
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people import searched_texts
 from coaching_service.people.activity import service as activity

@@ -1,1 +1,0 @@
-"""Declaration of tools for assistants, independent of the protocol."""
