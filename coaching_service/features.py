@@ -22,8 +22,7 @@ from coaching_service.integrations import (
     program_sheets,
     sandbox,
 )
-from coaching_service.integrations.company_import import routes as company_import
-from coaching_service.integrations.company_import import service as company_import_service
+from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.history_import import importing, undoing
 from coaching_service.integrations.history_import import tools as history_import
 from coaching_service.integrations.proposals import service as proposals
@@ -297,9 +296,9 @@ _STEPS: Steps = {
     search.INDEX: search.index_batch,
     check_ins.SCHEDULE: check_ins.schedule_batch,
     consistency.COLLECT: consistency.collect_step,
-    background_jobs.DISCARD: company_import_service.discard_checked_step,
+    background_jobs.DISCARD: company_import.discard_checked_step,
     change_undo.REMOVE_OLD_PATCHES: change_undo.remove_old_patches,
-    company_import_service.IMPORT: company_import_service.run_step,
+    company_import.IMPORT: company_import.run_step,
     background_jobs.FOLLOW: importing.run_step,
     undoing.UNDO: undoing.run_step,
     load_unit.CONVERT: load_unit.run_step,
@@ -354,7 +353,7 @@ CHECKS: tuple[Check, ...] = (
     *numbering.CHECKS,
     *job_checks(STEPS),
     *worker.CHECKS,
-    *company_import_service.CHECKS,
+    *company_import.CHECKS,
     *consistency.SECRET_CHECKS,
     *push.CHECKS,
     *search.CHECKS,

@@ -239,29 +239,6 @@ def problem_of_file(entry: str, code: str, message: str) -> jobs.JobError:
     return {"entry": entry, "line": None, "field": None, "code": code, "message": message}
 
 
-@transactional
-async def cancel(ctx: Context, job_id: ObjectId) -> jobs.StoredJob:
-    """End a job before its next step and return it; what it has stored stays.
-
-    A job that has ended stays as it is. Raises NotFound, Forbidden, and Conflict for a conversion of loads that is no
-    dry run.
-    """
-    job = await jobs.get_complete(ctx, job_id, writes=True, batch=None)
-    if jobs.is_batch(job):
-        await jobs.end_batch(ctx, job, "cancelled")
-    elif jobs.is_unfinished(job):
-        if job["kind"] == "import":
-            await end(ctx, job, "cancelled")
-        elif job["kind"] == "undo":
-            await end_undo(ctx, job, "cancelled")
-        elif job["work"]["isDryRun"]:
-            await jobs.update(ctx, job, {"status": "cancelled"})
-        else:
-            raise Conflict("A conversion of loads cannot be cancelled: some are in the other unit", code="CONVERTING")
-        await audit.record(ctx, "job.cancelled", job_id, job["kind"])
-    return await jobs.get(ctx, job_id)
-
-
 # --- Over REST --------------------------------------------------------------------------------------------------------
 
 
@@ -294,6 +271,7 @@ async def get_job(ctx: Context, job_id: ObjectId) -> jobs.StoredJob:
 
 
 @routes.post("/{jobId}/cancel", access=coach(), returns=BACKGROUND_JOB, status=200, idempotent=True, errors=(Conflict,))
+@transactional
 async def cancel_job(ctx: Context, job_id: ObjectId) -> jobs.StoredJob:
     """Cancel a job.
 
@@ -301,4 +279,17 @@ async def cancel_job(ctx: Context, job_id: ObjectId) -> jobs.StoredJob:
     returned as it is. Needs what requesting such a job needs: `customers.edit` for the import of a client's history,
     the permission of the operation for a bulk operation.
     """
-    return await cancel(ctx, job_id)
+    job = await jobs.get_complete(ctx, job_id, writes=True, batch=None)
+    if jobs.is_batch(job):
+        await jobs.end_batch(ctx, job, "cancelled")
+    elif jobs.is_unfinished(job):
+        if job["kind"] == "import":
+            await end(ctx, job, "cancelled")
+        elif job["kind"] == "undo":
+            await end_undo(ctx, job, "cancelled")
+        elif job["work"]["isDryRun"]:
+            await jobs.update(ctx, job, {"status": "cancelled"})
+        else:
+            raise Conflict("A conversion of loads cannot be cancelled: some are in the other unit", code="CONVERTING")
+        await audit.record(ctx, "job.cancelled", job_id, job["kind"])
+    return await jobs.get(ctx, job_id)

@@ -78,33 +78,11 @@ _TITLES: dict[AvailabilityKind, str] = {
 }
 
 
-@transactional
-async def create(ctx: Context, customer_id: ObjectId) -> CalendarLink:
-    """Return the calendar link of a client, which is created if there is none. Raises NotFound, Forbidden."""
-    await customers.get_visible(ctx, customer_id)
-    owner = {"customerId": customer_id}
-    link = await links.find_one(ctx, owner) or await links.upsert(ctx, owner, {})
-    await audit.record(ctx, "calendar_link.created", customer_id=customer_id)
-    return {"url": _url(ctx, link)}
-
-
 async def find_url(ctx: Context, customer_id: ObjectId) -> str | None:
     """Return the address of a client's calendar, or None. Raises NotFound, Forbidden."""
     await customers.get_visible(ctx, customer_id)
     link = await links.find_one(ctx, {"customerId": customer_id})
     return None if link is None else _url(ctx, link)
-
-
-@transactional
-async def revoke(ctx: Context, customer_id: ObjectId) -> None:
-    """End the calendar link of a client; a new one has another address.
-
-    Raises NotFound if there is no link or no client, Forbidden.
-    """
-    await customers.get_visible(ctx, customer_id)
-    if not await links.delete_many(ctx, {"customerId": customer_id}):
-        raise NotFound("calendar link")
-    await audit.record(ctx, "calendar_link.deleted", customer_id=customer_id)
 
 
 def _url(ctx: Context, link: StoredCalendarLink) -> str:
@@ -168,14 +146,19 @@ routes = Routes("/coach/customers/{customerId}/calendar-link", tag="Calendar fee
 feed_routes = Routes(PATH, tag="Calendar feed", path_descriptions={"calendarToken": "The signed part of the link."})
 
 
-@routes.post("", access=coach(CUSTOMERS.EDIT))
-async def create_calendar_link(ctx: Context, customer_id: ObjectId) -> CalendarLink:
+@routes.post("", access=coach(CUSTOMERS.EDIT), operation_id="createCalendarLink")
+@transactional
+async def create(ctx: Context, customer_id: ObjectId) -> CalendarLink:
     """Create a link to the calendar of a client.
 
     For calendar applications, which read the `url` from time to time. A client has one link: a repetition returns the
     same one until it is revoked.
     """
-    return await create(ctx, customer_id)
+    await customers.get_visible(ctx, customer_id)
+    owner = {"customerId": customer_id}
+    link = await links.find_one(ctx, owner) or await links.upsert(ctx, owner, {})
+    await audit.record(ctx, "calendar_link.created", customer_id=customer_id)
+    return {"url": _url(ctx, link)}
 
 
 @routes.get("", access=coach(CUSTOMERS.VIEW), errors=(NotFound,))
@@ -187,13 +170,17 @@ async def get_calendar_link(ctx: Context, customer_id: ObjectId) -> CalendarLink
     return {"url": require_found(await find_url(ctx, customer_id), "calendar link")}
 
 
-@routes.delete("", access=coach(CUSTOMERS.EDIT))
-async def delete_calendar_link(ctx: Context, customer_id: ObjectId) -> None:
+@routes.delete("", access=coach(CUSTOMERS.EDIT), operation_id="deleteCalendarLink")
+@transactional
+async def revoke(ctx: Context, customer_id: ObjectId) -> None:
     """Revoke the link to the calendar of a client.
 
     Its address no longer works; the next link has another one.
     """
-    await revoke(ctx, customer_id)
+    await customers.get_visible(ctx, customer_id)
+    if not await links.delete_many(ctx, {"customerId": customer_id}):
+        raise NotFound("calendar link")
+    await audit.record(ctx, "calendar_link.deleted", customer_id=customer_id)
 
 
 @feed_routes.get(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import groupby
@@ -113,8 +113,20 @@ async def describe_documents(
     ctx: Context, documents: Sequence[DocumentValues], known: Mapping[ObjectId, Values]
 ) -> list[DocumentDescription]:
     """Return the documents of a change in words; `known` has present fields, such as the name, by document."""
-    values = [value for document in documents for value in (document["before"], document["after"])]
-    identifiers, names = _references_in([*values, *(document["_id"] for document in documents)])
+    identifiers = {document["_id"] for document in documents}
+    names: dict[ObjectId, str] = {}  # that the documents give, as for questions of a form
+    remaining: list[Any] = [value for document in documents for value in (document["before"], document["after"])]
+    while remaining:
+        value = remaining.pop()
+        if isinstance(value, ObjectId):
+            identifiers.add(value)
+        elif isinstance(value, Mapping):
+            remaining.extend(value.values())
+            name = value.get("name") or value.get("label")
+            if isinstance(value.get("_id"), ObjectId) and isinstance(name, str):
+                names[value["_id"]] = name
+        elif isinstance(value, list):
+            remaining.extend(value)
     known_exercises = await exercises.get_names(ctx, identifiers)
     sets = await metric_sets.get_by_id(ctx, identifiers)
     metrics = [metric for each in sets.values() for metric in (*each["metrics"], *each["archivedMetrics"])]
@@ -219,8 +231,14 @@ class Descriptions:
         if isinstance(value, int | float):
             return [format_number(value, self.unit if name in ("load", "volumeLoad") else _UNITS.get(name, ""))]
         if isinstance(value, Mapping):
-            return [self._sentence(value)]
-        return [_describe_text(name, str(value))]
+            fields = self._fields({}, value)
+            return ["; ".join(f"{each['label']}: {', '.join(map(str, each['after']))}" for each in fields)]
+        text = str(value)
+        if name in _HTML:
+            return [str(Markup(text).striptags())]  # noqa: S704 - the text without tags, which the template escapes
+        if _DATE.fullmatch(text):
+            return [format_day(date.fromisoformat(text))]
+        return [RECORD_NAMES.get(text, text.replace("_", " ").capitalize()) if name == "type" else text]
 
     def _members(self, name: str, value: Sequence[Any]) -> list[Line]:
         if name == "exerciseSets":
@@ -252,31 +270,6 @@ class Descriptions:
         value = ", ".join(str(line) for line in self._lines("value", answer.get("value"))) or "–"
         return f"{name}: {value}" if name else value
 
-    def _sentence(self, values: Values) -> str:
-        """Return a document inside another one on one line."""
-        fields = self._fields({}, values)
-        texts = (f"{field['label']}: {', '.join(str(line) for line in field['after'])}" for field in fields)
-        return "; ".join(texts)
-
-
-def _references_in(documents: Iterable[Any]) -> tuple[set[ObjectId], dict[ObjectId, str]]:
-    """Return the identifiers in documents, and names that the documents give them, as for questions of a form."""
-    identifiers: set[ObjectId] = set()
-    names: dict[ObjectId, str] = {}
-    remaining = list(documents)
-    while remaining:
-        value = remaining.pop()
-        if isinstance(value, ObjectId):
-            identifiers.add(value)
-        elif isinstance(value, Mapping):
-            remaining.extend(value.values())
-            name = value.get("name") or value.get("label")
-            if isinstance(value.get("_id"), ObjectId) and isinstance(name, str):
-                names[value["_id"]] = name
-        elif isinstance(value, list):
-            remaining.extend(value)
-    return identifiers, names
-
 
 def _are_elements(*values: Any) -> bool:
     """Return whether values are lists of documents with identifiers; empty if only their order has changed."""
@@ -298,16 +291,6 @@ def _label(name: str, element: str) -> str:
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).replace("_", " ").lower()
     label = _LABELS.get(name, spaced[:1].upper() + spaced[1:])
     return f"{element} · {label}" if element else label
-
-
-def _describe_text(name: str, text: str) -> str:
-    if name in _HTML:
-        return str(Markup(text).striptags())  # noqa: S704 - the text without tags, which the template escapes
-    if _DATE.fullmatch(text):
-        return format_day(date.fromisoformat(text))
-    if name == "type":
-        return RECORD_NAMES.get(text, text.replace("_", " ").capitalize())
-    return text
 
 
 # --- What a call has changed: each document before and afterwards -----------------------------------------------------

@@ -257,9 +257,20 @@ async def _zip(ctx: Context) -> AsyncGenerator[bytes, None]:
         async for output in archive.add_records(name, entries):
             yield output
     for _, collection, portable in portable_collections():
-        if portable.files is not None:
-            async for output in _files(ctx, archive, collection):
-                yield output
+        if portable.files is None:
+            continue
+        async for document in collection.stream_own(ctx, None):
+            for holder in file_holders(document):  # which have no thumbnails
+                file_id: ObjectId = holder["fileId"]
+                if (file := await files.find(ctx.services, file_id)) is None:  # replaced since the document was read
+                    continue
+                chunks = files.read(ctx.services, file, 0, file["length"])
+                extension = file_extension(file["contentType"])
+                stem = file["filename"].removesuffix(extension)[:_MAX_NAME]
+                stem = stem.replace("/", "_").replace("\\", "_").strip(". ")
+                name = f"{_FILES}{file_id}/{stem or 'file'}{extension}"  # the name that it was uploaded with
+                async for output in archive.add(name, chunks, compressed=True):
+                    yield output
     yield archive.close(header)
 
 
@@ -283,23 +294,6 @@ async def _coaches(ctx: Context) -> AsyncIterator[Mapping[str, Any]]:
     for coach in await team.list_coaches(ctx):
         fields = {name: value for name, value in coach.items() if name in _COACH_FIELDS}
         yield {**fields, "notifications": notification_settings.complete(settings[coach["_id"]])}
-
-
-async def _files(
-    ctx: Context, archive: Archive, collection: Documents[dict[str, object]]
-) -> AsyncGenerator[bytes, None]:
-    """Yield the files that the documents of a collection refer to, without thumbnails."""
-    async for document in collection.stream_own(ctx, None):
-        for holder in file_holders(document):
-            file_id: ObjectId = holder["fileId"]
-            if (file := await files.find(ctx.services, file_id)) is None:  # replaced since the document was read
-                continue
-            content = files.read(ctx.services, file, 0, file["length"])
-            extension = file_extension(file["contentType"])
-            stem = file["filename"].removesuffix(extension)[:_MAX_NAME].replace("/", "_").replace("\\", "_").strip(". ")
-            name = f"{_FILES}{file_id}/{stem or 'file'}{extension}"  # the name that it was uploaded with
-            async for output in archive.add(name, content, compressed=True):
-                yield output
 
 
 async def _pages(

@@ -64,7 +64,7 @@ def test_codes_that_are_passed_on_are_listed_where_they_are_written() -> None:
         ("core/validation.py", "self.code"),
         ("error_reference.py", "resource"),
         ("integrations/commands.py", "error.code"),
-        ("integrations/company_import/_json_conversion.py", "code"),
+        ("integrations/company_import/_archive_import.py", "code"),
         ("integrations/history_import/importing.py", "PermissionMissing.default_code"),
         ("integrations/history_import/importing.py", "error.code"),  # of ImportRefused
         ("integrations/history_import/measurement_import.py", "PermissionMissing.default_code"),

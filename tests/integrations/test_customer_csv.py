@@ -185,7 +185,9 @@ async def test_known_clients_are_updated_with_the_filled_cells(coach: CoachClien
 
 async def test_problems_have_a_code(coach: CoachClient) -> None:
     await coach.create_customer("Ana", externalId="crm-1")
-    sheet = "name,externalId,shoe size,email\nBo,crm-1,,\nBo,crm-2,,no address\nCy,crm-3,,\nDi,crm-3,,\nEli,,,,,\n"
+    sheet = (
+        "name,externalId,shoe size,email\nBo,crm-1,,\nBo,crm-2,,no address\nCy,crm-3,,\nDi,crm-3,,\nEli,,,,,\nFlo,,,,\n"
+    )
     job = await import_csv(coach, sheet)
     assert pick(job["errors"], "entry", "field", "code") == [
         ("line 1", "shoe size", "UNKNOWN_COLUMN"),
@@ -193,6 +195,11 @@ async def test_problems_have_a_code(coach: CoachClient) -> None:
         ("line 3", "email", "VALUE_LEFT_OUT"),
         ("line 5", "externalId", "DUPLICATE"),
         ("line 6", None, "TOO_MANY_CELLS"),
+        ("line 7", None, "TOO_MANY_CELLS"),
+    ]
+    assert pick(job["errors"][-2:], "message") == [
+        ("has 2 more cells than there are columns",),
+        ("has 1 more cell than there are columns",),
     ]
     assert (await import_csv(coach, "surname\nRuiz\n"))["errors"][0]["code"] == "INVALID_FILE"
 

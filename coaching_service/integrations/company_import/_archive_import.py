@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import InitVar, dataclass, field, replace
+from datetime import UTC, datetime
 from itertools import islice
-from typing import IO, Any, NotRequired, TypedDict, cast
+from types import UnionType
+from typing import IO, Any, Literal, NotRequired, TypedDict, Union, cast, get_args, get_origin, is_typeddict
 
 import orjson
 
@@ -15,13 +18,13 @@ from coaching_service.core.database import declared as database_declarations
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, DocumentExists
 from coaching_service.core.database.documents import Documents
-from coaching_service.core.errors import Conflict, InvalidFields
+from coaching_service.core.dates import YEARS
+from coaching_service.core.errors import Conflict, InvalidFields, invalid_field
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import take
-from coaching_service.core.ids import ObjectId, parse_id
+from coaching_service.core.fields import Declaration, declarations_of, plain_type, take
+from coaching_service.core.ids import NameOrId, ObjectId, parse_id
 from coaching_service.core.media import DecodingFailed, InvalidFile
 from coaching_service.integrations import company_export
-from coaching_service.integrations.company_import import _json_conversion
 from coaching_service.integrations.company_import._archive_reader import (
     Accepted,
     ArchiveReader,
@@ -38,6 +41,172 @@ from coaching_service.people import account, team
 from coaching_service.people.customers import service as customers
 from coaching_service.people.identities import models
 from coaching_service.people.jobs import JobError
+
+# --- Reading JSON into the type of a stored document: identifiers, times, and no fields that the type does not have -
+# The TypedDict of a stored document is the only description that an import needs of it.
+
+
+MAX_TEXT = 50_000
+MAX_ENTRIES = 1_000
+_MAX_NUMBER = 1e12
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}", re.ASCII)
+
+# Returns the identifier to store in place of one that was read at a path.
+MapId = Callable[[ObjectId, str], ObjectId]
+
+
+def convert(hint: Any, value: Any, path: str, map_id: MapId) -> Any:
+    """Convert a JSON value to `hint`: a TypedDict, a type of JSON, ObjectId, datetime, or made of these.
+
+    Raises InvalidFields, with the path of the value, if it does not have the type; TypeError for other types.
+    """
+    hint = plain_type(hint)
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint in _SCALARS:
+        return _SCALARS[hint](value, path, map_id)
+    if is_typeddict(hint):
+        return convert_fields(declarations_of(hint).values(), value, path, map_id)
+    if origin in (Union, UnionType):
+        return _convert_union(arguments, value, path, map_id)
+    if origin is Literal:
+        if not isinstance(value, str | int) or value not in arguments:
+            raise _error(path, f"must be one of: {', '.join(map(str, arguments))}", "INVALID_CHOICE")
+        return value
+    if origin in (list, Sequence, tuple):
+        return _convert_list(arguments[0], value, path, map_id)
+    if origin in (dict, Mapping):
+        if not isinstance(value, dict):
+            raise _error(path, "must be an object", "NOT_AN_OBJECT")
+        choices = get_args(arguments[0]) if get_origin(arguments[0]) is Literal else value
+        if not all(_NAME.fullmatch(key) and key in choices for key in value):
+            raise _error(path, "has a field that is not known", "UNKNOWN_FIELD")
+        return {key: convert(arguments[1], entry, f"{path}.{key}", map_id) for key, entry in value.items()}
+    raise TypeError(f"{hint} cannot be read from JSON")
+
+
+def convert_fields(fields: Iterable[Declaration], value: Any, path: str, map_id: MapId) -> dict[str, Any]:
+    """Convert an object to a document with these fields, as `convert` does.
+
+    A field that may be None and is absent becomes None; those that are not in `fields` are left out.
+    """
+    if not isinstance(value, dict):
+        raise _error(path, "must be an object", "NOT_AN_OBJECT")
+    converted: dict[str, Any] = {}
+    for each in fields:
+        field_path = f"{path}.{each.name}" if path else each.name
+        if each.name in value:
+            converted[each.name] = convert(each.hint, value[each.name], field_path, map_id)
+        elif each.is_required and not each.is_nullable:
+            raise _error(field_path, "is required", "REQUIRED")
+        elif each.is_required:
+            converted[each.name] = None
+    return converted
+
+
+def _convert_union(members: Sequence[Any], value: Any, path: str, map_id: MapId) -> Any:
+    """Return a value of the first member that fits; of several TypedDicts by the `type` of the value."""
+    if len(tagged := [member for member in members if is_typeddict(member)]) > 1:
+        by_type = {get_args(declarations_of(member)["type"].hint)[0]: member for member in tagged}
+        tag = value.get("type") if isinstance(value, dict) else None
+        if not isinstance(tag, str) or tag not in by_type:
+            raise _error(f"{path}.type", f"must be one of: {', '.join(by_type)}", "INVALID_CHOICE")
+        return convert(by_type[tag], value, path, map_id)
+    if value is None and type(None) in members:
+        return None
+    failures = []
+    for member in members:
+        if member is not type(None):
+            try:
+                return convert(member, value, path, map_id)
+            except InvalidFields as failure:
+                failures.append(failure)
+    raise failures[0]
+
+
+def _convert_list(hint: Any, value: Any, path: str, map_id: MapId) -> list[Any]:
+    if not isinstance(value, list):
+        raise _error(path, "must be an array", "NOT_AN_ARRAY")
+    if len(value) > MAX_ENTRIES:
+        raise _error(path, f"must not hold more than {MAX_ENTRIES} entries", "TOO_MANY")
+    return [convert(hint, entry, f"{path}.{number}", map_id) for number, entry in enumerate(value)]
+
+
+def _error(path: str, message: str, code: str) -> InvalidFields:
+    return invalid_field(path or "record", message, code=code)
+
+
+def _convert_text(value: Any, path: str, _: MapId) -> str:
+    if not isinstance(value, str):
+        raise _error(path, "must be a string", "NOT_A_STRING")
+    if len(value) > MAX_TEXT:
+        raise _error(path, f"must not be longer than {MAX_TEXT} characters", "TOO_LONG")
+    if _CONTROL.search(value):
+        raise _error(path, "must not contain control characters", "CONTROL_CHARACTERS")
+    return value
+
+
+def _accepting(accepts: Callable[[Any], bool], message: str, code: str) -> Callable[[Any, str, MapId], Any]:
+    """Return the converter of values that stay as they are."""
+
+    def convert_value(value: Any, path: str, _: MapId) -> Any:
+        if not accepts(value):
+            raise _error(path, message, code)
+        return value
+
+    return convert_value
+
+
+def _is_number(value: Any, types: type | UnionType, most: float) -> bool:
+    # A comparison with NaN is false.
+    return isinstance(value, types) and not isinstance(value, bool) and abs(value) <= most  # type: ignore[arg-type]  # a number
+
+
+def _convert_identifier(value: Any, path: str, map_id: MapId) -> ObjectId:
+    if (identifier := parse_id(value)) is None:
+        raise _error(path, "must be an identifier of 24 hexadecimal characters", "INVALID_ID")
+    return map_id(identifier, path)
+
+
+def _convert_name_or_identifier(value: Any, path: str, map_id: MapId) -> str:
+    identifier = parse_id(value)
+    return _convert_text(value, path, map_id) if identifier is None else str(map_id(identifier, path))
+
+
+def _convert_time(value: Any, path: str, _: MapId) -> datetime:
+    try:
+        time = datetime.fromisoformat(value)
+        utc = time.astimezone(UTC) if time.tzinfo else time
+    except (TypeError, ValueError, OverflowError):
+        raise _error(path, "must be a time such as 2026-03-02T08:30:00Z", "INVALID_TIME") from None
+    if utc.year not in YEARS:
+        raise _error(path, f"must be in the years {YEARS[0]} to {YEARS[-1]}", "INVALID_TIME")
+    return utc.replace(tzinfo=None, microsecond=utc.microsecond // 1000 * 1000)
+
+
+def _convert_any(value: Any, path: str, map_id: MapId) -> Any:
+    """Return a value that may be anything simple: the answer to a question."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, list):
+        return _convert_list(str, value, path, map_id)
+    return convert(float if isinstance(value, int | float) else str, value, path, map_id)
+
+
+_convert_none = _accepting(lambda value: value is None, "must be null", "NOT_NULL")
+_SCALARS: dict[Any, Callable[[Any, str, MapId], Any]] = {
+    str: _convert_text,
+    float: _accepting(lambda value: _is_number(value, int | float, _MAX_NUMBER), "must be a number", "NOT_A_NUMBER"),
+    int: _accepting(lambda value: _is_number(value, int, 2**53), "must be an integer", "NOT_AN_INTEGER"),
+    NameOrId: _convert_name_or_identifier,
+    bool: _accepting(lambda value: isinstance(value, bool), "must be a boolean", "NOT_A_BOOLEAN"),
+    ObjectId: _convert_identifier,
+    datetime: _convert_time,
+    type(None): _convert_none,
+    None: _convert_none,
+    Any: _convert_any,
+}
+
 
 # --- Storing the records of an export in batches, each in one transaction with the progress of the import -------------
 
@@ -119,7 +288,7 @@ class RecordImport:
         """Return the document to store for a record. Raises InvalidFields if the service could not have stored it."""
         declared = self._portable.exported_fields.values()
         fields = (replace(each, is_required=False) if each.name == "updatedAt" else each for each in declared)
-        document = _json_conversion.convert_fields(fields, record, "", self._map_id)
+        document = convert_fields(fields, record, "", self._map_id)
         for errors in database_declarations.find_invalid(document, self._portable.all_checks):
             raise InvalidFields([{**each, "code": _IN_IMPORTS.get(each["code"], each["code"])} for each in errors])
         return self._portable.complete(document)
@@ -256,6 +425,36 @@ _MAX_COACHES = 10_000
 _MAX_UNKNOWN = 10
 
 
+class AccountSettings(TypedDict):
+    """The account of an export."""
+
+    _id: ObjectId
+    companyName: str
+    timezone: str
+    loadUnit: account.LoadUnit
+    hasStoredLoads: bool
+    notifications: account.AccountNotifications
+    attention: NotRequired[account.AttentionSettings]
+    clientsMayImport: NotRequired[bool]
+    clientsMayMove: NotRequired[bool]
+    clientsMayAdd: NotRequired[bool]
+
+
+def _read_account(reader: ArchiveReader) -> AccountSettings:
+    """Return the account of an export. Raises ImportRefused if it is not valid."""
+    try:
+        account_of_export = reader.read_object(company_export.ACCOUNT)
+        settings: AccountSettings = convert(AccountSettings, account_of_export, "", lambda identifier, _: identifier)
+    except InvalidFields as error:
+        raise ImportRefused(
+            f"{error.errors[0]['field']} {error.errors[0]['message']}", company_export.ACCOUNT
+        ) from None
+    problems = input_of(account.AccountDetails)().validate(take(account.AccountDetails, settings))
+    if problems:
+        raise ImportRefused(f"{next(iter(problems))} is not valid", company_export.ACCOUNT)
+    return settings
+
+
 class ArchiveImport:
     """An import of an export."""
 
@@ -293,11 +492,23 @@ class ArchiveImport:
             self._report(entry[:200], "is not part of an export and is left out")
         lists = [company_export.records_entry(name) for name, *_ in self._collections]
         total = await asyncio.to_thread(self._reader.check, lists)
-        settings = read_account(self._reader)
+        settings = _read_account(self._reader)
         is_dry_run = self._progress.is_dry_run
 
         async def write(tx: Context) -> None:
-            await apply_account(tx, settings, is_dry_run=is_dry_run)
+            """Take over the settings into an empty company; one with clients keeps its own."""
+            current = await account.get_account(tx)
+            is_empty = not await customers.has_any(tx)
+            if is_empty and not await account.has_stored_loads(tx):
+                if not is_dry_run:
+                    await account.update_account(tx, cast("Any", take(account.AccountDetails, settings)))
+            elif settings["hasStoredLoads"] and settings["loadUnit"] != current["loadUnit"]:
+                unit = current["loadUnit"]
+                raise Conflict(f"has loads in {settings['loadUnit']}, and the company has loads in {unit}")
+            if settings["hasStoredLoads"] and not is_dry_run:
+                await account.lock_stored_unit(tx)
+            if not is_dry_run:
+                await account.record_overrides(tx)  # the export may have some
 
         try:
             await self._progress.start(total, write, self._problems)
@@ -309,8 +520,16 @@ class ArchiveImport:
 
     async def run_batch(self) -> bool:
         """Import the next records; returns False if there are none left. Raises ImportRefused, Superseded."""
-        if self._accepted is not None and self._accepted.position < self._progress.position:
-            await self._repeat(self._accepted)
+        accepted, end = self._accepted, self._progress.position
+        if accepted is not None and accepted.position < end:
+            # Find out again what the dry run has accepted up to the position of its job: another process did that.
+            while accepted.position < end:
+                number, start = accepted.position
+                is_last = number == end[0]
+                if self._reader.has(company_export.records_entry(self._collections[number][0])):
+                    await self._import_of(number, start).repeat(accepted, number, end[1] if is_last else None)
+                accepted.move(end if is_last else (number + 1, 0))
+            self._reader.reset_limit()
         while (number := self._progress.position[0]) < len(self._collections):
             if self._reader.has(company_export.records_entry(self._collections[number][0])):
                 if self._current is None or self._current[0] != number:
@@ -326,17 +545,6 @@ class ArchiveImport:
         name, collection, portable = self._collections[number]
         shared = (self._map_id, self._references, self._accepted)
         return RecordImport(self._progress, self._reader, name, collection, portable, *shared, start)
-
-    async def _repeat(self, accepted: Accepted) -> None:
-        """Find out again what the dry run has accepted up to the position of its job: another process did that."""
-        end = self._progress.position
-        while accepted.position < end:
-            number, start = accepted.position
-            is_last = number == end[0]
-            if self._reader.has(company_export.records_entry(self._collections[number][0])):
-                await self._import_of(number, start).repeat(accepted, number, end[1] if is_last else None)
-            accepted.move(end if is_last else (number + 1, 0))
-        self._reader.reset_limit()
 
 
 async def _find_fixed_ids(
@@ -391,56 +599,3 @@ def _read_coaches(reader: ArchiveReader) -> list[dict[str, Any]]:
             raise ImportRefused("is not a list of coaches", company_export.COACHES)
         coaches.append(coach)
     return coaches
-
-
-# --- The settings of the account -------------------------------------------------------------------------------------
-
-
-class AccountSettings(TypedDict):
-    """The account of an export."""
-
-    _id: ObjectId
-    companyName: str
-    timezone: str
-    loadUnit: account.LoadUnit
-    hasStoredLoads: bool
-    notifications: account.AccountNotifications
-    attention: NotRequired[account.AttentionSettings]
-    clientsMayImport: NotRequired[bool]
-    clientsMayMove: NotRequired[bool]
-    clientsMayAdd: NotRequired[bool]
-
-
-def read_account(reader: ArchiveReader) -> AccountSettings:
-    """Return the account of an export. Raises ImportRefused if it is not valid."""
-    try:
-        account_of_export = reader.read_object(company_export.ACCOUNT)
-        settings: AccountSettings = _json_conversion.convert(
-            AccountSettings, account_of_export, "", lambda identifier, _: identifier
-        )
-    except InvalidFields as error:
-        raise ImportRefused(
-            f"{error.errors[0]['field']} {error.errors[0]['message']}", company_export.ACCOUNT
-        ) from None
-    problems = input_of(account.AccountDetails)().validate(take(account.AccountDetails, settings))
-    if problems:
-        raise ImportRefused(f"{next(iter(problems))} is not valid", company_export.ACCOUNT)
-    return settings
-
-
-async def apply_account(ctx: Context, settings: AccountSettings, *, is_dry_run: bool) -> None:
-    """Take over the settings into an empty company, in the caller's transaction; one with clients keeps its own.
-
-    Raises Conflict if the export has loads in another unit than the company's.
-    """
-    current = await account.get_account(ctx)
-    is_empty = not await customers.has_any(ctx)
-    if is_empty and not await account.has_stored_loads(ctx):
-        if not is_dry_run:
-            await account.update_account(ctx, cast("Any", take(account.AccountDetails, settings)))
-    elif settings["hasStoredLoads"] and settings["loadUnit"] != current["loadUnit"]:
-        raise Conflict(f"has loads in {settings['loadUnit']}, and the company has loads in {current['loadUnit']}")
-    if settings["hasStoredLoads"] and not is_dry_run:
-        await account.lock_stored_unit(ctx)
-    if not is_dry_run:
-        await account.record_overrides(ctx)  # the export may have some

@@ -118,7 +118,8 @@ def _validate(source: RosterRow, answers: Mapping[str, NameAnswer], trainers: Ma
     keys = (source.full_name, source.details["name"], source.details.get("email", ""))
     row.answer = next((answers[key] for each in keys if (key := normalize(each)) in answers), None)
     if source.surplus:
-        row.reject(None, "TOO_MANY_CELLS", f"has {source.surplus} more cells than there are columns")
+        cells = "1 more cell" if source.surplus == 1 else f"{source.surplus} more cells"
+        row.reject(None, "TOO_MANY_CELLS", f"has {cells} than there are columns")
         return row
     if is_total(source.full_name):
         row.reject("name", "NOT_A_CLIENT", "is a sum, not a client")

@@ -15,15 +15,16 @@ from datetime import timedelta
 from typing import IO, Any, TypeAlias, cast
 
 from coaching_service.core import audit, errors
-from coaching_service.core.auth import EXERCISES, check_access
+from coaching_service.core.auth import EXERCISES, check_access, coach, customer
 from coaching_service.core.changes import history
 from coaching_service.core.database import files
 from coaching_service.core.database.checks import check_of
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Context, Services, in_transaction, transactional
+from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue, worker
-from coaching_service.core.media import CSV, ZIP
+from coaching_service.core.media import CSV, XLSX, ZIP
 from coaching_service.core.temporary_files import open_temporary, write_all
 from coaching_service.integrations import background_jobs
 from coaching_service.integrations.company_import._archive_import import ArchiveImport
@@ -31,17 +32,15 @@ from coaching_service.integrations.company_import._customer_import import Custom
 from coaching_service.integrations.history_files import rosters
 from coaching_service.integrations.history_files.set_files import SetFile, UnknownFormat, has_amounts
 from coaching_service.integrations.history_files.tables import Cell, UnreadableTable, estimate_rows, read_tables
+from coaching_service.integrations.history_import import models as import_models
+from coaching_service.integrations.history_import import undoing
 from coaching_service.integrations.history_import.importing import HistoryImport, Progress
 from coaching_service.integrations.history_import.measurement_import import MeasurementImport
 from coaching_service.integrations.history_import.models import (
-    NO_ANSWERS,
-    HistoryResult,
     ImportAnswers,
+    ImportOptions,
     ImportRefused,
-    ImportWork,
-    StoredAnswers,
-    new_work,
-    reading_answers,
+    OwnImportOptions,
 )
 from coaching_service.people import account, jobs, team
 from coaching_service.people.customers import service as customers
@@ -99,7 +98,7 @@ async def begin(
     *,
     dry_run: bool,
     on_conflict: OnConflict = "error",
-    answers: ImportAnswers = NO_ANSWERS,
+    answers: ImportAnswers = import_models.NO_ANSWERS,
     keeps_file: bool = False,
 ) -> jobs.StoredJob:
     """Queue the import of a file, which the caller attaches, and return its job.
@@ -126,7 +125,7 @@ async def begin(
         {
             "kind": "import",
             "work": {
-                **new_work(answers, file_name=file.name, content_type=file.content_type, dry_run=dry_run),
+                **import_models.new_work(answers, file_name=file.name, content_type=file.content_type, dry_run=dry_run),
                 "fileId": file.id,
                 "onConflict": on_conflict,
                 "mayImportAll": ctx.caller.role == "OWNER" and not ctx.caller.restricted,
@@ -319,7 +318,7 @@ async def _open_file(opened: _Open) -> bool:
 # --- Which kind of table a file is -----------------------------------------------------------------------------------
 
 
-def _is_history(file: IO[bytes], answers: StoredAnswers | None) -> bool:
+def _is_history(file: IO[bytes], answers: import_models.StoredAnswers | None) -> bool:
     """Return whether a table has done sets; otherwise it has clients.
 
     One for a client, or with amounts of sets, is never of clients. Raises UnknownFormat for one that has neither,
@@ -329,7 +328,7 @@ def _is_history(file: IO[bytes], answers: StoredAnswers | None) -> bool:
         return False
     if answers["format"] is not None or answers["customerId"] is not None:
         return True
-    source = SetFile(file, reading_answers(answers))
+    source = SetFile(file, import_models.reading_answers(answers))
     try:
         for _ in source.rows():
             break
@@ -346,7 +345,7 @@ def _is_history(file: IO[bytes], answers: StoredAnswers | None) -> bool:
         return False
 
 
-def _has_clients(file: IO[bytes], answers: StoredAnswers) -> bool:
+def _has_clients(file: IO[bytes], answers: import_models.StoredAnswers) -> bool:
     """Return whether any of the headings is one of clients, after the answers about columns, and no table has sets."""
     columns = cast("Any", {each["heading"]: each["field"] for each in answers["columns"]})
 
@@ -368,13 +367,13 @@ async def begin_checked(ctx: Context, job_id: ObjectId, answers: ImportAnswers) 
     Raises NotFound, Conflict if its file is no longer there, and as company_import.begin.
     """
     checked = await jobs.get_complete(ctx, job_id)
-    work = cast("ImportWork", checked["work"])
+    work = cast("import_models.ImportWork", checked["work"])
     file_id = work.get("fileId")
     stored = None if file_id is None else await files.find(ctx.services, file_id)
     if checked["kind"] != "import" or checked["status"] != "done" or file_id is None or stored is None:
         raise errors.Conflict("The file is no longer here: upload it again", code="FILE_GONE")
     await jobs.forget_file(ctx, job_id, file_id)
-    result = cast("HistoryResult", checked["result"])
+    result = cast("import_models.HistoryResult", checked["result"])
     is_open = any(each["code"] == "COLUMN" for each in result.get("questions", ()))
     file = files.StoredFile(file_id, work["fileName"], work["contentType"], stored["length"], stored["sha256"])
     on_conflict = work.get("onConflict", "error")
@@ -422,3 +421,96 @@ async def begin_own_checked(ctx: Context, job_id: ObjectId, answers: ImportAnswe
 async def _require_allowed(ctx: Context) -> None:
     if not (await account.get_account(ctx))["clientsMayImport"]:
         raise errors.Forbidden("Your coach has turned off imports by clients", code="CLIENT_IMPORTS_OFF")
+
+
+# --- Imports over REST: of the company, and of the client's own history -----------------------------------------------
+
+
+routes = Routes("/coach/import", tag="Export")
+
+
+@routes.post(
+    "",
+    access=coach(),
+    locks="customer",
+    multipart=MultipartBody(
+        "file", (ZIP, CSV, XLSX), import_models.IMPORT_FIELDS(), size_limit="import", file_required=True
+    ),
+    returns=background_jobs.BACKGROUND_JOB,
+    status=202,
+    errors=(errors.Conflict,),
+    request_class="bulk",
+    example={"dryRun": "true"},
+)
+async def import_company(ctx: Context, body: ImportOptions, file: files.StoredFile | None) -> jobs.StoredJob:
+    """Import an export of a company, a table of training history, or a table of clients.
+
+    It begins after the response: GET /coach/jobs/{jobId} returns its progress, and its problems with the line of each.
+    Records get new identifiers and belong to the caller's company. Texts are validated and files are checked as they
+    are when they are sent one by one; records that are not valid are left out. Nothing is mailed. With `dryRun`
+    everything is checked and nothing is stored: the job has the problems that the import would have, also records that
+    collide with each other or with the company's, and those that refer to what is left out. An export with other bytes
+    than its manifest states is refused as a whole.
+
+    A table of sets (CSV or XLSX) is recognised by its headings: Hevy, Strong, FitNotes, StrongLifts, Gravl,
+    TrainHeroic, the service's own CSV, or any with a date, an exercise and amounts. Each row is imported or reported;
+    sessions that are there already are not added again. What the file does not decide is in `questions` of the result,
+    and an import ends with an error while one is open; the other fields of the form are the answers. Each client has
+    one event, `history.imported`. A table of body measurements becomes values of metrics.
+
+    POST /coach/jobs/{jobId}/undo removes what the import of a table has created.
+    """
+    return await begin(ctx, file, dry_run=body["dryRun"], on_conflict=body["onConflict"], answers=body["answers"])
+
+
+own_routes = Routes(
+    "/customer", tag="The client's own", path_descriptions={"importId": "The job of the import, or of its undo."}
+)
+
+
+@own_routes.post(
+    "/import",
+    access=customer(),
+    multipart=MultipartBody(
+        "file", (CSV, XLSX), import_models.OWN_IMPORT_FIELDS(), size_limit="plan", file_required=True
+    ),
+    returns=background_jobs.BACKGROUND_JOB,
+    status=202,
+    errors=(errors.Conflict,),
+    request_class="bulk",
+    example={"dryRun": "true"},
+)
+async def import_own_history(ctx: Context, body: OwnImportOptions, file: files.StoredFile | None) -> jobs.StoredJob:
+    """Import my training history.
+
+    A table (CSV or XLSX) of Hevy, Strong, FitNotes, StrongLifts, Gravl, Fitbod, Liftosaur or JEFIT, or any with a date,
+    an exercise and amounts.
+    It begins after the response: GET /customer/jobs/{importId} returns its progress. With `dryRun` nothing is stored:
+    the result has what the file contains, what names of exercises mean, and `questions` that the file does not decide;
+    the other fields of the form are the answers. Exercises that are not here yet are created, with the tag `imported`.
+    Sessions that are there already are not added again, and rows that name anyone else are reported. Refused if the
+    coach has turned it off.
+    """
+    return await begin_own(ctx, file, body["answers"], dry_run=body["dryRun"])
+
+
+@own_routes.get("/jobs/{importId}", access=customer(), returns=background_jobs.BACKGROUND_JOB)
+async def get_own_job(ctx: Context, import_id: ObjectId) -> jobs.StoredJob:
+    """Read the progress of my import."""
+    return await jobs.get(ctx, import_id)
+
+
+@own_routes.post(
+    "/jobs/{importId}/undo",
+    access=customer(),
+    returns=background_jobs.BACKGROUND_JOB,
+    status=202,
+    errors=(errors.Conflict,),
+)
+async def undo_own_import(ctx: Context, import_id: ObjectId) -> jobs.StoredJob:
+    """Undo my import.
+
+    It begins after the response, as a job: what the import created is removed, unless it has been changed or used
+    since.
+    """
+    return await undoing.begin(ctx, import_id)

@@ -180,11 +180,6 @@ def nonce_of(services: Services, proposal_id: ObjectId) -> str:
     return services.vault.sign(f"proposal:{proposal_id}")
 
 
-def is_nonce_of(services: Services, proposal_id: ObjectId, nonce: str) -> bool:
-    """Return whether `nonce` is the secret of a proposal."""
-    return services.vault.verify_signature(f"proposal:{proposal_id}", nonce)
-
-
 def url_of(services: Services, proposal_id: ObjectId) -> str:
     """Return the address of the page on which a coach decides on a proposal."""
     return f"{services.base_url}/app/proposals/{proposal_id}"
@@ -351,20 +346,6 @@ async def reject_many(
             await reject(ctx, proposal_id, note, place=place)
             rejected += 1
     return rejected
-
-
-async def decide_in_view(
-    ctx: Context, proposal_id: ObjectId, decision: Literal["approve", "reject"], nonce: str
-) -> models.Proposal:
-    """Approve or reject a proposal of the calling assistant, whose coach has decided in its view, and return it.
-
-    Raises Forbidden for a key, and without the secret of the proposal, which only views receive; NotFound; and as the
-    decision does.
-    """
-    if ctx.caller.via == "apiKey" or not is_nonce_of(ctx.services, proposal_id, nonce):
-        raise errors.Forbidden("Only the coach decides on a proposal")
-    await find_own(ctx, proposal_id)
-    return await (approve if decision == "approve" else reject)(ctx, proposal_id, place="view")
 
 
 async def _get_open(ctx: Context, proposal_id: ObjectId) -> models.Proposal:
@@ -592,7 +573,11 @@ async def decide_proposal(
     ctx: Context, proposal_id: ObjectId, decision: Literal["approve", "reject"], nonce: str
 ) -> Answer:
     """Approve or reject a proposal, as the coach has chosen in its view."""
-    decided = await decide_in_view(ctx, proposal_id, decision, nonce)
+    is_valid = ctx.services.vault.verify_signature(f"proposal:{proposal_id}", nonce)
+    if ctx.caller.via == "apiKey" or not is_valid:  # only views receive the secret of the proposal
+        raise errors.Forbidden("Only the coach decides on a proposal")
+    await find_own(ctx, proposal_id)
+    decided = await (approve if decision == "approve" else reject)(ctx, proposal_id, place="view")
     result = decided["result"] or {}
     sentence = "Rejected: nothing was changed." if decision == "reject" else f"Approved. {result.get('summary', '')}"
     return Answer(sentence.strip(), _data(ctx, decided))

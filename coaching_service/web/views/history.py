@@ -296,7 +296,7 @@ def _name(job: jobs.StoredJob) -> str:
 async def cancel_bulk_job(ctx: Context, bulk_job_id: ObjectId) -> web_pages.Redirect:
     """End a job before its next step."""
     await jobs.get_complete(ctx, bulk_job_id, batch=True)
-    job = await background_jobs.cancel(ctx, bulk_job_id)
+    job = await background_jobs.cancel_job(ctx, bulk_job_id)
     return web_pages.Redirect(
         f"{_PATH}/{bulk_job_id}", "Cancelled." if job["status"] == "cancelled" else "It had ended already."
     )

@@ -440,7 +440,7 @@ _transfer.act("/{jobId}/run", "run_checked_import", _run_checked, **_started, **
 @_transfer.post("/{jobId}/cancel", access=owner_session(), on=import_page)
 async def cancel_import(ctx: Context, job_id: ObjectId) -> Redirect:
     """Cancel an import."""
-    job = await background_jobs.cancel(ctx, job_id)
+    job = await background_jobs.cancel_job(ctx, job_id)
     message = "Cancelled." if job["status"] == "cancelled" else "It had ended already."
     return Redirect(f"{_transfer.prefix}/{job_id}", message)
 
@@ -510,7 +510,7 @@ async def history_import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any] 
 
 _act = partial(_import.act, access=coach(CUSTOMERS.EDIT), on=history_import_page, to=f"{_import.prefix}/{{_id}}")
 _act("/{jobId}/run", "run_history_import", _run_checked, **_run)
-_act("/{jobId}/cancel", "cancel_history_import", background_jobs.cancel)
+_act("/{jobId}/cancel", "cancel_history_import", background_jobs.cancel_job)
 _act("/{jobId}/undo", "undo_history_import", undoing.begin)
 
 
@@ -554,7 +554,7 @@ async def own_history_page(ctx: Context, import_id: ObjectId) -> dict[str, Any]:
 
 _act_own = partial(_own_import.act, access=customer(), on=own_history_page, to=f"{_own_import.prefix}/{{_id}}")
 _act_own("/{importId}/run", "run_own_import", _run_checked, form=AnswersForm, has_table=True)
-_act_own("/{importId}/cancel", "cancel_own_import", background_jobs.cancel)
+_act_own("/{importId}/cancel", "cancel_own_import", background_jobs.cancel_job)
 _act_own("/{importId}/undo", "undo_own_import", undoing.begin)
 
 
