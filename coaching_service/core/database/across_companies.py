@@ -70,16 +70,21 @@ async def insert_or_count(
         await write_each(stored, [writes[each["index"]] for each in failed], upsert=True)
 
 
-async def insert_computed(collection: Documents[Any], ctx: Context, documents: Mapping[ObjectId, Document]) -> int:
-    """Store new documents by their identifiers, in the caller's transaction if there is one; returns how many.
+async def insert_computed(
+    collection: Documents[Any], ctx: Context, documents: Mapping[ObjectId, Document], *, keeps_stored: bool = False
+) -> int:
+    """Store documents by their identifiers, in the caller's transaction if there is one; returns how many are new.
 
-    Each field is an aggregation expression, such as `$$NOW`. The documents have the company they name, if any. One that
-    is stored already stays as it is.
+    Each field is an aggregation expression, such as `$$NOW`. The documents have the company they name, if any. A stored
+    one gets these fields, or with `keeps_stored` stays as it is.
     """
     stored = _uncached(collection, ctx.services)
     stored = stored if ctx.thread is None else ctx.thread.collection(stored)
+    stage = "$replaceWith" if keeps_stored else "$set"
     writes = [
-        UpdateOne({"_id": key}, [{"$replaceWith": {"$mergeObjects": [fields, "$$ROOT"]}}], upsert=True)
+        UpdateOne(
+            {"_id": key}, [{stage: {"$mergeObjects": [fields, "$$ROOT"]} if keeps_stored else fields}], upsert=True
+        )
         for key, fields in documents.items()
     ]
     if not writes:

@@ -148,7 +148,8 @@ async def enqueue_for_companies(
         return
     stored = stored_jobs.across_companies(services).find({"_id": {"$in": list(jobs)}}, {"_id": 1})
     known = {each["_id"] async for each in stored}  # most of them, and an update of one costs more
-    if await insert_computed(stored_jobs, Context(services), {key: jobs[key] for key in jobs if key not in known}):
+    new = {key: job for key, job in jobs.items() if key not in known}
+    if await insert_computed(stored_jobs, Context(services), new, keeps_stored=True):
         services.job_available.set()
 
 
