@@ -94,8 +94,7 @@ async def test_a_read_ends_with_its_caller_and_a_write_does_not(
             raise
         state["ended"] += 1
 
-    monkeypatch.setattr(notes, "list_notes", wait)
-    monkeypatch.setattr(notes, "create", wait)
+    monkeypatch.setattr(notes.customers, "get_visible", wait)  # which both begin with
     url, body = urlsplit(str(as_served.make_url("/"))), b'{"content": "Knee"}'
 
     async def send_and_go(method: str, sent: bytes) -> None:
