@@ -29,7 +29,7 @@ from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.mail import MailBody, NewMail
 from coaching_service.core.jobs.worker import for_each_alone
-from coaching_service.core.metrics import read_backlog
+from coaching_service.core.metrics import Backlog, read_backlog
 from coaching_service.core.validation import Text
 from coaching_service.people import notification_settings, team
 from coaching_service.people.customers import service as customers
@@ -539,9 +539,13 @@ def _name_company(ctx: Context, recipient: Recipient, path: str) -> str:
 
 async def read_metrics(services: Services) -> None:
     """Read the notifications that are due; they are not a number while the database does not respond."""
-    metrics, collection = services.metrics, notifications.across_companies(services)
-    due = count_backlog(collection, {"sendAt": {"$lte": now()}}, "sendAt", _MAX_COUNT, hint=DUE_INDEX)
-    await read_backlog(due, metrics.notifications_due, metrics.oldest_notification_seconds, "notifications")
+
+    async def count_due() -> Backlog:
+        collection = notifications.across_companies(services)  # which fails while the database does not respond
+        return await count_backlog(collection, {"sendAt": {"$lte": now()}}, "sendAt", _MAX_COUNT, hint=DUE_INDEX)
+
+    metrics = services.metrics
+    await read_backlog(count_due(), metrics.notifications_due, metrics.oldest_notification_seconds, "notifications")
 
 
 # --- Making notifications due, and withdrawing them: what other features call -----------------------------------------
