@@ -33,7 +33,7 @@ from coaching_service.people.changes.service import name_kind
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer, CustomerRoleData
 from coaching_service.progress.notes import Note
-from coaching_service.training.workout_text import writing
+from coaching_service.training.workout_text import lines as workout_lines
 from coaching_service.training.workouts import plan_changes
 from coaching_service.training.workouts.blocks.models import StoredBlock
 from coaching_service.training.workouts.items.descriptions import (
@@ -467,9 +467,9 @@ async def _write_items(tx: Context, versions: Sequence[Version]) -> dict[ObjectI
             sides: list[dict[ObjectId, str]] = []
             for document in (each.before, each.after):
                 items, texts = present_items(_items_of(each, document), 0, references, tx.caller), {}
-                labels = writing.label_supersets(items)
+                labels = workout_lines.label_supersets(items)
                 for item in items:  # what is planned, and what was done
-                    written_lines = (*writing.write_item(item, unit), *writing.write_log(item, unit))
+                    written_lines = (*workout_lines.write_item(item, unit), *workout_lines.write_log(item, unit))
                     lines = "\n".join(line.rstrip() for line in written_lines)
                     texts[item["_id"]] = without_inner_marks(" ".join(filter(None, [labels.get(item["_id"]), lines])))
                 sides.append(texts)

@@ -26,7 +26,7 @@ from coaching_service.people import account, jobs
 from coaching_service.people.customers import service as customers
 from coaching_service.progress import personal_records
 from coaching_service.training import programs, templates, training_maxes
-from coaching_service.training.workouts.blocks import load_conversion as workouts
+from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks.service import ClientCalendar
 
 # --- The conversion of a company's loads as it is sent ----------------------------------------------------------------
@@ -173,7 +173,7 @@ async def _store(ctx: Context, job: jobs.StoredJob, fields: Mapping[str, object]
 async def _convert_client(ctx: Context, customer_id: ObjectId, conversion: account.Conversion) -> Mapping[str, int]:
     if conversion.is_stored:
         await customers.lock_and_mark_figures(ctx, customer_id)
-    of_workouts = await workouts.convert_blocks(ctx, ClientCalendar(customer_id), conversion)
+    of_workouts = await block_items.convert_blocks(ctx, ClientCalendar(customer_id), conversion)
     of_records, estimates = await personal_records.convert_client(ctx, customer_id, conversion)
     of_maxes = await training_maxes.convert_client(ctx, customer_id, conversion, estimates)
     if conversion.is_stored:
@@ -187,7 +187,7 @@ async def _convert_client(ctx: Context, customer_id: ObjectId, conversion: accou
 
 
 async def _convert_program(ctx: Context, program_id: ObjectId, conversion: account.Conversion) -> Mapping[str, int]:
-    converted = await workouts.convert_blocks(ctx, programs.ProgramPlan(program_id), conversion)
+    converted = await block_items.convert_blocks(ctx, programs.ProgramPlan(program_id), conversion)
     return {"workouts": converted.documents, "loads": converted.loads}
 
 
@@ -212,7 +212,7 @@ async def require_no_loads(ctx: Context, _: account.LoadUnitChanged) -> None:
     if await templates.has_loads(ctx):
         raise account.load_unit_locked()
     deleted: list[ObjectId] = []
-    for find_with_load in (workouts.find_with_load, personal_records.find_with_load, training_maxes.find_with_load):
+    for find_with_load in (block_items.find_with_load, personal_records.find_with_load, training_maxes.find_with_load):
         while (owner := await find_with_load(ctx, deleted)) is not None:
             (customer_id,) = owner
             if customer_id is None or customer_id in await customers.find_references(ctx, [customer_id]):

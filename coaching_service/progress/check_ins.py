@@ -34,8 +34,8 @@ from coaching_service.people.availability import Availability, AvailabilityChang
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer
 from coaching_service.progress.reminders import CHECK_INS_AT
-from coaching_service.training.workout_text.edits import check_names
 from coaching_service.training.workout_text.finding import resolve_document
+from coaching_service.training.workout_text.tools import check_names
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks.batches import Batch
 from coaching_service.training.workouts.blocks.models import BlockPlan

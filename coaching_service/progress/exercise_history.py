@@ -29,7 +29,7 @@ from coaching_service.training import visibility
 from coaching_service.training.set_text import write_done
 from coaching_service.training.workout_text.finding import resolve_exercises
 from coaching_service.training.workouts import sets as workout_sets
-from coaching_service.training.workouts.blocks.load_conversion import show_loads
+from coaching_service.training.workouts.blocks.items import show_loads
 from coaching_service.training.workouts.items import service as totals
 from coaching_service.training.workouts.items.models import CUSTOMER_SET, WorkItem
 from coaching_service.training.workouts.reports import exercises as exercise_reports

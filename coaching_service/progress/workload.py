@@ -20,7 +20,7 @@ from coaching_service.core.query import Period, SearchedRange
 from coaching_service.core.validation import Choice, Date
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
-from coaching_service.training.workouts.blocks.load_conversion import show_loads
+from coaching_service.training.workouts.blocks.items import show_loads
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.reports import blocks as block_reports
 from coaching_service.training.workouts.reports import exercises as exercise_reports

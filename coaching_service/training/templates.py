@@ -26,7 +26,7 @@ from coaching_service.training.schedule.service import find_conflicts, resolve_c
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.load_conversion import convert_items
+from coaching_service.training.workouts.blocks.items import convert_items
 from coaching_service.training.workouts.blocks.models import WORKOUT_BLOCK, Block, PlannedBlock, StoredBlock
 from coaching_service.training.workouts.blocks.service import ClientCalendar, ScheduleOwner
 from coaching_service.training.workouts.items import service as items

@@ -21,9 +21,8 @@ from coaching_service.training import templates
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.schedule import service as schedule
 from coaching_service.training.schedule.models import CopyRequest
-from coaching_service.training.workout_text.finding import read_texts
-from coaching_service.training.workout_text.tool_schemas import WorkoutDay
-from coaching_service.training.workout_text.writing import label_supersets, write_header, write_item
+from coaching_service.training.workout_text.finding import WorkoutDay, read_texts
+from coaching_service.training.workout_text.lines import label_supersets, write_header, write_item
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import BlockSettings, PlannedBlock, StoredBlock

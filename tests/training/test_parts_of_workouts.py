@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.blocks.load_conversion import convert_items
+from coaching_service.training.workouts.blocks.items import convert_items
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import ItemChange, ItemInput, WorkItem
 from coaching_service.training.workouts.sets import record_distance

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.schedule._progression import SetChange, change_load
 from coaching_service.training.schedule.models import Progression
+from coaching_service.training.schedule.service import SetChange, change_load
 from coaching_service.training.workouts.items.models import ExerciseItem, TaskItem
 from coaching_service.training.workouts.sets import PlannedSet
 

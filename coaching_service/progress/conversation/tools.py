@@ -18,7 +18,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.bulk import ClientsArgument, choose_clients, identify_clients, name_clients
 from coaching_service.progress.conversation import messages
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.training.workout_text.edits import check_names
+from coaching_service.training.workout_text.tools import check_names
 
 tools = Tools()
 _LONGEST_IN_LIST, _LONGEST_PREVIEW = 1_500, 200

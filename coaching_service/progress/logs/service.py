@@ -32,7 +32,7 @@ from coaching_service.progress import form_responses, notes, personal_records
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.personal_records import PersonalRecord
 from coaching_service.training import visibility
-from coaching_service.training.workout_text.writing import name_of
+from coaching_service.training.workout_text.lines import name_of
 from coaching_service.training.workouts import sets as workout_sets
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import models as block_models

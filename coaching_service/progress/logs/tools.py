@@ -26,11 +26,10 @@ from coaching_service.progress.logs import service as logs_service
 from coaching_service.progress.logs.schemas import PAIN_LENGTH
 from coaching_service.training.set_text import parse_done, read_done_sets
 from coaching_service.training.workout_text import lines
-from coaching_service.training.workout_text.finding import describe_readings
-from coaching_service.training.workout_text.tool_schemas import MAX_TEXT
-from coaching_service.training.workout_text.writing import find_item, name_of, write_done_of, write_result_of
+from coaching_service.training.workout_text.finding import MAX_TEXT, describe_readings
+from coaching_service.training.workout_text.lines import find_item, name_of, write_done_of, write_result_of
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.load_conversion import show_loads, store_loads
+from coaching_service.training.workouts.blocks.items import show_loads, store_loads
 from coaching_service.training.workouts.blocks.models import SESSION_FIELDS, Block, BlockLog, SessionFields
 from coaching_service.training.workouts.blocks.service import ClientCalendar, regular_blocks
 from coaching_service.training.workouts.items.models import REASON_LENGTH, CircuitExercise, ItemLog, WorkItem

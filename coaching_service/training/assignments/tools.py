@@ -48,9 +48,8 @@ from coaching_service.training.schedule.models import (
     on_conflict,
 )
 from coaching_service.training.schedule.service import OUTCOMES, days_between, describe_conflicts
-from coaching_service.training.workout_text.edits import check_names, run_checks
-from coaching_service.training.workout_text.finding import describe_readings, resolve_exercises
-from coaching_service.training.workout_text.tools import identify_workouts
+from coaching_service.training.workout_text.finding import describe_readings, resolve_exercises, run_checks
+from coaching_service.training.workout_text.tools import check_names, identify_workouts
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.service import ClientCalendar

@@ -23,12 +23,16 @@ from coaching_service.training import programs
 from coaching_service.training.programs import LAST_DAY, Program, ProgramPlan
 from coaching_service.training.schedule import service
 from coaching_service.training.schedule.service import join_some
-from coaching_service.training.workout_text.edits import check_names
-from coaching_service.training.workout_text.finding import read_texts
-from coaching_service.training.workout_text.lines import Problems, error_in_line, require_name
-from coaching_service.training.workout_text.tool_schemas import BlockArguments, WorkoutPage, workout_text
-from coaching_service.training.workout_text.tools import answer_workouts
-from coaching_service.training.workout_text.writing import DETAILS, Detail, WorkoutTexts
+from coaching_service.training.workout_text.finding import BlockArguments, WorkoutPage, read_texts, workout_text
+from coaching_service.training.workout_text.lines import (
+    DETAILS,
+    Detail,
+    Problems,
+    WorkoutTexts,
+    error_in_line,
+    require_name,
+)
+from coaching_service.training.workout_text.tools import answer_workouts, check_names
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import models as block_models
 from coaching_service.training.workouts.blocks import service as workouts

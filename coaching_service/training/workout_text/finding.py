@@ -1,24 +1,26 @@
-"""Finding workouts of many clients for assistants, in place of a walk over their calendars."""
+"""Arguments of the workout tools, what the names in them and in texts mean, and finding workouts of many clients."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, TypedDict, cast
 
-from marshmallow import ValidationError, validates_schema
+from marshmallow import ValidationError, fields, validates_schema
 from rapidfuzz import process
 
-from coaching_service.core import auth, validation
+from coaching_service.core import auth, mcp, validation
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import FieldError, InvalidFields, invalid_field
-from coaching_service.core.fields import take
+from coaching_service.core.errors import FieldError, Forbidden, InvalidFields, NotFound, invalid_field
+from coaching_service.core.field_schemas import argument_of, arguments_of, input_of
+from coaching_service.core.fields import Default, Description, names_of, take
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.mcp import Answer, Lines, ToolPage, Tools, describe_list, optional, typed
 from coaching_service.core.text import normalize, without_hidden
-from coaching_service.core.validation import Identifier, ListOf, Text
+from coaching_service.core.validation import Identifier, Integer, ListOf, Text, sentence
 from coaching_service.library import forms, metric_sets
 from coaching_service.library.exercises import name_resolution
 from coaching_service.library.exercises import service as listing
@@ -27,24 +29,261 @@ from coaching_service.library.exercises.name_resolution import KnownExercises, R
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.bulk import MAX_CLIENTS, choose_clients
-from coaching_service.training.workout_text import lines as workout_text_lines
-from coaching_service.training.workout_text import writing
-from coaching_service.training.workout_text.lines import Mention, ParsedWorkout, Problems
-from coaching_service.training.workout_text.tool_schemas import ToolExerciseArguments, ToolSetArguments
+from coaching_service.training.workout_text import lines
+from coaching_service.training.workout_text.lines import DETAILS, Mention, ParsedWorkout, Problems
+from coaching_service.training.workouts import sets as workout_sets
 from coaching_service.training.workouts.blocks import service
-from coaching_service.training.workouts.blocks.load_conversion import show_loads, store_loads
+from coaching_service.training.workouts.blocks.items import show_loads, store_loads
+from coaching_service.training.workouts.blocks.models import BlockSettings
 from coaching_service.training.workouts.blocks.service import ClientCalendar
 from coaching_service.training.workouts.items.models import ItemInput
 from coaching_service.training.workouts.items.service import planned_exercise_ids
 from coaching_service.training.workouts.reports.exercises import find_exercise_ids
 from coaching_service.training.workouts.sets import PlannedSet, SetOptions
 
+_MAX_CALENDAR = 93
+MAX_DAYS, MAX_TEXT = 31, 20_000
+_SETS_TEXT = Text(max_length=2_000)
+_ITEM_ID = re.compile(r"#?[0-9a-fA-F]{6,24}", re.ASCII)
+
+
+class WorkoutPage(mcp.ToolPage):
+    """How much of each workout, and a page."""
+
+    pageSize = Integer(minimum=1, maximum=mcp.MAX_TOOL_PAGE, load_default=40)
+    detail = validation.Choice(
+        *DETAILS,
+        load_default="plan",
+        metadata={
+            "description": "summary: names of items; plan: sets, notes, what was done; full: also answers, times, "
+            "loads of percentages, and arrays."
+        },
+    )
+
+
+class CalendarDates(mcp.Dates, WorkoutPage, mcp.CustomerArgument):
+    """A client, a range of dates (at most three months), how much of each workout, and a page."""
+
+    max_days = _MAX_CALENDAR
+
+
+class ItemIdentifier(Text):
+    """The identifier of an item, or its last 6 characters or more."""
+
+    def __init__(self, **options: Any) -> None:
+        options["metadata"] = {"pattern": "^#?[0-9a-fA-F]{6,24}$", **options.pop("metadata", {})}
+        super().__init__(max_length=25, **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        text = super()._deserialize(value, attr, data, **kwargs)
+        if not _ITEM_ID.fullmatch(text):
+            raise ValidationError("must be 6 to 24 hexadecimal characters, from get_workouts")
+        return text
+
+
+class _Quantity(TypedDict):
+    reps: Annotated[int | None, Integer(minimum=0, maximum=workout_sets.MAX_REPS)]
+    repsMax: Annotated[int | None, Integer(minimum=0, maximum=workout_sets.MAX_REPS)]
+    seconds: Annotated[float | None, validation.Number(minimum=0, maximum=workout_sets.MAX_SECONDS)]
+    meters: Annotated[float | None, validation.Number(minimum=0, maximum=workout_sets.MAX_METERS)]
+
+
+class ToolSetArguments(_Quantity, workout_sets.PlannedLoad, workout_sets.SetOptions):
+    """A planned set: repetitions, seconds or meters, with a load or without; `count` such sets."""
+
+    count: Annotated[int, Integer(minimum=1, maximum=20), Default(1)]
+
+
+class _Quantities(mcp.Arguments):
+    @validates_schema
+    def has_one_quantity(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require exactly one quantity, and a maximum that is not below the minimum."""
+        quantities = sum(data[name] is not None for name in ("reps", "seconds", "meters"))
+        if quantities != 1 and not (quantities == 0 and data["isAmrap"]):
+            raise ValidationError("must have exactly one of reps, seconds and meters")
+        if data["repsMax"] is not None and (data["reps"] is None or data["repsMax"] < data["reps"]):
+            raise ValidationError("must not be less than reps", "repsMax")
+        if data["load"] is not None and data["loadPercent"] is not None:
+            raise ValidationError("must not be combined with load", "loadPercent")
+
+
+_ToolSet = input_of(ToolSetArguments, _Quantities, name="ToolSet")
+
+
+class ToolSets(ListOf):
+    """Sets as text or as an array: at most 100 in all, each counted `count` times."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(fields.Nested(_ToolSet), minimum=1, maximum=50, **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        if isinstance(value, str):
+            return _SETS_TEXT.deserialize(value)
+        return super()._deserialize(value, attr, data, **kwargs)
+
+
+class ToolExerciseArguments(TypedDict):
+    """An exercise of a workout, by identifier or by name, with its sets, as text or as an array."""
+
+    exerciseId: ObjectId | None
+    name: str | None
+    sets: Annotated[str | list[ToolSetArguments], ToolSets()]
+    instructions: Annotated[str | None, Text(max_length=validation.TEXT_LENGTH)]
+    superset: Annotated[str | None, Text(max_length=50)]
+
+
+class _NamedExercise(mcp.Arguments):
+    @validates_schema
+    def names_one_exercise(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require an identifier or a name."""
+        if (data["exerciseId"] is None) == (data["name"] is None):
+            raise ValidationError("is required (or a name)", "exerciseId")
+
+    @validates_schema
+    def limit_sets(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Limit the number of sets."""
+        if not isinstance(data["sets"], str) and sum(each["count"] for each in data["sets"]) > workout_sets.MAX_SETS:
+            raise ValidationError(f"must not be more than {workout_sets.MAX_SETS} in all", "sets")
+
+
+_ToolExercise = input_of(ToolExerciseArguments, _NamedExercise, name="ToolExercise")
+
+
+def workout_text(description: str, **options: Any) -> Text:
+    """Return the field of a text with a line for each item."""
+    return Text(max_length=MAX_TEXT, metadata={"description": description}, **options)
+
+
+class BlockArguments(mcp.Arguments):
+    """What is set for a workout with a `text`; a day of rest has none."""
+
+    class Meta(mcp.Arguments.Meta):
+        include = arguments_of(BlockSettings)
+
+    @validates_schema
+    def rests_without_items(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require a day of rest to have no text."""
+        if data["isRest"] and data["text"].strip():
+            raise ValidationError("must be empty for a day of rest", "text")
+
+
+class WorkoutDayArguments(BlockSettings):
+    """A workout of a date, as text."""
+
+    date: Annotated[str, validation.CalendarDate(), Description("YYYY-MM-DD, the client's local date.")]
+    name: Annotated[str, Description("Name of the workout, such as Lower body.")]
+    text: Annotated[
+        str, Text(max_length=MAX_TEXT, allow_blank=True), Default(""), Description("A line for each item, in order.")
+    ]
+
+
+class WorkoutDay(BlockArguments):
+    """A workout of a date, as text."""
+
+    class Meta(BlockArguments.Meta):
+        include = arguments_of(WorkoutDayArguments)
+
+
+class NewWorkouts(mcp.CustomerArgument):
+    """Workouts as text; or one with its exercises as an array."""
+
+    days = ListOf(fields.Nested(WorkoutDay), minimum=1, maximum=MAX_DAYS, **mcp.optional("The workouts."))
+    date = validation.CalendarDate(load_default=None, allow_none=True, metadata=mcp.UNLISTED)
+    name = Text(load_default=None, allow_none=True, metadata=mcp.UNLISTED)
+    exercises = ListOf(
+        fields.Nested(_ToolExercise),
+        minimum=1,
+        maximum=50,
+        load_default=None,
+        allow_none=True,
+        metadata=mcp.UNLISTED,
+    )
+
+    @validates_schema
+    def days_or_exercises(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require days, or one workout with an array of exercises, but not both."""
+        array = [data[name] for name in ("date", "name", "exercises")]
+        if data["days"] is None and any(value is not None for value in array):
+            for name in ("date", "name", "exercises"):
+                if data[name] is None:
+                    raise ValidationError("is required", name)
+        elif data["days"] is None:
+            raise ValidationError("is required", "days")
+        elif any(value is not None for value in array):
+            raise ValidationError("must not be combined with date, name or exercises", "days")
+
+
+class WorkoutArgument(mcp.CustomerArgument):
+    """A workout of a client."""
+
+    workoutId = validation.Identifier(required=True, metadata={"description": "From get_workouts."})
+
+
+class WorkoutChange(WorkoutArgument):
+    """A new name, date, position or other settings of a workout."""
+
+    class Meta(mcp.Arguments.Meta):
+        include = {name: argument_of(BlockSettings, name, may_be_absent=True) for name in names_of(BlockSettings)}
+
+    name = Text(**mcp.optional("A new name."))
+    date = validation.CalendarDate(**mcp.optional("A new date, YYYY-MM-DD."))
+    order = Integer(minimum=0, maximum=1000, **mcp.optional("New position in the day, from 0."))
+
+    @validates_schema(skip_on_field_errors=False)
+    def changes_something(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require a change."""
+        settings = ("name", "date", "order", *names_of(BlockSettings))
+        if all(data.get(name, ...) is None for name in settings):
+            raise ValidationError(f"must have {', '.join(settings[:-1])} or {settings[-1]}")
+
+
+class ItemEditArguments(TypedDict):
+    """One change of a workout's items."""
+
+    action: Annotated[Literal["add", "change", "move", "remove"], Description("What to do.")]
+    itemId: Annotated[
+        str | None, ItemIdentifier(), Description("The item (not for add): the id after # in get_workouts.")
+    ]
+    text: Annotated[
+        str | None,
+        Text(max_length=MAX_TEXT),
+        Description("add: lines as in create_workout. change: one such item, or only its sets."),
+    ]
+    index: Annotated[
+        int | None, Integer(minimum=0, maximum=1000), Description("add, move: new position from 0. Default: the end.")
+    ]
+    toWorkoutId: Annotated[ObjectId | None, Description("move: another workout of the client.")]
+
+
+class ItemEdit(mcp.Arguments):
+    """One change of a workout's items."""
+
+    class Meta(mcp.Arguments.Meta):
+        include = arguments_of(ItemEditArguments)
+
+    @validates_schema
+    def has_what_the_action_needs(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require the item, and the text, where the action needs them."""
+        if (action := data["action"]) != "add" and data["itemId"] is None:
+            raise ValidationError(f"is required to {action}", "itemId")
+        if action in ("add", "change") and data["text"] is None:
+            raise ValidationError(f"is required to {action}", "text")
+
+
+class ItemEdits(WorkoutArgument):
+    """Changes of a workout's items, in order."""
+
+    changes = ListOf(
+        fields.Nested(ItemEdit), minimum=1, maximum=50, required=True, metadata={"description": "In order."}
+    )
+
+
 # --- Resolving the names in a text: exercises, forms and metric sets of the libraries ---------------------------------
 
 
 _MAX_NAMES = 200
 _NEAREST, _MIN_SCORE = 4, 60
-_AREAS: Mapping[workout_text_lines.Kind, auth.Area] = {
+_AREAS: Mapping[lines.Kind, auth.Area] = {
     "exercise": auth.EXERCISES,
     "form": auth.FORMS,
     "metric set": auth.METRICS,
@@ -66,7 +305,7 @@ class ReadTexts:
 async def read_texts(
     ctx: Context,
     texts: Sequence[tuple[str, str]],
-    earlier: Sequence[workout_text_lines.Problem] = (),
+    earlier: Sequence[lines.Problem] = (),
     customer_id: ObjectId | None = None,
 ) -> ReadTexts:
     """Return the items of texts, each given with the field of the request that has it.
@@ -76,11 +315,11 @@ async def read_texts(
     Raises TextError for all lines that cannot be read or name nothing, with their numbers, and for `earlier` problems.
     """
     load_unit = ctx.caller.load_unit
-    parsed = [workout_text_lines.parse_items(text, load_unit, path) for path, text in texts]
+    parsed = [lines.parse_items(text, load_unit, path) for path, text in texts]
     read_as = await resolve_workouts(ctx, [ParsedWorkout(problems=list(earlier)), *parsed], customer_id)
     store_loads([item.item for workout in parsed for item in workout.items], ctx)
     items = [[item.details for item in workout.items] for workout in parsed]
-    return ReadTexts(items, read_as + workout_text_lines.describe_lone_labels(parsed))
+    return ReadTexts(items, read_as + lines.describe_lone_labels(parsed))
 
 
 async def resolve_workouts(ctx: Context, workouts: Sequence[ParsedWorkout], customer_id: ObjectId | None = None) -> str:
@@ -93,7 +332,7 @@ async def resolve_workouts(ctx: Context, workouts: Sequence[ParsedWorkout], cust
     the nearest ones.
     """
     problems = Problems([problem for workout in workouts for problem in workout.problems])
-    of_kind: dict[workout_text_lines.Kind, list[Mention]] = {
+    of_kind: dict[lines.Kind, list[Mention]] = {
         "exercise": [],
         "form": [],
         "metric set": [],
@@ -113,7 +352,7 @@ async def resolve_workouts(ctx: Context, workouts: Sequence[ParsedWorkout], cust
                 for parsed in workout.items:
                     if id(parsed.item) in names:
                         parsed.item["supersetId"] = parsed.superset = None
-                workout_text_lines.group_supersets(workout.items)
+                lines.group_supersets(workout.items)
     problems.raise_any()
     return remarks
 
@@ -195,7 +434,7 @@ def describe_readings(texts: Iterable[str], names: Iterable[str]) -> str:
 async def _resolve_exercises(ctx: Context, mentions: Sequence[Mention], customer_id: ObjectId | None) -> str:
     names = list(dict.fromkeys(name for mention in mentions for name in (mention.name, mention.whole) if name))
     if len(names) > _MAX_NAMES:
-        raise workout_text_lines.error_in_line(
+        raise lines.error_in_line(
             mentions[0].field, mentions[0].line, f"expected at most {_MAX_NAMES} different exercises"
         )
     known = None if customer_id is None else exercises_of(customer_id)
@@ -224,14 +463,12 @@ async def _resolve_exercises(ctx: Context, mentions: Sequence[Mention], customer
     return describe_readings(matched.keys(), matched.values())
 
 
-def _may_list(ctx: Context, kind: workout_text_lines.Kind) -> bool:
+def _may_list(ctx: Context, kind: lines.Kind) -> bool:
     """Return whether the caller may see which names there are."""
     return auth.areas_of(ctx.caller).allows(area=_AREAS[kind])
 
 
-def _match_names(
-    ctx: Context, mentions: Iterable[Mention], names: Mapping[ObjectId, str]
-) -> Iterator[workout_text_lines.Problem]:
+def _match_names(ctx: Context, mentions: Iterable[Mention], names: Mapping[ObjectId, str]) -> Iterator[lines.Problem]:
     """Put identifiers into mentions by exact names; yields the problems of the others."""
     for mention in mentions:
         wanted = normalize(mention.name)
@@ -249,7 +486,7 @@ def _match_names(
 
 def _unknown(
     ctx: Context, mention: Mention, message: str, nearest: Sequence[str], deleted: Sequence[str] = ()
-) -> workout_text_lines.Problem:
+) -> lines.Problem:
     """Return the problem of a name; only names that one document has can be written in its place."""
     counts = Counter(map(normalize, nearest))
     suggestions = [name for name in nearest if counts[normalize(name)] == 1]
@@ -261,7 +498,7 @@ def _unknown(
     else:
         description += f". Deleted: {', '.join(f'“{name}”' for name in deleted)}" if deleted else ""
         description += ". Did you mean" if suggestions else ", and no name is similar. Create it first"
-    return workout_text_lines.Problem(
+    return lines.Problem(
         mention.field,
         mention.line,
         message,
@@ -277,7 +514,7 @@ def _candidates_of(resolved: ResolvedExerciseName) -> list[tuple[str, ObjectId]]
     return [(each["name"], each["_id"]) for each in candidates]
 
 
-def _describe(ctx: Context, kind: workout_text_lines.Kind, candidates: Sequence[tuple[str, ObjectId]]) -> str:
+def _describe(ctx: Context, kind: lines.Kind, candidates: Sequence[tuple[str, ObjectId]]) -> str:
     """Return what is wrong with a name that means nothing, or several documents, with the nearest that may be seen."""
     if not _may_list(ctx, kind):
         return f"the name does not mean exactly one {kind}; naming the nearest needs {_AREAS[kind].VIEW}"
@@ -350,22 +587,22 @@ async def find_workouts(
     )
     has_more, unit = len(found) > page_size, ctx.caller.load_unit
     names = await customers.find_references(ctx, list({cast("ObjectId", each["customerId"]) for each in found}))
-    lines: list[str] = []
+    listed: list[str] = []
     for block in show_loads(found[:page_size], ctx, unit):
         client = names[cast("ObjectId", block["customerId"])]
         items = block["items"]
         if exercise_ids is not None:
             items = [each for each in items if not set(planned_exercise_ids(each)).isdisjoint(exercise_ids)]
-        written = [[*writing.write_item(each, unit), *writing.write_log(each, unit)] for each in items[:_MAX_ITEMS]]
+        written = [[*lines.write_item(each, unit), *lines.write_log(each, unit)] for each in items[:_MAX_ITEMS]]
         said = [" ".join(line.strip() for line in each) for each in written]
         said += [f"{len(items) - _MAX_ITEMS} more"] if len(items) > _MAX_ITEMS else []
         about = f"{typed(client['name'])} [{client['_id']}] {typed(block['name'])} [workout {block['_id']}]"
-        lines.append(f"{block['date']} {about}: {'; '.join(said)}")
+        listed.append(f"{block['date']} {about}: {'; '.join(said)}")
     title = f"Workouts with {typed(exercise or muscle or words or '')}, {first} to {last}, loads in {unit}"
     more = f"; more on page {page + 1}" if has_more else ""
     data = describe_list(title, {"nextPage": page + 1 if has_more else None})
-    text = "\n".join([f"{title}: {len(lines) or 'none'}{more}", *lines])
-    return Answer(text, {**data, "docs": [{"line": line} for line in lines]})
+    text = "\n".join([f"{title}: {len(listed) or 'none'}{more}", *listed])
+    return Answer(text, {**data, "docs": [{"line": line} for line in listed]})
 
 
 async def _choose(ctx: Context, customer_ids: list[ObjectId] | None, groups: list[str] | None) -> list[ObjectId]:
@@ -390,6 +627,20 @@ async def _find_exercises(ctx: Context, exercise: str | None, muscle: str | None
     return await listing.list_training(ctx, muscle_id)
 
 
+async def run_checks(checks: Iterable[Callable[[], Awaitable[object]]]) -> None:
+    """Raise InvalidFields for all that the checks find together."""
+    errors: dict[str, FieldError] = {}
+    for check in checks:
+        try:
+            await check()
+        except InvalidFields as error:
+            errors |= {sentence(each): each for each in error.errors}
+        except (NotFound, Forbidden) as error:
+            errors[str(error)] = {"field": "", "code": str(error.code), "message": str(error)}
+    if errors:
+        raise InvalidFields(list(errors.values()))
+
+
 # --- Items from the arrays that tools also accept ---------------------------------------------------------------------
 
 
@@ -403,7 +654,7 @@ async def to_exercise_items(
     for path, each in exercises.items():
         try:
             sets[path] = (
-                workout_text_lines.read_planned(each["sets"], ctx.caller.load_unit, f"{path}.sets")
+                lines.read_planned(each["sets"], ctx.caller.load_unit, f"{path}.sets")
                 if isinstance(each["sets"], str)
                 else [
                     _planned_set(index, sent)

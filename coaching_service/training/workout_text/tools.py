@@ -1,15 +1,19 @@
-"""MCP tools for workouts, and for training maximums."""
+"""MCP tools for workouts and for training maximums, and the changes of items that they make."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, cast
+from itertools import chain, count
+from typing import Any, Final, cast
 
 from coaching_service.core import mcp
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.dates import name_days
+from coaching_service.core.errors import NotFound, invalid_field
+from coaching_service.core.field_schemas import DeferredChange
 from coaching_service.core.fields import labels_of, names_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import Page
@@ -21,25 +25,271 @@ from coaching_service.people import availability
 from coaching_service.people.account import convert_entered_load, convert_stored_load
 from coaching_service.people.availability import AvailabilityText, write_period
 from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.bulk import choose_clients
 from coaching_service.training import training_maxes
 from coaching_service.training.training_maxes import load_of
-from coaching_service.training.workout_text import tool_schemas, writing
-from coaching_service.training.workout_text.edits import apply_edits, check_names
+from coaching_service.training.workout_text import finding, lines
 from coaching_service.training.workout_text.finding import (
+    CalendarDates,
+    ItemEditArguments,
+    ItemEdits,
+    WorkoutChange,
     describe_readings,
     read_texts,
+    resolve_document,
     resolve_exercises,
+    resolve_workouts,
     to_exercise_items,
 )
-from coaching_service.training.workout_text.tool_schemas import CalendarDates, ItemEdits, WorkoutChange
-from coaching_service.training.workout_text.writing import Detail
+from coaching_service.training.workout_text.lines import Detail, ParsedWorkout, parse_items
 from coaching_service.training.workouts.blocks import batches, service
+from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import models as block_models
-from coaching_service.training.workouts.blocks.load_conversion import show_loads
-from coaching_service.training.workouts.blocks.models import NewBlock
+from coaching_service.training.workouts.blocks.items import show_loads, store_loads
+from coaching_service.training.workouts.blocks.models import Block, NewBlock
 from coaching_service.training.workouts.blocks.service import ClientCalendar, has_nothing_done, regular_blocks
-from coaching_service.training.workouts.items.service import load_percent_bases
+from coaching_service.training.workouts.items.models import ItemChange, WorkItem
+from coaching_service.training.workouts.items.service import PLANNED_FIELDS, is_recorded, load_percent_bases
 from coaching_service.training.workouts.sets import MAX_LOAD
+
+# --- Changes of the items of a workout: text lines to add or change, and items to move or remove ----------------------
+
+
+_ITEM_NOT_FOUND = "is not an item of this workout"
+
+
+@dataclass
+class Outcome:
+    """What edits have done: a sentence for each, the identifiers of new items, and whether done work is affected.
+
+    `remarks`: sentences about how names were read, each with a space before it.
+    """
+
+    sentences: list[str] = field(default_factory=list)
+    remarks: str = ""
+    added: list[ObjectId] = field(default_factory=list)
+    changes_done_work: bool = False
+
+
+class ParsedChange(DeferredChange):
+    """A change of an item that was read from a text."""
+
+    def __init__(self, change: Mapping[str, Any]) -> None:
+        super().__init__({}, None)
+        self._change = change
+
+    def validate_as(self, stored_type: str) -> dict[str, Any]:
+        """Return the change: its fields are the fields of the stored item."""
+        return dict(self._change)
+
+
+async def apply_edits(
+    ctx: Context, owner: ClientCalendar, block_id: ObjectId, edits: Sequence[ItemEditArguments]
+) -> Outcome:
+    """Apply edits to a workout one after another, in the transaction of the caller.
+
+    Raises NotFound, Forbidden, and InvalidFields for a text or an item that cannot be read.
+    """
+    outcome, unit = Outcome(), ctx.caller.load_unit
+    missing = _find_missing(await service.get(ctx, owner, block_id), dict(enumerate(edits)))
+    problems = lines.Problems()
+    with problems.collect():
+        outcome.remarks = await resolve_workouts(ctx, parse_texts(dict(enumerate(edits)), unit), owner.customer_id)
+    if missing and not problems.entries:
+        raise NotFound("workout item", "; ".join(f"{path}: Workout item not found" for path in missing))
+    problems.entries += [lines.Problem(path, None, _ITEM_NOT_FOUND, _ITEM_NOT_FOUND) for path in missing]
+    problems.raise_any()
+    for number, edit in enumerate(edits):
+        block = await service.get(ctx, owner, block_id)
+        path = f"changes.{number}"
+        if edit["action"] == "add":
+            await _add(ctx, owner, block, edit, path, outcome)
+            continue
+        if (item := lines.find_item(block["items"], str(edit["itemId"]))) is None:
+            raise NotFound("workout item", f"{path}.itemId: Workout item not found")
+        if edit["action"] == "change":
+            changed = await _rewrite(ctx, owner, block, item, str(edit["text"]), f"{path}.text")
+            before, after = (show_loads(each, ctx, unit) for each in (item, changed))
+            if changed["updatedAt"] == item["updatedAt"]:
+                outcome.sentences.append(f"{lines.name_with_sets(after, unit)} is so already")
+                continue
+            outcome.changes_done_work |= is_recorded(item)
+            was, becomes = _label(block, before), _label(await service.get(ctx, owner, block_id), after)
+            superset = "" if was == becomes else f", superset {was or 'none'} → {becomes or 'none'}"
+            outcome.sentences.append(f"changed {_describe_changed_item(before, after, unit)}{superset}")
+        elif edit["action"] == "move":
+            index = 1000 if edit["index"] is None else edit["index"]
+            target = edit["toWorkoutId"] or block_id
+            await _move(ctx, owner, item["_id"], block_id, target, index)
+            outcome.changes_done_work |= target != block_id and is_recorded(item)
+            moved = f"moved {typed(lines.name_of(item))}"
+            if target != block_id:
+                other = await service.get(ctx, owner, target)
+                day = name_days([str(other["date"])], await customers.resolve_today(ctx, owner.customer_id))
+                moved += f" to {typed(other['name'])} on {day}"
+            outcome.sentences.append(moved)
+        else:
+            await block_items.delete_item(ctx, owner, block_id, item["_id"])
+            outcome.changes_done_work |= is_recorded(item)
+            outcome.sentences.append(f"removed {typed(lines.name_of(item))}")
+    return outcome
+
+
+async def check_items(
+    ctx: Context, owner: ClientCalendar, block_id: ObjectId, edits: Mapping[int, Mapping[str, Any]]
+) -> None:
+    """Raise InvalidFields for the items that edits, by their positions, name and the workout does not have."""
+    missing = _find_missing(await service.get(ctx, owner, block_id), edits)
+    lines.Problems([lines.Problem(path, None, _ITEM_NOT_FOUND, _ITEM_NOT_FOUND) for path in missing]).raise_any()
+
+
+def _find_missing(block: Block, edits: Mapping[int, Mapping[str, Any]]) -> list[str]:
+    """Return the paths of the items that edits, by their positions, name and the workout does not have."""
+    return [
+        f"changes.{number}.itemId"
+        for number, edit in edits.items()
+        if edit.get("action") != "add" and lines.find_item(block["items"], str(edit["itemId"])) is None
+    ]
+
+
+def _describe_changed_item(before: WorkItem, after: WorkItem, unit: str) -> str:
+    """Return an item before and after a change of its plan: `«Squat» 4x8 @60kg → 4x8 @62.5kg`.
+
+    Notes are stated where they differ.
+    """
+    notes = lines.notes_of(before) != lines.notes_of(after)
+    old, new = (lines.name_with_sets(each, unit, notes=notes) for each in (before, after))
+    return new if old == new else f"{old} → {new.removeprefix(lines.quote(lines.name_of(before))).lstrip(', ') or new}"
+
+
+def _label(block: Block, item: WorkItem) -> str | None:
+    """Return the letter of the superset that an item is in, or None."""
+    superset = item["supersetId"] if item["type"] == "EXERCISE" else None
+    return lines.superset_letters(block["items"])[superset] if superset else None
+
+
+def parse_texts(edits: Mapping[int, ItemEditArguments], load_unit: str) -> list[ParsedWorkout]:
+    """Return what the texts of edits, by their positions, describe."""
+    parsed: list[ParsedWorkout] = []
+    for number, edit in edits.items():
+        text, path = str(edit["text"]), f"changes.{number}.text"
+        if edit["action"] == "change" and lines.is_sets(text):
+            problems = lines.Problems()  # no items, and what is wrong with the sets
+            with problems.collect():
+                lines.read_planned(lines.split_note(text)[0], load_unit, path)
+            parsed.append(ParsedWorkout(problems=problems.entries))
+        elif edit["action"] in ("add", "change"):
+            parsed.append(lines.parse_items(text, load_unit, path))
+    return parsed
+
+
+async def _add(
+    ctx: Context, owner: ClientCalendar, block: Block, edit: ItemEditArguments, path: str, outcome: Outcome
+) -> None:
+    unit = ctx.caller.load_unit
+    parsed = lines.parse_items(str(edit["text"]), unit, f"{path}.text")
+    await resolve_workouts(ctx, [parsed], owner.customer_id)
+    store_loads([each.item for each in parsed.items], ctx)
+    for offset, new in enumerate(parsed.items):
+        is_known = new.superset in lines.superset_letters(block["items"]).values()
+        if new.superset is not None and (is_known or new.item["supersetId"]):
+            new.item["supersetId"] = _superset_of(block, new.superset)
+        added = await block_items.create_item(ctx, owner, block["_id"], new.details)
+        if edit["index"] is not None:
+            await _move(ctx, owner, added["_id"], block["_id"], block["_id"], edit["index"] + offset)
+        outcome.added.append(added["_id"])
+        is_lone = new.superset not in (None, "-") and not new.item["supersetId"]
+        note = f" (no superset: no other item has the letter {new.superset})" if is_lone else ""
+        outcome.sentences.append(f"added {lines.name_with_sets(show_loads(added, ctx, unit), unit)}{note}")
+
+
+async def _move(
+    ctx: Context, owner: ClientCalendar, item_id: ObjectId, source: ObjectId, target: ObjectId, index: int
+) -> None:
+    await block_items.move_item(
+        ctx, owner, {"wblockId": source, "witemId": item_id}, {"wblockId": target, "index": index}
+    )
+
+
+async def _rewrite(ctx: Context, owner: ClientCalendar, block: Block, item: WorkItem, text: str, path: str) -> WorkItem:
+    if item["type"] == "EXERCISE" and lines.is_sets(text):
+        sets, note = lines.split_note(text)
+        change: ItemChange = {"exerciseSets": lines.read_planned(sets, ctx.caller.load_unit, path)}
+        if note is not None:
+            change["exerciseInstructions"] = note or None
+        store_loads(change, ctx)
+    else:
+        parsed = lines.parse_items(text, ctx.caller.load_unit, path)
+        await resolve_workouts(ctx, [parsed], owner.customer_id)
+        store_loads([each.item for each in parsed.items], ctx)
+        if len(parsed.items) != 1 or parsed.items[0].item["type"] != item["type"]:
+            message = f"must describe one item of the type {item['type']}; remove the item and add another instead"
+            raise invalid_field(path, message, code="INVALID")
+        new = parsed.items[0]  # a missing note or label leaves the item's
+        stated = {name: new.item[name] for name in PLANNED_FIELDS[item["type"]] if name in new.item}
+        change = cast("ItemChange", stated)
+        if item["type"] == "EXERCISE":
+            if change["exerciseInstructions"] is None:
+                del change["exerciseInstructions"]
+            change["supersetId"] = None if new.superset in (None, "-") else _superset_of(block, str(new.superset))
+            if new.superset is None:
+                del change["supersetId"]
+    parsed_change = ParsedChange(change)
+    return await block_items.update_item(ctx, owner, block["_id"], item["_id"], parsed_change, only_differences=True)
+
+
+def _superset_of(block: Block, letter: str) -> str:
+    """Return the identifier of the superset that a letter names, or an unused one for a new superset.
+
+    A letter names a superset by its place in the workout: the identifier may be another letter.
+    """
+    letters = lines.superset_letters(block["items"])
+    by_letter = {known: superset for superset, known in letters.items()}
+    names = chain([letter], (f"{letter}{number}" for number in count(2)))
+    return by_letter.get(letter) or next(name for name in names if name not in letters)
+
+
+# --- Checking the names and lines of a call whose other arguments are not valid: an assistant reads all errors at once
+
+
+_NAMES = ("exercise", "withExercise")
+_DOCUMENTS: Final = (("form", "form"), ("metric set", "metrics"))
+
+
+async def check_names(ctx: Context, valid: Mapping[str, Any]) -> None:
+    """Raise InvalidFields for names, lines and identifiers among the `valid` arguments of a tool."""
+    customer_id, unit = valid.get("customerId"), ctx.caller.load_unit
+    names = {name: str(valid[name]) for name in _NAMES if valid.get(name) is not None}
+    names |= {f"exercises.{index}": each for index, each in _entries(valid, "exercises") if isinstance(each, str)}
+    workouts: list[ParsedWorkout] = [
+        parse_items(str(day["text"]), unit, f"days.{index}.text")
+        for index, day in _entries(valid, "days")
+        if day.get("text") is not None
+    ]
+    edits = {index: edit for index, edit in _entries(valid, "changes") if {"action", "text"} <= edit.keys()}
+    workouts += parse_texts(edits, unit)
+    on_calendar = [path for path in names if path != "withExercise"]
+    calendar = None if customer_id is None else ClientCalendar(customer_id)
+    checks: list[Callable[[], Awaitable[object]]] = [
+        *([partial(calendar.require_access, ctx)] if calendar is not None else []),
+        partial(resolve_exercises, ctx, names, customer_id, on_calendar),
+        partial(resolve_workouts, ctx, workouts, customer_id),
+        *(partial(resolve_document, ctx, *each, str(valid[each[1]])) for each in _DOCUMENTS if valid.get(each[1])),
+    ]
+    if valid.get("customerIds") or valid.get("groups"):
+        checks.append(partial(choose_clients, ctx, None, valid.get("customerIds"), valid.get("groups")))
+    if calendar is not None and (workout_id := valid.get("workoutId")) is not None:
+        edits = {index: edit for index, edit in _entries(valid, "changes") if edit.get("itemId") is not None}
+        checks.append(partial(check_items, ctx, calendar, workout_id, edits))
+    await finding.run_checks(checks)
+
+
+def _entries(valid: Mapping[str, Any], name: str) -> list[tuple[int, Any]]:
+    return list(enumerate(valid.get(name) or ()))
+
+
+# --- The tools --------------------------------------------------------------------------------------------------------
+
 
 tools = Tools()
 _change = partial(tools.tool, access=coach(CUSTOMERS.EDIT), writes=True, locks="customer", destructive=True)
@@ -50,7 +300,7 @@ _LISTED_IDENTIFIERS, _NAMED_BLOCKS = 20, 10
 _SETTINGS, _YES_NO = labels_of(block_models.BlockSettings), {True: "yes", False: "no"}
 
 
-@tools.tool("Read workouts", access=coach(CUSTOMERS.VIEW), takes=CalendarDates(), returns=writing.CalendarTexts)
+@tools.tool("Read workouts", access=coach(CUSTOMERS.VIEW), takes=CalendarDates(), returns=lines.CalendarTexts)
 async def get_workouts(
     ctx: Context, customer_id: ObjectId, start_date: str, end_date: str, page: int, page_size: int, detail: Detail
 ) -> Answer:
@@ -84,8 +334,8 @@ def answer_workouts(title: str, page: Page[block_models.Block], load_unit: str, 
             "day": block["day"],
             "name": block["name"],
             "settings": {name: value for name, value in settings if value not in (None, False)} or None,
-            "session": writing.write_session(block) or None,
-            "lines": writing.write_block(block, load_unit, detail) or None,
+            "session": lines.write_session(block) or None,
+            "lines": lines.write_block(block, load_unit, detail) or None,
         }
         if detail == "full":  # also its items as objects
             omitted = ("createdAt", "updatedAt", "exerciseId", "version")
@@ -96,7 +346,7 @@ def answer_workouts(title: str, page: Page[block_models.Block], load_unit: str, 
         docs.append({name: value for name, value in described.items() if value is not None})
     more = f"; more on page {page['nextPage']} of {page['totalPages']}" if page["hasNextPage"] else ""
     workouts = [
-        f"{writing.write_header(block)}\n{doc.get('lines', '')}" for block, doc in zip(page["docs"], docs, strict=True)
+        f"{lines.write_header(block)}\n{doc.get('lines', '')}" for block, doc in zip(page["docs"], docs, strict=True)
     ]
     text = "\n\n".join([f"{title}: {page['totalDocs']}{more}", *workouts])
     return Answer(text, {**mcp.describe_list(title, page), "docs": docs})
@@ -115,7 +365,7 @@ def _without_unset(value: Any) -> Any:
 @tools.tool(
     "Create workouts",
     access=coach(CUSTOMERS.EDIT),
-    takes=tool_schemas.NewWorkouts(),
+    takes=finding.NewWorkouts(),
     writes=True,
     locks="customer",
     confirms=(mcp.Reason.MANY_DAYS, mcp.Reason.FAR_DATE),
@@ -124,10 +374,10 @@ def _without_unset(value: Any) -> Any:
 async def create_workout(
     ctx: Context,
     customer_id: ObjectId,
-    days: list[tool_schemas.WorkoutDayArguments] | None,
+    days: list[finding.WorkoutDayArguments] | None,
     date: str | None,
     name: str | None,
-    exercises: list[tool_schemas.ToolExerciseArguments] | None,
+    exercises: list[finding.ToolExerciseArguments] | None,
 ) -> Written:
     """Schedule workouts on a client's calendar, all or nothing. text has a line for each item: `NAME: SETS | note`,
     NAME an exercise's name or [id]. SETS are groups separated by commas, each
@@ -150,7 +400,7 @@ async def create_workout(
         block: NewBlock = {"name": name or "", "date": date or "", "isRest": False, "items": items}
         created = [await batches.create_block(ctx, owner, block, items_field="exercises")]
         sent = [each["name"] or str(each["exerciseId"]) for each in exercises or []]
-        read_as = describe_readings(sent, [writing.name_of(item) for item in created[0]["items"]])
+        read_as = describe_readings(sent, [lines.name_of(item) for item in created[0]["items"]])
     dates = {str(block["date"]) for block in created}
     today = await customers.resolve_today(ctx, customer_id)
     return Written(
@@ -254,7 +504,7 @@ async def update_workout(
 
 @_change("Change a workout's items", takes=ItemEdits(), confirms=(mcp.Reason.DONE_WORK,), check=check_names)
 async def update_workout_items(
-    ctx: Context, customer_id: ObjectId, workout_id: ObjectId, changes: list[tool_schemas.ItemEditArguments]
+    ctx: Context, customer_id: ObjectId, workout_id: ObjectId, changes: list[finding.ItemEditArguments]
 ) -> Written:
     """Add, change, move and remove items of a workout, all or nothing. A changed exercise may have only new sets (`4x8
     @62.5kg`), or `NAME: SETS | note`; without a note it stays. A label A) puts it into a superset, -) takes it out."""
@@ -269,7 +519,7 @@ async def update_workout_items(
     )
 
 
-@_change("Remove a workout", takes=tool_schemas.WorkoutArgument(), deletes=True, confirms=(mcp.Reason.DONE_WORK,))
+@_change("Remove a workout", takes=finding.WorkoutArgument(), deletes=True, confirms=(mcp.Reason.DONE_WORK,))
 async def remove_workout(ctx: Context, customer_id: ObjectId, workout_id: ObjectId) -> Written:
     """Remove a workout with its items; with something done only after confirmation."""
     owner = ClientCalendar(customer_id)

@@ -31,7 +31,7 @@ from coaching_service.progress.logs import service as logs
 from coaching_service.training import own_schedule
 from coaching_service.training.workout_text.finding import read_texts
 from coaching_service.training.workout_text.lines import parse_items
-from coaching_service.training.workouts.blocks.load_conversion import show_loads
+from coaching_service.training.workouts.blocks.items import show_loads
 from coaching_service.training.workouts.blocks.models import SESSION_FIELDS, Block, BlockName
 from coaching_service.training.workouts.items.descriptions import describe_items, write_seconds
 from coaching_service.training.workouts.items.models import NEW_WORKOUT_ITEM, WORKOUT_TYPES, ItemInput, WorkItem

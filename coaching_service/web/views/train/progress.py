@@ -21,7 +21,7 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity import models
 from coaching_service.progress import exercise_history, personal_records, progress_photos
 from coaching_service.progress.metrics import service as metrics
-from coaching_service.training.workouts.blocks.load_conversion import show_loads
+from coaching_service.training.workouts.blocks.items import show_loads
 from coaching_service.training.workouts.reports.exercises import LiftResult
 from coaching_service.training.workouts.sets import RecordKey, unit_of
 from coaching_service.web import charts

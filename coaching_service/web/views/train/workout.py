@@ -26,7 +26,7 @@ from coaching_service.progress.logs.schemas import PAIN_LENGTH, NewSkip, NewSwap
 from coaching_service.progress.logs.service import LogFields
 from coaching_service.training import own_schedule
 from coaching_service.training.workouts import plan_changes
-from coaching_service.training.workouts.blocks.load_conversion import show_loads
+from coaching_service.training.workouts.blocks.items import show_loads
 from coaching_service.training.workouts.blocks.models import Block, BlockLog
 from coaching_service.training.workouts.blocks.service import presented_volume
 from coaching_service.training.workouts.items import descriptions
