@@ -373,13 +373,14 @@ def read_answer(schema: Schema, text: str) -> Any:
 
 
 async def answer_challenge(ctx: Context, form: CodeForm, device: str) -> sessions.StartedSession:
-    """Start a session of the user whom a challenge asks. Raises what web_sessions.answer_challenge raises."""
+    """Start a session of the user whom a challenge asks. Raises what `verify_answer` raises."""
     answer: ChallengeAnswer = {"challenge": form["challenge"]}
     if assertion := form["assertion"]:
         answer["assertion"] = read_answer(ASSERTION, assertion)
     elif code := form["code"]:
         answer["code" if _APPLICATION_CODE.fullmatch(code) else "recoveryCode"] = code
-    return await sessions.answer_challenge_web(ctx, answer, device)
+    identity, principal = await sessions.verify_answer(ctx, answer)
+    return await sessions.start_web(ctx, principal, identity.kind, device, has_second_factor=True)
 
 
 def original_values(data: FormData) -> FormData:

@@ -341,7 +341,9 @@ async def find_page(
     """
     if contains or words:
         return await _search_page(ctx, where, match_words(words) if words else match_text(contains), list_part)
-    hint = _list_index(where, list_part)
+    # The changes since a time are few, as are clients of a group or trainer.
+    narrow = {UPDATED: UPDATE_INDEX, GROUPS: BY_GROUP, TRAINER: BY_TRAINER, HAS_METADATA: METADATA_INDEX}
+    hint = next((index for field, index in narrow.items() if field in where), None) or INDEX_OF_ORDER[list_part.sort]
     if unfiltered:  # one command reads both: a second one costs the service more than presenting the clients
         order: PipelineStage = {"$sort": dict.fromkeys(list_part.sort, 1)}
         listed = await customers.aggregate(
@@ -422,17 +424,6 @@ async def count_filtered(ctx: Context, where: Filter, hint: str) -> int:
     if is_group and await counters.are_complete(ctx):
         return await counters.read(ctx, archived=where[ARCHIVED], group=where[GROUPS]["$in"][0])
     return await customers.count(ctx, where, hint=hint)
-
-
-def _list_index(where: Filter, list_part: ListPart) -> str:
-    """Return the index that serves a list: the changes since a time are few, as are clients of a group or trainer."""
-    if UPDATED in where:
-        return UPDATE_INDEX
-    if GROUPS in where:
-        return BY_GROUP
-    if TRAINER in where:
-        return BY_TRAINER
-    return METADATA_INDEX if HAS_METADATA in where else INDEX_OF_ORDER[list_part.sort]
 
 
 async def find_selected_page(

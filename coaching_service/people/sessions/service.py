@@ -517,12 +517,6 @@ async def sign_in_web(
     return await start_web(ctx, principal, identity.kind, device)
 
 
-async def answer_challenge_web(ctx: Context, answer: ChallengeAnswer, device: str = "") -> StartedSession:
-    """Start a session of the user whom a challenge asks. Raises what verify_answer raises."""
-    identity, principal = await verify_answer(ctx, answer)
-    return await start_web(ctx, principal, identity.kind, device, has_second_factor=True)
-
-
 async def start_web(
     ctx: Context, user: Principal, kind: SubjectKind, device: str, *, has_second_factor: bool = False
 ) -> StartedSession:
@@ -536,13 +530,6 @@ async def start_web(
     session = await start_for_customer(user_ctx, user.id, device, **start)
     await customers.record_sign_in(user_ctx, user.id)
     return session
-
-
-async def sign_up_web(
-    ctx: Context, company_name: str, name: str, email: str, password: str, timezone: str
-) -> StartedSession:
-    """Create a company and start a session of its owner. Raises what sign_up raises."""
-    return await register(ctx, company_name, name, email, password, start_for_coach, timezone)
 
 
 async def start_for_coach(ctx: Context, coach_id: ObjectId, **start: Any) -> StartedSession:

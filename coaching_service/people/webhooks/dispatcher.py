@@ -327,13 +327,19 @@ class Endpoint:
         self._due_changed.set()
 
     async def run(self) -> None:
-        """Work until cancelled. Raises NotFound if the webhook is no longer active, or the company is deleted."""
-        async with (
-            self._services.number_signals.listen(self._company_id) as listener,
-            asyncio.TaskGroup() as tasks,
-        ):
-            tasks.create_task(self._send_new(tasks, listener))
-            tasks.create_task(self._send_due(tasks))
+        """Work until cancelled or failed: then the dispatcher starts it again, after a defect not at once."""
+        try:
+            async with (
+                self._services.number_signals.listen(self._company_id) as listener,
+                asyncio.TaskGroup() as tasks,
+            ):
+                tasks.create_task(self._send_new(tasks, listener))
+                tasks.create_task(self._send_due(tasks))
+        except* NotFound:  # the webhook is no longer active, or the company is deleted
+            pass
+        except* Exception as errors:  # noqa: BLE001 - the others go on
+            if not _log_failure(errors.exceptions[0]):
+                await asyncio.sleep(_DEFECT_SECONDS)
 
     async def _load_context(self) -> Context:
         """Return the context of the owner, who sees all events, loaded again every few seconds."""
@@ -519,7 +525,7 @@ class Dispatcher:
                 for webhook_id, webhook in active.items():
                     if webhook_id not in self._endpoints:
                         endpoint = Endpoint(self._services, webhook["companyId"], webhook_id, self._slots)
-                        self._endpoints[webhook_id] = endpoint, tasks.create_task(_run(endpoint))
+                        self._endpoints[webhook_id] = endpoint, tasks.create_task(endpoint.run())
                     self._requested[webhook_id] = webhook["requested"]
                 self._is_failing = False
                 await asyncio.sleep(_LIST_SECONDS)
@@ -535,17 +541,6 @@ class Dispatcher:
                 raise unreachable() from None
             if not is_holder:
                 raise across_companies.LeaseLost
-
-
-async def _run(endpoint: Endpoint) -> None:
-    """Run until cancelled or failed: then the dispatcher starts it again, after a defect not at once."""
-    try:
-        await endpoint.run()
-    except* NotFound:  # the webhook is no longer active, or the company is deleted
-        pass
-    except* Exception as errors:  # noqa: BLE001 - the others go on
-        if not _log_failure(errors.exceptions[0]):
-            await asyncio.sleep(_DEFECT_SECONDS)
 
 
 def _log_failure(error: BaseException) -> bool:

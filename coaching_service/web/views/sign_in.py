@@ -134,10 +134,10 @@ async def sign_up_page(ctx: Context) -> dict[str, Any] | Redirect:
 @_coach.post("/sign-up", access=auth.public(), on=sign_up_page, request_class="unlimited")
 async def sign_up(ctx: Context, form: _SignUp) -> Redirect:
     """Create a company and sign its owner in."""
-    session = await sessions.sign_up_web(
-        ctx, form["companyName"], form["name"], form["email"], form["password"], form["timezone"] or "UTC"
-    )
-    return Redirect("/app", f"Welcome, {form['name']}. {form['companyName']} is ready.", session=session)
+    company, name, timezone = form["companyName"], form["name"], form["timezone"] or "UTC"
+    start = sessions.start_for_coach
+    session = await sessions.register(ctx, company, name, form["email"], form["password"], start, timezone)
+    return Redirect("/app", f"Welcome, {name}. {company} is ready.", session=session)
 
 
 @_coach.get("/confirm-email", access=auth.public(), template="sign_in/confirm_email.html")
