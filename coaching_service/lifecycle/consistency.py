@@ -296,7 +296,15 @@ def mismatches(hint: Any, value: Any, path: str) -> Iterator[str]:
     hint = plain_type(hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if is_typeddict(hint):
-        yield from _compare_fields(hint, value, path)
+        if not isinstance(value, Mapping):
+            yield f"{path or 'the document'} is not an object"
+            return
+        for each in declarations_of(hint).values():
+            field_path = f"{path}.{each.name}" if path else each.name
+            if each.name in value:
+                yield from mismatches(each.hint, value[each.name], field_path)
+            elif each.is_required:
+                yield f"{field_path} is missing"
     elif origin in (Union, UnionType):
         yield from _compare_union(arguments, value, path)
     elif hint in _TYPES:
@@ -338,18 +346,6 @@ _TYPES: dict[Any, tuple[tuple[type, ...], str]] = {
     datetime: ((datetime,), "a time"),
     type(None): ((type(None),), "null"),
 }
-
-
-def _compare_fields(model: Any, value: Any, path: str) -> Iterator[str]:
-    if not isinstance(value, Mapping):
-        yield f"{path or 'the document'} is not an object"
-        return
-    for each in declarations_of(model).values():
-        field_path = f"{path}.{each.name}" if path else each.name
-        if each.name in value:
-            yield from mismatches(each.hint, value[each.name], field_path)
-        elif each.is_required:
-            yield f"{field_path} is missing"
 
 
 def _compare_union(members: Sequence[Any], value: Any, path: str) -> Iterator[str]:

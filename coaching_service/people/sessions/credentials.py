@@ -459,11 +459,6 @@ async def _create_employee(ctx: Context, user: ProviderUser) -> Identity | None:
 # --- Linking ---------------------------------------------------------------------------------------------------------
 
 
-async def can_be_linked(ctx: Context, user: ProviderUser) -> bool:
-    """Return whether a user signs in by the e-mail address of an account."""
-    return await identities.find_by_email(ctx.services, user.email) is not None
-
-
 def sign_linkable(ctx: Context, user: ProviderUser) -> str:
     """Return a text for the browser that has signed in at the provider, to link the account within 5 minutes."""
     linkable: _Linkable = {"issuer": user.issuer, "subject": user.subject, "email": user.email}

@@ -187,7 +187,9 @@ async def send(ctx: Context, message: Message) -> Response:
     webhook, error, cause, status, wait = message.webhook, None, None, None, 0.0
     began, clock = now(), time.monotonic()
     try:
-        in_use = webhooks.open_secrets(ctx.services.vault, webhooks.public_id(webhook), webhook["secrets"], began)
+        vault, public_id = ctx.services.vault, webhooks.public_id(webhook)
+        stored = [each for each in webhook["secrets"] if each["expiresAt"] is None or each["expiresAt"] > began]
+        in_use = [webhooks.open_secret(vault, public_id, each["sealed"]) for each in stored]
         headers = webhooks.headers_of(f"msg_{message.delivery['_id']}", int(time.time()), message.body, in_use)
         response = await ctx.services.outbound.post(webhook["url"], message.body, headers)
         status, wait = response.status, response.wait_seconds if response.status in _ASKS_TO_WAIT else 0.0

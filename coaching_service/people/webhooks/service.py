@@ -218,12 +218,6 @@ def open_secret(vault: Vault, webhook_id: ObjectId, sealed: bytes) -> str:
     return vault.open(sealed, _binding(webhook_id)).decode()
 
 
-def open_secrets(vault: Vault, webhook_id: ObjectId, stored: Iterable[models.StoredSecret], at: datetime) -> list[str]:
-    """Return the secrets that are in use at a time, newest first. Raises SecretUnreadable."""
-    in_use = (each for each in stored if each["expiresAt"] is None or each["expiresAt"] > at)
-    return [open_secret(vault, webhook_id, each["sealed"]) for each in in_use]
-
-
 def headers_of(message_id: str, timestamp: int, body: bytes, in_use: Iterable[str]) -> dict[str, str]:
     """Return the headers of a message with a signature for each secret; `timestamp` is in seconds since 1970."""
     signed, keys = f"{message_id}.{timestamp}.".encode() + body, [secret.removeprefix(_PREFIX) for secret in in_use]

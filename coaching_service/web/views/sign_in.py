@@ -22,6 +22,7 @@ from coaching_service.core.http.responses import Download
 from coaching_service.core.open_id import OpenIdProvider, ProviderError, ProviderUnavailable
 from coaching_service.core.validation import Text, Timezone
 from coaching_service.people import customer_access, own_profile, second_factor
+from coaching_service.people.identities import service as identities
 from coaching_service.people.notifications import COMPANY
 from coaching_service.people.sessions import credentials
 from coaching_service.people.sessions import models as session_models
@@ -389,7 +390,7 @@ async def finish_provider_sign_in(ctx: Context, query: _Answer, request: web.Req
         return Redirect(_sign_in_path(path), _UNKNOWN, provider_state="")
     if session is not None:
         return Redirect(browser_sessions.landing_path(session.kind, path), session=session, provider_state="")
-    if not await credentials.can_be_linked(ctx, user):
+    if await identities.find_by_email(ctx.services, user.email) is None:
         return Redirect(_sign_in_path(path), _UNKNOWN, provider_state="")
     name = provider.registration.name
     linkable = credentials.sign_linkable(ctx, user)
