@@ -309,9 +309,7 @@ class WebApplication:
                 form_token = data.popall(forms.CSRF_FIELD, [""])[0]
                 browser_session.check_form_token(request, form_token, has_mailed_token=page.has_mailed_token)
             except browser_sessions.StaleForm:
-                if rendering.is_scripted(request):
-                    raise
-                if browser_session.is_same_site(request) is not True:
+                if rendering.is_scripted(request) or browser_session.is_same_site(request) is not True:
                     raise
                 if page.on is None:
                     return browser_sessions.see_other(browser_sessions.home_of(browser_session.principal))
