@@ -723,17 +723,15 @@ def step_of(work: Work, at_once: int, slow: Mapping[str, int] | None = None) -> 
             except core_errors.Unavailable:
                 raise
             except core_errors.ServiceError as error:
-                code = error.code or error.reason
-                known: JobError = {"entry": "", "field": None, "code": code, "message": str(error)}
+                known: JobError = {
+                    "entry": "",
+                    "field": None,
+                    "code": error.code or error.reason,
+                    "message": str(error),
+                }
                 await end_batch(ctx, stored, "failed", [known])
                 return None
-            lists = {"failed": outcome.failed, "results": outcome.results, "skipped": outcome.skipped}
-            change: dict[str, Any] = {
-                "$set": {"status": "running"},
-                "$inc": {"done": len(ids), "work.ok": outcome.ok},
-                "$push": {f"work.{name}": {"$each": list(each)} for name, each in lists.items() if each is not None},
-            }
-            if (advanced := await _update(ctx, stored, change, fields=COMPLETE)) is None:
+            if (advanced := await _advance(ctx, stored, len(ids), outcome)) is None:
                 return RunAgain(_WAIT)  # it was cancelled, or a step whose lease had ended has continued it
             stored = advanced
             if time.monotonic() > until:
@@ -746,6 +744,17 @@ def step_of(work: Work, at_once: int, slow: Mapping[str, int] | None = None) -> 
 
 async def _end_without_requester(ctx: Context, job: StoredJob) -> None:
     await end_batch(ctx, job, "failed", [{"entry": "", "field": None, "code": "FORBIDDEN", "message": _ENDED}])
+
+
+async def _advance(ctx: Context, job: StoredJob, count: int, outcome: Outcome) -> StoredJob | None:
+    """Store what became of the next `count` identifiers; returns the job after it, None if it is not there any more."""
+    lists = {"failed": outcome.failed, "results": outcome.results, "skipped": outcome.skipped}
+    change: dict[str, Any] = {
+        "$set": {"status": "running"},
+        "$inc": {"done": count, "work.ok": outcome.ok},
+        "$push": {f"work.{name}": {"$each": list(each)} for name, each in lists.items() if each is not None},
+    }
+    return await _update(ctx, job, change, fields=COMPLETE)
 
 
 async def end_batch(ctx: Context, job: StoredJob, status: JobStatus, errors: Sequence[JobError] = ()) -> None:

@@ -20,7 +20,8 @@ from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.slots import RequestSlots
 from coaching_service.documentation import operator_endpoints
-from coaching_service.progress import notes, own_today
+from coaching_service.people.customers import service as customers
+from coaching_service.progress import own_today
 from tests.conftest import AsServed
 from tests.support.client import CoachClient
 from tests.support.service_process import until
@@ -94,7 +95,7 @@ async def test_a_read_ends_with_its_caller_and_a_write_does_not(
             raise
         state["ended"] += 1
 
-    monkeypatch.setattr(notes.customers, "get_visible", wait)  # which both begin with
+    monkeypatch.setattr(customers, "get_visible", wait)  # which both begin with
     url, body = urlsplit(str(as_served.make_url("/"))), b'{"content": "Knee"}'
 
     async def send_and_go(method: str, sent: bytes) -> None:
