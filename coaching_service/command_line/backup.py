@@ -203,17 +203,14 @@ def verify_backup(location: str | None, name: str | None, identity: Path | None,
         raise BackupError(f"{location} has {len(result.problems)} damaged or missing files: {result.problems[0]}")
     click.echo(f"{location}: {_describe_verified(result)}")
     if name is None and location == settings.backup_store and settings.has_database():
-        _record_verification(settings, result)
 
+        async def work(services: Services) -> None:
+            await record_verification(services, operator_name(), result.backups, result.size)
 
-def _record_verification(settings: Settings, result: runs.Verification) -> None:
-    async def work(services: Services) -> None:
-        await record_verification(services, operator_name(), result.backups, result.size)
-
-    try:
-        with_services(settings, work, prepares=False)
-    except (click.ClickException, DatabaseUnavailable) as error:
-        click.echo(f"The verification is not recorded: {error}", err=True)
+        try:
+            with_services(settings, work, prepares=False)
+        except (click.ClickException, DatabaseUnavailable) as error:
+            click.echo(f"The verification is not recorded: {error}", err=True)
 
 
 def _describe_verified(result: runs.Verification) -> str:
@@ -288,9 +285,17 @@ def restore(
     settings = settings_with(data)
     chosen = _find(source, name, contents.Decryption(identity))
     runs.require_known(chosen.manifest)
-    settings = _with_keys_of(chosen.manifest, settings, allow_missing_keys=allow_missing_keys)
-    if chosen.store is not None and not allow_missing_keys:
-        contents.require_signature(chosen.manifest, settings.vault())
+    key_file = settings.data_dir / "secret.key"
+    is_new = settings.mongodb_uri is None and not settings.secret_keys and not key_file.exists()
+    if is_new and not allow_missing_keys:  # before a master key is created
+        raise BackupError(
+            f"{key_file} is missing: copy the secret.key of the backed up service there, or set SECRET_KEYS"
+        )
+    settings = settings.with_secret_keys()
+    if not allow_missing_keys:
+        runs.require_keys(chosen.manifest, settings.vault())
+        if chosen.store is not None:
+            contents.require_signature(chosen.manifest, settings.vault())
     # The first list of erasures that there is, before anything is changed.
     locations = [erasures] if erasures else [source if chosen.store else None, settings.backup_store]
     lists = (erasure.read_stored(open_store(each)) for each in locations if each is not None)
@@ -328,23 +333,6 @@ def _find(source: str, name: str | None, decryption: contents.Decryption) -> _Ba
     recipients = manifest.get("recipients", [])
     decryption.require(recipients)
     return _Backup(manifest, contents.PartReader(store, decryption, recipients).documents, store)
-
-
-def _with_keys_of(manifest: contents.Manifest, settings: Settings, *, allow_missing_keys: bool) -> Settings:
-    """Return the settings with master keys.
-
-    Raises BackupError, before one is created, if the backup has others.
-    """
-    key_file = settings.data_dir / "secret.key"
-    is_new = settings.mongodb_uri is None and not settings.secret_keys and not key_file.exists()
-    if is_new and not allow_missing_keys:
-        raise BackupError(
-            f"{key_file} is missing: copy the secret.key of the backed up service there, or set SECRET_KEYS"
-        )
-    settings = settings.with_secret_keys()
-    if not allow_missing_keys:
-        runs.require_keys(manifest, settings.vault())
-    return settings
 
 
 # --- Printing the commands that shard the database --------------------------------------------------------------------

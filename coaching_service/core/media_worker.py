@@ -17,7 +17,7 @@ import socket
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
 from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
@@ -203,20 +203,13 @@ def _to_8_bit_srgb(picture: Image.Image) -> Image.Image:
         return picture.point(lambda value: value * (1 / 256)).convert("L")
     mode = "RGBA" if picture.has_transparency_data else "L" if picture.mode in ("1", "L") else "RGB"
     if profile and picture.mode in ("RGB", "RGBA", "CMYK"):
-        try:
-            return _apply_profile(picture, profile, mode)
-        except (ImageCms.PyCMSError, OSError, ValueError):  # the profile is broken or of another colour space
-            pass
+        with suppress(ImageCms.PyCMSError, OSError, ValueError):  # the profile is broken or of another colour space
+            own, standard = ImageCms.ImageCmsProfile(io.BytesIO(profile)), ImageCms.createProfile("sRGB")
+            in_place = picture.mode == mode
+            new_mode = None if in_place else mode
+            converted = ImageCms.profileToProfile(picture, own, standard, outputMode=new_mode, inPlace=in_place)
+            return picture if converted is None else converted
     return picture if picture.mode == mode else picture.convert(mode)
-
-
-def _apply_profile(picture: Image.Image, profile: bytes, mode: str) -> Image.Image:
-    source_profile = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-    in_place = picture.mode == mode
-    converted = ImageCms.profileToProfile(
-        picture, source_profile, ImageCms.createProfile("sRGB"), outputMode=None if in_place else mode, inPlace=in_place
-    )
-    return picture if converted is None else converted
 
 
 def _on_white(picture: Image.Image) -> Image.Image:
@@ -275,30 +268,23 @@ def _remove_hidden_parts(pdf: Pdf) -> None:
 
 def _clean_object(entry: Object) -> None:
     """Remove metadata, embedded files and actions from an object of a PDF and from what it directly contains."""
-    from pikepdf import Array, Dictionary, Stream
+    from pikepdf import Array, Dictionary, Name, Stream
 
     left = [entry]
     while left:
         part = left.pop()
         contained: Iterable[Object | None] = ()
         if isinstance(part, (Dictionary, Stream)):
-            for key in _find_removed(part):
+            keys = part.keys()
+            is_action = "/S" in keys and isinstance(action := part["/S"], Name) and str(action) in _REMOVED_ACTIONS
+            is_file = "/EF" in keys and not keys.isdisjoint(("/F", "/UF"))
+            # All of an action, so that nothing of it remains and its place is empty.
+            for key in keys if is_action else keys & _REMOVED_KEYS | ({"/EF"} if is_file else set()):
                 del part[key]
             contained = (value for _, value in part.items())
         elif isinstance(part, Array):
             contained = part
         left += [value for value in contained if value is not None and not value.is_indirect]
-
-
-def _find_removed(dictionary: Object) -> set[str]:
-    """Return the keys to remove: all of an action, so that nothing of it remains and its place is empty."""
-    from pikepdf import Name
-
-    keys = dictionary.keys()
-    if "/S" in keys and isinstance(action := dictionary["/S"], Name) and str(action) in _REMOVED_ACTIONS:
-        return keys
-    is_file = "/EF" in keys and not keys.isdisjoint(("/F", "/UF"))
-    return keys & _REMOVED_KEYS | ({"/EF"} if is_file else set())
 
 
 if __name__ == "__main__":

@@ -103,7 +103,15 @@ def running_mongod(
     end if mongod has ended by itself.
     """
     data = folder / "mongodb"
-    _require_owner(data)
+    # Not as root if another user owns the database, who could not use root's files later.
+    if os.geteuid() == 0 and data.exists() and (owner := data.stat().st_uid) != 0:
+        try:
+            name = pwd.getpwuid(owner).pw_name
+        except KeyError:
+            name = str(owner)
+        raise DatabaseUnavailable(
+            f"The database in {data} belongs to the user {name}: run the command as this user, not as root."
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         data.mkdir(exist_ok=True, mode=0o700)
@@ -142,18 +150,6 @@ def running_mongod(
             stopping.set()
             _stop(child)
             _children.remove(child)
-
-
-def _require_owner(data: Path) -> None:
-    """Raise DatabaseUnavailable for root if another user owns the database, who could not use root's files later."""
-    if os.geteuid() == 0 and data.exists() and (owner := data.stat().st_uid) != 0:
-        try:
-            name = pwd.getpwuid(owner).pw_name
-        except KeyError:
-            name = str(owner)
-        raise DatabaseUnavailable(
-            f"The database in {data} belongs to the user {name}: run the command as this user, not as root."
-        )
 
 
 def kill_running() -> None:
@@ -229,10 +225,11 @@ def _make_primary(child: subprocess.Popen[bytes], port: int, log: Path) -> None:
     ) as client:
         while time.monotonic() < deadline:
             if child.poll() is not None:
-                raise DatabaseUnavailable(
-                    _describe_full_disk(child, log)
-                    or f"mongod ended while starting{_why(child.stderr, log)}. {_ADVICE}"
-                )
+                # Its error stream says why (such as a missing library), or its log.
+                lines = (child.stderr.read() if child.stderr else b"").decode("utf-8", "replace").strip().splitlines()
+                why = f" ({lines[-1][:200]})" if lines else f"; its log is {log}" if log.exists() else ""
+                full = _describe_full_disk(child, log)
+                raise DatabaseUnavailable(full or f"mongod ended while starting{why}. {_ADVICE}")
             try:
                 hello = client.admin.command("hello")
                 if hello.get("isWritablePrimary"):
@@ -266,14 +263,6 @@ def _describe_full_disk(child: subprocess.Popen[bytes], log: Path) -> str | None
     if shutil.disk_usage(log.parent).free >= _FULL_BYTES and not _FULL.search(lines):
         return None
     return f"The disk of {log.parent} is full: free space on it, or choose another folder with --data."
-
-
-def _why(stderr: IO[bytes] | None, log: Path) -> str:
-    """Return why mongod ended, from its error stream (such as a missing library), or where its log is."""
-    lines = (stderr.read() if stderr else b"").decode("utf-8", "replace").strip().splitlines()
-    if lines:
-        return f" ({lines[-1][:200]})"
-    return f"; its log is {log}" if log.exists() else ""
 
 
 def _stop(child: subprocess.Popen[bytes]) -> None:

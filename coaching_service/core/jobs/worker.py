@@ -291,14 +291,13 @@ async def for_each_alone(
     subjects: Iterable[ObjectId],
     work: Callable[[Sequence[ObjectId]], Awaitable[None]],
     *,
-    at_once: int = 1_000,
     skips_waiting: bool = False,
 ) -> dict[ObjectId, timedelta]:
     """Do work on all subjects of a company together; if it fails, on each half, down to those alone that fail.
 
     Those that failed before are alone from the start. Returns how long each of those that failed has to wait; the
     caller makes them due by then, or calls this again with `skips_waiting`, which leaves them out until then. The work
-    may be repeated, `at_once` subjects at a time. Raises Unavailable while the database cannot be used.
+    may be repeated, with at most 1,000 subjects at a time. Raises Unavailable while the database cannot be used.
     """
     stored, everything = _failures.across_companies(services), list(subjects)
     where: Document = {"companyId": company_id, "kind": kind, "subject": {"$in": everything}}
@@ -308,7 +307,7 @@ async def for_each_alone(
         everything = [each for each in everything if each not in before or before[each]["waitsUntil"] <= now()]
     usual = [each for each in everything if each not in before]
     parts = [[each] for each in everything if each in before]
-    parts += [usual[start : start + at_once] for start in range(0, len(usual), at_once)]
+    parts += [usual[start : start + 1_000] for start in range(0, len(usual), 1_000)]
     waits: dict[ObjectId, timedelta] = {}
     while parts:
         part = parts.pop()
