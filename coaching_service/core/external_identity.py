@@ -18,8 +18,7 @@ from coaching_service.core.auth import require_permission
 from coaching_service.core.database.context import Context, in_transaction
 from coaching_service.core.database.declared import Index
 from coaching_service.core.errors import ExternalIdTaken
-from coaching_service.core.field_schemas import input_of, output_of
-from coaching_service.core.fields import Description
+from coaching_service.core.fields import Description, input_of, output_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import NOT_AN_OBJECT, NULL, Message, Text
 

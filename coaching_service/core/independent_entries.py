@@ -20,8 +20,7 @@ from coaching_service.core.errors import (
     ServiceError,
     invalid_field,
 )
-from coaching_service.core.field_schemas import output_of
-from coaching_service.core.fields import Description, Optional
+from coaching_service.core.fields import Description, Optional, output_of
 from coaching_service.core.ids import ObjectId
 
 E = TypeVar("E")

@@ -22,8 +22,7 @@ from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.documents import D, Documents, Filter, Ownership, now
 from coaching_service.core.errors import FieldError, InvalidFields
 from coaching_service.core.external_identity import ExternalIdFilter, MetadataFilter
-from coaching_service.core.field_schemas import output_of, query_of
-from coaching_service.core.fields import Default, Description
+from coaching_service.core.fields import Default, Description, output_of, query_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import QueryIdentifiers, QueryInteger
 from coaching_service.core.validation import Input, invalid

@@ -14,7 +14,7 @@ from apispec.ext.marshmallow import MarshmallowPlugin
 
 from coaching_service import __version__
 from coaching_service.core import auth, errors
-from coaching_service.core.field_schemas import ChangeByStoredType, Variant
+from coaching_service.core.fields import ChangeByStoredType, Variant
 from coaching_service.core.http.handlers import find_version_read, takes_if_match, takes_if_none_match
 from coaching_service.core.http.routes import MultipartBody, PlainList, Route
 from coaching_service.core.ids import IDENTIFIER_PATTERN

@@ -9,7 +9,7 @@ from typing import Any
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import Schema, fields
 
-from coaching_service.core.field_schemas import ChangeByStoredType, Variant
+from coaching_service.core.fields import ChangeByStoredType, Variant
 from coaching_service.core.ids import IDENTIFIER_PATTERN
 from coaching_service.core.validation import Output, Switches
 

@@ -14,8 +14,7 @@ from coaching_service.core.auth import CUSTOMERS, coach, even_while_converting
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, in_transaction, transactional
 from coaching_service.core.errors import Conflict
-from coaching_service.core.field_schemas import output_of
-from coaching_service.core.fields import Description
+from coaching_service.core.fields import Description, output_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue

@@ -21,8 +21,7 @@ from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.declared import Portable, file_holders
 from coaching_service.core.database.documents import Documents, now, registry
-from coaching_service.core.field_schemas import query_of
-from coaching_service.core.fields import Default, Description, names_of, take
+from coaching_service.core.fields import Default, Description, names_of, query_of, take
 from coaching_service.core.http.responses import Download, to_json
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId

@@ -12,8 +12,7 @@ from typing import IO, Annotated, TypedDict
 from coaching_service.core.auth import PROGRAMS, coach
 from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.errors import invalid_field
-from coaching_service.core.field_schemas import output_of
-from coaching_service.core.fields import Default, Description
+from coaching_service.core.fields import Default, Description, output_of
 from coaching_service.core.http.routes import MultipartBody, ReceivedFile, Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV, XLSX

@@ -14,8 +14,7 @@ from coaching_service.core.database import declared
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.errors import NotFound, require_found
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Change, Default, Partial, take
+from coaching_service.core.fields import Change, Default, Partial, input_of, take
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED, UpdatedSince

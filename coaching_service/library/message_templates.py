@@ -10,8 +10,7 @@ from coaching_service.core.database import declared
 from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.errors import Conflict, require_found
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Change, Description
+from coaching_service.core.fields import Change, Description, input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize

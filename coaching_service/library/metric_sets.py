@@ -14,8 +14,7 @@ from coaching_service.core.database import declared
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter, now
 from coaching_service.core.errors import NotFound, invalid_field, require_found
-from coaching_service.core.field_schemas import input_of, output_of
-from coaching_service.core.fields import Default, Description
+from coaching_service.core.fields import Default, Description, input_of, output_of
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.list_selection import UPDATED, UpdatedSince

@@ -16,8 +16,7 @@ from coaching_service.core.database.checks import Check, CountRead, Finding, Occ
 from coaching_service.core.database.context import Context, Services, in_transaction, reading_snapshot
 from coaching_service.core.database.declared import FILE_FIELDS, Portable, file_holders, find_invalid, values_at
 from coaching_service.core.database.documents import Document, now, registry
-from coaching_service.core.field_schemas import checks_of
-from coaching_service.core.fields import declarations_of, plain_type
+from coaching_service.core.fields import checks_of, declarations_of, plain_type
 from coaching_service.core.ids import NameOrId, ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.core.jobs.queue import Job, RunAgain

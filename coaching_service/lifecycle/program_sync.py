@@ -8,8 +8,7 @@ from typing import Annotated
 
 from coaching_service.core.auth import CUSTOMERS, PROGRAMS, coach
 from coaching_service.core.database.context import Context
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Description
+from coaching_service.core.fields import Description, input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId

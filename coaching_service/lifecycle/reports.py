@@ -16,8 +16,7 @@ from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.changes import history
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.dates import FIRST_DATE, LAST_DATE, local_date, midnight, next_midnight
-from coaching_service.core.field_schemas import query_of
-from coaching_service.core.fields import Default, Description
+from coaching_service.core.fields import Default, Description, query_of
 from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId

@@ -20,7 +20,7 @@ from coaching_service.core.database.declared import Index, NotExported, Stored, 
 from coaching_service.core.database.documents import Document, Documents, now
 from coaching_service.core.errors import CompanySuspended, Conflict, Forbidden, NotFound, TooManyRequests
 from coaching_service.core.events import DomainEvent
-from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail, queue

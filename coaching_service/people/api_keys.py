@@ -20,7 +20,7 @@ from coaching_service.core.database.documents import Documents, Filter, now
 from coaching_service.core.database.recording import LoggedEvent
 from coaching_service.core.errors import Forbidden, InvalidApiKey, NotFound, Unavailable, invalid_field
 from coaching_service.core.events import EventType
-from coaching_service.core.field_schemas import input_of, output_of
+from coaching_service.core.fields import input_of, output_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Text

@@ -33,8 +33,7 @@ from coaching_service.core.database.declared import Index, NotExported, Stored, 
 from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.errors import NotFound, Unauthorized
 from coaching_service.core.events import DomainEvent
-from coaching_service.core.field_schemas import output_of
-from coaching_service.core.fields import Description, Private, private_of
+from coaching_service.core.fields import Description, Private, output_of, private_of
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people import account, api_keys, team

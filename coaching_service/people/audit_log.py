@@ -16,8 +16,7 @@ from coaching_service.core.changes.log import DocumentsWritten
 from coaching_service.core.database import recording
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Filter, now
-from coaching_service.core.field_schemas import output_of
-from coaching_service.core.fields import Description
+from coaching_service.core.fields import Description, output_of
 from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId

@@ -17,8 +17,7 @@ from coaching_service.core.dates import add_years
 from coaching_service.core.errors import Conflict, Forbidden, NotFound, invalid_field
 from coaching_service.core.events import DomainEvent, EventType
 from coaching_service.core.external_identity import find_differences
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import private_of, take
+from coaching_service.core.fields import input_of, private_of, take
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import typed

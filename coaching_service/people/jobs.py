@@ -31,7 +31,7 @@ from coaching_service.core.database.declared import Index, NotExported, Stored
 from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.recording import Interface
 from coaching_service.core.events import Accepted
-from coaching_service.core.field_schemas import output_of
+from coaching_service.core.fields import output_of
 from coaching_service.core.idempotency import Claim, IdempotencyKeyReused
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.jobs import queue

@@ -7,8 +7,7 @@ from typing import Annotated, Literal, TypeAlias, TypedDict, cast, get_args
 
 from marshmallow import fields
 
-from coaching_service.core.field_schemas import input_of, output_of
-from coaching_service.core.fields import Description, Partial
+from coaching_service.core.fields import Description, Partial, input_of, output_of
 from coaching_service.core.validation import Integer, Switches, TimeOfDay
 
 # --- The settings of a user's notifications, as they are sent, stored and returned ------------------------------------

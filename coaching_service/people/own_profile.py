@@ -12,8 +12,7 @@ from coaching_service.core.auth import CUSTOMERS, anyone, customer, with_passwor
 from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Forbidden, NotFound, TooManyRequests
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import UNSET, Default, Description, Partial, names_of, take
+from coaching_service.core.fields import UNSET, Default, Description, Partial, input_of, names_of, take
 from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId

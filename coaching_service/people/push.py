@@ -40,8 +40,7 @@ from coaching_service.core.database.declared import Index, NotExported, Stored, 
 from coaching_service.core.database.documents import Document, Documents, now, order_by
 from coaching_service.core.errors import Forbidden, NotFound, Unauthorized, invalid_field
 from coaching_service.core.external_identity import Upserted
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import take
+from coaching_service.core.fields import input_of, take
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.jobs import queue

@@ -41,8 +41,7 @@ from coaching_service.core.errors import (
     SignInRejected,
     invalid_field,
 )
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Description, take
+from coaching_service.core.fields import Description, input_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.outbound import is_address
 from coaching_service.core.validation import Text

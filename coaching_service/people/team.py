@@ -22,7 +22,7 @@ from coaching_service.core.database.recording import LoggedEvent
 from coaching_service.core.database.worker_thread import aggregate_all
 from coaching_service.core.errors import Conflict, NotFound, TooManyRequests
 from coaching_service.core.events import DomainEvent, EventType, EventValue
-from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import input_of
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.jobs import mail

@@ -20,7 +20,7 @@ from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.dates import LAST_DATE, next_midnight
 from coaching_service.core.errors import InvalidFields, NotFound, invalid_field, require_found
 from coaching_service.core.events import EventType
-from coaching_service.core.field_schemas import argument_of, input_of
+from coaching_service.core.fields import argument_of, input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain

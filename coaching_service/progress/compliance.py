@@ -14,8 +14,7 @@ from coaching_service.core import mcp, validation
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.errors import invalid_field
-from coaching_service.core.field_schemas import query_of
-from coaching_service.core.fields import Description
+from coaching_service.core.fields import Description, query_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import CursorPage, PartQuery

@@ -9,8 +9,7 @@ from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.dates import local_date
 from coaching_service.core.external_identity import ExternalId, IdentityResult
-from coaching_service.core.field_schemas import output_of
-from coaching_service.core.fields import Description
+from coaching_service.core.fields import Description, output_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import Answer, CustomerArgument, Tools, format_figure, typed, typed_line

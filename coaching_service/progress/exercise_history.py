@@ -13,8 +13,7 @@ from coaching_service.core import list_selection, mcp
 from coaching_service.core.auth import CUSTOMERS, coach, customer
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.errors import invalid_field
-from coaching_service.core.field_schemas import query_of
-from coaching_service.core.fields import Default, Description, Part
+from coaching_service.core.fields import Default, Description, Part, query_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import Page, PageFields, PageQuery, part_of

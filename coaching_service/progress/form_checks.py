@@ -21,8 +21,7 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.recording import Actor, actor_of
 from coaching_service.core.errors import Conflict, Forbidden, NotFound, invalid_field, require_by_id, require_found
-from coaching_service.core.field_schemas import input_of, output_of
-from coaching_service.core.fields import Change, Default, Description, take
+from coaching_service.core.fields import Change, Default, Description, input_of, output_of, take
 from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import MultipartBody, Routes, list_of
 from coaching_service.core.ids import ObjectId

@@ -16,8 +16,7 @@ from coaching_service.core.database.context import Context, gather_reads, transa
 from coaching_service.core.database.documents import Documents, Filter, PipelineStage, now
 from coaching_service.core.database.recording import LoggedEvent
 from coaching_service.core.errors import FieldError, InvalidFields, NotFound, PermissionMissing, require_found
-from coaching_service.core.field_schemas import output_of, query_of
-from coaching_service.core.fields import Description, names_of
+from coaching_service.core.fields import Description, names_of, output_of, query_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import CursorPage, ListPart, PartQuery, cursor_page_of

@@ -16,8 +16,7 @@ from coaching_service.core.database.context import Context, gather_reads, transa
 from coaching_service.core.database.documents import Documents, Filter, PipelineStage
 from coaching_service.core.errors import invalid_field, require_found
 from coaching_service.core.events import EventType
-from coaching_service.core.field_schemas import argument_of, input_of
-from coaching_service.core.fields import Change, Default, Description, Label
+from coaching_service.core.fields import Change, Default, Description, Label, argument_of, input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import Answer, Tools, Written, typed

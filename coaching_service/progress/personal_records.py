@@ -14,8 +14,7 @@ from coaching_service.core.database.context import Context, Services, gather_rea
 from coaching_service.core.database.declared import RECORDS, History, Index, Portable, Stored
 from coaching_service.core.database.documents import Documents, Filter, PipelineStage, now
 from coaching_service.core.errors import Conflict, LegacyFailure, NotFound, invalid_field, require_found
-from coaching_service.core.field_schemas import input_of, output_of
-from coaching_service.core.fields import private_of, take
+from coaching_service.core.fields import input_of, output_of, private_of, take
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue

@@ -19,8 +19,7 @@ from coaching_service.core.database.recording import LoggedEvent
 from coaching_service.core.dates import local_date
 from coaching_service.core.errors import invalid_field, require_found
 from coaching_service.core.events import EventValue
-from coaching_service.core.field_schemas import output_of
-from coaching_service.core.fields import Description
+from coaching_service.core.fields import Description, output_of
 from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId

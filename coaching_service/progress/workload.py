@@ -11,8 +11,7 @@ from coaching_service.core import mcp
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.errors import invalid_field
-from coaching_service.core.field_schemas import query_of
-from coaching_service.core.fields import Default, Description
+from coaching_service.core.fields import Default, Description, query_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import Answer, Tools, typed

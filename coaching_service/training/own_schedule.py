@@ -9,8 +9,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 from coaching_service.core.auth import customer
 from coaching_service.core.database.context import Context, gather_reads, transactional, version_conflict
 from coaching_service.core.errors import Conflict, Forbidden, NotFound, invalid_field
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Change, Default, Description
+from coaching_service.core.fields import Change, Default, Description, input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import CalendarDate, ListOf, Version, patch_of

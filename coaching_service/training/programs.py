@@ -26,8 +26,7 @@ from coaching_service.core.external_identity import (
     StoredIdentity,
     Upserted,
 )
-from coaching_service.core.field_schemas import checks_of, input_of, output_of, query_of
-from coaching_service.core.fields import Description, take
+from coaching_service.core.fields import Description, checks_of, input_of, output_of, query_of, take
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import RECORDS, Page, RecordQuery, page_of, part_of

@@ -14,8 +14,7 @@ from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.dates import name_days
 from coaching_service.core.errors import Conflict, invalid_field
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Description
+from coaching_service.core.fields import Description, input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import CustomerArgument, Tools, Written, optional

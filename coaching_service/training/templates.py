@@ -15,7 +15,7 @@ from coaching_service.core.database import declared
 from coaching_service.core.database.context import Context, gather_reads, transactional, version_conflict
 from coaching_service.core.database.documents import Documents, Filter, now
 from coaching_service.core.errors import Conflict, NotFound, invalid_field, require_found
-from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of

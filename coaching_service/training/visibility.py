@@ -11,7 +11,7 @@ from coaching_service.core.database import declared
 from coaching_service.core.database.context import Context, gather_reads, transactional
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.errors import invalid_field
-from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import DateRange, Period, SearchedRange

@@ -17,7 +17,7 @@ from multidict import MultiDict
 from coaching_service.core.auth import Principal, new_token
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import BadRequest, CompanySuspended, Forbidden
-from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import input_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Text
 from coaching_service.people.identities import models

@@ -27,7 +27,7 @@ from coaching_service.core import idempotency, media
 from coaching_service.core.database.context import Context, wait_for_caches
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.dates import TIMEZONES
-from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import input_of
 from coaching_service.core.http.request_parsing import Upload, attach_files, read_bytes, read_upload, store_upload
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.routes import MultipartBody, ReceivedFile

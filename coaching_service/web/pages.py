@@ -26,8 +26,7 @@ from marshmallow.validate import Regexp
 
 from coaching_service.core.auth import Access, Area, coach
 from coaching_service.core.database.context import Context, Schedule
-from coaching_service.core.field_schemas import input_of, with_schemas
-from coaching_service.core.fields import Default
+from coaching_service.core.fields import Default, input_of, with_schemas
 from coaching_service.core.http.routes import MultipartBody, RequestClass
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId

@@ -9,24 +9,9 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 import pytest
 from marshmallow import ValidationError, fields
 
+from coaching_service.core import fields as core_fields
 from coaching_service.core.database.declared import Stored
-from coaching_service.core.field_schemas import argument_of, arguments_of, checks_of, input_of, output_of, query_of
-from coaching_service.core.fields import (
-    Change,
-    Default,
-    Description,
-    Label,
-    Optional,
-    Part,
-    Partial,
-    Private,
-    declarations_of,
-    labels_of,
-    names_of,
-    nulls_of,
-    private_of,
-    take,
-)
+from coaching_service.core.fields import Default, Label, Part, argument_of, input_of, output_of, private_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import DateRange, Period, QueryTime
 from coaching_service.core.validation import Choice, Date, DateTime, Integer, ListOf, StringList, Text, patch_of
@@ -41,7 +26,7 @@ class Plan(TypedDict):
     level: Annotated[
         int | None,
         Integer(minimum=1, maximum=5),
-        Description("How hard.", request="How hard it is.", argument="From 1 to 5."),
+        core_fields.Description("How hard.", request="How hard it is.", argument="From 1 to 5."),
     ]
     isRest: Annotated[bool, Default(False)]
     kind: Literal["a", "b"]
@@ -52,7 +37,7 @@ class Plan(TypedDict):
 class Log(TypedDict):
     """What is done."""
 
-    comment: NotRequired[Annotated[str | None, Text(max_length=20, allow_blank=True), Optional]]
+    comment: NotRequired[Annotated[str | None, Text(max_length=20, allow_blank=True), core_fields.Optional]]
 
 
 class Step(TypedDict):
@@ -65,7 +50,7 @@ class Record(Plan, Log, Stored):
     """A plan with its log."""
 
     steps: list[Step]
-    secret: Annotated[str, Private]
+    secret: Annotated[str, core_fields.Private]
 
 
 SENT = {"name": " Legs ", "kind": "a"}
@@ -137,7 +122,7 @@ def test_requests_and_arguments_have_descriptions_of_their_own() -> None:
 
 
 def test_an_argument_that_may_be_absent_is_null_and_an_empty_text_is_absent() -> None:
-    arguments = arguments_of(Plan, Log)
+    arguments = core_fields.arguments_of(Plan, Log)
     assert list(arguments) == ["name", "level", "isRest", "kind", "tags", "until", "comment"]
     assert [name for name, field in arguments.items() if field.required] == ["name", "kind"]
     comment: Any = arguments["comment"]
@@ -151,18 +136,18 @@ def test_an_argument_may_be_absent_although_requests_require_its_field() -> None
 
 
 def test_fields_that_older_documents_lack_are_null() -> None:
-    assert nulls_of(Record) == {"until": None, "comment": None}
+    assert core_fields.nulls_of(Record) == {"until": None, "comment": None}
 
 
 def test_a_group_lists_its_fields_and_is_taken_from_a_document() -> None:
-    assert names_of(Plan, Log) == ("name", "level", "isRest", "kind", "tags", "until", "comment")
+    assert core_fields.names_of(Plan, Log) == ("name", "level", "isRest", "kind", "tags", "until", "comment")
     assert take(Log, {"name": "Legs", "comment": "Good"}) == {"comment": "Good"}
     assert take(Log, {"name": "Legs"}) == {}
 
 
 def test_imports_and_descriptions_of_changes_read_the_declaration() -> None:
-    assert set(checks_of(Record)) == {"name", "level", "tags", "until", "comment"}
-    assert labels_of(Record) == {"name": "Title"}
+    assert set(core_fields.checks_of(Record)) == {"name", "level", "tags", "until", "comment"}
+    assert core_fields.labels_of(Record) == {"name": "Title"}
     wrong = mismatches(Record, {"name": 3, "kind": "a", "steps": [{}]}, "")
     assert {"name is not a text", "level is missing", "steps.stepId is missing"} <= set(wrong)
 
@@ -170,13 +155,13 @@ def test_imports_and_descriptions_of_changes_read_the_declaration() -> None:
 @pytest.mark.parametrize(
     ("part", "names", "required"),
     [
-        (Partial[Log], {"comment"}, set[str]()),  # type: ignore[misc]  # the plugin replaces them in annotations
-        (Change[Log], {"comment", "version"}, set[str]()),  # type: ignore[misc]  # the plugin replaces them in annotations
+        (core_fields.Partial[Log], {"comment"}, set[str]()),  # type: ignore[misc]  # the plugin replaces them in annotations
+        (core_fields.Change[Log], {"comment", "version"}, set[str]()),  # type: ignore[misc]  # the plugin replaces them in annotations
         (Part[Record, Literal["_id", "name"]], {"_id", "name"}, {"_id", "name"}),  # type: ignore[misc]  # as above
     ],
 )
 def test_parts_of_a_type_are_declared_by_it(part: Any, names: set[str], required: set[str]) -> None:
-    declared = declarations_of(part)
+    declared = core_fields.declarations_of(part)
     assert set(declared) == names
     assert {each.name for each in declared.values() if each.is_required} == required
 
@@ -191,7 +176,7 @@ class PlanQuery(TypedDict):
 
 
 def test_a_query_is_read_from_texts() -> None:
-    schema = query_of(PlanQuery)()
+    schema = core_fields.query_of(PlanQuery)()
     assert schema.load({}) == {"level": 1, "kinds": [], "since": None}
     sent = {"level": "1e0", "kinds": ["a"], "isRest": "true", "since": "2026-03-02T08:30:00Z"}
     assert schema.load(sent) == {

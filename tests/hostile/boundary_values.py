@@ -13,7 +13,7 @@ from zlib import crc32
 
 from marshmallow import Schema, ValidationError, fields
 
-from coaching_service.core.field_schemas import ChangeByStoredType, Variant
+from coaching_service.core.fields import ChangeByStoredType, Variant
 from coaching_service.core.validation import (
     Boolean,
     Choice,

@@ -12,7 +12,7 @@ from typing import Any
 from marshmallow import Schema, ValidationError, fields
 
 from coaching_service import features
-from coaching_service.core.field_schemas import ChangeByStoredType, Variant
+from coaching_service.core.fields import ChangeByStoredType, Variant
 from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.core.mcp import Tool, tools_of
 from coaching_service.core.validation import REQUIRED, Choice, Date, Identifier, field_errors

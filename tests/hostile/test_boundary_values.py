@@ -25,7 +25,7 @@ from pymongo.errors import DuplicateKeyError
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.declared import Portable
 from coaching_service.core.database.documents import now, registry
-from coaching_service.core.field_schemas import checks_of
+from coaching_service.core.fields import checks_of
 from coaching_service.core.http.routes import Route
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 from zlib import crc32
 
-from coaching_service.core.field_schemas import ChangeByStoredType
+from coaching_service.core.fields import ChangeByStoredType
 from tests.contract.test_declared import request_options
 from tests.hostile.cases import (
     OPERATORS,

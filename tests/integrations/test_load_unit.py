@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestServer
 from coaching_service import features
 from coaching_service.core.database.context import Context, in_transaction
 from coaching_service.core.errors import Conflict
-from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import input_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.core.jobs.queue import Job

@@ -12,8 +12,7 @@ from typing import Any, cast
 import pytest
 from marshmallow import fields
 
-from coaching_service.core.field_schemas import Variant, input_of
-from coaching_service.core.fields import names_of, take
+from coaching_service.core.fields import Variant, input_of, names_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import snake_case
 from coaching_service.core.validation import Choice, Identifier, ListOf, Text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import input_of
 from coaching_service.training.workouts.blocks.models import WorkoutSettings
 from tests.mcp.test_planned_fields import values_of
 from tests.support import training

@@ -18,8 +18,7 @@ from pymongo.collation import Collation
 
 from coaching_service.core.errors import FieldError
 from coaching_service.core.events import EventType, EventValue
-from coaching_service.core.field_schemas import checks_of
-from coaching_service.core.fields import Declaration, Private, declarations_of
+from coaching_service.core.fields import Declaration, Private, checks_of, declarations_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import field_errors
 

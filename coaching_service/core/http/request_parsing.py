@@ -31,7 +31,7 @@ from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, in_transaction
 from coaching_service.core.database.files import StoredFile, storing
 from coaching_service.core.external_identity import MetadataFilter
-from coaching_service.core.field_schemas import ChangeByStoredType, DeferredChange, Variant, find_unknown_fields
+from coaching_service.core.fields import ChangeByStoredType, DeferredChange, Variant, find_unknown_fields
 from coaching_service.core.http.routes import Handler, MultipartBody, ReceivedFile, Route
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.media import InvalidFile

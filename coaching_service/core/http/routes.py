@@ -14,7 +14,7 @@ from typing import IO, Any, Literal, TypeVar, get_args, get_origin, get_type_hin
 from aiohttp import web
 from marshmallow import Schema, fields
 
-from coaching_service.core import field_schemas
+from coaching_service.core import fields as core_fields
 from coaching_service.core.audit import kind_of_path
 from coaching_service.core.auth import Access, within
 from coaching_service.core.database.context import Schedule
@@ -99,7 +99,7 @@ class MultipartBody:
         """The schema of the text fields."""
         if isinstance(self.fields, Schema):
             return self.fields
-        return Input() if self.fields is None else field_schemas.input_of(self.fields)()
+        return Input() if self.fields is None else core_fields.input_of(self.fields)()
 
     @property
     def file_fields(self) -> tuple[str, ...]:
@@ -119,7 +119,7 @@ class MultipartBody:
 
 def list_of(model: Any) -> PlainList:
     """Return the declaration of a response that is a plain array of a TypedDict or a schema."""
-    return PlainList(field_schemas.output_of(model))
+    return PlainList(core_fields.output_of(model))
 
 
 @dataclass(frozen=True)
@@ -134,9 +134,9 @@ class Route:
     status: int
     # A schema, a Variant, `list_of(schema)`, `bytes` for a Download, or None for no body. Like `query` and `body` it
     # follows from the TypedDict in the signature of the handler, if it is not declared.
-    returns: type[Schema] | PlainList | field_schemas.Variant | type[bytes] | None
+    returns: type[Schema] | PlainList | core_fields.Variant | type[bytes] | None
     query: Schema | None = None
-    body: Schema | field_schemas.Variant | field_schemas.ChangeByStoredType | None = None
+    body: Schema | core_fields.Variant | core_fields.ChangeByStoredType | None = None
     # A multipart body, instead of `body`.
     multipart: MultipartBody | None = None
     errors: tuple[type[ServiceError], ...] = ()
@@ -221,7 +221,7 @@ class Route:
     @property
     def is_versioned(self) -> bool:
         """Whether the response is one record with a version."""
-        schemas = self.returns.by_type.values() if isinstance(self.returns, field_schemas.Variant) else (self.returns,)
+        schemas = self.returns.by_type.values() if isinstance(self.returns, core_fields.Variant) else (self.returns,)
         return any("version" in getattr(schema, "_declared_fields", ()) for schema in schemas)
 
     @property
@@ -325,13 +325,13 @@ class Routes:
             elif get_origin(returns) in _LISTS:
                 returns = _LISTS[get_origin(returns)](*get_args(returns))
             elif is_typeddict(returns):
-                returns = field_schemas.output_of(returns)
+                returns = core_fields.output_of(returns)
             options.setdefault("upserts", result is Upserted)
             other_result = options.get("upserts") or options.get("resumable") or returns in (bytes, None)
             if options.get("on_worker_thread") and other_result:
                 raise TypeError(f"{method} {full_path}: a worker thread encodes plain JSON results only")
             options.setdefault("operation_id", camel_case(handler.__name__))
-            declared = field_schemas.with_schemas(options, handler)
+            declared = core_fields.with_schemas(options, handler)
             if declared.get("selects_fields"):
                 # The query also takes `fields`: names of fields of what is returned, or of each entry of a list.
                 own = declared.get("query")

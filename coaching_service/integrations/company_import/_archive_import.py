@@ -20,8 +20,7 @@ from coaching_service.core.database.context import Context, DocumentExists
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.dates import YEARS
 from coaching_service.core.errors import Conflict, InvalidFields, invalid_field
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Declaration, declarations_of, plain_type, take
+from coaching_service.core.fields import Declaration, declarations_of, input_of, plain_type, take
 from coaching_service.core.ids import NameOrId, ObjectId, parse_id
 from coaching_service.core.media import DecodingFailed, InvalidFile
 from coaching_service.integrations import company_export

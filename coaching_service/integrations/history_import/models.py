@@ -12,8 +12,7 @@ from marshmallow import ValidationError, fields, post_load
 
 from coaching_service.core.auth import new_token
 from coaching_service.core.errors import InvalidFields
-from coaching_service.core.field_schemas import input_of, output_of
-from coaching_service.core.fields import Default, Description, Optional, Part, take
+from coaching_service.core.fields import Default, Description, Optional, Part, input_of, output_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import FormBoolean, FormObject
 from coaching_service.core.validation import Choice, Date, Input

@@ -9,7 +9,7 @@ from marshmallow import fields
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
-from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import Arguments, CustomerArgument, Reason, Tools, Written, optional, typed

@@ -15,8 +15,7 @@ from coaching_service.core.database.declared import Returned, Stored
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.events import DomainEvent
-from coaching_service.core.field_schemas import input_of, output_of, query_of
-from coaching_service.core.fields import Description
+from coaching_service.core.fields import Description, input_of, output_of, query_of
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.list_selection import RECORDS, Page, RecordQuery, page_of
 from coaching_service.core.media import GIF, VIDEO_TYPES, file_extension

@@ -9,7 +9,7 @@ from coaching_service.core import mcp
 from coaching_service.core.auth import EXERCISES, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import FieldError, InvalidFields
-from coaching_service.core.field_schemas import argument_of
+from coaching_service.core.fields import argument_of
 from coaching_service.core.mcp import Answer, Tools, Written, typed
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import ListOf, Text

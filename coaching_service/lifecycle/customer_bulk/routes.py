@@ -11,7 +11,7 @@ from coaching_service.core.auth import CUSTOMERS, FORMS, MESSAGES_SCOPES, METRIC
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
 from coaching_service.core.events import Accepted
-from coaching_service.core.field_schemas import input_of, output_of
+from coaching_service.core.fields import input_of, output_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.idempotency import Claim
 from coaching_service.lifecycle.customer_bulk import service

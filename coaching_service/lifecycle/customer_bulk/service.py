@@ -15,8 +15,7 @@ from coaching_service.core.auth import CUSTOMERS, FORMS, METRICS, require_permis
 from coaching_service.core.database.context import Context, rehearse, transactional
 from coaching_service.core.errors import ServiceError, Unavailable
 from coaching_service.core.events import Accepted
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default, Description, Optional, Private, names_of, take
+from coaching_service.core.fields import Default, Description, Optional, Private, input_of, names_of, take
 from coaching_service.core.idempotency import Claim, IdempotencyKeyReused
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.library import forms, message_templates, metric_sets

@@ -10,8 +10,7 @@ from marshmallow import fields
 from coaching_service.core.changes.models import FeedData
 from coaching_service.core.database.recording import Actor, ActorType
 from coaching_service.core.events import EventType
-from coaching_service.core.field_schemas import output_of
-from coaching_service.core.fields import Default, Description
+from coaching_service.core.fields import Default, Description, output_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import PartQuery
 from coaching_service.core.query import QueryInteger, QueryTime

@@ -23,8 +23,7 @@ from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.recording import FeedEntry, LoggedEvent, RemovedFeedEntries
 from coaching_service.core.dates import midnight
 from coaching_service.core.events import EventValue
-from coaching_service.core.field_schemas import Variant, output_of, query_of
-from coaching_service.core.fields import Description, Optional, names_of, take
+from coaching_service.core.fields import Description, Optional, Variant, names_of, output_of, query_of, take
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import Answer, Tools, typed

@@ -21,8 +21,7 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import InvalidFields
 from coaching_service.core.events import EVENT_TYPES, OWNER_EVENTS, EventType, EventValue, Listener
-from coaching_service.core.field_schemas import Variant, output_of
-from coaching_service.core.fields import Description, Optional
+from coaching_service.core.fields import Description, Optional, Variant, output_of
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Identifier, Output

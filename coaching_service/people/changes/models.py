@@ -14,8 +14,7 @@ from coaching_service.core.database import recording
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.declared import Action, DocumentFields
 from coaching_service.core.events import EVENT_TYPES, OWNER_EVENTS, EventType, EventValue
-from coaching_service.core.field_schemas import output_of
-from coaching_service.core.fields import Default, Description
+from coaching_service.core.fields import Default, Description, output_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import PartQuery
 from coaching_service.core.query import QueryInteger

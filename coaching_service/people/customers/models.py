@@ -25,7 +25,7 @@ from coaching_service.core.external_identity import (
     IdentityResult,
     StoredIdentity,
 )
-from coaching_service.core.field_schemas import input_of, output_of, query_of
+from coaching_service.core.fields import input_of, output_of, query_of
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.independent_entries import BatchCounts, BatchEntry, IndependentEntries, InvalidEntry
 from coaching_service.core.list_selection import PageFields, PageQuery, RecordFilters

@@ -9,7 +9,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.external_identity import ExternalId, Upserted
-from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import input_of
 from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import Page, page_of, part_of

@@ -13,8 +13,7 @@ from coaching_service.core.database.declared import CLIENTS, Portable
 from coaching_service.core.database.documents import Document, Documents, Filter, PipelineStage, now
 from coaching_service.core.errors import NotFound
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, HAS_METADATA, IDENTITY_CHECKS
-from coaching_service.core.field_schemas import checks_of
-from coaching_service.core.fields import private_of
+from coaching_service.core.fields import checks_of, private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import BY_UPDATE, UPDATED, ListPart
 from coaching_service.core.media import IMAGE_TYPES

@@ -15,7 +15,7 @@ from coaching_service.core.database.context import Context, Services, transactio
 from coaching_service.core.database.declared import Index, NotExported, Stored, Unsharded
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.errors import CompanySuspended, Forbidden, NotFound, SignInRejected, invalid_field
-from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import input_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail, queue
 from coaching_service.core.jobs.mail import MailBody, NewMail, subject_with

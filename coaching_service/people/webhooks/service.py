@@ -30,7 +30,7 @@ from coaching_service.core.database.declared import Index, NotExported, Unsharde
 from coaching_service.core.database.documents import Document, Documents, Filter, now, with_version
 from coaching_service.core.errors import Conflict, Forbidden, NotFound, invalid_field
 from coaching_service.core.events import EVENT_TYPES, OWNER_EVENTS, EventType
-from coaching_service.core.field_schemas import input_of, output_of
+from coaching_service.core.fields import input_of, output_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import CursorPage, ListPart

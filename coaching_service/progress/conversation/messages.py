@@ -28,8 +28,7 @@ from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.recording import Actor, ActorType
 from coaching_service.core.errors import Forbidden, NotFound, invalid_field, require_by_id, require_found
 from coaching_service.core.events import DomainEvent, EventType
-from coaching_service.core.field_schemas import output_of
-from coaching_service.core.fields import Change, Description, Part, Private, private_of, take
+from coaching_service.core.fields import Change, Description, Part, Private, output_of, private_of, take
 from coaching_service.core.http.responses import Download
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue

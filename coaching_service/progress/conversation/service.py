@@ -19,8 +19,7 @@ from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.recording import Actor, Interface, actor_of, interface_of
 from coaching_service.core.errors import Conflict, Forbidden, NotFound, invalid_field, require_found
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import names_of, take
+from coaching_service.core.fields import input_of, names_of, take
 from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue

@@ -10,7 +10,7 @@ from marshmallow import validates_schema
 from coaching_service.core import mcp
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context, gather_reads
-from coaching_service.core.field_schemas import argument_of
+from coaching_service.core.fields import argument_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import Tools
 from coaching_service.core.validation import Identifier, invalid

@@ -5,7 +5,7 @@ from __future__ import annotations
 from coaching_service.core.auth import CUSTOMERS, coach, customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
-from coaching_service.core.field_schemas import DeferredChange, input_of
+from coaching_service.core.fields import DeferredChange, input_of
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.independent_entries import BatchResult

@@ -10,8 +10,7 @@ from marshmallow import ValidationError, fields, missing, post_load, validates_s
 
 from coaching_service.core import validation
 from coaching_service.core.external_identity import ExternalId
-from coaching_service.core.field_schemas import ChangeByStoredType, DeferredChange, input_of
-from coaching_service.core.fields import Default, Description
+from coaching_service.core.fields import ChangeByStoredType, Default, DeferredChange, Description, input_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.independent_entries import IndependentEntries, InvalidEntry
 from coaching_service.training.workouts.blocks.models import SessionFields

@@ -19,7 +19,7 @@ from coaching_service.core.database.recording import Actor
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import BadRequest, Conflict, NotFound, invalid_field
 from coaching_service.core.events import DomainEvent
-from coaching_service.core.field_schemas import DeferredChange
+from coaching_service.core.fields import DeferredChange
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.independent_entries import BatchResult, InvalidEntry, Saved, errors_at
 from coaching_service.core.validation import NAME_LENGTH

@@ -15,7 +15,7 @@ from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.dates import name_days
 from coaching_service.core.errors import invalid_field
-from coaching_service.core.field_schemas import arguments_of
+from coaching_service.core.fields import arguments_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import CustomerArgument, Tools, Written, find_reasons, optional, typed, typed_line
 from coaching_service.core.text import normalize, snake_case, split_lines

@@ -6,7 +6,7 @@ from coaching_service.core import mcp, validation
 from coaching_service.core.auth import METRICS, coach, customer
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.errors import Conflict, LegacyFailure, NotFound
-from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import Tools

@@ -17,8 +17,7 @@ from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.declared import RECORDS, History, Portable, Returned, Stored
 from coaching_service.core.database.documents import Documents, Filter, now
 from coaching_service.core.database.recording import interface_of
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Description, take
+from coaching_service.core.fields import Description, input_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import CalendarDate, ListOf, Number
 from coaching_service.library import metric_sets

@@ -19,8 +19,7 @@ from coaching_service.core.database.declared import Index
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.errors import require_found
 from coaching_service.core.events import EventValue
-from coaching_service.core.field_schemas import input_of, output_of
-from coaching_service.core.fields import Default, Description, Partial
+from coaching_service.core.fields import Default, Description, Partial, input_of, output_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, DryRun, ListOf

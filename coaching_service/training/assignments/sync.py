@@ -13,8 +13,7 @@ from marshmallow import fields
 from coaching_service.core.database.context import Context, transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import NotFound
-from coaching_service.core.field_schemas import output_of
-from coaching_service.core.fields import Default, Description, take
+from coaching_service.core.fields import Default, Description, output_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Identifier, ListOf
 from coaching_service.people.customers import bulk

@@ -14,7 +14,7 @@ from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.dates import name_days, name_period
 from coaching_service.core.errors import invalid_field
-from coaching_service.core.field_schemas import argument_of
+from coaching_service.core.fields import argument_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import Reason, Tools, Written, find_reasons, typed
 from coaching_service.core.validation import Identifier, ListOf, Text, invalid

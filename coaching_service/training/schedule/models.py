@@ -12,8 +12,7 @@ from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core import validation
 from coaching_service.core.external_identity import ExternalId
-from coaching_service.core.field_schemas import input_of, output_of
-from coaching_service.core.fields import Default, Description, Optional
+from coaching_service.core.fields import Default, Description, Optional, input_of, output_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.independent_entries import IndependentEntries, InvalidEntry
 from coaching_service.core.query import DateRange, Period

@@ -13,7 +13,7 @@ from coaching_service.core import mcp
 from coaching_service.core.auth import CUSTOMERS, PROGRAMS, coach
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.dates import name_period
-from coaching_service.core.field_schemas import argument_of
+from coaching_service.core.fields import argument_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import Answer, Arguments, Tools, Written, find_reasons, optional, require_range, typed
 from coaching_service.core.text import split_lines

@@ -15,8 +15,7 @@ from rapidfuzz import process
 from coaching_service.core import auth, mcp, validation
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import FieldError, Forbidden, InvalidFields, NotFound, invalid_field
-from coaching_service.core.field_schemas import argument_of, arguments_of, input_of
-from coaching_service.core.fields import Default, Description, names_of, take
+from coaching_service.core.fields import Default, Description, argument_of, arguments_of, input_of, names_of, take
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.mcp import Answer, Lines, ToolPage, Tools, describe_list, optional, typed
 from coaching_service.core.text import normalize, without_hidden

@@ -13,8 +13,7 @@ from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.dates import name_days
 from coaching_service.core.errors import NotFound, invalid_field
-from coaching_service.core.field_schemas import DeferredChange
-from coaching_service.core.fields import labels_of, names_of, take
+from coaching_service.core.fields import DeferredChange, labels_of, names_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import Page
 from coaching_service.core.mcp import Answer, CustomerArgument, Tools, Written, format_figure, paged, typed

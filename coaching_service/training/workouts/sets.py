@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypeAlias, 
 from marshmallow import Schema, ValidationError, fields, validates_schema
 
 from coaching_service.core import validation
-from coaching_service.core.field_schemas import Variant, input_of, output_of
-from coaching_service.core.fields import UNSET, Default, Description, Optional
+from coaching_service.core.fields import UNSET, Default, Description, Optional, Variant, input_of, output_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import LoggedTime
 from coaching_service.people.activity import models as activity_models

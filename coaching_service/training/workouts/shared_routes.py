@@ -12,8 +12,7 @@ from coaching_service.core.auth import CUSTOMERS, Area, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, LegacyFailure, NotFound
 from coaching_service.core.external_identity import ExternalId, IdentityFields, Upserted, upsert
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import take
+from coaching_service.core.fields import input_of, take
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import DryRunField, complete_upsert, patch_of, upsert_of

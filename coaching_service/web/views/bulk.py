@@ -15,8 +15,7 @@ from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, PermissionMissing, invalid_field
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default, take
+from coaching_service.core.fields import Default, input_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import Period
 from coaching_service.library import metric_sets

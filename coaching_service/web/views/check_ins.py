@@ -12,8 +12,7 @@ from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, FORMS, METRICS, coach, customer
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.errors import FieldError, InvalidFields, NotFound, invalid_field
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default
+from coaching_service.core.fields import Default, input_of
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.list_selection import page_document, skip_of
 from coaching_service.library import forms, metric_sets

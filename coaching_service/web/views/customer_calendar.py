@@ -14,8 +14,7 @@ from marshmallow import ValidationError, validates_schema
 from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context, gather_reads
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default
+from coaching_service.core.fields import Default, input_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import Period
 from coaching_service.library.exercises import name_resolution

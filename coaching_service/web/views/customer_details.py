@@ -15,8 +15,7 @@ from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, METRICS, NUTRITION, coach
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.errors import NotFound, invalid_field, require_by_id
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default, Part
+from coaching_service.core.fields import Default, Part, input_of
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES, PDF

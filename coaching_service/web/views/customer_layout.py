@@ -7,8 +7,7 @@ from datetime import date, timedelta
 from typing import Annotated, Any
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default
+from coaching_service.core.fields import Default, input_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, patch_of
 from coaching_service.people import availability

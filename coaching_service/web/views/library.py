@@ -13,8 +13,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import BadRequest, invalid_field, require_by_id
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default, take
+from coaching_service.core.fields import Default, input_of, take
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import MEDIA_TYPES

@@ -21,8 +21,7 @@ from coaching_service.core.database.files import StoredFile
 from coaching_service.core.dates import at_local_time
 from coaching_service.core.errors import InvalidFields, invalid_field
 from coaching_service.core.events import EventType
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default
+from coaching_service.core.fields import Default, input_of
 from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId, parse_id

@@ -15,8 +15,7 @@ from coaching_service.core import validation
 from coaching_service.core.auth import CUSTOMERS, PROGRAMS, coach
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.errors import Conflict, invalid_field
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default, take
+from coaching_service.core.fields import Default, input_of, take
 from coaching_service.core.http.routes import MultipartBody, ReceivedFile
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV, XLSX

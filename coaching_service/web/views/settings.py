@@ -15,8 +15,7 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.dates import local_date, next_midnight
 from coaching_service.core.errors import Forbidden, invalid_field, require_by_id
 from coaching_service.core.events import EVENT_TYPES
-from coaching_service.core.field_schemas import input_of, query_of
-from coaching_service.core.fields import Default
+from coaching_service.core.fields import Default, input_of, query_of
 from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId

@@ -16,8 +16,7 @@ from marshmallow import fields
 from coaching_service.core import auth, errors
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.dates import TIMEZONES
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default
+from coaching_service.core.fields import Default, input_of
 from coaching_service.core.http.responses import Download
 from coaching_service.core.open_id import OpenIdProvider, ProviderError, ProviderUnavailable
 from coaching_service.core.validation import Text, Timezone

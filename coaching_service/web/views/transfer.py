@@ -14,8 +14,7 @@ from coaching_service.core.auth import CUSTOMERS, coach, customer, owner_session
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import NotFound, invalid_field
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default
+from coaching_service.core.fields import Default, input_of
 from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId

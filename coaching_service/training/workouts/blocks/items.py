@@ -10,7 +10,7 @@ from coaching_service.core import errors
 from coaching_service.core.database.context import Context, transactional, version_conflict
 from coaching_service.core.database.documents import Document, Filter, now
 from coaching_service.core.database.worker_thread import on_worker_thread
-from coaching_service.core.field_schemas import DeferredChange
+from coaching_service.core.fields import DeferredChange
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import ExerciseName

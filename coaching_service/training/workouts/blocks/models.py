@@ -14,8 +14,7 @@ from coaching_service.core import fields as core_fields
 from coaching_service.core.database.declared import Stored
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.external_identity import IdentityFields, IdentityResult
-from coaching_service.core.field_schemas import input_of, output_of, query_of
-from coaching_service.core.fields import Description
+from coaching_service.core.fields import Description, input_of, output_of, query_of
 from coaching_service.core.ids import NameOrId, ObjectId
 from coaching_service.core.list_selection import UpdatedSince
 from coaching_service.core.query import Period, SearchedRange

@@ -12,8 +12,7 @@ import orjson
 from marshmallow import ValidationError
 
 from coaching_service.core.errors import invalid_field
-from coaching_service.core.field_schemas import checks_of
-from coaching_service.core.fields import take
+from coaching_service.core.fields import checks_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Integer, Number, field_errors
 from coaching_service.training.workouts.items import models as item_models

@@ -12,8 +12,7 @@ from marshmallow import Schema, ValidationError, fields, validates_schema
 
 from coaching_service.core import fields as core_fields
 from coaching_service.core import validation
-from coaching_service.core.field_schemas import ChangeByStoredType, Variant, input_of, output_of
-from coaching_service.core.fields import Description, Label
+from coaching_service.core.fields import ChangeByStoredType, Description, Label, Variant, input_of, output_of
 from coaching_service.core.ids import NameOrId, ObjectId
 from coaching_service.core.validation import Text
 from coaching_service.library.exercises.models import ExerciseName

@@ -19,8 +19,7 @@ from coaching_service.core import validation
 from coaching_service.core.auth import EXERCISES, coach, customer
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.errors import FieldError, InvalidFields, invalid_field, require_by_id
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default
+from coaching_service.core.fields import Default, input_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import Exercise

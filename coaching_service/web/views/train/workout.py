@@ -12,8 +12,7 @@ from aiohttp import web
 from coaching_service.core.auth import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import InvalidFields, NotFound
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import take
+from coaching_service.core.fields import input_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import LoggedTime
 from coaching_service.core.validation import TEXT_LENGTH, Input, Text

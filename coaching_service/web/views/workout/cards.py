@@ -12,8 +12,7 @@ from coaching_service.core import validation
 from coaching_service.core.auth import PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default, names_of, take
+from coaching_service.core.fields import Default, input_of, names_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.training import templates
 from coaching_service.training.workout_text.finding import read_texts

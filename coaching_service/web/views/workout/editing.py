@@ -15,8 +15,7 @@ from coaching_service.core.auth import Access, coach
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import BadRequest, NotFound, require_by_id
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default, names_of, take
+from coaching_service.core.fields import Default, input_of, names_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises.models import Exercise
 from coaching_service.training.set_text import SetTextError, parse_planned, write_planned

@@ -14,8 +14,7 @@ from coaching_service.core.auth import EXERCISES, FORMS, METRICS, PROGRAMS, requ
 from coaching_service.core.database.context import Context, gather_reads
 from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import InvalidFields
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default, take
+from coaching_service.core.fields import Default, input_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Integer, Text, patch_of
 from coaching_service.library import forms, metric_sets
