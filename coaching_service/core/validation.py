@@ -430,7 +430,10 @@ class ListOf(fields.List[Any]):
             raise self.make_error("few")
         if len(value) > self.maximum:
             raise self.make_error("many", maximum=self.maximum)
-        return super()._deserialize(value, attr, data, **kwargs)
+        return self._load_entries(value, attr=attr, data=data, **kwargs)
+
+    def _load_entries(self, value: list[Any], **kwargs: Any) -> list[Any]:
+        return super()._deserialize(value, **kwargs)
 
 
 class StringList(ListOf):
