@@ -159,7 +159,7 @@ def main(arguments: list[str]) -> int:
     for file, template in [*((package / module, module) for module in MODULES), (test, "test.py")]:
         if not file.exists():
             file.write_text(fill((TEMPLATES / f"{template}.txt").read_text("utf-8"), names), "utf-8")
-    (ROOT / "docs" / "errors.md").write_text(run("coaching_service.error_reference"), "utf-8")
+    (ROOT / "docs" / "errors.md").write_text(run("scripts.error_reference"), "utf-8")
     written = [str(path.relative_to(ROOT)) for path in (package, test, ROOT / "coaching_service" / "features.py")]
     for step in (["check", "--fix", "--quiet"], ["format", "--quiet"]):
         run("ruff", *step, *written, WORLD)

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from coaching_service import privacy_reference
 from coaching_service.core import errors
-from coaching_service.error_reference import _PACKAGE, _RESOURCES, _name, _sources, _text, describe_errors
+from scripts import event_reference, privacy_reference
+from scripts.error_reference import _PACKAGE, _RESOURCES, _name, _sources, _text, describe_errors
 from tests.support.client import UNKNOWN, CoachClient
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "errors.md"
 
 
 def test_the_reference_is_up_to_date() -> None:
-    """Renewed with `python -m coaching_service.error_reference > docs/errors.md`."""
+    """Renewed with `python -m scripts.error_reference > docs/errors.md`."""
     assert REFERENCE.read_text("utf-8") == describe_errors()
     assert "|  |" not in REFERENCE.read_text("utf-8"), "every code has a meaning"
 
@@ -62,7 +62,6 @@ def test_codes_that_are_passed_on_are_listed_where_they_are_written() -> None:
         ("core/query.py", "validation.DEFAULT_CODE"),  # INVALID, in the reference by validation_messages
         ("core/validation.py", "code"),
         ("core/validation.py", "self.code"),
-        ("error_reference.py", "resource"),
         ("integrations/commands.py", "error.code"),
         ("integrations/company_import/_archive_import.py", "code"),
         ("integrations/history_import/importing.py", "PermissionMissing.default_code"),
@@ -119,3 +118,8 @@ def test_the_record_of_processing_is_up_to_date_and_has_all_data_of_clients() ->
     """A new collection of clients needs its line in `privacy_reference`, which is renewed as its docstring says."""
     assert privacy_reference.list_undescribed() == []
     assert (REFERENCE.parent / "privacy.md").read_text("utf-8") == privacy_reference.describe_processing()
+
+
+def test_the_catalogue_of_events_is_up_to_date() -> None:
+    """Renewed with `python -m scripts.event_reference > docs/events.md`."""
+    assert (REFERENCE.parent / "events.md").read_text("utf-8") == event_reference.describe_events()
