@@ -6,7 +6,7 @@ REST, MCP and the web application render errors by `code` and `details`; nothing
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, NotRequired, TypedDict, TypeVar
+from typing import Any, ClassVar, NotRequired, TypedDict, TypeVar, cast
 
 from coaching_service.core.ids import ObjectId
 
@@ -33,6 +33,24 @@ class MovedDocument(TypedDict):
 
     kind: str
     _id: str
+
+
+class ErrorBody(TypedDict, total=False):
+    """The JSON object of a REST response to a failure; which fields it has depends on the error."""
+
+    statusCode: int
+    message: str | list[str]
+    error: str
+    code: str | None
+    errors: Sequence[FieldError]
+    permission: str
+    scope: str
+    _id: str
+    documents: list[MovedDocument]
+    challenge: str
+    methods: list[str]
+    docs: str
+    publicKey: Mapping[str, object]
 
 
 class ServiceError(Exception):
@@ -69,12 +87,13 @@ class ServiceError(Exception):
         """Return the message in one line."""
         return self.message if isinstance(self.message, str) else "; ".join(self.message)
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> ErrorBody:
         """Return the JSON object of a REST response."""
-        body: dict[str, Any] = {"statusCode": self.status, "message": self.message, "error": self.reason}
+        body: ErrorBody = {"statusCode": self.status, "message": self.message, "error": self.reason}
         if self.code:
             body["code"] = self.code
-        return body | {name: self.details[name] for name in self.shown if self.details[name] is not None}
+        shown = {name: self.details[name] for name in self.shown if self.details[name] is not None}
+        return cast("ErrorBody", {**body, **shown})
 
 
 class BadRequest(ServiceError):
@@ -96,7 +115,7 @@ class InvalidFields(BadRequest):
         super().__init__(message or [f"{error['field']} {error['message']}".strip() for error in errors])
         self.errors = list(errors)
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> ErrorBody:
         """Return the common shape with the `errors`; `message` has a sentence for each."""
         return {**super().body(), "errors": self.errors}
 
@@ -112,7 +131,7 @@ class Unauthorized(ServiceError):
 
     status, reason, default_message = 401, "Unauthorized", "Unauthorized"
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> ErrorBody:
         """Return the specification's shape, without `error`."""
         return {"statusCode": 401, "message": "Unauthorized"}
 
@@ -122,7 +141,7 @@ class InvalidApiKey(ServiceError):
 
     status, reason, default_message = 401, "Unauthorized", "Invalid API key"
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> ErrorBody:
         """Return the specification's shape: only a message."""
         return {"message": self.message}
 
@@ -263,7 +282,7 @@ class ExternalIdTaken(Conflict):
         """Create the error; `holder` is the other record, if it is known."""
         super().__init__("Another record of the same kind has this externalId", holder=holder)
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> ErrorBody:
         """Return the common shape with the identifier of the other record."""
         holder = self.details["holder"]
         body = super().body()
@@ -362,7 +381,7 @@ class LegacyFailure(ServiceError):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message, code=code)
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> ErrorBody:
         """Return the legacy shape: `{code, message}`."""
         return {"code": self.code, "message": self.message}
 

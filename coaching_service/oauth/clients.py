@@ -204,7 +204,22 @@ _clients = Documents[OAuthClient](
 )
 
 
-async def register(services: Services, metadata: Mapping[str, object]) -> dict[str, object]:
+class ClientRegistration(TypedDict):
+    """The response of RFC 7591; the secret only for confidential clients."""
+
+    client_id: str
+    client_id_issued_at: int
+    client_name: str
+    redirect_uris: list[str]
+    grant_types: list[str]
+    response_types: list[str]
+    token_endpoint_auth_method: str
+    scope: str
+    client_secret: NotRequired[str]
+    client_secret_expires_at: NotRequired[int]
+
+
+async def register(services: Services, metadata: Mapping[str, object]) -> ClientRegistration:
     """Register a client; returns the response of RFC 7591, with the secret of a confidential client.
 
     `metadata` is the client's, decoded from JSON; unknown members are ignored. Raises OAuthError.
@@ -213,8 +228,7 @@ async def register(services: Services, metadata: Mapping[str, object]) -> dict[s
     client = describe_client(new_token(), metadata, secret)
     at = now()
     await _clients.across_companies(services).insert_one({**client, "createdAt": at, "expiresAt": at + UNUSED_LIFETIME})
-    secrets = {} if secret is None else {"client_secret": secret, "client_secret_expires_at": 0}
-    return {
+    registration: ClientRegistration = {
         "client_id": client["clientId"],
         "client_id_issued_at": int(time.time()),
         "client_name": client["name"],
@@ -223,8 +237,10 @@ async def register(services: Services, metadata: Mapping[str, object]) -> dict[s
         "response_types": ["code"],
         "token_endpoint_auth_method": client["method"],
         "scope": SCOPE,
-        **secrets,
     }
+    if secret is not None:
+        registration |= {"client_secret": secret, "client_secret_expires_at": 0}
+    return registration
 
 
 def describe_client(client_id: str, metadata: Mapping[str, object], secret: str | None) -> NewOAuthClient:

@@ -6,7 +6,7 @@ import base64
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 from urllib.parse import parse_qsl, quote_plus, unquote_plus, urlsplit
 
 import orjson
@@ -116,8 +116,18 @@ class TokenRequest:
         return value
 
 
-async def issue(services: Services, form: TokenRequest) -> dict[str, object]:
-    """Issue tokens for a code or a refresh token; `expires_in` is in seconds. Raises OAuthError."""
+class TokenResponse(TypedDict):
+    """The response of the token endpoint; `expires_in` in seconds."""
+
+    access_token: str
+    token_type: str
+    expires_in: int
+    scope: str
+    refresh_token: NotRequired[str]
+
+
+async def issue(services: Services, form: TokenRequest) -> TokenResponse:
+    """Issue tokens for a code or a refresh token. Raises OAuthError."""
     client = await _authenticate_client(services, form)
     grant_type = form.require("grant_type")
     resources = form.fields.getall("resource", [])
@@ -144,9 +154,15 @@ async def issue(services: Services, form: TokenRequest) -> dict[str, object]:
         raise clients.OAuthError("invalid_grant", str(refused)) from None
     await clients.extend_lifetime(services, client["clientId"])
     scopes = tokens.rest_scopes or [clients.granted_scopes(tokens.requested or clients.SCOPE, tokens.scopes)]
-    refresh = {"refresh_token": tokens.refresh} if tokens.refresh else {}
-    access = {"access_token": tokens.access, "token_type": "Bearer", "expires_in": tokens.seconds}
-    return {**access, "scope": " ".join(scopes), **refresh}
+    response: TokenResponse = {
+        "access_token": tokens.access,
+        "token_type": "Bearer",
+        "expires_in": tokens.seconds,
+        "scope": " ".join(scopes),
+    }
+    if tokens.refresh:
+        response["refresh_token"] = tokens.refresh
+    return response
 
 
 async def revoke(services: Services, form: TokenRequest) -> None:

@@ -17,7 +17,7 @@ from coaching_service.core.database.context import Context, Services, taken_plac
 from coaching_service.core.database.declared import DocumentFields
 from coaching_service.core.database.documents import Document, Documents, now, registry
 from coaching_service.core.database.recording import Undo
-from coaching_service.core.errors import Conflict, MovedDocument
+from coaching_service.core.errors import Conflict, ErrorBody, MovedDocument
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain
@@ -61,7 +61,7 @@ class DocumentsMoved(Conflict):
         names = ", ".join(f"{document['kind']} {document['_id']}" for document in documents)
         super().__init__(f"Changed since, so that this cannot be undone: {names}", documents=documents)
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> ErrorBody:
         """Return the common shape with the documents."""
         named: list[MovedDocument] = [
             {"kind": document["kind"], "_id": str(document["_id"])} for document in self.details["documents"]
