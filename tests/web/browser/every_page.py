@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import os
 import re
@@ -11,7 +12,7 @@ from playwright.async_api import CDPSession, Page
 
 from coaching_service.web import pages, views
 from tests.support.declared_world import World
-from tests.web.browser.conftest import find_violations, picture
+from tests.web.browser.conftest import OUTPUT, find_violations
 from tests.web.test_pages import filled
 
 PAGES = [page for page in views.list_pages() if page.method == "GET" and page.path.startswith(("/app/", "/train"))]
@@ -71,7 +72,16 @@ class Screen:
         assert response.status == 200, path
         for size, scheme in LOOKS if os.environ.get("PICTURES") else ():
             await self.show(size, scheme)
-            await picture(self.page, f"{folder}{size}-{scheme}", name_of(path))
+            await self.take_picture(f"{folder}{size}-{scheme}")
+
+    async def take_picture(self, look: str) -> None:
+        """Save a screenshot of the whole page as the device shows it; Playwright would lay it out for its own window."""
+        size = (await self._devices.send("Page.getLayoutMetrics"))["cssContentSize"]
+        options = {"captureBeyondViewport": True, "clip": {**size, "scale": 1}}
+        taken = await self._devices.send("Page.captureScreenshot", options)
+        path = OUTPUT / look / f"{name_of(self.path)}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(base64.b64decode(taken["data"]))
 
     async def show(self, size: Size, scheme: Scheme) -> None:
         """Show the page on another device, with a mouse or, on a phone, with touch."""

@@ -6,14 +6,15 @@ Each page is loaded once. `proofs/test_every_look.py` has all looks of all pages
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 from aiohttp.test_utils import TestServer
 
 from tests.support.client import CoachClient
 from tests.support.declared_world import World
-from tests.web.browser.conftest import OUTPUT, OpenPage, picture, sign_in
-from tests.web.browser.every_page import INSIDE, LOOKS, OF_CLIENTS, OUTSIDE, Screen, name_of, path_of
+from tests.web.browser.conftest import OUTPUT, OpenPage, sign_in
+from tests.web.browser.every_page import INSIDE, LOOKS, OF_CLIENTS, OUTSIDE, Screen, path_of
 from tests.web.browser.phone import sign_client_in
 
 _CUT = """() => [...document.querySelectorAll(".train-nav a, .days-strip a, .days-month a")]
@@ -99,7 +100,8 @@ async def test_pages_of_a_client(
         await screen.check_width("a very small phone")
         await screen.resize(360, is_phone=False)
         await screen.enlarge_text("200%")
-        await picture(page, "train-phone-large-text", name_of(path))
+        if os.environ.get("PICTURES"):
+            await screen.take_picture("train-phone-large-text")
         await screen.check_width("a phone with large text")
         screen.wrong += [f"{path} with large text is cut off: {each}" for each in await page.evaluate(_CUT)]
         sizes[path] = int(sum(transferred))
