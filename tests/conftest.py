@@ -29,7 +29,6 @@ from coaching_service.core.background import running_in_background
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.metrics import Metrics
 from coaching_service.http_server import Runner
-from coaching_service.installation import abandoned
 from coaching_service.installation.embedded import find_mongod, running_mongod
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.identities import passwords
@@ -241,14 +240,6 @@ def cheap_password_hashes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passwords, "_hasher", CHEAP_HASHER)
         patch.setattr(passwords, "_UNKNOWN_USER", CHEAP_HASHER.hash("no password matches this hash"))
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def rare_looks_for_abandoned_transactions() -> Iterator[None]:
-    """List sessions seldom: each application of a run would list those of all others twice a second."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(abandoned, "_INTERVAL_SECONDS", 10.0)
         yield
 
 
