@@ -79,6 +79,7 @@ class PendingEntries:
     def __init__(self) -> None:
         self._entries: dict[Hashable, Any] = {}
         self._lock = threading.Lock()
+        self.storing = asyncio.Lock()  # who stores what is left waits for what is being stored
 
     def count(self, key: Hashable, make: Callable[[], Any]) -> None:
         """Add 1 to the count of a document; `make` returns a new one, whose count is 1."""

@@ -97,22 +97,23 @@ async def store_pending(services: Services) -> None:
 
     Left out is what concerns clients and companies who have been erased, or do not exist.
     """
-    if not (taken := services.pending_entries.take()):
-        return
-    try:
-        ids = {each["customerId"] for each in taken.values() if each["customerId"] is not None}
-        company_of = await customers.find_companies(services, ids)
-        companies = set(await account.find_existing(services, list({each["companyId"] for each in taken.values()})))
-        known = [
-            each
-            for each in taken.values()
-            if each["companyId"] in companies
-            and (each["customerId"] is None or company_of.get(each["customerId"]) == each["companyId"])
-        ]
-        await audit.store_entries(services, known)
-    except BaseException:
-        services.pending_entries.put_back(taken)
-        raise
+    async with services.pending_entries.storing:
+        if not (taken := services.pending_entries.take()):
+            return
+        try:
+            ids = {each["customerId"] for each in taken.values() if each["customerId"] is not None}
+            company_of = await customers.find_companies(services, ids)
+            companies = set(await account.find_existing(services, list({each["companyId"] for each in taken.values()})))
+            known = [
+                each
+                for each in taken.values()
+                if each["companyId"] in companies
+                and (each["customerId"] is None or company_of.get(each["customerId"]) == each["companyId"])
+            ]
+            await audit.store_entries(services, known)
+        except BaseException:
+            services.pending_entries.put_back(taken)
+            raise
 
 
 # --- Reading the log --------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people import team
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
-from tests.people.test_sessions import mailed_token
+from tests.people.test_sessions import mailed_token, mailed_tokens
 from tests.support.client import CoachClient, Reply
 from tests.support.service_process import until
 
@@ -36,6 +36,11 @@ async def owner_of(anonymous: CoachClient, email: str) -> CoachClient:
 
 def unique(coach: CoachClient, name: str = "nora") -> str:
     return f"{name}.{ObjectId()}@{coach.ctx.company_id}.test"
+
+
+def is_to_reset(token: str) -> bool:
+    """Whether a token sets a password, and does not confirm the address."""
+    return "." not in token
 
 
 async def test_a_new_owner_confirms_the_address(coach: CoachClient, anonymous: CoachClient, settings: Settings) -> None:
@@ -138,11 +143,7 @@ async def test_a_reset_token_confirms_the_owner_too(
     confirmation = await mailed_token(settings, email)
     (await anonymous.post("/auth/password/forgot", {"email": email})).ok()
 
-    async def reset_token() -> str | None:
-        token = await mailed_token(settings, email)
-        return None if token == confirmation else token
-
-    token = await until(reset_token, "the mail with a token to set a password")
+    token = await mailed_token(settings, email, lambda token: token != confirmation)
     (await anonymous.post("/auth/password/reset", {"token": token, "password": SECOND_PASSWORD})).ok()
 
     assert await mailed_token(settings, ana)
@@ -199,29 +200,19 @@ async def by_mailed_first_access(world: World) -> bool:
     """A client uses the first-access token of an invitation."""
     await world.coach.ctx.db["invitationRecipients"].delete_many({})  # an earlier one would delay it
     ana = await world.new_client(invited=True)
-
-    async def own_token() -> str | None:
-        token = await mailed_token(world.settings, world.email)
-        return token if token.startswith(ana["firstAccessToken"]) else None
-
-    body = {"token": await until(own_token, "the invitation"), "password": PASSWORD}
+    token = await mailed_token(world.settings, world.email, lambda token: token.startswith(ana["firstAccessToken"]))
+    body = {"token": token, "password": PASSWORD}
     return (await world.anonymous.post("/auth/first-access", body)).status == 200
 
 
 async def by_employee_invitation(world: World) -> bool:
     """An employee of another company sets a password by the mailed token."""
+    earlier = mailed_tokens(world.settings, world.email)
     reply = await world.other.post("/coach/employees", {"name": "Eli", "email": world.email})
     if reply.status != 201:
         return False
-
-    async def own_token() -> str | None:
-        token = await mailed_token(world.settings, world.email)
-        is_reset = await world.coach.ctx.db["passwordResets"].count_documents(
-            {"subjectId": ObjectId(reply.json["_id"])}
-        )
-        return token if is_reset and "." not in token else None
-
-    body = {"token": await until(own_token, "the invitation of the employee"), "password": PASSWORD}
+    token = await mailed_token(world.settings, world.email, lambda token: is_to_reset(token) and token not in earlier)
+    body = {"token": token, "password": PASSWORD}
     return (await world.anonymous.post("/auth/password/reset", body)).status == 200
 
 
@@ -296,11 +287,8 @@ async def test_a_claimed_address_that_its_user_has_confirmed_is_taken(
     (await interactive.post("/coach/employees", {"name": "Eli", "email": email})).ok(201)
     (await anonymous.post("/auth/confirm-email", {"token": confirmation})).ok()
 
-    async def reset_token() -> str | None:
-        token = await mailed_token(settings, email)
-        return token if "." not in token else None
-
-    body = {"token": await until(reset_token, "the token for the employee"), "password": SECOND_PASSWORD}
+    token = await mailed_token(settings, email, is_to_reset)
+    body = {"token": token, "password": SECOND_PASSWORD}
     assert (await anonymous.post("/auth/password/reset", body)).refused(409)["code"] == "EMAIL_TAKEN"
     (await user.get("/me")).ok()
 
@@ -316,11 +304,8 @@ async def test_an_employee_can_change_to_an_address_that_another_uses_unconfirme
 
     (await squatter.get("/me")).ok()
 
-    async def reset_token() -> str | None:
-        token = await mailed_token(settings, wanted)
-        return token if "." not in token else None
-
-    body = {"token": await until(reset_token, "the token for the employee"), "password": SECOND_PASSWORD}
+    token = await mailed_token(settings, wanted, is_to_reset)
+    body = {"token": token, "password": SECOND_PASSWORD}
     (await anonymous.post("/auth/password/reset", body)).ok()
     (await squatter.get("/me")).refused(401)
     tokens = (await anonymous.post("/auth/login", {"email": wanted, "password": SECOND_PASSWORD})).ok()

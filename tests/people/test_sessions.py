@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import secrets
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -190,18 +191,19 @@ async def test_tokens_are_stored_only_as_hashes(coach: CoachClient, anonymous: C
         assert part not in stored
 
 
-async def mailed_token(settings: Settings, email: str) -> str:
-    """The token in the newest mail to this address."""
+def mailed_tokens(settings: Settings, email: str) -> list[str]:
+    """The tokens in the mails to this address, the newest first."""
+    texts = [part_of(mail, "plain") for mail in read_mails(settings.data_dir / "mail") if mail["To"] == email]
+    return [token for text in reversed(texts) for token in re.findall(r"token=([\w.-]+)", text)[:1]]
 
-    def newest() -> str | None:
-        for mail in reversed(read_mails(settings.data_dir / "mail")):
-            if mail["To"] == email:
-                link = re.search(r"token=([\w.-]+)", part_of(mail, "plain"))
-                assert link is not None
-                return link[1]
-        return None
 
-    return str(await until(newest, "a mail to " + email))
+async def mailed_token(settings: Settings, email: str, is_wanted: Callable[[str], bool] = bool) -> str:
+    """The newest token that is wanted in the mails to this address, which need not be sent in the order of requests."""
+    return str(
+        await until(
+            lambda: next(filter(is_wanted, mailed_tokens(settings, email)), None), f"a token that is wanted for {email}"
+        )
+    )
 
 
 async def test_forgotten_password_is_reset_once(coach: CoachClient, anonymous: CoachClient, settings: Settings) -> None:

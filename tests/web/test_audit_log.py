@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 import json
@@ -257,6 +258,17 @@ async def test_what_cannot_be_stored_is_kept_for_the_next_time(
         (await coach.get(f"/coach/customers/{ana['_id']}")).ok()
     [entry] = await entries_of(coach, action="client.read")
     assert entry["count"] == 2
+
+
+async def test_who_stores_what_is_left_waits_for_what_is_being_stored(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    (await coach.get(f"/coach/customers/{ana['_id']}")).ok()
+    services = coach.ctx.services
+    first = asyncio.create_task(audit_log.store_pending(services))
+    await asyncio.sleep(0)
+    await audit_log.store_pending(services)
+    assert await coach.ctx.db["audit"].count_documents({"customerId": ObjectId(ana["_id"])}) == 1
+    await first
 
 
 async def test_the_page_shows_filters_and_a_table(owner_page: Visitor, coach: CoachClient) -> None:

@@ -108,6 +108,11 @@ async def test_one_webhook_receives_the_events_of_all_companies_that_allow_its_a
 
     await until(is_disabled, "the receiver is gone, for all companies")
     (await ours.post(client_path(ana, "notes"), {"content": "Not sent"})).ok(201)
+
+    async def is_numbered() -> bool:
+        return len((await ours.get("/coach/events", types="note.created")).ok()["docs"]) == 2
+
+    await until(is_numbered, "what happens before the webhook is active again has its number")
     receiver.respond = lambda _message, _before: 200
     (await planner_later.patch(path, {"isActive": True})).ok()
     (await theirs.post(client_path(bo, "notes"), {"content": "Again"})).ok(201)
