@@ -40,6 +40,7 @@ from tests.support.declared_world import World, make_world
 from tests.support.figures import pause_renewal, queue_renewals
 from tests.support.fixed_clock import NOON
 from tests.support.own_application import running_application
+from tests.support.sampled import MORE
 
 PASSWORD = "correct horse battery"
 SERVICE_HASHER = passwords._hasher
@@ -66,8 +67,17 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if directory in ("browser", "clients") and not config.getoption(f"--{directory}") else None
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests that are marked as proofs, unless this run has all of what is sampled, or names tests."""
+    if MORE == 1 and not config.option.keyword and not any("::" in each for each in config.args):
+        left_out = [item for item in items if item.get_closest_marker("proof")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("proof")]
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """The process that collects starts the database; workers receive its address."""
+    config.addinivalue_line("markers", "proof: only in the proofs (tests/support/sampled.py)")
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     os.environ["WORKERS"] = "1"  # of services that tests start, on machines of any size
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each start of a service would compile all modules again

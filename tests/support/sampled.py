@@ -9,8 +9,12 @@ import os
 from collections.abc import Sequence
 from typing import TypeVar
 
+import pytest
+
 MORE = int(os.environ.get("MORE_EXAMPLES", "1"))  # scripts/test --proofs sets it
 T = TypeVar("T")
+# Of a test that runs in the proofs, or when its name is given: `scripts/test FILE::TEST`, or with -k.
+proof = pytest.mark.proof
 
 
 def some(values: Sequence[T], count: int) -> Sequence[T]:
