@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 import sys
@@ -26,10 +27,12 @@ async def python_environment() -> str:
     folder = HERE / "python" / ".venv"
     interpreter, stamp = folder / "bin" / "python", folder / "installed"
     wanted = sha256(b"".join(path.read_bytes() for path in REQUIREMENTS)).hexdigest()
-    if not stamp.exists() or stamp.read_text() != wanted:
-        await run(sys.executable, "-m", "venv", str(folder), cwd=HERE)
-        await run(str(interpreter), "-m", "pip", "install", "-q", "-r", "python/requirements.txt", cwd=HERE)
-        stamp.write_text(wanted)
+    with (HERE / "python" / ".venv.lock").open("w") as lock:
+        await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)  # `scripts/test --clients` has two processes
+        if not stamp.exists() or stamp.read_text() != wanted:
+            await run(sys.executable, "-m", "venv", str(folder), cwd=HERE)
+            await run(str(interpreter), "-m", "pip", "install", "-q", "-r", "python/requirements.txt", cwd=HERE)
+            stamp.write_text(wanted)
     return str(interpreter)
 
 

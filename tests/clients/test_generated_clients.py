@@ -14,11 +14,9 @@ from pathlib import Path
 import pytest
 from aiohttp.test_utils import TestServer
 
-# The names that test_generated_requests imports from here.
-from tests.clients.programs import HERE, document_of, python_environment, run
+from tests.clients.programs import python_environment, run
 from tests.support.client import CoachClient
-
-__all__ = ["HERE", "document_of", "python_environment", "run"]
+from tests.support.sampled import proof
 
 
 async def test_the_typescript_programs_pass_the_strict_type_check(typescript: Path) -> None:
@@ -38,6 +36,7 @@ _TSC = ("npx", "--no-install", "tsc", "--strict", "--noEmit", "--target", "es202
 _TSC_OPTIONS = ("--moduleResolution", "bundler", "--lib", "es2022,dom")
 
 
+@proof
 async def test_the_document_has_no_error_and_more_generators_of_typescript_accept_it(typescript: Path) -> None:
     document, here = "generated/openapi.json", typescript
     linted = await run("npx", "--no-install", "redocly", "lint", document, "--format=summary", cwd=here)
@@ -52,6 +51,7 @@ async def test_the_document_has_no_error_and_more_generators_of_typescript_accep
         await run(*_TSC, *_TSC_OPTIONS, written_to, cwd=here)
 
 
+@proof
 async def test_more_generators_of_python_accept_the_document(typescript: Path, tmp_path: Path) -> None:
     """OpenAPI Generator writes no types of the parameters of webhooks: it receives the document without these."""
     python = await python_environment()

@@ -21,9 +21,10 @@ from aiohttp.test_utils import TestServer
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.sessions import service as sessions
-from tests.clients.test_generated_clients import HERE, document_of, python_environment, run
+from tests.clients.programs import HERE, document_of, python_environment, run
 from tests.support.client import CoachClient
 from tests.support.declared_world import make_world
+from tests.support.sampled import MORE
 
 CHECKS = (
     "only_documented_server_errors,credentials_stay_valid,status_code_conformance,content_type_conformance,"
@@ -58,7 +59,7 @@ async def test_every_response_to_generated_requests_is_documented(
     command = [
         *("-m", "schemathesis.cli", "run", "openapi.json"),
         *("--url", str(public_server.make_url("")).rstrip("/"), "--header", f"Authorization: Bearer {token}"),
-        *("--checks", CHECKS, "--max-examples", os.environ.get("SCHEMATHESIS_EXAMPLES", "3")),
+        *("--checks", CHECKS, "--max-examples", os.environ.get("SCHEMATHESIS_EXAMPLES", "2" if MORE == 1 else "10")),
         *("--phases", os.environ.get("SCHEMATHESIS_PHASES", "examples,fuzzing")),
         *("--seed", os.environ.get("SCHEMATHESIS_SEED", "1"), "--request-timeout", LONGEST_WAIT_SECONDS),
         *(part, MANY_CLIENTS, *EXCLUDED, "--no-color", "--continue-on-failure"),

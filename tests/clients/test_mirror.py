@@ -22,10 +22,11 @@ from coaching_service.core.database.documents import now
 from tests.clients.failing_proxy import FailingProxy
 from tests.clients.programs import python_environment
 from tests.support.client import MONDAY, CoachClient
+from tests.support.sampled import MORE
 from tests.support.service_process import until
 from tests.support.training import client_path, task
 
-KILLS = 20
+KILLS = 6 if MORE == 1 else 20
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:")
 Json = dict[str, Any]
 # Computed values follow a change later, without an event.
