@@ -127,6 +127,7 @@ def _reduce_upkeep(uri: str) -> None:
     with MongoClient[Any](uri) as client:
         client.admin.command({"setParameter": 1, "wiredTigerEngineRuntimeConfig": f"cache_size=1GB,{files}"})
         client.admin.command({"setParameter": 1, "syncdelay": 300})
+        client.admin.command({"setParameter": 1, "diagnosticDataCollectionEnabled": False})
 
 
 def mongod_with_fail_points(folder: Path) -> str:
