@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.support.commands import operator
+from tests.support.commands import operator, prepared, prepared_database
 
-__all__ = ["operator"]
+__all__ = ["operator", "prepared", "prepared_database"]

@@ -9,14 +9,18 @@ from pathlib import Path
 import click
 import pytest
 
-from coaching_service import features, runtime
+from coaching_service import features
+from coaching_service.command_line import serving
 from coaching_service.core.auth import ALL_PERMISSIONS, new_master_key, parse_master_key
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import registry
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.mcp import tools_of
 from coaching_service.installation.indexes import missing_indexes
-from coaching_service.people import api_keys
+from coaching_service.people import api_keys, team
+from coaching_service.people.customers import batch
 from coaching_service.people.identities.passwords import verify_password
+from coaching_service.settings import Settings
 from tests.support.client import document
 from tests.support.commands import PASSWORD, Operator, all_commands, type_in
 
@@ -49,51 +53,56 @@ def test_help_describes_every_command_and_its_parameters() -> None:
 # --- companies and keys --------------------------------------------------------------------------------------------
 
 
-async def test_seed_is_atomic_and_repeatable(operator: Operator) -> None:
+async def test_seed_is_atomic_and_repeatable(prepared: Operator, tmp_path: Path) -> None:
     """A failed seed leaves no company, and repeating a seed changes nothing, also after a key rotation.
 
-    Without the key that encrypted the secrets, the command fails and writes nothing.
+    A start of the service with that demo company writes its key to a file, in a folder that it creates. Without the key that encrypted the secrets, the command fails and writes nothing.
     """
-    db = operator.services.db
-    await runtime.make_indexes(operator.services)
+    db = prepared.services.db
     await db.command("collMod", "customers", validator={"$expr": False})
     with pytest.raises(Exception, match="Document failed validation"):
-        await operator.types("seed")
-    assert (await operator.documents())["companies"] == []
+        await prepared.types("seed")
+    assert (await prepared.documents())["companies"] == []
     await db.command("collMod", "customers", validator={})
 
-    first = (await operator.types("seed")).ok()
-    stored = await operator.documents()
+    first = (await prepared.types("seed")).ok()
+    stored = await prepared.documents()
     [company] = stored["companies"]
     assert len(stored["customers"]) >= 3
     assert f"the demo company is {company['_id']}" in first
 
-    old, new = operator.environment["SECRET_KEYS"], new_master_key()
-    again = (await operator.types("seed", SECRET_KEYS=f"{new},{old}")).ok()
+    old, new = prepared.environment["SECRET_KEYS"], new_master_key()
+    again = (await prepared.types("seed", SECRET_KEYS=f"{new},{old}")).ok()
     assert again.startswith("0 shared exercises written")
     assert f"the demo company is {company['_id']}" in again
 
-    result = await operator.types("seed", SECRET_KEYS=new)
+    result = await prepared.types("seed", SECRET_KEYS=new)
     assert result.refused("cannot be read", "which is not in SECRET_KEYS")
-    assert await operator.documents() == stored
+    assert await prepared.documents() == stored
+
+    settings = Settings(mongodb_uri=prepared.environment["MONGODB_URI"], data_dir=tmp_path / "new" / "data")
+    await serving._completion(settings, with_demo=True)(prepared.services)
+    assert [each.name for each in settings.data_dir.iterdir()] == ["demo.json"]
+    written = json.loads((settings.data_dir / "demo.json").read_text())
+    assert (await api_keys.authenticate(prepared.services, written["apiKey"])).company.id == company["_id"]
 
 
-async def test_create_company_and_create_key_print_working_keys(operator: Operator) -> None:
+async def test_create_company_and_create_key_print_working_keys(prepared: Operator) -> None:
     """create-company prints a key that acts as the owner; create-key makes another of the same coach."""
     words = ("create-company", "Étoile", "--name", "Olga Owner", "--email", "Olga@Etoile.test")
-    result = await operator.types(*words, "--timezone", "Europe/Paris", "--load-unit", "lb", typed=f"{PASSWORD}\n" * 2)
+    result = await prepared.types(*words, "--timezone", "Europe/Paris", "--load-unit", "lb", typed=f"{PASSWORD}\n" * 2)
     assert PASSWORD not in result.out + result.err
     printed = dict(line.split() for line in result.ok().splitlines() if line.startswith(("Company ", "Key ")))
-    owner = await api_keys.authenticate(operator.services, printed["Key"])
+    owner = await api_keys.authenticate(prepared.services, printed["Key"])
     assert (owner.role, owner.name, owner.permissions) == ("OWNER", "Olga Owner", ALL_PERMISSIONS)
     company = owner.company
     assert (str(company.id), company.name) == (printed["Company"], "Étoile")
     assert (company.timezone, company.load_unit) == ("Europe/Paris", "lb")
 
-    another = (await operator.types("create-key", "--email", "olga@etoile.test ", "--name", "Till")).ok().strip()
+    another = (await prepared.types("create-key", "--email", "olga@etoile.test ", "--name", "Till")).ok().strip()
     assert another != printed["Key"]
-    assert (await api_keys.authenticate(operator.services, another)).id == owner.id
-    named = [key["name"] for key in (await operator.documents())["apiKeys"]]
+    assert (await api_keys.authenticate(prepared.services, another)).id == owner.id
+    named = [key["name"] for key in (await prepared.documents())["apiKeys"]]
     assert named == ["Command line", "Till"]
 
 
@@ -110,12 +119,12 @@ async def test_password_is_read_from_standard_input(operator: Operator) -> None:
     assert await verify_password(PASSWORD, identity["passwordHash"])
 
 
-async def test_create_company_rejects_an_email_address_in_use(operator: Operator) -> None:
+async def test_create_company_rejects_an_email_address_in_use(prepared: Operator) -> None:
     words = ("create-company", "One", "--name", "Olga", "--password", PASSWORD, "--email")
-    (await operator.types(*words, "olga@one.test")).ok()
-    result = await operator.types(*words, "OLGA@one.test")
+    (await prepared.types(*words, "olga@one.test")).ok()
+    result = await prepared.types(*words, "OLGA@one.test")
     assert result.refused() == "This e-mail address is already used to sign in"
-    assert len((await operator.documents())["companies"]) == 1
+    assert len((await prepared.documents())["companies"]) == 1
 
 
 async def test_create_company_validates_its_options(operator: Operator) -> None:
@@ -134,11 +143,10 @@ async def test_create_company_validates_its_options(operator: Operator) -> None:
     (await operator.types("create-company", "One", *[word for pair in good.items() for word in pair])).ok()
 
 
-async def test_create_key_requires_the_email_address_of_a_coach(operator: Operator) -> None:
-    await runtime.make_indexes(operator.services)
-    result = await operator.types("create-key", "--email", "nobody@one.test")
+async def test_create_key_requires_the_email_address_of_a_coach(prepared: Operator) -> None:
+    result = await prepared.types("create-key", "--email", "nobody@one.test")
     assert result.refused() == "No coach signs in with nobody@one.test; create-company creates one"
-    assert (await operator.documents())["apiKeys"] == []
+    assert (await prepared.documents())["apiKeys"] == []
 
 
 # --- the database --------------------------------------------------------------------------------------------------
@@ -160,9 +168,9 @@ def test_unreachable_database_is_reported() -> None:
     assert result.refused() == "The database at 127.0.0.1:1 cannot be reached"
 
 
-async def test_rejected_database_password_is_reported(operator: Operator) -> None:
-    uri = operator.environment["MONGODB_URI"].replace("://", "://someone:hunter2@")
-    result = await operator.types("ensure-indexes", MONGODB_URI=uri)
+async def test_rejected_database_password_is_reported(prepared: Operator) -> None:
+    uri = prepared.environment["MONGODB_URI"].replace("://", "://someone:hunter2@")
+    result = await prepared.types("ensure-indexes", MONGODB_URI=uri)
     assert (
         result.refused()
         == "The database refuses the user name and password in MONGODB_URI, or that user lacks permissions"
@@ -245,31 +253,32 @@ def test_data_folder_that_is_a_file_is_reported(tmp_path: Path) -> None:
 # --- doctor ----------------------------------------------------------------------------------------------------------
 
 
-async def test_doctor_says_what_is_wrong_repairs_it_and_exits_with_a_code(operator: Operator) -> None:
+async def test_doctor_says_what_is_wrong_repairs_it_and_exits_with_a_code(prepared: Operator) -> None:
     """0 without problems, 1 with problems, 2 if it cannot run."""
-    (await operator.types("seed")).ok()
+    owner = await team.create_company(Context(prepared.services), "One", "Olga", "olga@one.test", "no hash")
+    await batch.create_customer(Context(prepared.services).acting_as(owner), {"name": "Ana"})
     changes = ("--check", "indexes-missing", "--check", "client-numbers")
-    assert "2 checks, 0 problems" in (await operator.types("doctor", *changes)).ok()
+    assert "2 checks, 0 problems" in (await prepared.types("doctor", *changes)).ok()
 
-    await operator.services.db["customerTotals"].update_one({}, {"$inc": {"active": 1}})
-    printed = await operator.types("doctor")
+    await prepared.services.db["customerTotals"].update_one({}, {"$inc": {"active": 1}})
+    printed = await prepared.types("doctor")
     assert printed.exit_code == 1
     assert "Companies with a wrong number of clients: 1, such as " in printed.out
     assert "Run doctor --repair." in printed.out
-    as_json = await operator.types("doctor", "--json", "--check", "client-numbers")
+    as_json = await prepared.types("doctor", "--json", "--check", "client-numbers")
     assert as_json.exit_code == 1
     [result] = json.loads(as_json.out)
     assert (result["status"], result["findings"][0]["count"]) == ("problem", 1)
 
-    repaired = await operator.types("doctor", "--repair", *changes)
+    repaired = await prepared.types("doctor", "--repair", *changes)
     assert "repaired: Companies with a wrong number of clients: 1" in repaired.ok()
-    (await operator.types("doctor", *changes)).ok()
-    (await operator.types("doctor", "--check", "unknown")).refused(
+    (await prepared.types("doctor", *changes)).ok()
+    (await prepared.types("doctor", "--check", "unknown")).refused(
         "unknown is not one of: indexes-missing", exit_code=2
     )
-    (await operator.types("doctor", "--delete-unreferenced-files")).refused("needs --repair", exit_code=2)
-    unreachable = "mongodb://127.0.0.1:9/?replicaSet=rs0&serverSelectionTimeoutMS=100"
-    (await operator.types("doctor", MONGODB_URI=unreachable)).refused("cannot be reached", exit_code=2)
+    (await prepared.types("doctor", "--delete-unreferenced-files")).refused("needs --repair", exit_code=2)
+    unreachable = "mongodb://127.0.0.1:9/?replicaSet=rs0&timeoutMS=100"
+    (await prepared.types("doctor", MONGODB_URI=unreachable)).refused("cannot be reached", exit_code=2)
 
 
 # --- commands that only read ---------------------------------------------------------------------------------------
@@ -301,12 +310,10 @@ def test_command_without_a_database_creates_none(words: tuple[str, ...], tmp_pat
         data.mkdir(exist_ok=True)
 
 
-@pytest.mark.parametrize("words", READING, ids=lambda words: " ".join(words[:2]))
-async def test_command_on_a_mistyped_database_creates_none(
-    words: tuple[str, ...], operator: Operator, tmp_path: Path
-) -> None:
-    typed = [str(tmp_path / word) if word in ("BACKUP", "FILE") else word for word in words]
-    result = await operator.types(*typed)
-    result.refused("does not exist", "MONGODB_DATABASE", exit_code=2 if words[0] == "doctor" else 1)
-    assert await operator.documents() == {}
-    assert os.listdir(tmp_path) == []  # noqa: PTH208 - as asynchronous functions may
+async def test_command_on_a_mistyped_database_creates_none(operator: Operator, tmp_path: Path) -> None:
+    for words in READING:
+        typed = [str(tmp_path / word) if word in ("BACKUP", "FILE") else word for word in words]
+        result = await operator.types(*typed)
+        result.refused("does not exist", "MONGODB_DATABASE", exit_code=2 if words[0] == "doctor" else 1)
+        assert await operator.documents() == {}, words
+        assert os.listdir(tmp_path) == [], words  # noqa: PTH208 - as asynchronous functions may

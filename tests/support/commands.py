@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 import pytest
+import structlog
 from click.testing import CliRunner
 
 from coaching_service.command_line.group import main
 from coaching_service.core.database.context import Services
+from coaching_service.installation import migrations
 from coaching_service.settings import Settings
-from tests.support.databases import new_database
+from tests.support.databases import INDEX_STATE, new_database, remove_documents
 from tests.support.service_process import SETTINGS
 
 PASSWORD = "correct horse battery"
@@ -55,6 +61,21 @@ def type_in(*words: str, typed: str | None = None, **environment: str | None) ->
     return CommandResult(result.exit_code, result.stdout, result.stderr)
 
 
+def refused_start(folder: Path, *arguments: str, **settings: str) -> str:
+    """Start the service with invalid settings in this process, and return the one sentence that it is refused with.
+
+    On a thread, where a service that is not refused fails at once: only the main thread may handle signals.
+    """
+    words, before = ("serve", "--demo", "--port", "0", "--data", str(folder), *arguments), structlog.get_config()
+    try:
+        with ThreadPoolExecutor(1) as thread:
+            return (
+                thread.submit(partial(type_in, *words, WORKERS="1", LOG_LEVEL="error", **settings)).result().refused()
+            )
+    finally:
+        structlog.configure(**before)
+
+
 class Operator:
     """Runs commands with settings that name a database."""
 
@@ -74,7 +95,27 @@ class Operator:
 @pytest.fixture
 async def operator(settings: Settings) -> AsyncIterator[Operator]:
     """An operator with an empty database."""
-    async with new_database(settings, "operator", has_indexes=False) as (own, services):
+    async with _operating(settings, "operator", has_indexes=False) as instance:
+        yield instance
+
+
+@pytest.fixture(scope="module")
+async def prepared_database(settings: Settings) -> AsyncIterator[Operator]:
+    """An operator with a database that has all indexes."""
+    async with _operating(settings, "prepared", has_indexes=True) as instance:
+        yield instance
+
+
+@pytest.fixture
+async def prepared(prepared_database: Operator) -> Operator:
+    """An operator with a database that has all indexes and no documents of companies."""
+    await remove_documents(prepared_database.services.db, but_of=(INDEX_STATE, migrations.COLLECTION))
+    return prepared_database
+
+
+@asynccontextmanager
+async def _operating(settings: Settings, suffix: str, *, has_indexes: bool) -> AsyncIterator[Operator]:
+    async with new_database(settings, suffix, has_indexes=has_indexes) as (own, services):
         environment = {
             "MONGODB_URI": str(own.mongodb_uri),
             "MONGODB_DATABASE": own.mongodb_database,

@@ -51,7 +51,7 @@ def test_tests_are_selected_by_name(select_tests: Select, changed: str, selected
     assert select_tests([changed], TESTS) == selected
 
 
-def test_tests_of_what_imports_a_change_are_selected(select_tests: Select, script: dict[str, Any]) -> None:
+def test_tests_of_what_imports_a_change_are_selected(select_tests: Select) -> None:
     notes, metrics = "coaching_service/progress/notes.py", "coaching_service/progress/metrics/service.py"
     imports: dict[str, set[str]] = {"tests/core/test_transactions.py": {notes}, metrics: {notes}}
     of_notes = {"tests/progress/test_notes.py", "tests/progress/test_metrics.py", "tests/core/test_transactions.py"}
@@ -60,9 +60,25 @@ def test_tests_of_what_imports_a_change_are_selected(select_tests: Select, scrip
     assert "tests/progress/test_metrics.py" not in select_tests([notes], TESTS, {**imports, **many})
     helper = {"tests/web/test_programs.py": {"tests/support/training.py"}}
     assert select_tests(["tests/support/training.py"], TESTS, helper) == {"tests/web/test_programs.py"}
-    found = script["read_imports"]()
-    service = "coaching_service/training/templates.py"
-    assert {service, "tests/support/training.py"} <= found["tests/mcp/test_planned_fields.py"]
+
+
+def test_imports_are_read_of_the_service_and_its_tests(
+    script: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of names and of modules from a package; other packages, and what belongs to generated clients, are left out."""
+    files = {
+        "coaching_service/training/__init__.py": "from coaching_service.training.sets import LIMIT\n",
+        "coaching_service/training/sets.py": "import re\nfrom typing import Any\n",
+        "tests/training/test_sets.py": "def test() -> None:\n    from coaching_service.training import sets\n",
+        "tests/clients/.venv/client.py": "from coaching_service.training import sets\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    read_imports = script["read_imports"]
+    monkeypatch.setitem(read_imports.__globals__, "ROOT", tmp_path)
+    package, module, test, _ = files
+    assert read_imports() == {package: {module}, module: set(), test: {package, module}}
 
 
 def test_planned_fields_are_tested_after_each_change_of_training(select_tests: Select) -> None:
