@@ -18,7 +18,7 @@ from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 from tests.support.logs import recorded_logs
 from tests.support.service_process import until
-from tests.support.training import block_with, exercise_of
+from tests.support.training import add, block_with, exercise_of
 
 SQUAT, PRESS = ObjectId(), ObjectId()
 
@@ -32,8 +32,8 @@ async def ctx(coach: CoachClient, settings: Settings) -> AsyncIterator[Context]:
 
 async def test_planned_items_count_at_once_and_are_stored_within_seconds(coach: CoachClient) -> None:
     squat, client = await coach.create_exercise(), await coach.create_customer()
+    await add(coach, await block_with(coach, client, exercise_of(squat)), exercise_of(squat))
     await block_with(coach, client, exercise_of(squat), exercise_of(squat))
-    await block_with(coach, client, exercise_of(squat))
     squat_id = ObjectId(squat["_id"])
     assert (await load_use_counts(coach.ctx))[squat_id] >= 3  # more while they are being stored
 

@@ -14,7 +14,7 @@ from coaching_service.core.database.context import Services
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 from tests.support.service_process import until
-from tests.support.training import block_with, client_path, employee_key, log, task
+from tests.support.training import add, client_path, employee_key, log, task
 
 Json = dict[str, Any]
 
@@ -147,8 +147,9 @@ async def test_invalid_queries_are_refused(coach: CoachClient, query: Json) -> N
 async def test_events_hold_no_free_text(coach: CoachClient) -> None:
     ana = await coach.create_customer("Secretname", surname="Hidden")
     (await coach.post(client_path(ana, "notes"), {"content": "Secretname has a bad knee"})).ok(201)
-    block = await block_with(coach, ana, task("Secretname walks"), name="Secretname Legs")
-    (await log(coach, block, block["items"][0], comment="Secretname is tired")).ok()
+    block = await coach.schedule(ana, name="Secretname Legs")
+    item = await add(coach, block, task("Secretname walks"))
+    (await log(coach, block, item, comment="Secretname is tired")).ok()
     await numbered(coach, 6)
     page = await coach.get("/coach/events", limit=100)
     types = [event["type"] for event in page.ok()["docs"]]

@@ -78,10 +78,9 @@ async def add(coach: CoachClient, block: Json, item: Json) -> Json:
 
 async def block_with(coach: CoachClient, customer: Json, *items: Json, date: str = MONDAY, name: str = "Legs") -> Json:
     """Create a block with items on a client's calendar."""
-    block = await coach.schedule(customer, date, name)
-    for item in items:
-        await add(coach, block, item)
-    return await read(coach, block)
+    body = {"name": name, "date": date, "items": list(items)}
+    created: Json = (await coach.post(client_path(customer, "wblocks"), body)).ok(201)
+    return created
 
 
 async def read(coach: CoachClient, block: Json) -> Json:
