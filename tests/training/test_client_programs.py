@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.programs import ProgramPlan
+from coaching_service.training.workouts.blocks import batches
+from coaching_service.training.workouts.blocks.models import NewBlock
+from coaching_service.training.workouts.items.models import NEW_ITEM
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, UNKNOWN, CoachClient
 from tests.support.schedules import EVER, batch, before_last, plan_of, without_identity
 from tests.support.training import Json, client_path, employee_key, exercise_of, feed, log, one_of_each, path_of, task
@@ -17,10 +22,22 @@ WEDNESDAY = "2026-03-04"
 async def program_with(coach: CoachClient, *days: int, rest: tuple[int, ...] = (), name: str = "Base") -> Json:
     """A program with a task on each of the days, and rest days."""
     program: Json = (await coach.post("/coach/programs", {"name": name})).ok(201)
-    for day in sorted((*days, *rest)):
-        items = [] if day in rest else [task(f"Day {day}")]
-        block = {"name": f"Day {day}", "day": day, "isRest": day in rest, "items": items}
-        (await coach.post(f"/coach/programs/{program['_id']}/wblocks", block)).ok(201)
+    blocks = [
+        cast(
+            "NewBlock",
+            {
+                **dict.fromkeys(("date", "startTime", "externalId")),
+                "name": f"Day {day}",
+                "day": day,
+                "isRest": day in rest,
+                "metadata": {},
+                "items": [] if day in rest else [NEW_ITEM.load(task(f"Day {day}"))],
+            },
+        )
+        for day in sorted((*days, *rest))
+    ]
+    if blocks:
+        await batches.create_blocks(coach.ctx, ProgramPlan(ObjectId(program["_id"])), blocks)
     return program
 
 

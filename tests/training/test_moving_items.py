@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
 from tests.support.imported_history import SETS
+from tests.support.sampled import proof
 from tests.support.training import (
     Json,
     add,
@@ -185,7 +186,7 @@ async def test_item_moved_by_two_coaches_ends_in_one_block(coach: CoachClient) -
     ana = await coach.create_customer()
     key = await employee_key(coach, "customers.view", "customers.edit", scope="all")
     other_coach = coach.with_key(key)
-    for _ in range(5):
+    for _ in range(3):
         source = await block_with(coach, ana, task("a"), task("b"))
         first, second = await coach.schedule(ana, TUESDAY), await coach.schedule(ana, TUESDAY)
         item = source["items"][0]
@@ -200,7 +201,7 @@ async def test_item_moved_by_two_coaches_ends_in_one_block(coach: CoachClient) -
 async def test_item_logged_during_a_move_keeps_its_log(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     client = await coach.as_client(ana)
-    for _ in range(5):
+    for _ in range(3):
         source, target = await block_with(coach, ana, task()), await coach.schedule(ana, TUESDAY)
         [item] = source["items"]
         logged, moved = await asyncio.gather(own_log(client, source, item), move(coach, item, source, target, 0))
@@ -210,6 +211,7 @@ async def test_item_logged_during_a_move_keeps_its_log(coach: CoachClient) -> No
         assert (await read(coach, source))["items"] == []
 
 
+@proof
 async def test_concurrent_moves_keep_every_item_exactly_once(coach: CoachClient) -> None:
     """80 concurrent moves of items among five blocks; afterwards every item is located exactly once."""
     ana = await coach.create_customer()

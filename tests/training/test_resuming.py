@@ -13,7 +13,7 @@ from coaching_service.training.resuming import ResumeMode
 from coaching_service.training.schedule import service as schedule
 from tests.support.check_ins import check_in, day
 from tests.support.client import CoachClient
-from tests.support.schedules import EVER, LAST_DAY, without_identity
+from tests.support.schedules import EVER, LAST_DAY, batch, without_identity
 from tests.support.training import Json, block_with, client_path, log, task
 
 
@@ -35,14 +35,14 @@ async def calendar(coach: CoachClient, customer: Json) -> list[tuple[str, str]]:
 
 async def plan(coach: CoachClient, customer: Json) -> Json:
     """A workout before, two in and one after the days 2 to 4; the second of the absence is done."""
-    for number, name in ((1, "A"), (2, "B"), (3, "C"), (6, "D"), (6, "E")):
-        block = await block_with(coach, customer, task(), date=day(coach, number), name=name)
-        if name == "C":
-            (await log(coach, block, block["items"][0])).ok()
+    days = ((1, "A"), (2, "B"), (3, "C"), (6, "D"), (6, "E"))
+    blocks = [{"name": name, "date": day(coach, number), "items": [task()]} for number, name in days]
+    done = (await batch(coach, customer, *blocks))["created"][2]
+    (await log(coach, done, done["items"][0])).ok()
     return await absent(coach, customer, day(coach, 2), None)
 
 
-@pytest.mark.parametrize(("length", "moved_by"), [(1, 7), (6, 7), (7, 7), (8, 14)])
+@pytest.mark.parametrize(("length", "moved_by"), [(1, 7), (7, 7), (8, 14)])
 async def test_what_was_planned_moves_by_whole_weeks(coach: CoachClient, length: int, moved_by: int) -> None:
     ana = await coach.create_customer()
     await plan(coach, ana)
@@ -136,8 +136,7 @@ async def test_without_an_absence_there_is_nothing_to_resume(coach: CoachClient)
     assert {each["field"] for each in errors} == {"from", "mode"}
 
 
-@pytest.mark.parametrize("until", [None, 4])
-@pytest.mark.parametrize("mode", ["shift", "drop"])
+@pytest.mark.parametrize(("until", "mode"), [(None, "shift"), (4, "drop")])
 async def test_a_client_returns_from_an_absence_once(coach: CoachClient, until: int | None, mode: str) -> None:
     """Until its dates change: what has been moved then is not moved again by a repeated request."""
     ana = await coach.create_customer()

@@ -280,7 +280,7 @@ async def test_a_log_at_the_same_time_is_never_lost(coach: CoachClient, operatio
         "clear": WEEK,
         "replace-exercise": {"exerciseId": squat["_id"], "withExerciseId": press["_id"], "startDate": MONDAY},
     }
-    for _ in range(5):
+    for _ in range(3):
         ana = await coach.create_customer()
         [block] = (await batch(coach, ana, {"name": "A", "date": MONDAY, "items": [exercise_of(squat)]}))["created"]
         done = {"customerSets": [{"reps": 8, "load": 60}]}

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from marshmallow import Schema
 
@@ -15,6 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.training.set_text import SetTextError, parse_done, parse_planned, write_done, write_planned
 from coaching_service.training.workout_text.lines import parse_items, split_note
 from coaching_service.training.workouts.sets import CustomerSet, PlannedSet, PlannedSets
+from tests.support.sampled import MORE
 
 PLANNED = [
     "4x8-10 @60kg rest 90s RPE8",
@@ -169,6 +170,7 @@ PLANNED_SETS = st.lists(
 )
 
 
+@settings(max_examples=40 * MORE)
 @given(groups=PLANNED_SETS, unit=st.sampled_from(["kg", "lb"]))
 def test_stored_sets_survive_their_text(groups: list[tuple[dict[str, Any], int, int]], unit: str) -> None:
     sets: list[dict[str, Any]] = []
@@ -209,6 +211,7 @@ CUSTOMER_SETS = st.lists(
 )
 
 
+@settings(max_examples=40 * MORE)
 @given(sets=CUSTOMER_SETS, gaps=st.lists(st.integers(0, 1), min_size=10, max_size=10), circuit=st.booleans())
 def test_done_sets_survive_their_text(sets: list[dict[str, Any]], gaps: list[int], circuit: bool) -> None:
     exercise_id = ObjectId() if circuit else None
@@ -244,6 +247,7 @@ PIECES = st.sampled_from(
 )
 
 
+@settings(max_examples=50 * MORE)
 @given(text=st.lists(PIECES, max_size=60).map("".join) | st.text(max_size=60))
 def test_any_text_is_read_or_refused(text: str) -> None:
     for read in (parse_planned, parse_done):

@@ -11,7 +11,7 @@ from tests.training.sync_run import EDITS, SEED, run
 
 async def test_random_edits_with_syncs_between_them(coach: CoachClient) -> None:
     counts = await run(
-        coach, int(os.environ.get(EDITS, str(75 * MORE if MORE > 1 else 45))), int(os.environ.get(SEED, "11"))
+        coach, int(os.environ.get(EDITS, str(75 * MORE if MORE > 1 else 36))), int(os.environ.get(SEED, "11"))
     )
     print(f"\n{dict(counts)}")
     assert counts["syncs"] and counts["undone"] and counts["workouts changed, added or removed"]
