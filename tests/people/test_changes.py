@@ -92,7 +92,7 @@ async def test_history_goes_on_behind_many_changes_that_the_caller_may_not_see(
         "assigned": (client_path(ana, "notes"), {"content": "b"}),
         "all": ("/coach/programs", {"name": "Endurance"}),
     }[scope]
-    hidden = [await coach.post(path, body) for _ in range(30)]
+    hidden = [await coach.post(path, body) for _ in range(8)]
     await coach.wait_until_numbered(change_id(hidden[-1]))
     permissions = ("customers.view", "programs.view") if scope == "assigned" else ("customers.view",)
     reader = coach.with_key(await employee_key(coach, *permissions, scope=scope))

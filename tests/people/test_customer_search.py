@@ -1,7 +1,7 @@
 """The list of clients by `contains` in a large company: what it reads depends on the hits, not on the size of the company.
 
 The profiler of the database reports what each query examined; nothing is timed. One test, so that one worker makes the
-company. SEARCH_SCALE is how many clients it has (5000).
+company. SEARCH_SCALE is how many clients it has (3500, and 5000 in the proofs).
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerDetails, CustomerProfile, NewCustomerDocument
 from coaching_service.seeding import seed_clients
 from tests.support.databases import profile_of
+from tests.support.sampled import MORE, some
 
-SCALE = int(os.environ.get("SEARCH_SCALE", "5000"))
+SCALE = int(os.environ.get("SEARCH_SCALE", "5000" if MORE > 1 else "3500"))
 SIZE = 50
 LAST_PAGE = -1
 ORDER = [("sortName", 1), ("sortSurname", 1), ("_id", 1)]
@@ -140,11 +141,12 @@ FILTERS: dict[str, dict[str, Any]] = {
     "their group and trainer": {"groups": [LATE_GROUP], "trainers": [LATE_TRAINER]},
 }
 CASES: list[tuple[str, str, dict[str, Any]]] = [(name, term, {}) for name, term in ALONE.items()]
-CASES += [(f"{term}, {name}", term, given) for term in ("zzz", "an") for name, given in FILTERS.items()]
+CASES += [(f"{term}, {name}", term, given) for term in ("zzz", "an") for name, given in some([*FILTERS.items()], 4)]
 
 
 async def test_examined_documents_depend_on_matches(big: Company, subtests: pytest.Subtests) -> None:
+    pages = (1, 8, LAST_PAGE) if MORE > 1 else (1, LAST_PAGE)
     for name, term, filters in CASES:
-        for page in (1, LAST_PAGE) if filters else (1, 8, LAST_PAGE):
+        for page in (1, LAST_PAGE) if filters else pages:
             with subtests.test(name, page=page):
                 await check(big, term, page, **filters)

@@ -62,26 +62,22 @@ async def test_link_needs_no_credential_and_expires_after_two_hours(
     (await anonymous.get(f"/files/{file_id}?expires={past}&signature={signature}")).refused(403)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda link: link[:-1] + ("A" if link[-1] != "A" else "B"),
-        lambda link: re.sub(r"expires=(\d+)", lambda report: f"expires={int(report[1]) + 1}", link),
-        lambda link: link.partition("?")[0],
-        lambda link: link.partition("&")[0],
-        lambda link: re.sub(r"expires=\d+", "expires=9e99", link),
-        lambda link: link.replace("signature=", "signature=%00"),
-        lambda link: re.sub(r"/files/\w{23}", "/files/0123456789abcdef0123456", link),
-    ],
-)
-async def test_invalid_link_is_rejected(anonymous: CoachClient, link: str, change: Any) -> None:
+async def test_invalid_link_is_rejected(anonymous: CoachClient, link: str) -> None:
     """Contract 7: a bad or expired signature is 403."""
-    (await anonymous.get(change(link))).refused(403)
+    for changed in (
+        link[:-1] + ("A" if link[-1] != "A" else "B"),
+        re.sub(r"expires=(\d+)", lambda report: f"expires={int(report[1]) + 1}", link),
+        link.partition("?")[0],
+        link.partition("&")[0],
+        re.sub(r"expires=\d+", "expires=9e99", link),
+        link.replace("signature=", "signature=%00"),
+        re.sub(r"/files/\w{23}", "/files/0123456789abcdef0123456", link),
+    ):
+        (await anonymous.get(changed)).refused(403)
 
 
-@pytest.mark.parametrize(
-    ("requested", "start", "end"),
-    [
+async def test_ranges_are_supported(anonymous: CoachClient, link: str) -> None:
+    for requested, start, end in (
         ("bytes=0-9", 0, 10),
         ("bytes=100-", 100, None),
         ("bytes=-5", -5, None),
@@ -90,16 +86,12 @@ async def test_invalid_link_is_rejected(anonymous: CoachClient, link: str, chang
         ("bytes=0-0", 0, 1),
         ("bytes=0-", 0, None),
         ("Bytes=-99999999", 0, None),
-    ],
-)
-async def test_ranges_are_supported(
-    anonymous: CoachClient, link: str, requested: str, start: int, end: int | None
-) -> None:
-    reply = await anonymous.send("GET", link, headers={"Range": requested})
-    wanted = LONG[start:end]
-    first = start % len(LONG)
-    assert (reply.status, reply.raw) == (206, wanted)
-    assert reply.headers["Content-Range"] == f"bytes {first}-{first + len(wanted) - 1}/{len(LONG)}"
+    ):
+        reply = await anonymous.send("GET", link, headers={"Range": requested})
+        wanted = LONG[start:end]
+        first = start % len(LONG)
+        assert (reply.status, reply.raw) == (206, wanted), requested
+        assert reply.headers["Content-Range"] == f"bytes {first}-{first + len(wanted) - 1}/{len(LONG)}"
 
 
 async def test_other_ranges_and_known_versions(anonymous: CoachClient, link: str) -> None:

@@ -126,7 +126,7 @@ async def test_users_of_a_network_address_do_not_lock_it_for_one_another(
     coach: CoachClient, other_company: CoachClient, anonymous: CoachClient
 ) -> None:
     """Failures of an account that signs in then no longer count for the network address; those of others do."""
-    for _ in range(10):
+    for _ in range(8):
         for _ in range(4):
             (await sign_in(anonymous, address(coach), WRONG)).refused(401)
         (await sign_in(anonymous, address(coach))).ok()

@@ -42,15 +42,15 @@ async def test_failed_delivery_is_tried_again_with_the_same_id(coach: CoachClien
     await until(is_working, "the webhook is known to work")
 
 
-@pytest.mark.parametrize("status", [302, 500])
 async def test_delivery_fails_after_the_last_retry_and_can_be_sent_again(
-    coach: CoachClient, receiver: Receiver, status: int
+    coach: CoachClient, receiver: Receiver
 ) -> None:
-    receiver.respond = lambda _message, _before: status
+    """Redirections are failures too."""
+    receiver.respond = lambda _message, before: 500 if before == 0 else 302
     webhook = await subscribe(coach, receiver)
     await coach.create_customer("Ana")
     [failed] = await settled(coach, webhook, "failed")
-    assert (failed["attempts"], failed["responseStatus"], failed["nextAttemptAt"]) == (3, status, None)
+    assert (failed["attempts"], failed["responseStatus"], failed["nextAttemptAt"]) == (3, 302, None)
     assert (await coach.get(f"/coach/webhooks/{webhook['_id']}")).ok()["failingSince"] is not None
     receiver.respond = lambda _message, _before: 204
     path = f"/coach/webhooks/{webhook['_id']}/deliveries/{failed['_id']}/redeliver"
