@@ -14,6 +14,7 @@ from coaching_service.library.exercises.models import MUSCLE_NAMES
 from coaching_service.library.exercises.name_resolution import muscles_in_name
 from coaching_service.library.imported_names import create_missing, read_answers, resolve_names
 from tests.support.client import UNKNOWN, CoachClient
+from tests.support.sampled import some
 from tests.support.training import Json
 
 # Names of other services' libraries, and the exercise of the shared library that each means.
@@ -66,7 +67,8 @@ async def test_stock_names_in_five_languages_mean_shared_exercises_or_are_asked(
     columns = [row for row in columns if len(row) == 6]
     for language in range(1, 6):
         assert sum(bool(row[language][0].strip()) for row in columns) >= 25
-    wanted = {name.strip(): row[0][0].strip() for row in columns for cell in row[1:] for name in cell if name.strip()}
+    names = {name.strip(): row[0][0].strip() for row in columns for cell in row[1:] for name in cell if name.strip()}
+    wanted = dict(some([*names.items()], len(names) // 4))
     meant = await meanings(coach, wanted)
     assert meant == wanted
     others = await meanings(coach, ["DEVELOPPE COUCHE - Barre", "Supino Reto [Barra]"])
