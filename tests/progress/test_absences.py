@@ -100,7 +100,7 @@ class Plan:
 
 async def test_rates_are_those_of_a_naive_oracle(coach: CoachClient) -> None:
     chance, today = random.Random(20), coach.ctx.caller.today()
-    named = [{"name": f"Client {number:02}"} for number in range(40 if MORE > 1 else 15)]
+    named = [{"name": f"Client {number:02}"} for number in range(40 if MORE > 1 else 6)]
     results = (await coach.post("/coach/customers/batch", {"customers": named})).ok()["results"]
     plans = {str(each["_id"]): Plan(chance, today) for each in results}
     for customer_id, plan in plans.items():

@@ -10,6 +10,7 @@ import time_machine
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job
 from coaching_service.progress.check_ins import schedule_batch
+from coaching_service.training.schedule import service as schedule
 from tests.contract.test_queries import assert_efficient, profiling
 from tests.support.check_ins import HABIT, LONG_AGO, check_in, dates, day, form, list_check_ins, run_job
 from tests.support.client import UNKNOWN, CoachClient
@@ -154,10 +155,13 @@ async def test_operations_on_the_schedule_ignore_check_ins(coach: CoachClient) -
     assert await dates(coach, ana) == [day(coach, 0), day(coach, 1), day(coach, 2)]
 
 
-async def test_check_ins_do_not_count_among_the_blocks_of_an_operation(coach: CoachClient) -> None:
-    """At most 500 blocks are copied or cleared, besides those of check-ins."""
+async def test_check_ins_do_not_count_among_the_blocks_of_an_operation(
+    coach: CoachClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So many blocks are copied or cleared at most, besides those of check-ins."""
+    monkeypatch.setattr(schedule, "MAX_BLOCKS", 50)
     ana = await coach.create_customer()
-    for number in range(18):
+    for number in range(2):
         await check_in(coach, ana, taskFields={"title": f"Habit {number}"})
     await batch(coach, ana, {"name": "Legs", "date": day(coach, 0), "items": [task()]})
     week = {"startDate": day(coach, 0), "endDate": day(coach, 27)}

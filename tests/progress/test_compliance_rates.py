@@ -283,7 +283,7 @@ async def test_failed_renewal_is_retried_later_and_delays_no_others(
 
 async def test_renewal_does_not_overwrite_the_figures_of_a_concurrent_log(coach: CoachClient) -> None:
     ana, today = await coach.create_customer(), coach.ctx.caller.today()
-    blocks = [await schedule(coach, ana, today - timedelta(days=days), "-") for days in range(12)]
+    blocks = [await schedule(coach, ana, today - timedelta(days=days), "-") for days in range(5)]
     for block in blocks:
         logging = asyncio.ensure_future(log(coach, block, block["items"][0]))
         while not logging.done():

@@ -16,6 +16,7 @@ from coaching_service.people.customers.models import NewCustomerDocument
 from tests.conftest import NewCompany
 from tests.support.client import CoachClient
 from tests.support.figures import renew_figures
+from tests.support.sampled import proof
 from tests.support.service_process import until
 from tests.support.training import Json, block_with, log, task
 
@@ -88,6 +89,7 @@ def names(numbers: range) -> list[str]:
     return [f"Client {number:03}" for number in numbers]
 
 
+@proof
 async def test_questions_about_500_clients(coach: CoachClient) -> None:
     yesterday = (now() - timedelta(days=1)).isoformat() + "Z"
 

@@ -95,9 +95,8 @@ async def test_client_gets_one_mail_for_several_unread_messages(
     assert len(await mailbox.after(ana, 73)) == 2
 
 
-@pytest.mark.parametrize("encoding", ["urlencoded", "multipart"])
 async def test_one_click_turns_these_mails_off_without_a_session(
-    coach: CoachClient, ana: Json, mailbox: Mailbox, anonymous: CoachClient, encoding: str
+    coach: CoachClient, ana: Json, mailbox: Mailbox, anonymous: CoachClient
 ) -> None:
     """RFC 8058: a POST of the mail program to the address of the header, without a cookie or page."""
     bea = await coach.create_customer("Bea", email=f"bea-{ObjectId()}@example.com", sendInvitation=False)
@@ -107,8 +106,8 @@ async def test_one_click_turns_these_mails_off_without_a_session(
     path = unsubscribe_link(content, coach.ctx.services.base_url).removeprefix(coach.ctx.services.base_url)
     value = ("List-Unsubscribe", "One-Click")
 
-    refused = await post_form(anonymous, path.replace("token=", "token=0"), value, encoding)
-    answers = [await post_form(anonymous, path, value, encoding) for _ in range(2)]
+    refused = await post_form(anonymous, path.replace("token=", "token=0"), value, "multipart")
+    answers = [await post_form(anonymous, path, value, encoding) for encoding in ("multipart", "urlencoded")]
 
     assert (refused, answers) == (404, [200, 200]), "programs repeat it"
     client = await coach.as_client(ana)

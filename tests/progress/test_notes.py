@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from tests.support.client import UNKNOWN, CoachClient
+from tests.support.sampled import some
 from tests.support.training import Json, client_path, employee_key, feed, feed_types
 
 
@@ -60,10 +61,10 @@ async def test_active_content_is_removed(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     for sent, stored in CONTENTS:
         note = await write(coach, ana, sent)
-        assert note["content"] == stored
-        assert (await notes(coach, ana))[0]["content"] == stored, sent
+        assert note["content"] == stored, sent
         again = (await coach.patch(client_path(ana, "notes", note["_id"]), {"content": stored})).ok()
         assert again["content"] == stored, "clean HTML is unchanged"
+    assert [each["content"] for each in await notes(coach, ana)] == [stored for _, stored in reversed(CONTENTS)]
 
 
 async def test_note_is_not_longer_once_it_is_sanitised(coach: CoachClient) -> None:
@@ -86,7 +87,7 @@ HOSTILE = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some(range(6), 2))
 async def test_malformed_markup_does_not_bypass_sanitising(coach: CoachClient, seed: int) -> None:
     ana = await coach.create_customer()
     pieces = HOSTILE[seed:] + HOSTILE[:seed]
@@ -97,34 +98,33 @@ async def test_malformed_markup_does_not_bypass_sanitising(coach: CoachClient, s
     assert not any(f"<{tag} on" in lowered for tag in ("a", "p", "td", "table")), content
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "",
-        "   \n",
-        "<script>alert(1)</script>",
-        "<style>p{}</style>",
-        '<img src="x">',
-        "<!-- a -->",
-        "<p></p>",
-        "<p> <br> </p>",
-        "<div><img src=x onerror=alert(1)></div>",
-        "<p>&nbsp;</p>",
-        None,
-        5,
-        ["a"],
-        "x" * 50_001,
-    ],
+WITHOUT_TEXT: tuple[object, ...] = (
+    "",
+    "   \n",
+    "<script>alert(1)</script>",
+    "<style>p{}</style>",
+    '<img src="x">',
+    "<!-- a -->",
+    "<p></p>",
+    "<p> <br> </p>",
+    "<div><img src=x onerror=alert(1)></div>",
+    "<p>&nbsp;</p>",
+    None,
+    5,
+    ["a"],
+    "x" * 50_001,
 )
-async def test_note_without_text_is_rejected(coach: CoachClient, content: object) -> None:
+
+
+async def test_note_without_text_is_rejected(coach: CoachClient) -> None:
     """Contract 1: required strings are not empty after trimming."""
     ana = await coach.create_customer()
-    path = client_path(ana, "notes")
-    error = (await coach.post(path, {"content": content})).refused(400)
-    assert error["message"][0].startswith("content ")
+    path, note = client_path(ana, "notes"), await write(coach, ana, "unchanged")
+    for content in WITHOUT_TEXT:
+        error = (await coach.post(path, {"content": content})).refused(400)
+        assert error["message"][0].startswith("content "), content
+        (await coach.patch(f"{path}/{note['_id']}", {"content": content})).refused(400, "content")
     (await coach.post(path, {})).refused(400, "content")
-    note = await write(coach, ana, "unchanged")
-    (await coach.patch(f"{path}/{note['_id']}", {"content": content})).refused(400, "content")
     assert await notes(coach, ana) == [note]
 
 

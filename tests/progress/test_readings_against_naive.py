@@ -23,7 +23,7 @@ from tests.support.results import (
     read_progress,
     read_workload,
 )
-from tests.support.sampled import MORE
+from tests.support.sampled import MORE, proof
 from tests.support.training import (
     Json,
     block_with,
@@ -233,7 +233,7 @@ async def create_calendar(coach: CoachClient) -> Calendar:
     return Calendar(coach, await coach.create_customer(f"Ana {ObjectId()}"), exercises)
 
 
-@settings(max_examples=5 * MORE, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=3 * MORE, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(SETS, st.booleans()), min_size=6, max_size=6), st.lists(STEP, min_size=4, max_size=12))
 async def test_readings_equal_the_naive_computation(
     coach: CoachClient, logs: list[tuple[Any, bool]], steps: list[tuple[Any, ...]]
@@ -246,6 +246,7 @@ async def test_readings_equal_the_naive_computation(
     await calendar.compare_list()
 
 
+@proof
 async def test_readings_are_right_after_concurrent_logs_and_resets(new_company: NewCompany) -> None:
     calendar = await create_calendar(await new_company())
     coach, client = calendar.coach, calendar.client

@@ -173,15 +173,15 @@ async def test_order_and_repetition_of_sets_do_not_matter(coach: CoachClient) ->
             for each in [chance.choice(exercises)]
         ]
         outcomes = []
-        for _ in range(3):
+        for _ in range(2):
             [item] = (block := await block_with(coach, ana, plan))["items"]
-            requests = [*sent, *chance.sample(sent, 4)]
+            requests = [*sent, *chance.sample(sent, 3)]
             chance.shuffle(requests)
             for request in requests:
                 (await send_set(client, block, item, **request)).ok()
             [stored] = (await read(coach, block))["items"]
             outcomes.append((stored["customerSets"], stored["isCompleted"]))
-        assert outcomes == outcomes[:1] * 3, sent
+        assert outcomes == outcomes[:1] * 2, sent
 
 
 async def test_set_of_an_item_that_is_gone_is_a_conflict_and_of_one_never_seen_is_not_found(

@@ -1,4 +1,4 @@
-"""A year of daily training of one client, inserted directly into the database, to measure the cost of reads."""
+"""Half a year of daily training of one client, inserted directly into the database, to measure the cost of reads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import ItemInput, ItemLog, WorkItem
 from coaching_service.training.workouts.items.service import planned_exercise_ids
 
-FIRST, LAST = date(2025, 3, 10), date(2026, 3, 8)
+FIRST, LAST = date(2025, 9, 8), date(2026, 3, 8)
 DAYS = (LAST - FIRST).days + 1
 ITEMS_A_DAY, EXERCISES = 6, 32
 _BATCH = 100
