@@ -64,7 +64,7 @@ async def test_an_invitation_can_be_repeated_after_ten_minutes(coach: CoachClien
 async def test_a_new_company_sends_200_invitations_a_day(coach: CoachClient) -> None:
     await team.reserve_invitations(coach.ctx, [f"{number}.{unique(coach)}" for number in range(195)])
     people = [{"name": f"Client {n}", "email": f"{n}.{unique(coach)}", "sendInvitation": True} for n in range(5)]
-    assert (await coach.post("/coach/customers/batch", {"customers": people})).ok()["ok"] == 5
+    assert (await coach.post("/coach/customers/batch", {"customers": people})).ok()["created"] == 5
     one_more = {"name": "Ana", "email": unique(coach)}
     reply = await coach.post("/coach/customers", one_more)
     assert "200 invitations a day" in reply.refused(429)["message"]
