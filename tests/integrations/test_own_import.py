@@ -37,10 +37,13 @@ async def send(client: CoachClient, content: bytes = TABLE, **fields: Any) -> Re
 
 async def ended(coach: CoachClient, client: CoachClient, job: dict[str, Any]) -> dict[str, Any]:
     """The client's job once it has ended."""
-    while job["status"] in ("queued", "running"):
+
+    async def current() -> dict[str, Any] | None:
         await worker.run_due(coach.ctx.services, STEPS)
-        job = (await client.get(f"/customer/jobs/{job['_id']}")).ok()
-    return job
+        look: dict[str, Any] = (await client.get(f"/customer/jobs/{job['_id']}")).ok()
+        return None if look["status"] in ("queued", "running") else look
+
+    return await until(current, "the job has ended")
 
 
 async def test_a_client_imports_and_undoes_the_own_history(coach: CoachClient) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import secrets
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -16,9 +17,11 @@ from coaching_service.oauth import clients
 from tests.support.assistants import authorize_assistant
 from tests.support.authenticator import register
 from tests.support.client import CoachClient
+from tests.support.jobs import ended_job
 from tests.support.media_files import mp4
 from tests.support.pdf_files import make_pdf
 from tests.support.push_service import Device
+from tests.support.service_process import until
 
 World = dict[str, str]
 
@@ -45,13 +48,18 @@ async def own_import(coach: CoachClient, customer: dict[str, Any]) -> dict[str, 
     client = await coach.as_client(customer)
     table = _form(file=b"Date,Exercise,Reps\n2025-01-07,Push-Up,10\n")
     job: dict[str, Any] = (await client.send("POST", "/customer/import", data=table)).ok(202)
-    while (await client.get(f"/customer/jobs/{job['_id']}")).ok()["status"] in ("queued", "running"):
+
+    async def has_ended() -> bool:
         await worker.run_due(coach.ctx.services, {company_import.IMPORT: company_import.run_step})
+        return (await client.get(f"/customer/jobs/{job['_id']}")).ok()["status"] not in ("queued", "running")
+
+    await until(has_ended, "the client's import has ended")
     return job
 
 
 async def make_world(coach: CoachClient) -> World:
     """Create one document of each resource; returns identifiers by path parameter (or by owner and parameter)."""
+    run_due = partial(worker.run_due, coach.ctx.services)
     number = secrets.token_hex(6)
     customer = await coach.create_customer(email=f"ana{number}@example.com", sendInvitation=False, externalId=number)
     media = {"type": "link", "url": "https://media.example.com/squat"}
@@ -145,14 +153,12 @@ async def make_world(coach: CoachClient) -> World:
     delivery = (await coach.post(f"/coach/webhooks/{hook['_id']}/test")).ok(201)
     spreadsheet = _form(file=b"Date,Exercise,Reps\n2025-01-06,Push-Up,10\n", customerId=customer["_id"])
     job = (await coach.send("POST", "/coach/import", data=spreadsheet)).ok(202)
-    while (await coach.get(f"/coach/jobs/{job['_id']}")).ok()["status"] in ("queued", "running"):
-        await worker.run_due(coach.ctx.services, {company_import.IMPORT: company_import.run_step})
+    await ended_job(coach, job["_id"], partial(run_due, {company_import.IMPORT: company_import.run_step}))
     client_import = await own_import(coach, customer)
     # It changes nothing: examples have the first version of the client.
     later = {"Prefer": "respond-async"}
     bulk = (await coach.post("/coach/customers/bulk/unarchive", {"ids": [customer["_id"]]}, headers=later)).ok(202)
-    while (await coach.get(f"/coach/jobs/{bulk['jobId']}")).ok()["status"] in ("queued", "running"):
-        await worker.run_due(coach.ctx.services, {customer_bulk.STEP: customer_bulk.run_step})
+    await ended_job(coach, bulk["jobId"], partial(run_due, {customer_bulk.STEP: customer_bulk.run_step}))
     proposed, rejected = [await _propose_workout(coach, customer, name) for name in ("Later", "Too far")]
     runners = {"programId": program["_id"], "startOn": "joinDay"}
     (await coach.put("/coach/customers/groups/Runners/program", runners)).ok()

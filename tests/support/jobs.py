@@ -18,7 +18,7 @@ async def ended_job(coach: CoachClient, job_id: str, step: Callable[[], Awaitabl
         job: Json = (await coach.get(f"/coach/jobs/{job_id}")).ok()
         return None if job["status"] in ("queued", "running") else job
 
-    job = await until(current, "the job has ended", 60)
+    job = await until(current, "the job has ended", 600)
     assert job is not None
     return job
 

@@ -8,6 +8,7 @@ import io
 import json
 import zipfile
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from coaching_service import features
@@ -16,9 +17,12 @@ from coaching_service.integrations.company_import import service as company_impo
 from coaching_service.integrations.history_import import undoing
 from tests.core.test_uploads import form
 from tests.support.client import CoachClient, Reply
+from tests.support.jobs import ended_job
+from tests.support.service_process import until
 from tests.support.visitor import HtmlPage, Visitor
 
 Entries = dict[str, bytes]
+_REFRESHES = 'http-equiv="refresh"'
 
 
 async def export(coach: CoachClient) -> Entries:
@@ -101,10 +105,7 @@ async def run(coach: CoachClient, kind: str = company_import.IMPORT) -> None:
 
 async def ended(coach: CoachClient, job: dict[str, Any], kind: str = company_import.IMPORT) -> dict[str, Any]:
     """An import, or a job of another kind, once it has ended."""
-    while job["status"] in ("queued", "running"):
-        await run(coach, kind)
-        job = (await coach.get(f"/coach/jobs/{job['_id']}")).ok()
-    return job
+    return await ended_job(coach, job["_id"], partial(run, coach, kind))
 
 
 async def import_file(
@@ -121,7 +122,10 @@ async def undo(coach: CoachClient, job: dict[str, Any]) -> dict[str, Any]:
 
 async def ended_page(visitor: Visitor, coach: CoachClient, page: HtmlPage) -> HtmlPage:
     """The page of an import once it has ended."""
-    while 'http-equiv="refresh"' in page.ok().html:
+
+    async def current() -> HtmlPage | None:
         await run(coach)
-        page = await visitor.get(page.path)
-    return page
+        look = await visitor.get(page.path)
+        return None if _REFRESHES in look.ok().html else look
+
+    return await until(current, "the import has ended") if _REFRESHES in page.ok().html else page
