@@ -1,7 +1,7 @@
 """A random history in each format with each locale's signs, of which a column was renamed, dropped or doubled.
 
 Every number that is read equals the source, or its row is reported, or a question is asked; a column that is not read is
-reported. `HISTORY_SEED=text` writes other histories, and repeats a failure. Each format has a third of the locales with
+reported. `HISTORY_SEED=text` writes other histories, and repeats a failure. Each format has one of the locales with
 each change, by chance; the proofs try all of them.
 """
 
@@ -132,13 +132,13 @@ def test_every_number_equals_the_source_or_is_reported(export: Export) -> None:
     chance = Random(f"{SEED} {export.name}")
     seen: Counter[str] = Counter()
     for change in CHANGES:
-        for locale in some(chance.sample(LOCALES, len(LOCALES)), len(LOCALES) // 3):
+        for locale in some(chance.sample(LOCALES, len(LOCALES)), 1):
             workouts = [*random_workouts(chance, 5)]
             column = chance.randrange(len(export.headings))
             case = build(export, workouts, locale, change, column)
             where = f"HISTORY_SEED={SEED} {export.name} {locale} {change} {export.headings[column]}"
             seen[check(export, workouts, case, locale, change, where)] += 1
-    assert seen["read"] >= len(LOCALES) // 3, (SEED, seen)
+    assert seen["read"], (SEED, seen)
 
 
 def check(

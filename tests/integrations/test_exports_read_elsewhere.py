@@ -55,17 +55,11 @@ async def entries(coach: CoachClient, ana: dict[str, Any]) -> Entries:
     return await export(coach)
 
 
-@pytest.mark.parametrize(
-    ("folder", "others"),
-    [
-        ("company-export/", {}),
-        ("Mi empresa 2026/", {"__MACOSX/Mi empresa 2026/._export.json": b"\0", "Mi empresa 2026/.DS_Store": b"\0"}),
-    ],
-)
 async def test_archive_that_was_packed_again_with_its_folder_is_imported(
-    new_company: NewCompany, entries: Entries, folder: str, others: Entries
+    new_company: NewCompany, entries: Entries
 ) -> None:
-    target = await new_company()
+    target, folder = await new_company(), "Mi empresa 2026/"
+    others = {f"__MACOSX/{folder}._export.json": b"\0", f"{folder}.DS_Store": b"\0"}
     packed = {folder: b"", **{f"{folder}{name}": content for name, content in entries.items()}, **others}
     job = await import_file(target, make_zip(packed))
     assert (job["status"], job["result"]["failed"]) == ("done", 0)

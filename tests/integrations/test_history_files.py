@@ -11,7 +11,7 @@ from coaching_service.integrations.history_files import set_files, tables, value
 from coaching_service.integrations.history_files._dialects import count_headings, recognise
 from coaching_service.integrations.history_files.set_files import SetFile, UnknownFormat
 from coaching_service.integrations.history_files.set_rows import Answers, FileRow, Session, split_sessions
-from coaching_service.integrations.history_files.tables import MAX_ROWS, UnreadableTable, read_tables
+from coaching_service.integrations.history_files.tables import UnreadableTable, read_tables
 from coaching_service.integrations.history_files.values import DateAndTime, InvalidValue, UnknownOrder
 from tests.support.surveys import survey
 from tests.support.workbooks import workbook
@@ -318,9 +318,11 @@ def test_the_caller_may_say_what_columns_mean() -> None:
     assert [(each.exercise, each.reps) for each in row.sets] == [("Squat", 8)]
 
 
-def test_too_many_rows_are_refused() -> None:
-    lines = (SETS + "2026-01-01,Squat,8,,\n" * (MAX_ROWS + 1)).encode()
-    with pytest.raises(UnreadableTable, match="more than 200,000 rows"):
+def test_too_many_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert tables.MAX_ROWS == 200_000
+    monkeypatch.setattr(tables, "MAX_ROWS", 2_000)
+    lines = (SETS + "2026-01-01,Squat,8,,\n" * 2_001).encode()
+    with pytest.raises(UnreadableTable, match="more than 2,000 rows"):
         for table in read_tables(io.BytesIO(lines), count_headings):
             assert sum(1 for _ in table.rows) == 0  # not reached
 

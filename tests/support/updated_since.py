@@ -51,15 +51,19 @@ class World:
         return [record["_id"] for record in reply.ok()]
 
     async def check(self, path: str, query: Json, rows: dict[str, Row]) -> None:
-        """Assert that each write makes exactly its records appear in a list since an earlier `X-As-Of`."""
-        for name, (write, expected) in rows.items():
+        """Assert that each write makes exactly its records appear in a list since an earlier `X-As-Of`.
+
+        Those of the first one, and of each with several records, also in the order of changes and in pages of one.
+        """
+        for number, (name, (write, expected)) in enumerate(rows.items()):
             await self.age()
             since = await self.as_of(path, query)
             assert await self.read(path, since, query) == [], name
             reply = await write()
             assert not isinstance(reply, Reply) or reply.status < 300, (name, reply.raw)
             identifiers = {reply.json["_id"]} if expected is None else expected
-            for options in ({}, {"sort": "updatedAt"}, {"pageSize": 1}) if "pageSize" in query else ({},):
+            is_paged = "pageSize" in query and (number == 0 or len(identifiers) > 1)
+            for options in ({}, {"sort": "updatedAt"}, {"pageSize": 1}) if is_paged else ({},):
                 matches = await self.read(path, since, {**query, **options})
                 assert (set(matches), len(matches)) == (identifiers, len(identifiers)), (name, options)
 
