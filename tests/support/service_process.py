@@ -35,8 +35,8 @@ async def until(
 ) -> object:
     """Wait until `condition` returns a true value, and return it; the only place where these tests wait.
 
-    Without `pause` it looks again after a tenth of the time that it has waited, at the latest after a quarter of a second:
-    looking takes processor time from what it waits for.
+    Without `pause` it looks again after a quarter of the time that it has waited, at the latest after a quarter of a
+    second: looking takes processor time from what it waits for.
     """
     began = time.monotonic()
     while True:
@@ -45,7 +45,7 @@ async def until(
             return value
         waited = time.monotonic() - began
         assert waited < seconds, f"{what}: not within {seconds} s"
-        await asyncio.sleep(min(max(waited / 10, 0.01), 0.25) if pause is None else pause)
+        await asyncio.sleep(min(max(waited / 4, 0.02), 0.25) if pause is None else pause)
 
 
 def command(folder: Path, *arguments: str) -> list[str]:
