@@ -21,6 +21,7 @@ from tests.reliability.replica_set import ReplicaSet, running_replica_set
 from tests.support.client import CoachClient
 from tests.support.drill import database_of, require_whole
 from tests.support.own_application import OwnApplication, running_application
+from tests.support.sampled import MORE
 from tests.support.service_process import Service
 
 
@@ -47,9 +48,12 @@ def own_database(settings: Settings) -> Iterator[dict[str, str]]:
         client.drop_database(name)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package" if MORE == 1 else "module")
 async def application(settings: Settings, password_hash: str) -> AsyncIterator[OwnApplication]:
-    """An application on a database of its own, for tests that kill other processes on it; after them it has to be whole."""
+    """An application on a database of its own, for tests that kill other processes on it; after them it has to be whole.
+
+    In the proofs it is another one for each module.
+    """
     async with running_application(settings, "killed", password_hash) as running:
         await exercises.publish_shared(running.services)
         yield running

@@ -19,7 +19,7 @@ from coaching_service.serving import _FORCED_EXIT_SECONDS
 from coaching_service.settings import Settings
 from tests.reliability.replica_set import free_port, initiate, running_member, stop
 from tests.support.commands import type_in
-from tests.support.service_process import environment, refused, until
+from tests.support.service_process import environment, until
 
 SHUTDOWN_SECONDS = 1
 
@@ -28,15 +28,13 @@ SHUTDOWN_SECONDS = 1
 
 
 @asynccontextmanager
-async def serving(folder: Path, uri: str, **settings: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+async def serving(folder: Path, uri: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
     """Run the service in a process of its own; returns the process and its address."""
     port = free_port()
     process = await asyncio.create_subprocess_exec(
         *_COMMAND,
         *("--port", str(port), "--data", str(folder)),
-        env=environment(
-            MONGODB_URI=uri, SECRET_KEYS=new_master_key(), SHUTDOWN_SECONDS=str(SHUTDOWN_SECONDS), **settings
-        ),
+        env=environment(MONGODB_URI=uri, SECRET_KEYS=new_master_key(), SHUTDOWN_SECONDS=str(SHUTDOWN_SECONDS)),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
     )
@@ -100,26 +98,6 @@ def test_forced_exit_keeps_the_promised_time() -> None:
     assert _FORCED_EXIT_SECONDS <= 3 - 1
 
 
-async def test_readiness_ends_before_the_port_closes(tmp_path: Path, settings: Settings) -> None:
-    database = {"MONGODB_DATABASE": f"{settings.mongodb_database}_stopping"}
-    uri = str(settings.mongodb_uri)
-    async with serving(tmp_path / "data", uri, **database) as (process, url), aiohttp.ClientSession() as http:
-
-        async def is_ready() -> bool:
-            return await status(http, f"{url}/readyz") == 200
-
-        await until(is_ready, "the service is ready")
-        process.terminate()
-        seen: list[int | None] = []
-
-        async def is_closed() -> bool:
-            seen.append(await status(http, f"{url}/readyz"))
-            return seen[-1] is None
-
-        await until(is_closed, "the port is closed")
-        assert [value for number, value in enumerate(seen) if value != seen[number - 1]][-2:] == [503, None]
-
-
 # --- connection options --------------------------------------------------------------------------------------------
 
 
@@ -142,9 +120,3 @@ async def test_writes_are_acknowledged_by_a_majority_and_time_limits_of_the_uri_
         assert (options.retry_writes, options.retry_reads) == (True, True)
         assert options.timeout == 7
         assert options.pool_options.connect_timeout == 1.234
-
-
-def test_start_with_invalid_keys_leaves_nothing_behind(tmp_path: Path) -> None:
-    folder = tmp_path / "data"
-    assert "32 bytes in base64" in refused(folder, SECRET_KEYS="not a key")
-    assert not folder.exists()

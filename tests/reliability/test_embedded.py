@@ -23,7 +23,7 @@ from pymongo.errors import ServerSelectionTimeoutError
 
 from coaching_service.__main__ import main
 from coaching_service.installation.embedded import DatabaseUnavailable, find_mongod, running_mongod
-from tests.support.service_process import mongods_of, until
+from tests.support.service_process import mongods_of
 
 MakeProgram = Callable[..., Path]
 Client = MongoClient[dict[str, Any]]
@@ -187,12 +187,47 @@ def test_unusable_data_folder_is_reported(tmp_path: Path) -> None:
 # --- running mongod ------------------------------------------------------------------------------------------------
 
 
-def test_data_survive_a_shutdown_a_kill_and_a_new_port(tmp_path: Path) -> None:
-    """A single-node replica set (so transactions work) on loopback; a start after a kill -9 recovers."""
+def test_data_survive_the_end_of_the_parent_a_kill_and_a_new_port(tmp_path: Path) -> None:
+    """A single-node replica set (so transactions work) on loopback; a start after a kill -9 recovers.
+
+    It ends with its parent (even on SIGKILL of the parent); a start at that moment succeeds.
+    """
     folder = tmp_path / "data"
-    with running_mongod(folder) as uri, connected(uri) as client:
+    with _parent_of_a_mongod(folder) as parent:
+        assert parent.stdout is not None
+        uri = parent.stdout.readline().strip()
+        [first] = mongods_of(folder)
+        _use(uri)
+        parent.kill()
+        parent.wait()
+
+    reasons, port = queue.Queue[str](), 0
+    raises_unavailable = pytest.raises(DatabaseUnavailable, match="has ended by itself")
+    with raises_unavailable, running_mongod(folder, on_end=reasons.put) as uri, connected(uri) as client:
         address = re.fullmatch(r"mongodb://127\.0\.0\.1:(\d+)/\?replicaSet=rs0", uri)
         assert address
+        port = int(address[1])
+        assert _names(client) == ["kept"]
+        client.story.clients.insert_one({"name": "acknowledged"})
+        [mongod] = mongods_of(folder)
+        assert mongod != first
+        os.kill(mongod, signal.SIGKILL)
+        assert "has ended by itself; its log is " in reasons.get(timeout=120)
+    with socket.socket() as listener:  # another process listens on the port
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
+        with running_mongod(folder) as uri, connected(uri) as client:
+            assert f":{port}/" not in uri
+            assert _names(client) == ["kept", "acknowledged"]
+    assert mongods_of(folder) == []
+    assert sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) < 20_000_000
+    with pytest.raises(ServerSelectionTimeoutError), MongoClient[Any](uri, serverSelectionTimeoutMS=100) as late:
+        late.admin.command("ping")
+
+
+def _use(uri: str) -> None:
+    """Store a client in a transaction, and abort another."""
+    with connected(uri) as client:
         clients = client.story.clients
         with client.start_session() as session:
             session.with_transaction(lambda s: _book(clients, s, "kept"))
@@ -202,24 +237,6 @@ def test_data_survive_a_shutdown_a_kill_and_a_new_port(tmp_path: Path) -> None:
         flags = client.admin.command("getCmdLineOpts")["parsed"]
         assert flags["net"]["compression"]["compressors"] == "disabled"
         assert flags["net"]["bindIp"] == "127.0.0.1"
-    assert mongods_of(folder) == []
-    assert sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) < 20_000_000
-
-    # Another process listens on the port.
-    with socket.socket() as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", int(address[1])))
-        reasons: queue.Queue[str] = queue.Queue()
-        raises_unavailable = pytest.raises(DatabaseUnavailable, match="has ended by itself")
-        with raises_unavailable, running_mongod(folder, on_end=reasons.put) as uri, connected(uri) as client:
-            assert f":{address[1]}/" not in uri
-            assert _names(client) == ["kept"]
-            client.story.clients.insert_one({"name": "acknowledged"})
-            [mongod] = mongods_of(folder)
-            os.kill(mongod, signal.SIGKILL)
-            assert "has ended by itself; its log is " in reasons.get(timeout=120)
-        with running_mongod(folder) as uri, connected(uri) as client:
-            assert _names(client) == ["kept", "acknowledged"]
 
 
 def _book(clients: Any, session: ClientSession, name: str) -> int:
@@ -230,23 +247,6 @@ def _book(clients: Any, session: ClientSession, name: str) -> int:
 
 def _names(client: Client) -> list[str]:
     return [document["name"] for document in client.story.clients.find({}, sort=[("_id", 1)])]
-
-
-async def test_mongod_ends_with_its_parent_and_can_be_restarted(tmp_path: Path) -> None:
-    """It ends with its parent (even on SIGKILL of the parent); a start at that moment succeeds."""
-    folder = tmp_path / "data"
-    with _parent_of_a_mongod(folder) as parent:
-        assert parent.stdout is not None
-        output = parent.stdout
-        [mongod] = await until(lambda: mongods_of(folder) if output.readline() else [], "it runs")
-        parent.kill()
-        parent.wait()
-    with running_mongod(folder) as uri, connected(uri) as client:
-        [another] = mongods_of(folder)
-        assert another != mongod
-        client.story.clients.insert_one({"name": "next"})
-    with pytest.raises(ServerSelectionTimeoutError), MongoClient[Any](uri, serverSelectionTimeoutMS=100) as late:
-        late.admin.command("ping")
 
 
 @contextmanager

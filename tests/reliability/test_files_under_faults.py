@@ -22,7 +22,7 @@ from tests.core.test_uploads import fetch, form, picture
 from tests.support.client import CoachClient
 from tests.support.commands import type_in
 from tests.support.database_proxy import Moment
-from tests.support.other_process import OtherProcess, running
+from tests.support.other_process import Proxied, proxied, running
 from tests.support.own_application import OwnApplication
 from tests.support.pdf_files import make_pdf
 from tests.support.sampled import some
@@ -54,12 +54,10 @@ FATAL = (
 
 
 @pytest.fixture(scope="module")
-async def shared_process(
-    application: OwnApplication, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[OtherProcess]:
-    """One process for the tests that do not end it."""
-    async with running(application.settings, None, tmp_path_factory.mktemp("shared_process")) as other:
-        yield other
+async def other(application: OwnApplication) -> AsyncIterator[Proxied]:
+    """Another application on the same database, through a proxy."""
+    async with proxied(application.settings, None) as another:
+        yield another
 
 
 @pytest.fixture
@@ -136,7 +134,7 @@ async def shown(coach: CoachClient, ana: str) -> list[tuple[int, int]]:
     return [Image.open(io.BytesIO(reply.raw)).size for reply in replies]
 
 
-async def replace(other: OtherProcess, ana: str, record: dict[str, Any]) -> int | None:
+async def replace(other: Proxied, ana: str, record: dict[str, Any]) -> int | None:
     """Replace the first photo with the other; returns the status of the response, if there is one."""
     path = f"{ana}/progress-photos/{record['_id']}"
     return await other.send("PUT", path, data=form(AFTER, imageSideIndex="1"))
@@ -146,11 +144,11 @@ async def replace(other: OtherProcess, ana: str, record: dict[str, Any]) -> int 
 async def test_killed_process_leaves_the_old_or_the_new_file(
     application: OwnApplication, coach: CoachClient, ana: str, record: dict[str, Any], moment: str, tmp_path: Path
 ) -> None:
-    async with running(application.settings, coach.key, tmp_path) as other:
+    async with running(application.settings, coach.key, tmp_path) as process:
         reached = moments()[moment]
-        other.proxy.wait_for(reached, other.kill)
-        assert await replace(other, ana, record) is None
-        assert other.proxy.reached.is_set()
+        process.proxy.wait_for(reached, process.kill)
+        assert await replace(process, ana, record) is None
+        assert process.proxy.reached.is_set()
     # What the database does by itself after a minute.
     await coach.ctx.db.client.admin.command("killSessions", [reached.session])
     assert await consistent(coach) == 2
@@ -162,16 +160,16 @@ async def test_killed_process_leaves_the_old_or_the_new_file(
 async def test_lost_database_connection_leaves_the_old_or_the_new_file(
     application: OwnApplication,
     coach: CoachClient,
-    shared_process: OtherProcess,
+    other: Proxied,
     ana: str,
     record: dict[str, Any],
     moment: str,
 ) -> None:
     """The driver retries by itself: the stored photo is the one that the response reports."""
-    shared_process.act_for(coach)
-    shared_process.proxy.wait_for(moments()[moment], shared_process.disconnect)
-    status = await replace(shared_process, ana, record)
-    assert shared_process.proxy.reached.is_set()
+    other.act_for(coach)
+    other.proxy.wait_for(moments()[moment], other.disconnect)
+    status = await replace(other, ana, record)
+    assert other.proxy.reached.is_set()
     assert await consistent(coach) == 2
     assert await shown(coach, ana) == [(500, 500) if status == 200 else (300, 300)]
     assert status in (200, 503)
@@ -204,24 +202,24 @@ async def refusing(coach: CoachClient, collection: str) -> AsyncIterator[None]:
         await coach.ctx.db.command("collMod", collection, validator={})
 
 
-async def test_aborted_upload_leaves_no_file(coach: CoachClient, ana: str, shared_process: OtherProcess) -> None:
-    shared_process.act_for(coach)
+async def test_aborted_upload_leaves_no_file(coach: CoachClient, ana: str, other: Proxied) -> None:
+    other.act_for(coach)
 
     async def half() -> AsyncIterator[bytes]:
         yield b'--x\r\nContent-Disposition: form-data; name="file"; filename="plan.pdf"\r\n\r\n' + LONG[:300_000]
         raise ConnectionResetError
 
     headers = {"Content-Type": "multipart/form-data; boundary=x"}
-    assert await shared_process.send("POST", f"{ana}/nutrition-plans", data=half(), headers=headers) is None
-    assert await shared_process.send("GET", f"{ana}/plan-versions?pageSize=1&pageNum=1") == 200
+    assert await other.send("POST", f"{ana}/nutrition-plans", data=half(), headers=headers) is None
+    assert await other.send("GET", f"{ana}/plan-versions?pageSize=1&pageNum=1") == 200
     assert await coach.ctx.db["fs.files"].count_documents({"companyId": coach.ctx.company_id}) == 0
 
 
 async def test_gc_files_ignores_uploads_in_progress(
-    application: OwnApplication, coach: CoachClient, ana: str, shared_process: OtherProcess
+    application: OwnApplication, coach: CoachClient, ana: str, other: Proxied
 ) -> None:
     """An upload that takes over an hour is abandoned: its record is not written either."""
-    shared_process.act_for(coach)
+    other.act_for(coach)
     outputs = []
     for late in (False, True):
 
@@ -231,8 +229,8 @@ async def test_gc_files_ignores_uploads_in_progress(
             outputs.append((await clean(application.settings, "--dry-run"), await clean(application.settings)))
             return True
 
-        shared_process.proxy.wait_for(Moment("insert", "fs.chunks", count=2), meanwhile)
-        status = await shared_process.send("POST", f"{ana}/nutrition-plans", data=form(LONG, "file"))
+        other.proxy.wait_for(Moment("insert", "fs.chunks", count=2), meanwhile)
+        status = await other.send("POST", f"{ana}/nutrition-plans", data=form(LONG, "file"))
         assert status == (503 if late else 201)
     assert "found: 0 without a record and 0 with only chunks left, 0 bytes in total" in outputs[0][0]
     assert "removed: 0 without a record" in outputs[0][1]
@@ -272,6 +270,7 @@ async def test_deletion_that_fails_after_its_request_has_ended_is_not_logged(
     options: dict[str, Any] = {"name": "a.png", "content_type": "image/png", "customer_id": None}
     file = await files.store(coach.ctx, io.BytesIO(BEFORE), **options)
     begun, fail, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    gc.freeze()  # the collection below need not look at what earlier tests have left
 
     async def fails(*_: object) -> None:
         begun.set()

@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,14 +14,25 @@ from pathlib import Path
 import pytest
 
 from coaching_service.installation.backup.stores import BackupError
+from coaching_service.settings import Settings
 from tests.core.test_uploads import form, picture
 from tests.lifecycle.test_backup import back_up
 from tests.support.client import CoachClient
+from tests.support.databases import new_database
 from tests.support.logs import recorded_logs
 from tests.support.pdf_files import make_object_bomb, make_pdf
 from tests.support.service_process import command, environment, mongods_of
 
-Start = Callable[[str], "subprocess.CompletedProcess[str]"]
+Start = Callable[..., "subprocess.CompletedProcess[str]"]
+# What the service starts its database with, which raises the sentence that the service ends with.
+DATABASE = """
+import sys; from pathlib import Path; from coaching_service.installation import embedded
+try:
+    with embedded.running_mongod(Path(sys.argv[1])):
+        print("it has started")
+except embedded.DatabaseUnavailable as error:
+    sys.exit(f"Error: {error}")
+"""
 
 
 def can_mount() -> bool:
@@ -30,17 +42,17 @@ def can_mount() -> bool:
 
 @pytest.fixture
 def start_on_disk(tmp_path: Path) -> Start:
-    """Starts the service on a disk of a size such as `64k` (else with that limit of file sizes) until it ends."""
+    """Runs Python with arguments on a disk of a size such as `64k` (else with that limit of file sizes) until it ends."""
     disk = tmp_path / "disk"
     disk.mkdir()
 
-    def start(size: str) -> subprocess.CompletedProcess[str]:
+    def start(size: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         limited = f'mount -t tmpfs -o size={size} tmpfs "$0" && exec "$@"'
         unshare = ["unshare", "-rm", "--propagation", "private", "--kill-child"]
         if not can_mount():
             limited, unshare = 'ulimit -f 2048; exec "$@"', []
         return subprocess.run(
-            [*unshare, "bash", "-c", limited, str(disk), *command(disk / "data")],
+            [*unshare, "bash", "-c", limited, str(disk), sys.executable, *arguments],
             env=environment(LOG_FORMAT="json", PYTHONDONTWRITEBYTECODE="1"),
             capture_output=True,
             text=True,
@@ -59,14 +71,14 @@ def sentence(disk: Path) -> str:
 
 
 def test_full_disk_at_start_is_one_sentence(start_on_disk: Start, tmp_path: Path) -> None:
-    ended = start_on_disk("64k")
+    ended = start_on_disk("64k", "-c", DATABASE, str(tmp_path / "disk" / "data"))
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr == f"Error: {sentence(tmp_path / 'disk')}\n"
 
 
 def test_disk_that_fills_up_while_the_service_runs_is_one_sentence(start_on_disk: Start, tmp_path: Path) -> None:
     """mongod ends at a write that does not fit; the service ends with it."""
-    ended = start_on_disk("1m")
+    ended = start_on_disk("1m", *command(tmp_path / "disk" / "data")[1:])
     assert ended.returncode == 1, ended.stderr
     logged = [json.loads(line) for line in ended.stderr.splitlines() if line.startswith("{")]
     reasons = [line["reason"] for line in logged if line["event"] == "the embedded database has ended by itself"]
@@ -117,8 +129,9 @@ async def test_file_without_space_is_refused_and_never_cut_off(coach: CoachClien
     (await coach.send("POST", f"{path}/progress-photos", data=form(small, **date))).ok(201)
 
 
-async def test_backup_without_space_leaves_nothing(coach: CoachClient, tmp_path: Path) -> None:
-    await coach.create_customer()
-    with limited_file_sizes(1_000), pytest.raises(BackupError, match=f"no space for the backup in {tmp_path}"):
-        await back_up(coach.ctx.services, tmp_path / "backup")
+async def test_backup_without_space_leaves_nothing(settings: Settings, tmp_path: Path) -> None:
+    async with new_database(settings, "large", has_indexes=False) as (_, services):
+        await services.db["notes"].insert_one({"content": os.urandom(5_000)})
+        with limited_file_sizes(1_000), pytest.raises(BackupError, match=f"no space for the backup in {tmp_path}"):
+            await back_up(services, tmp_path / "backup")
     assert os.listdir(tmp_path) == []  # noqa: PTH208 - as asynchronous functions may

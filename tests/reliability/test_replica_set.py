@@ -13,7 +13,7 @@ from pymongo import MongoClient
 
 from coaching_service.core.auth import new_master_key
 from coaching_service.installation.embedded import find_mongod
-from tests.support.service_process import refused
+from tests.support.commands import type_in
 
 
 @pytest.fixture
@@ -33,9 +33,9 @@ def lone_mongod(tmp_path: Path) -> Iterator[str]:
         mongod.terminate()
 
 
-def test_mongod_without_a_replica_set_is_refused_with_instructions(tmp_path: Path, lone_mongod: str) -> None:
-    sentence = refused(tmp_path / "data", MONGODB_URI=lone_mongod, SECRET_KEYS=new_master_key())
-    assert sentence == (
+def test_mongod_without_a_replica_set_is_refused_with_instructions(lone_mongod: str) -> None:
+    result = type_in("ensure-indexes", MONGODB_URI=lone_mongod, SECRET_KEYS=new_master_key())
+    assert result.refused() == (
         "MONGODB_URI names a MongoDB that is not a replica set and does not support transactions: start it with "
         "--replSet rs0, and run rs.initiate() in it once"
     )

@@ -9,6 +9,7 @@ import socket
 import stat
 import time
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +20,55 @@ from pymongo import MongoClient
 from coaching_service import runtime
 from coaching_service.installation import embedded
 from coaching_service.settings import Settings, bind
+from tests.support.commands import refused_start
 from tests.support.service_process import Service, mongods_of, refused, until
 
 
+@dataclass
+class FirstStart:
+    """A service, what /readyz responded while it started, and how many clients the first page had at once after that."""
+
+    service: Service
+    statuses: list[int] = field(default_factory=list)
+    clients: int = 0
+
+    async def watch(self, port: str) -> None:
+        """Call the service until it is ready."""
+        async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as http:
+
+            async def is_ready() -> bool:
+                try:
+                    async with http.get("/readyz") as response:
+                        self.statuses.append(response.status)
+                except aiohttp.ClientConnectionError:  # it does not listen yet
+                    return False
+                return self.statuses[-1] == 200
+
+            await until(is_ready, "it is ready")
+            key = {"X-API-Key": self.service.facts["apiKey"]}
+            path = "/coach/customers?archived=false&pageSize=50&pageNum=1"
+            async with http.get(path, headers=key) as response:
+                self.clients = len((await response.json())["docs"])
+
+
 @pytest.fixture(scope="module")
-async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
-    """A service for the tests that do not end it."""
+async def first_start(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[FirstStart]:
+    """A service that has started on a folder which did not exist; the last test that uses it ends it."""
     service = Service(tmp_path_factory.mktemp("running") / "data")
+    started, port = FirstStart(service), free_port()
     try:
-        await service.start(LOG_FORMAT="json", LOG_LEVEL="info")
-        yield service
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(started.watch(port))
+            await service.start("--port", port, LOG_FORMAT="json", LOG_LEVEL="info")
+        yield started
     finally:
         await service.clean_up()
+
+
+@pytest.fixture(scope="module")
+def running(first_start: FirstStart) -> Service:
+    """A service for the tests that do not end it."""
+    return first_start.service
 
 
 @pytest.fixture
@@ -70,42 +108,11 @@ def test_demo_json_contains_credentials_and_is_private_to_its_owner(running: Ser
     ]
 
 
-async def test_start_after_a_malformed_key_file_is_ready_once_the_demo_is_there(service: Service) -> None:
-    """The file is reported and kept. From the first response on: 503 until the demo company and demo.json exist.
-
-    SIGTERM stops service and database cleanly within 5 s.
-    """
-    service.folder.mkdir()
-    (service.folder / "secret.key").write_text("too short\n")
-    assert "32 bytes in base64" in refused(service.folder)
-    assert [file.name for file in service.folder.iterdir()] == ["secret.key"]
-    (service.folder / "secret.key").unlink()
-    port = free_port()
-    statuses: list[int] = []
-
-    async with asyncio.TaskGroup() as tasks, aiohttp.ClientSession(f"http://127.0.0.1:{port}") as http:
-        start = tasks.create_task(service.start("--port", port))
-
-        async def is_ready() -> bool:
-            try:
-                async with http.get("/readyz") as response:
-                    statuses.append(response.status)
-            except aiohttp.ClientConnectionError:  # it does not listen yet
-                return False
-            return statuses[-1] == 200
-
-        await until(is_ready, "it is ready")
-        facts = service.facts
-        async with http.get("/coach/customers?archived=false&pageSize=50&pageNum=1", headers=_key(facts)) as response:
-            assert len((await response.json())["docs"]) == 10
-        await start
-    assert statuses[0] == 503
-    assert set(statuses) == {503, 200}
-    await ends_cleanly(service, signal.SIGTERM)
-
-
-def _key(facts: dict[str, str]) -> dict[str, str]:
-    return {"X-API-Key": facts["apiKey"]}
+async def test_start_is_ready_once_the_demo_is_there(first_start: FirstStart) -> None:
+    """From the first response on: 503 until the demo company and demo.json exist."""
+    assert first_start.statuses[0] == 503
+    assert set(first_start.statuses) == {503, 200}
+    assert first_start.clients == 10
 
 
 async def test_start_prints_address_docs_sign_in_data_and_how_to_stop(running: Service) -> None:
@@ -222,16 +229,16 @@ async def test_second_service_on_the_same_folder_is_refused(running: Service) ->
 
 
 def test_malformed_key_on_a_first_start_leaves_nothing_behind(tmp_path: Path) -> None:
-    sentence = refused(tmp_path / "data", SECRET_KEYS="too short")
+    sentence = refused_start(tmp_path / "data", SECRET_KEYS="too short")
     assert sentence.startswith("SECRET_KEYS, or secret.key in the data folder: ")
+    assert "32 bytes in base64" in sentence
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_demo_on_another_database_creates_its_folder(service: Service, own_database: dict[str, str]) -> None:
-    """`serve --demo` with MONGODB_URI has no data folder yet when it writes demo.json."""
-    await service.start(**own_database)
-    assert [file.name for file in service.folder.iterdir()] == ["demo.json"]
-    assert len(await service.customers()) >= 10
+def test_malformed_key_file_is_reported_and_kept(tmp_path: Path) -> None:
+    (tmp_path / "secret.key").write_text("too short\n")
+    assert "32 bytes in base64" in refused_start(tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["secret.key"]
 
 
 def test_folder_that_demo_json_cannot_be_written_to_is_refused(tmp_path: Path, own_database: dict[str, str]) -> None:
@@ -239,12 +246,12 @@ def test_folder_that_demo_json_cannot_be_written_to_is_refused(tmp_path: Path, o
     with MongoClient[Any](own_database["MONGODB_URI"]) as client:
         client[own_database["MONGODB_DATABASE"]]["customers"].insert_one({})
     (tmp_path / "file").write_text("")
-    sentence = refused(tmp_path / "file" / "data", **own_database)
+    sentence = refused_start(tmp_path / "file" / "data", **own_database)
     assert sentence == f"{tmp_path}/file/data cannot be written (Not a directory)"
 
 
 def test_port_in_use_is_refused(tmp_path: Path, taken_port: str) -> None:
-    sentence = refused(tmp_path / "data", "--port", taken_port)
+    sentence = refused_start(tmp_path / "data", "--port", taken_port)
     assert (
         sentence
         == f"Cannot listen on 127.0.0.1:{taken_port} (Address already in use): choose another with --host or --port"
@@ -252,7 +259,7 @@ def test_port_in_use_is_refused(tmp_path: Path, taken_port: str) -> None:
 
 
 def test_metrics_port_in_use_is_refused(tmp_path: Path, taken_port: str, settings: Settings) -> None:
-    sentence = refused(
+    sentence = refused_start(
         tmp_path / "data",
         METRICS_PORT=taken_port,
         MONGODB_URI=str(settings.mongodb_uri),
@@ -278,10 +285,37 @@ async def ends_cleanly(service: Service, number: signal.Signals) -> None:
     """Stop a service with a signal, in the promised time and with its database."""
     assert len(mongods_of(service.folder)) == 1
     start = time.monotonic()
-    assert await service.end(number) == 0
+    service.send_signal(number)
+    await has_ended_cleanly(service, start)
+
+
+async def has_ended_cleanly(service: Service, start: float) -> None:
+    """Wait for the end of a service that got a signal at `start`, in the promised time and with its database."""
+    assert await service.ended() == 0
     assert time.monotonic() - start < _PROMISED + _BUSY_MACHINE
     assert mongods_of(service.folder) == []
     assert "Traceback" not in service.logged
+
+
+async def test_readiness_ends_before_the_port_closes_and_the_service_ends_cleanly(running: Service) -> None:
+    """SIGTERM stops service and database within 5 s; the last test that uses them."""
+    assert len(mongods_of(running.folder)) == 1
+    start = time.monotonic()
+    running.send_signal(signal.SIGTERM)
+    seen: list[int | None] = []
+
+    async def is_closed() -> bool:
+        async with aiohttp.ClientSession(running.facts["baseUrl"]) as http:
+            try:
+                async with http.get("/readyz") as response:
+                    seen.append(response.status)
+            except aiohttp.ClientConnectionError:
+                seen.append(None)
+        return seen[-1] is None
+
+    await until(is_closed, "the port is closed", pause=0.02)
+    assert [value for number, value in enumerate(seen) if value != seen[number - 1]][-2:] == [503, None]
+    await has_ended_cleanly(running, start)
 
 
 def free_port() -> str:

@@ -22,6 +22,7 @@ from tests.reliability.torture.ledger import AT_MOST_ONCE, NEVER, ONCE, Assignme
 from tests.reliability.torture.operations import BULK_CLIENTS, World, Writer
 from tests.reliability.torture.verification import Verification
 from tests.support.databases import new_database
+from tests.support.sampled import proof
 from tests.support.service_process import until
 
 
@@ -182,6 +183,7 @@ DAMAGES: tuple[Callable[[Run], Awaitable[str]], ...] = (
 )
 
 
+@proof
 async def test_each_damage_is_named_and_a_run_without_damage_passes(run: Run) -> None:
     assert run.ledger.unplanned == []
     assert await run.verify() == []

@@ -21,7 +21,7 @@ from coaching_service.core.dates import name_days
 from coaching_service.core.mcp import IMPERATIVES
 from tests.support import fixed_clock
 from tests.support.client import CoachClient, Reply
-from tests.support.other_process import OtherProcess
+from tests.support.other_process import Proxied
 from tests.support.tool_outputs import check_output
 
 TODAY = str(fixed_clock.TODAY)  # of modules that use `wednesday`; all of tests/mcp that import it do
@@ -30,7 +30,7 @@ TODAY = str(fixed_clock.TODAY)  # of modules that use `wednesday`; all of tests/
 class McpHttpClient:
     """Sends plain HTTP requests to /mcp with one set of headers."""
 
-    def __init__(self, server: BaseTestServer | OtherProcess, headers: dict[str, str]) -> None:
+    def __init__(self, server: BaseTestServer | Proxied, headers: dict[str, str]) -> None:
         self.base_url = str(server.make_url("/")).rstrip("/")
         self._http = aiohttp.ClientSession(base_url=server.make_url("/"), headers=headers)
 

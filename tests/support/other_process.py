@@ -1,4 +1,4 @@
-"""Another process of the service, which a test can kill or disconnect from its database."""
+"""The service behind a proxy of its database: in this process, or in another, which a test can kill."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+from aiohttp.test_utils import TestServer
 from yarl import URL
 
+from coaching_service import runtime
+from coaching_service.app import create_app
+from coaching_service.http_server import Runner
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 from tests.support.database_proxy import DatabaseProxy, proxy_to
@@ -22,10 +26,9 @@ from tests.support.service_process import environment, until
 
 
 @dataclass
-class OtherProcess:
-    """Another process of the service, which reaches the database of the tests through a proxy."""
+class Proxied:
+    """A service that reaches the database of the tests through a proxy."""
 
-    process: subprocess.Popen[bytes]
     proxy: DatabaseProxy
     base_url: str
     http: aiohttp.ClientSession
@@ -52,15 +55,42 @@ class OtherProcess:
         """Return the URL of a path."""
         return URL(self.base_url + path)
 
+    async def disconnect(self) -> bool:
+        """Break its connection to the database; returns that the proxied command must not continue."""
+        return False
+
+
+@dataclass
+class OtherProcess(Proxied):
+    """Another process of the service."""
+
+    process: subprocess.Popen[bytes]
+
     async def kill(self) -> bool:
-        """Kill the process; returns that the proxied command must not continue."""
+        """Kill the process, by the same return value as `disconnect`."""
         self.process.kill()
         await until(lambda: self.process.poll() is not None, "it has ended")
         return False
 
-    async def disconnect(self) -> bool:
-        """Break its connection to the database, by the same return value."""
-        return False
+
+class _AsServed(TestServer):
+    """The server that operators run: it continues a write whose caller disconnects."""
+
+    async def _make_runner(self, **options: Any) -> Runner:
+        return Runner(self.app, **(options | {"handler_cancellation": False}))
+
+
+@asynccontextmanager
+async def proxied(settings: Settings, key: str | None) -> AsyncIterator[Proxied]:
+    """Run another application with its own connections in this process; requests to it have a coach's key."""
+    async with proxy_to(str(settings.mongodb_uri)) as (proxy, uri):
+        own = settings.model_copy(update={"mongodb_uri": uri})
+        async with (
+            runtime.open_services(own) as services,
+            _AsServed(create_app(own, services)) as server,
+            aiohttp.ClientSession(headers={"X-API-Key": str(key)}) as http,
+        ):
+            yield Proxied(proxy, str(server.make_url("")).rstrip("/"), http)
 
 
 @asynccontextmanager
@@ -72,7 +102,7 @@ async def running(settings: Settings, key: str | None, folder: Path, **variables
                 assert process.stdout is not None
                 address = (await asyncio.to_thread(process.stdout.readline)).decode().split()[1]
                 async with aiohttp.ClientSession(headers={"X-API-Key": str(key)}) as http:
-                    yield OtherProcess(process, proxy, address, http)
+                    yield OtherProcess(proxy, address, http, process)
             finally:
                 process.kill()
 
