@@ -10,9 +10,12 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import CodeType
 from typing import Any, Unpack
 
+import aiohttp_jinja2
 import hypothesis
+import jinja2
 import pytest
 import structlog
 import time_machine
@@ -251,6 +254,31 @@ def cheap_password_hashes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passwords, "_hasher", CHEAP_HASHER)
         patch.setattr(passwords, "_UNKNOWN_USER", CHEAP_HASHER.hash("no password matches this hash"))
+        yield
+
+
+class CompiledTemplates(jinja2.BytecodeCache):
+    """What is compiled of templates, for all applications of a process: one compiles them for two seconds."""
+
+    def __init__(self) -> None:
+        self._compiled: dict[str, tuple[str, CodeType]] = {}
+
+    def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
+        """Take what is compiled of this source."""
+        checksum, code = self._compiled.get(bucket.key, (None, None))
+        bucket.code = code if checksum == bucket.checksum else None
+
+    def dump_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
+        """Keep what is compiled."""
+        assert bucket.code is not None
+        self._compiled[bucket.key] = (bucket.checksum, bucket.code)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_templates() -> Iterator[None]:
+    """Compile each template once, not for each application."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(aiohttp_jinja2, "setup", partial(aiohttp_jinja2.setup, bytecode_cache=CompiledTemplates()))
         yield
 
 

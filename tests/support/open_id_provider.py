@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -27,6 +28,12 @@ def new_key(name: str) -> RSAKey:
     return RSAKey.generate_key(2048, {"kid": name, "use": "sig", "alg": "RS256"})
 
 
+@cache
+def _first_key() -> RSAKey:
+    """The key of each provider: to generate one takes a tenth of a second."""
+    return new_key("first")
+
+
 @dataclass
 class Provider:
     """Signs `user` in at once. `claims` replace those of its tokens (None leaves one out), `answer` its answer."""
@@ -38,7 +45,7 @@ class Provider:
     answer: dict[str, str] = field(default_factory=dict)
     header: dict[str, Any] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
-    published: list[RSAKey] = field(default_factory=lambda: [new_key("first")])
+    published: list[RSAKey] = field(default_factory=lambda: [_first_key()])
     signing_key: Any = None
     requests: list[str] = field(default_factory=list)
     issued: dict[str, dict[str, str]] = field(default_factory=dict)

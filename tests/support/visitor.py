@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import unescape
-from html.parser import HTMLParser
 from typing import Any
 
 import aiohttp
@@ -84,23 +83,40 @@ class HtmlPage:
         return self
 
 
-_TAG = re.compile(r"""<!--.*?-->|<[/!?]?[a-z](?:[^"'>]|"[^"]*"|'[^']*')*>""", re.DOTALL | re.IGNORECASE)
+_INSIDE = r"""(?:[^"'>]++|"[^"]*"|'[^']*')*+"""  # of a tag, to its end
+_TAG = re.compile(rf"<!--.*?-->|<[/!?]?[a-z]{_INSIDE}>", re.DOTALL | re.IGNORECASE)
+_ELEMENT = re.compile(rf"<!--.*?-->|<(/?)(a|form|select|option|textarea|input|button)\b({_INSIDE})>", re.DOTALL)
+_ATTRIBUTE = re.compile(r"""([^\s"'>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'))?""")
 
 
-class _Reader(HTMLParser):
+def _read_attributes(text: str) -> dict[str, str | None]:
+    """The values of the attributes in a tag; None of one without a value."""
+    pairs = [(each[1], each[2] if each[2] is not None else each[3]) for each in _ATTRIBUTE.finditer(text)]
+    return {name: value and unescape(value) for name, value in pairs}
+
+
+class _Reader:
+    """The links and forms of a page as the service writes them: lower-case tags, and values in quotation marks."""
+
     def __init__(self, page: HtmlPage) -> None:
-        super().__init__()
         self.path, self.select = page.path, ""
         self.forms: list[HtmlForm] = []
         self.links: list[str] = []
         self.elsewhere: dict[str, dict[str, dict[str, str | None]]] = {}  # controls by the id of their form
         self.form: HtmlForm | None = None
-        self.textarea: str | None = None
         if page.is_html:  # bytes of a picture may begin like a declaration
-            self.feed(page.html)
+            self._read(page.html)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
+    def _read(self, html: str) -> None:
+        for element in _ELEMENT.finditer(html):
+            closing, tag, attributes = element.groups()
+            if closing:
+                self.form = None if tag == "form" else self.form
+            elif tag:
+                content = html[element.end() : html.index("</textarea", element.end())] if tag == "textarea" else ""
+                self._start(tag, _read_attributes(attributes), unescape(content).removeprefix("\n"))
+
+    def _start(self, tag: str, given: dict[str, str | None], content: str) -> None:
         if tag == "a" and given.get("href"):
             self.links.append(str(given["href"]))
         elif tag == "form":
@@ -111,9 +127,9 @@ class _Reader(HTMLParser):
         elif owner := given.get("form"):  # of a form below
             self.elsewhere.setdefault(owner, {})[given.get("name") or ""] = given
         elif self.form is not None:
-            self._control(tag, given)
+            self._control(tag, given, content)
 
-    def _control(self, tag: str, given: dict[str, str | None]) -> None:
+    def _control(self, tag: str, given: dict[str, str | None], content: str) -> None:
         assert self.form is not None
         name = given.get("name")
         if tag == "select":
@@ -121,23 +137,12 @@ class _Reader(HTMLParser):
         elif tag == "option" and self.select and "selected" in given:
             self.form.fields.append((self.select, given.get("value") or ""))
         elif tag == "textarea" and name:
-            self.textarea = name
-            self.form.fields.append((name, ""))
+            self.form.fields.append((name, content))
         elif tag == "input" and name:
             self.form.controls[name] = given
             ticked = "checked" in given or given.get("type") not in ("checkbox", "radio")
             if ticked and given.get("type") != "submit":
                 self.form.fields.append((name, given.get("value") or ""))
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "form":
-            self.form = None
-        elif tag == "textarea":
-            self.textarea = None
-
-    def handle_data(self, data: str) -> None:
-        if self.textarea and self.form is not None:
-            self.form.fields[-1] = (self.textarea, data.removeprefix("\n"))
 
 
 def _missing_references(html: str) -> set[str]:

@@ -69,7 +69,7 @@ async def test_changed_selection_of_equal_size_is_rejected(coach: CoachClient, o
 
 
 async def test_confirmation_lists_the_first_clients(coach: CoachClient, owner_page: Visitor) -> None:
-    ids = [(await coach.create_customer(f"Client {number:02}"))["_id"] for number in range(15)]
+    ids = await coach.create_customers(*(f"Client {number:02}" for number in range(15)))
     for params in ({"all": "true"}, {"ids": ids}):
         confirmation = await owner_page.get(BULK, params={**params, "action": "archive"})
         confirmation.says("15 clients", "Client 00", "Client 11", "and 3 more")
@@ -77,10 +77,8 @@ async def test_confirmation_lists_the_first_clients(coach: CoachClient, owner_pa
 
 
 async def test_clients_that_the_list_does_not_show_are_listed_first(coach: CoachClient, owner_page: Visitor) -> None:
-    ids = [
-        (await coach.create_customer(f"Client {number:02}", groups=["Late"] if number == 3 else []))["_id"]
-        for number in range(27)
-    ]
+    ids = await coach.create_customers(*(f"Client {number:02}" for number in range(27)))
+    (await coach.patch(f"/coach/customers/{ids[3]}", {"groups": ["Late"]})).ok()
     for params, hidden, visible in (
         ({"ids": [ids[2], ids[26], ids[25]]}, ["Client 25", "Client 26"], ["Client 02"]),
         ({"ids": [ids[2], ids[26]], "page": "2"}, ["Client 02"], ["Client 26"]),
@@ -163,8 +161,7 @@ async def test_add_client_is_hidden_without_permission(coach: CoachClient, colle
 
 
 async def test_page_beyond_the_last_links_back(coach: CoachClient, owner_page: Visitor) -> None:
-    for number in range(26):
-        await coach.create_customer(f"Client {number:02}")
+    await coach.create_customers(*(f"Client {number:02}" for number in range(26)))
     past = (await owner_page.get(f"{LIST}?page=99999&keywords=client")).ok()
     past.says("There is no page 99999", "Go to page 2")
     assert "Your first client" not in past.text

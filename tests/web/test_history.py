@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from coaching_service import features
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.mcp import tools_of
 from coaching_service.core.text import camel_case
 from coaching_service.web import views
+from coaching_service.web.views import history
 from coaching_service.web.views.history import describe_operation, is_described
 from tests.support.client import MONDAY, CoachClient, Reply
 from tests.support.training import Json, block_with, client_path, path_of, read, task
@@ -190,18 +193,21 @@ async def test_form_that_cannot_be_undone_offers_no_undo(coach: CoachClient, own
     assert not any(form.action.startswith(COMPANY) for form in page.forms)
 
 
-async def test_history_is_filtered_by_interface_and_continues(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_history_is_filtered_by_interface_and_continues(
+    coach: CoachClient, owner_page: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "_PAGE_SIZE", 5)
     ana = await coach.create_customer("Ana")
     notes = f"/app/customers/{ana['_id']}/notes"
     await owner_page.submit(await owner_page.get(notes), notes, content="By hand")
-    for number in range(31):
+    for number in range(6):
         last = await coach.post(client_path(ana, "notes"), {"content": str(number)})
     await numbered(coach, change_id(last))
     page = (await owner_page.get(f"{history_of(ana)}?via=session")).ok().says("Note added")
     assert "Note created" not in page.text
     (await owner_page.get(f"{history_of(ana)}?via=client")).ok().says("No changes through this interface")
     page = await owner_page.get(history_of(ana))
-    assert page.text.count("Note created") == 30
+    assert page.text.count("Note created") == 5
     [older] = [link for link in page.links if "after=" in link]
     page = (await owner_page.get(older.replace("&amp;", "&"))).ok().says("Note created", "Note added", "Client created")
     assert page.text.count("Note created") == 1

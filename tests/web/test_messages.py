@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
+import pytest
+
 from coaching_service.core.ids import ObjectId
+from coaching_service.web.views import messages as message_pages
 from tests.core.test_uploads import PDF, picture
 from tests.mcp.test_recall import after_a_minute, send
 from tests.progress.test_message_attachments import MP4, upload
@@ -60,14 +63,15 @@ async def test_coach_reads_and_answers_a_message(coach: CoachClient, owner_page:
 
 
 async def test_opening_a_conversation_reads_only_what_may_be_changed(
-    coach: CoachClient, owner_page: Visitor, colleague: Colleague
+    coach: CoachClient, owner_page: Visitor, colleague: Colleague, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(message_pages, "_PAGE_SIZE", 3)
     ana = await coach.create_customer("Ana")
     client = await coach.as_client(ana)
-    for number in range(32):
+    for number in range(5):
         await write(client, f"Number {number}.")
     viewer = await colleague("customers.view")
-    (await viewer.get(messages_of(ana))).ok().says("New messages", "Number 31.")
+    (await viewer.get(messages_of(ana))).ok().says("New messages", "Number 4.")
     assert not any(message["readAt"] for message in await stored(coach, ana)), "a viewer changes nothing"
 
     page = (await owner_page.get(messages_of(ana))).ok()
@@ -146,16 +150,19 @@ async def test_coach_deletes_own_messages_only(coach: CoachClient, owner_page: V
     (await owner_page.submit(page, delete)).ok()
 
 
-async def test_long_conversation_is_read_in_parts(coach: CoachClient, owner_page: Visitor) -> None:
+async def test_long_conversation_is_read_in_parts(
+    coach: CoachClient, owner_page: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(message_pages, "_PAGE_SIZE", 3)
     ana = await coach.create_customer("Ana")
-    for number in range(32):
+    for number in range(5):
         (await coach.post(client_path(ana, "messages"), {"text": f"Number {number}."})).ok(201)
-    page = (await owner_page.get(messages_of(ana))).says("Number 31.", "Number 2.")
+    page = (await owner_page.get(messages_of(ana))).says("Number 4.", "Number 2.")
     assert "Number 1." not in page.text
     [earlier] = [link for link in page.links if "after=" in link]
     page = (await owner_page.get(earlier.replace("&amp;", "&"))).says("Number 1.", "Number 0.", "Newest messages")
     assert not re.search(r"Number 2\.", page.text)
-    (await owner_page.get(f"{messages_of(ana)}?after=x")).ok().says("Number 31.")
+    (await owner_page.get(f"{messages_of(ana)}?after=x")).ok().says("Number 4.")
     (await owner_page.get(f"{INBOX}?after=x")).ok()
 
 

@@ -23,10 +23,8 @@ async def plan_of(coach: CoachClient, program: dict[str, Any]) -> list[dict[str,
 
 async def workout(coach: CoachClient, program: dict[str, Any], day: int, name: str, *items: Any) -> dict[str, Any]:
     path = f"/coach/programs/{program['_id']}/wblocks"
-    block = (await coach.post(path, {"name": name, "day": day})).ok(201)
-    for item in items:
-        await training.add(coach, block, item)
-    return await training.read(coach, block)
+    new = {"name": name, "day": day, "items": list(items)}
+    return await training.read(coach, (await coach.post(path, new)).ok(201))
 
 
 def page_of(program: dict[str, Any], block: dict[str, Any] | None = None) -> str:
@@ -233,8 +231,7 @@ async def test_archiving_a_program_twice_leaves_it_archived(coach: CoachClient, 
 
 
 async def test_program_is_assigned_to_any_of_many_clients(coach: CoachClient, owner_page: Visitor) -> None:
-    for number in range(51):
-        await coach.create_customer(f"Client {number:02}")
+    await coach.create_customers(*(f"Client {number:02}" for number in range(51)))
     zoe = await coach.create_customer("Zoe")
     program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
     (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "One", "day": 1})).ok(201)

@@ -200,6 +200,15 @@ async def test_company_name_and_time_zone_are_required(coach: CoachClient, owner
         emptied.ok(400).says("This should not be empty.")
 
 
+async def test_a_coach_chooses_notifications(coach: CoachClient, owner_page: Visitor) -> None:
+    path = "/app/settings/notifications"
+    page = await owner_page.get(path)
+    (await owner_page.submit(page, path, proposals__mail=None, digestHour="9")).ok().says("Changes saved.")
+    settings = (await (await coach.interactive()).get("/me")).ok()["notifications"]
+    assert settings["proposals"] == {"mail": False, "push": True}
+    assert settings["digestHour"] == 9
+
+
 async def test_conflicting_permission_change_shows_the_saved_value(
     coach: CoachClient, owner_page: Visitor, password_hash: str
 ) -> None:

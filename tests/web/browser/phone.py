@@ -61,7 +61,8 @@ class Trainee:
         """The sets that the coach sees over REST: index, repetitions, load, whether completed."""
         day = str(self.coach.ctx.caller.today())
         path = f"/coach/customers/{self.customer['_id']}/wblock"
-        (block,) = (await self.coach.get(path, startDate=day, endDate=day)).ok()
+        blocks = (await self.coach.get(path, startDate=day, endDate=day)).ok()
+        block = next(each for each in blocks if each["_id"] == self.block["_id"])
         matching = next(each for each in block["items"] if each["_id"] == self.items[item]["_id"])
         return [(each["index"], each["reps"], each["load"], each["isCompleted"]) for each in matching["customerSets"]]
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
+from coaching_service.web.views import messages as message_pages
 from tests.core.test_uploads import PDF, picture
 from tests.progress.test_message_attachments import MP4
 from tests.support.client import CoachClient
@@ -82,14 +85,17 @@ async def test_client_sends_files(coach: CoachClient, client_page: ClientPage) -
     assert len(await stored(coach, customer)) == 3
 
 
-async def test_older_messages_are_on_other_pages(coach: CoachClient, client_page: ClientPage) -> None:
+async def test_older_messages_are_on_other_pages(
+    coach: CoachClient, client_page: ClientPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(message_pages, "_PAGE_SIZE", 3)
     customer = await coach.create_customer("Ana")
-    for number in range(32):
+    for number in range(5):
         await send(coach, customer, f"Number {number}.")
     ana = await client_page(coach, customer)
-    page = (await ana.get(MESSAGES)).says("Number 31.", "Number 2.")
+    page = (await ana.get(MESSAGES)).says("Number 4.", "Number 2.")
     assert not re.search(r"Number [01]\.", page.text)
     [earlier] = [link for link in page.links if "after=" in link]
     older = (await ana.get(earlier.replace("&amp;", "&"))).ok().says("Number 0.", "Number 1.", "Newest messages")
     assert "New messages" not in older.text
-    (await ana.get(f"{MESSAGES}?after=x")).ok().says("Number 31.")
+    (await ana.get(f"{MESSAGES}?after=x")).ok().says("Number 4.")

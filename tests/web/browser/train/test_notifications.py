@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from playwright.async_api import BrowserContext, expect
 
-from tests.support.client import CoachClient
 from tests.support.push_service import Device
 from tests.support.service_process import until
-from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
+from tests.support.training import log
+from tests.web.browser.conftest import picture, serious
 from tests.web.browser.phone import Trainee
 
 SETTINGS = "/train/settings/notifications"
@@ -53,17 +53,16 @@ async def devices_of(ana: Trainee) -> list[dict[str, Any]]:
     return await ana.coach.ctx.db["pushSubscriptions"].find(where).to_list(None)
 
 
-async def test_a_client_is_asked_after_a_finished_workout_and_never_on_load(
+async def test_a_client_is_asked_after_a_workout_turns_a_device_on_and_off_and_opens_a_notification(
     phone: BrowserContext, ana: Trainee, device: Device
 ) -> None:
     page = await phone.new_page()
     for path in ("/train", ana.path, SETTINGS, "/train"):
         await page.goto(path)
         assert await page.evaluate("window.asked") == 0
-    await page.goto(ana.path)
-    for item, index in ((item, index) for index in (1, 2, 3) for item in (0, 1)):
-        await ana.done(page, item, index).tap()
-        await expect(ana.state(page, item, index)).to_have_text("Done")
+    for item in ana.items:
+        done = [{"index": index, "reps": 8, "load": 60, "isCompleted": True} for index in (1, 2, 3)]
+        (await log(ana.coach, {**ana.block, "customerId": ana.customer["_id"]}, item, customerSets=done)).ok()
     await page.goto(f"{ana.path}/summary")
     question = page.locator("[data-push-ask]")
     await expect(question).to_be_visible()
@@ -77,9 +76,6 @@ async def test_a_client_is_asked_after_a_finished_workout_and_never_on_load(
     await expect(question).to_be_hidden()
     assert await devices_of(ana) == []
 
-
-async def test_the_settings_turn_a_device_on_and_off(phone: BrowserContext, ana: Trainee, device: Device) -> None:
-    page = await phone.new_page()
     await page.goto("/train/settings")
     await page.get_by_role("link", name="Notifications").tap()
     await page.get_by_role("button", name="Turn on for this device").tap()
@@ -112,13 +108,9 @@ async def test_the_settings_turn_a_device_on_and_off(phone: BrowserContext, ana:
     await page.get_by_role("link", name="What each phone needs").tap()
     await expect(page.get_by_role("heading", name="iPhone and iPad")).to_be_visible()
     await picture(page, "small", "train-notifications-phones")
-    assert await serious(page) == []
 
-
-async def test_a_notification_is_shown_and_opens_its_page(phone: BrowserContext, ana: Trainee) -> None:
-    """Chromium without windows shows no notifications, so what the service worker shows is recorded instead."""
-    page = await phone.new_page()
     await page.goto("/train")
+    # Chromium without windows shows no notifications, so what the service worker shows is recorded instead.
     await page.evaluate("async () => { await navigator.serviceWorker.ready; }")
     await until(lambda: phone.service_workers, "the service worker", 30)
     [worker] = phone.service_workers
@@ -139,18 +131,3 @@ async def test_a_notification_is_shown_and_opens_its_page(phone: BrowserContext,
     await expect(page.get_by_role("heading", name="Upper body")).to_be_visible()
     paths = ["/train", "/app/inbox", "https://evil.example", "//evil.example", "/oauth/authorize", "javascript:0", None]
     assert await worker.evaluate("(paths) => paths.map(isOwnPage)", paths) == [True, True] + [False] * 5
-
-
-async def test_a_coach_has_settings_of_notifications(open_page: OpenPage, coach: CoachClient) -> None:
-    page = await open_page()
-    await sign_in(page, coach)
-    await page.goto("/app/settings/notifications")
-    await page.get_by_role("group", name="Proposals").get_by_label("Email").uncheck()
-    await page.get_by_label("Hour of").select_option("9")
-    await page.get_by_role("button", name="Save changes").click()
-    await expect(page.get_by_text("Changes saved.")).to_be_visible()
-    settings = (await (await coach.interactive()).get("/me")).ok()["notifications"]
-    assert settings["proposals"] == {"mail": False, "push": True}
-    assert settings["digestHour"] == 9
-    await picture(page, "wide", "notifications")
-    assert await serious(page) == []

