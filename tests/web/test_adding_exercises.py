@@ -76,9 +76,9 @@ async def test_an_item_is_duplicated_after_itself_and_undone(coach: CoachClient,
     (await training.log(coach, block, block["items"][0], isCompleted=True)).ok()
     path = workout_path(block)
 
+    copied = await owner_page.get(path)
     for item in block["items"]:
-        page = await owner_page.get(path)
-        copied = await owner_page.submit(page, f"{path}/items/{item['_id']}/duplicate")
+        copied = await owner_page.submit(copied, f"{path}/items/{item['_id']}/duplicate")
         copied.ok().says("duplicated.")
 
     stored = (await training.read(coach, block))["items"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.support.client import CoachClient
+from tests.support.sampled import proof
 from tests.support.visitor import HtmlPage, Visitor
 
 PATH = "/app/programs/import"
@@ -103,6 +104,7 @@ async def test_cells_that_were_not_understood_are_corrected_in_the_weeks(
     assert [each["minPlannedReps"] for each in squat["exerciseSets"]] == [5] * 4
 
 
+@proof
 async def test_of_very_many_cells_the_first_are_corrected_first(owner_page: Visitor) -> None:
     rows = "".join(f"{1 + at // 50},Squat,3,8,tough {at}\n" for at in range(310))
     shown = (await preview(owner_page, table=f"Day,Exercise,Sets,Reps,Load\n{rows}", name="Many")).ok()
