@@ -14,7 +14,6 @@ from coaching_service.people import team
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import CustomersScope
 from coaching_service.training.workouts import plan_changes
-from tests.conftest import PASSWORD
 from tests.support.client import CoachClient
 from tests.support.visitor import Visitor
 
@@ -64,9 +63,9 @@ async def colleague(coach: CoachClient, new_visitor: NewVisitor, password_hash: 
 
     async def sign_in(*permissions: str, scope: CustomersScope = "all") -> Visitor:
         email = f"eli-{secrets.token_hex(6)}@example.com"
-        await team.create(coach.ctx, "Eli", email, list(permissions), scope, password_hash)
+        employee = await team.create(coach.ctx, "Eli", email, list(permissions), scope, password_hash)
         visitor = new_visitor()
-        (await visitor.sign_in(email, PASSWORD)).ok()
+        visitor.keep(coach_session=(await sessions.start_for_coach(coach.ctx, employee["_id"])).token)
         return visitor
 
     return sign_in
