@@ -6,6 +6,7 @@ Codes come from the error classes and from the places that raise them with a cod
 from __future__ import annotations
 
 import ast
+import gc
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -49,7 +50,7 @@ A 400 with the code `INVALID_FIELDS` also has `errors: [{field, code, message}]`
 def describe_errors() -> str:
     """Return the reference as Markdown."""
     classes = {error.__name__: error for error in _subclasses(errors.ServiceError)}
-    calls = [node for tree in _sources().values() for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    calls = [node for nodes in _sources().values() for node in nodes if isinstance(node, ast.Call)]
     codes = {
         (error.status, str(error.default_code)): (error.__doc__ or "").split("\n\n")[0].replace("\n", " ").strip()
         for error in classes.values()
@@ -93,7 +94,7 @@ def _field_codes(calls: list[ast.Call]) -> set[str]:
             codes.add(_text(call.args[1]) or DEFAULT_CODE)
         elif _name(call) in _FIELD_ERRORS:
             codes.add(_code(call) or DEFAULT_CODE)
-    for value in (node for tree in _sources().values() for node in ast.walk(tree) if isinstance(node, ast.Dict)):
+    for value in (node for nodes in _sources().values() for node in nodes if isinstance(node, ast.Dict)):
         entries = {_text(key): item for key, item in zip(value.keys, value.values, strict=True) if key}
         if {"field", "code", "message"} <= entries.keys() and (code := _text(entries["code"])):
             codes.add(code)
@@ -107,27 +108,33 @@ def _subclasses(base: type[errors.ServiceError]) -> Iterator[type[errors.Service
 
 
 @cache
-def _sources() -> dict[Path, ast.Module]:
-    trees = {path: ast.parse(path.read_text("utf-8")) for path in sorted(_PACKAGE.rglob("*.py"))}
-    for tree in trees.values():
-        _inline_messages(tree)
-    return trees
+def _sources() -> dict[Path, list[ast.AST]]:
+    """Return the nodes of each module; the collector of garbage would look at all of them many times meanwhile."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        nodes = {path: list(ast.walk(ast.parse(path.read_text("utf-8")))) for path in sorted(_PACKAGE.rglob("*.py"))}
+        for of_module in nodes.values():
+            _inline_messages(of_module)
+        return nodes
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
-def _inline_messages(tree: ast.Module) -> None:
+def _inline_messages(nodes: list[ast.AST]) -> None:
     """Replace the first argument of a call, if it is a variable, with the value last assigned to it in the file."""
-    assignments = [
-        (node.lineno, target.id, node.value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    ]
-    for call in ast.walk(tree):
+    assignments: dict[str, list[tuple[int, ast.expr]]] = {}
+    for node in nodes:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    assignments.setdefault(target.id, []).append((node.lineno, node.value))
+    for call in nodes:
         if isinstance(call, ast.Call) and call.args and isinstance(name := call.args[0], ast.Name):
-            earlier = [each for each in assignments if each[1] == name.id and each[0] < call.lineno]
+            earlier = [each for each in assignments.get(name.id, ()) if each[0] < call.lineno]
             if earlier:
-                call.args[0] = max(earlier, key=lambda each: each[0])[2]
+                call.args[0] = max(earlier, key=lambda each: each[0])[1]
 
 
 def _name(call: ast.Call) -> str:

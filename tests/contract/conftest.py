@@ -6,10 +6,9 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from tests.conftest import NewCompany
-from tests.contract.test_areas import Studio
-from tests.support.declared_world import make_world
-
-NAME = "Quetzalli"
+from tests.contract.test_areas import NAME, Studio
+from tests.support.client import CoachClient
+from tests.support.declared_world import World, make_world
 
 
 @pytest.fixture(scope="module")
@@ -19,3 +18,15 @@ async def named_client(new_company: NewCompany, public_server: TestServer) -> St
     world = await make_world(coach)
     (await coach.patch(f"/coach/customers/{world['customerId']}", {"name": NAME})).ok()
     return Studio(coach, public_server, world)
+
+
+@pytest.fixture(scope="session")
+async def shared_company(new_company: NewCompany) -> CoachClient:
+    """The company of `shared_world`."""
+    return await new_company()
+
+
+@pytest.fixture(scope="session")
+async def shared_world(shared_company: CoachClient) -> World:
+    """A document of each kind, for tests whose requests are refused, so that they leave it as it is."""
+    return await make_world(shared_company)

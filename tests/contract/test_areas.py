@@ -1,4 +1,7 @@
-"""Every operation, page and tool that reads is called by a coach without one area: nothing of it is anywhere."""
+"""Every operation, page and tool that reads is called by the owner: the audit log says who has read what of whom.
+
+What shows something of an area is called by a coach without it too: nothing of the area is there.
+"""
 
 from __future__ import annotations
 
@@ -7,33 +10,38 @@ import zipfile
 from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service import features
+from coaching_service.app import SERVICES
 from coaching_service.core.auth import ALL_PERMISSIONS
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import tools_of
-from coaching_service.people import api_keys, team
+from coaching_service.people import api_keys, audit_log, team
 from coaching_service.people.sessions import service as sessions
 from coaching_service.web import views
 from tests.conftest import NewCompany
 from tests.contract.test_declared import fill_path
+from tests.contract.test_policy import assert_same
 from tests.core.test_uploads import form
 from tests.mcp.test_tool_access import arguments
 from tests.support.client import MONDAY, CoachClient, document
 from tests.support.declared_world import World, make_world
 from tests.support.mcp_client import McpHttpClient
 from tests.support.pdf_files import make_pdf
+from tests.support.sampled import MORE
 from tests.support.training import block_with, form_of, log, metric_set, metrics_of
 from tests.support.visitor import Visitor
 from tests.web.test_pages import filled
 
 TODAY = str(datetime.now(UTC).date())  # what is written is not compared with it
 
-ROUTES = [r for r in routes_of(features.ROUTES) if r.method == "GET" and r.access.audience == "coach"]
+NAME = "Quetzalli"  # of the client, who is recognised by it
+ROUTES = [r for r in routes_of(features.ROUTES) if r.method == "GET" and r.access.audience in ("coach", "anyone")]
 PAGES = [p for p in views.list_pages() if p.method == "GET" and p.access.audience == "coach"]
 TOOLS = [t for t in tools_of(features.TOOLS) if not t.writes]
 # Where a coach with all permissions reads something of each area that is not a resource of the area itself.
@@ -106,6 +114,7 @@ async def studio(new_company: NewCompany, public_server: TestServer) -> Studio:
     client = {"_id": world["customerId"]}
     body = await metric_set(coach, "Weight")
     path = f"/coach/customers/{client['_id']}"
+    (await coach.patch(path, {"name": NAME})).ok()
     (await coach.post(f"{path}/metrics-sets", {"metricsSetId": body["_id"]})).ok(201)
     metric = body["metrics"][0]["_id"]
     value = {"metricId": metric, "date": "2026-03-05", "value": 83.71}
@@ -144,14 +153,10 @@ async def make_reader(studio: Studio, coach_id: ObjectId) -> Reader:
     key = (await api_keys.create(ctx, "Reader"))["key"]
     browser = Visitor(studio.server)
     browser.keep(coach_session=(await sessions.start_for_coach(ctx, coach_id)).token)
-    return Reader(studio.coach.with_key(key), browser, McpHttpClient(studio.server, {"X-API-Key": key}))
-
-
-@pytest.fixture
-async def owner(studio: Studio) -> AsyncIterator[Reader]:
-    reader = await make_reader(studio, studio.coach.ctx.caller.id)
-    yield reader
-    await reader.close()
+    is_owner = coach_id == studio.coach.ctx.caller.id
+    rest = await studio.coach.interactive() if is_owner else studio.coach.with_key(key)
+    rest.checks = False  # a reader may be refused
+    return Reader(rest, browser, McpHttpClient(studio.server, {"X-API-Key": key}))
 
 
 def text_of(raw: bytes) -> str:
@@ -163,23 +168,29 @@ def text_of(raw: bytes) -> str:
 
 
 async def read_everything(
-    reader: Reader, world: World, changes: list[str], only: Collection[str] = ()
-) -> AsyncIterator[tuple[str, str]]:
-    """Yield the name and the text of everything that can be read, or of `only` if it names something."""
-    for route in (each for each in ROUTES if not only or f"GET {each.path}" in only):
+    reader: Reader, world: World, changes: Collection[str], only: Collection[str] | None = None
+) -> AsyncIterator[tuple[str, str, bool]]:
+    """Yield of everything that can be read, or of what is in `only`, the name, the text, and whether it is refused."""
+
+    def is_read(name: str) -> bool:
+        return only is None or name in only
+
+    for route in (each for each in ROUTES if is_read(f"GET {each.path}")):
         parameters = document()["paths"][route.path]["get"].get("parameters", ())
         required = {each["name"] for each in parameters if each.get("in") == "query" and each.get("required")}
         known = {"pageSize": 50, "limit": 50, "startDate": MONDAY, "endDate": TODAY, "archived": "false"}
         query = {name: known.get(name, 1) for name in required}
-        yield f"GET {route.path}", text_of((await reader.rest.get(fill_path(route, world), **query)).raw)
-    for page in (each for each in PAGES if not only or f"PAGE {each.path}" in only):
-        yield f"PAGE {page.path}", (await reader.browser.get(filled(page, world))).html
-    for tool in (each for each in TOOLS if not only or f"TOOL {each.name}" in only):
+        reply = await reader.rest.get(fill_path(route, world), **query)
+        yield f"GET {route.path}", text_of(reply.raw), reply.status != 200
+    for page in (each for each in PAGES if is_read(f"PAGE {each.path}")):
+        shown = await reader.browser.get(filled(page, world))
+        yield f"PAGE {page.path}", shown.html, shown.status != 200
+    for tool in (each for each in TOOLS if is_read(f"TOOL {each.name}")):
         given = arguments(tool, world) | ({"detail": "full"} if "detail" in str(tool.input_schema) else {})
-        yield f"TOOL {tool.name}", str(await reader.assistant.call(tool.name, **given))
+        yield f"TOOL {tool.name}", str(await reader.assistant.call(tool.name, **given)), False
     for change in changes:
-        yield "change", (await reader.rest.get(f"/coach/changes/{change}")).raw.decode()
-        yield "PAGE change", (await reader.browser.get(f"/app/settings/history/{change}")).html
+        yield "change", (await reader.rest.get(f"/coach/changes/{change}")).raw.decode(), False
+        yield "PAGE change", (await reader.browser.get(f"/app/settings/history/{change}")).html, False
 
 
 async def list_changes(owner: Reader, world: World) -> list[str]:
@@ -188,28 +199,72 @@ async def list_changes(owner: Reader, world: World) -> list[str]:
     return [each["_id"] for each in listed if kinds & {document["kind"] for document in each["documents"]}]
 
 
-async def test_a_coach_with_all_permissions_reads_every_area(studio: Studio, owner: Reader) -> None:
-    """So that the tests below would find it."""
-    seen: dict[str, set[str]] = {area: set() for area in studio.secrets}
-    changes, only = await list_changes(owner, studio.world), set().union(*SHOWN.values())
-    async for name, text in read_everything(owner, studio.world, changes, only):
+async def take_entries(studio: Studio) -> list[dict[str, Any]]:
+    """The entries of the audit log that were written since the last call, of both applications."""
+    coach = studio.coach
+    for services in (coach.ctx.services, studio.server.app[SERVICES]):
+        await audit_log.store_pending(services)
+    where = {"companyId": coach.ctx.company_id}
+    entries = await coach.ctx.db["audit"].find(where).to_list(None)
+    await coach.ctx.db["audit"].delete_many(where)
+    return [each for each in entries if not each["action"].startswith("sign_in.")]
+
+
+@dataclass
+class Everything:
+    """What the owner has read: the lines of reads.txt, and where something of each area is shown."""
+
+    changes: list[str]
+    entries: list[str] = field(default_factory=list)
+    # Where the client is named without an entry.
+    silent: list[str] = field(default_factory=list)
+    shown: dict[str, set[str]] = field(default_factory=dict)
+
+
+@pytest.fixture(scope="module")
+async def everything(studio: Studio) -> Everything:
+    owner = await make_reader(studio, studio.coach.ctx.caller.id)
+    found = Everything(await list_changes(owner, studio.world), shown={area: set() for area in studio.secrets})
+    client = ObjectId(studio.world["customerId"])
+    await take_entries(studio)
+    async for name, text, is_refused in read_everything(owner, studio.world, found.changes):
+        entries = await take_entries(studio)
+        kinds = {
+            f"{each['action']} {each['target']['kind']}" for each in entries if each["customerId"] in (None, client)
+        }
+        assert {each["actor"]["_id"] for each in entries} <= {studio.coach.ctx.caller.id}, name
+        if not name.endswith("change"):  # of any kind: those that are about the areas
+            found.entries += [f"{name} {each}" for each in sorted(kinds)]
+            if not kinds and not is_refused and (NAME in text or studio.world["customerId"] in text):
+                found.silent.append(name)
         for area, secrets in studio.secrets.items():
             if any(secret in text for secret in secrets):
-                seen[area].add(name)
-    assert {area: SHOWN[area] - seen[area] for area in SHOWN} == {area: set() for area in SHOWN}
+                found.shown[area].add(name)
+    await owner.close()
+    return found
 
 
-@pytest.mark.parametrize("area", SHOWN)
-async def test_nothing_of_an_area_is_anywhere_without_its_permission(studio: Studio, owner: Reader, area: str) -> None:
-    permissions = sorted(each for each in ALL_PERMISSIONS if not each.startswith(f"{area}."))
-    email = f"eli-{ObjectId()}@example.com"
-    hired = await team.create(studio.coach.ctx, "Eli", email, permissions, "all", "no hash")
-    reader = await make_reader(studio, hired["_id"])
-    leaks = {
-        (name, secret)
-        async for name, text in read_everything(reader, studio.world, await list_changes(owner, studio.world))
-        for secret in studio.secrets[area]
-        if secret in text
-    }
-    await reader.close()
+def test_every_read_of_a_client_is_in_the_audit_log(everything: Everything) -> None:
+    """An operation, page or tool whose answer names the client without an entry fails here, also a new one."""
+    assert everything.silent == []
+    assert_same("reads.txt", everything.entries)
+
+
+def test_a_coach_with_all_permissions_reads_every_area(everything: Everything) -> None:
+    """So that the test below would find it."""
+    assert {area: SHOWN[area] - everything.shown[area] for area in SHOWN} == {area: set() for area in SHOWN}
+
+
+async def test_nothing_of_an_area_is_anywhere_without_its_permission(studio: Studio, everything: Everything) -> None:
+    """Each area is looked for where the owner sees something of it, in the proofs everywhere."""
+    leaks = set()
+    for area in SHOWN:
+        permissions = sorted(each for each in ALL_PERMISSIONS if not each.startswith(f"{area}."))
+        email = f"eli-{ObjectId()}@example.com"
+        hired = await team.create(studio.coach.ctx, "Eli", email, permissions, "all", "no hash")
+        reader = await make_reader(studio, hired["_id"])
+        only = everything.shown[area] if MORE == 1 else None
+        async for name, text, _ in read_everything(reader, studio.world, everything.changes, only):
+            leaks |= {(area, name, secret) for secret in studio.secrets[area] if secret in text}
+        await reader.close()
     assert leaks == set()

@@ -15,8 +15,7 @@ from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp import tools_of
 from coaching_service.people import audit_log
-from tests.contract.conftest import NAME
-from tests.contract.test_areas import Studio, text_of
+from tests.contract.test_areas import NAME, Studio, text_of
 from tests.contract.test_declared import fill_path, request_options
 from tests.mcp.test_tool_access import arguments
 from tests.support.assistants import authorize_assistant

@@ -40,7 +40,7 @@ class Log:
         """The documents that were written since the last call."""
         unread = {
             "action": {"$nin": ["client.read", "list.read"]}
-        }  # reads are stored later, and tested by test_reads.py
+        }  # reads are stored later, and tested by test_areas.py
         where = {"companyId": self.coach.ctx.company_id, "_id": {"$nin": list(self.seen)}, **unread}
         documents = await self.collection.find(where).sort("_id", 1).to_list(None)
         self.seen.update(each["_id"] for each in documents)

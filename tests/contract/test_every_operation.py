@@ -1,4 +1,4 @@
-"""What every operation reads, writes, returns and logs: the shards that it needs, and no secret.
+"""What every operation reads, writes, returns and logs: the shards that it needs, its example, and no secret.
 
 The shard key of every collection: what is unique is unique on a cluster, and requests read the shards they need.
 """
@@ -32,12 +32,15 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.database.declared import Placement, ShardKey
 from coaching_service.core.database.documents import registry
 from coaching_service.core.http.routes import Route, routes_of
+from coaching_service.documentation.openapi import DRY_RUN_EXAMPLE
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
+from tests.contract import test_examples
 from tests.contract.test_declared import call, fill_path
 from tests.contract.test_policy import assert_same, in_order, read_policy
-from tests.support.client import CoachClient
+from tests.support.client import CoachClient, Reply
 from tests.support.declared_world import World
+from tests.support.sampled import some
 
 Command = dict[str, Any]
 
@@ -89,11 +92,14 @@ class Recorded:
     company: CoachClient
     commands: list[Command] = field(default_factory=list)
     answers: list[tuple[str, bytes]] = field(default_factory=list)
+    # By the operation, those of which the document has an example.
+    responses: dict[str, Any] = field(default_factory=dict)
     log: str = ""
 
-    async def call(self, client: CoachClient, route: Route, world: World) -> None:
-        reply = await call(client, route, fill_path(route, world), world)
+    async def call(self, client: CoachClient, route: Route, world: World) -> Reply:
+        reply: Reply = await call(client, route, fill_path(route, world), world)
         self.answers.append((f"{route.method} {route.path}", reply.raw))
+        return reply
 
 
 @pytest.fixture(scope="module")
@@ -115,14 +121,24 @@ async def recorded(
         logs.configure("json", "debug")  # a line of the console has the same fields
         async with TestServer(app) as server:
             caller, anonymous = CoachClient(server, company.key, company.ctx), CoachClient(server, None, None)
+            await test_examples.train(caller, world)
+            responses = everything.responses = await test_examples.special_responses(anonymous, caller)
+            await caller.wait_until_numbered(world["changeId"])  # then the lists are not empty
             with pytest.MonkeyPatch.context() as recording:
                 recording.setattr(CommandObserver, "started", record)
-                for route in in_order(routes_of(features.ROUTES)):
+                for route in test_examples.in_order(routes_of(features.ROUTES)):
+                    reply = await everything.call(caller, test_examples.unconditional(route), world)
+                    if route.operation_id not in responses and route.returns not in (None, bytes):
+                        responses[route.operation_id] = reply.ok(route.status)
+                    if route.takes_dry_run and route.status == 201:
+                        shown = await everything.call(caller, test_examples.as_dry_run(route), world)
+                        responses[f"{route.operation_id}{DRY_RUN_EXAMPLE}"] = shown.ok(200)
+                for route in in_order([each for each in routes_of(features.ROUTES) if each.method == "DELETE"]):
                     await everything.call(caller, route, world)
                 for route in routes_of(features.ROUTES):
                     if route.access.audience == "public":
                         await everything.call(anonymous, route, world)
-            for route in routes_of(features.ROUTES):
+            for route in some(routes_of(features.ROUTES), 40):
                 example = route.example if route.multipart is None else None
                 reply = await anonymous.send(route.method, fill_path(route, {}), json=example or {})
                 everything.answers.append((f"{route.method} {route.path}", reply.raw))
@@ -142,6 +158,10 @@ def test_requests_read_and_write_only_the_shard_of_their_company(recorded: Recor
     assert len(recorded.commands) > 2_000
     assert (sorted(found - listed), sorted(listed - found)) == ([], [])
     assert not [line for line in listed if ": upsert " in line], "MongoDB refuses them without the shard key"
+
+
+def test_the_response_examples_are_real_responses(recorded: Recorded) -> None:
+    test_examples.compare_with_recorded(recorded.responses)
 
 
 PRIVATE_EMAIL, WRONG_PASSWORD = "very.private@example.com", "a wrong password"

@@ -1,4 +1,7 @@
-"""Every operation succeeds when its transaction runs twice, as after a write conflict: it has no effect outside of it."""
+"""Every operation succeeds when its transaction runs twice, as after a write conflict: it has no effect outside of it.
+
+A repetition of a POST that takes an `Idempotency-Key` returns the first response.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from coaching_service.core.http.routes import routes_of
 from tests.conftest import NewCompany
 from tests.contract.test_declared import call, fill_path
 from tests.contract.test_examples import in_order, train, unconditional
+from tests.contract.test_repeated_requests import CONVERSION, EXECUTED_ONCE, assert_repeated, without_dry_run
 from tests.people.test_second_factor import set_up
 from tests.support.authenticator import register
 from tests.support.declared_world import make_world
@@ -44,6 +48,7 @@ async def test_every_operation_succeeds_when_its_transaction_runs_twice(
     new_company: NewCompany, request: pytest.FixtureRequest
 ) -> None:
     """With an Idempotency-Key all of an operation, from its arguments on, is in the transaction."""
+    repeated = set()
     coach = await new_company()
     world = await make_world(coach)
     await train(coach, world)
@@ -51,13 +56,18 @@ async def test_every_operation_succeeds_when_its_transaction_runs_twice(
     statuses = {}
     for route in in_order(routes_of(features.ROUTES)):
         if route.method != "GET":
-            path = fill_path(route, world)
+            path, sent = fill_path(route, world), without_dry_run(unconditional(route))
             headers = {} if route.refuses_key else {"Idempotency-Key": secrets.token_hex(8)}
-            reply = await call(coach, unconditional(route), path, world, headers)
+            reply = await call(coach, sent, path, world, headers)
             if reply.status != route.status and route.operation_id not in OTHER_DOCUMENTS:
                 statuses[route.operation_id] = reply.status
+            name = f"{route.method} {route.path}"
+            if name in EXECUTED_ONCE and name != CONVERSION:
+                repeated.add(name)
+                assert_repeated(reply, await call(coach, sent, path, world, headers), name)
     assert statuses.pop("confirmSecondFactor") == 400  # the code of its example is of another secret
     assert statuses.pop("createPasskey") == 400  # no authenticator has made its example
+    assert repeated == EXECUTED_ONCE - {CONVERSION}
     session = await coach.interactive()
     await set_up(session)
     await register(session)

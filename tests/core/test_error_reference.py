@@ -32,8 +32,8 @@ def test_codes_of_every_origin_are_listed(code: str) -> None:
 def list_passed_on_codes() -> set[tuple[str, str]]:
     """Return the places whose code is not written there, so that the reference cannot list it: (path, expression)."""
     places = set()
-    for path, tree in _sources().items():
-        for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+    for path, nodes in _sources().items():
+        for call in (node for node in nodes if isinstance(node, ast.Call)):
             if (expression := _computed_code(call)) is not None and _text(expression) is None:
                 places.add((path.relative_to(_PACKAGE).as_posix(), ast.unparse(expression)))
     return places

@@ -29,6 +29,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.settings import Settings
 from tests.support.databases import INDEX_STATE, own_database, remove_documents
 from tests.support.fail_points import fail_point, wait_for_fail_point
+from tests.support.sampled import some
 from tests.support.service_process import until
 
 
@@ -90,12 +91,15 @@ async def test_lease_is_free_when_the_sequencer_stops_while_it_takes_it(ctx: Con
 STREAM_ERRORS = (260, 280, 286, 237, 43, 189, 13)
 
 
-async def test_no_error_of_the_stream_stops_the_numbering(ctx: Context, settings: Settings) -> None:
+async def test_no_error_of_the_stream_stops_the_numbering(
+    ctx: Context, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Neither once, while changes are followed, nor whenever they are."""
+    monkeypatch.setattr(numbering, "_RETRY_SECONDS", 0.1)
     client, failing = ctx.db.client, {"failCommands": ["aggregate", "getMore"], "namespace": f"{ctx.db.name}.changes"}
     async with fail_point(client, settings.mongodb_uri, **failing) as fail, sequencing(ctx.services):
         ids = await create_clients(ctx, 1)
-        for mode, code in [*(({"times": 1}, code) for code in STREAM_ERRORS), ("alwaysOn", 280)]:
+        for mode, code in [*(({"times": 1}, code) for code in some(STREAM_ERRORS, 4)), ("alwaysOn", 280)]:
             met = await fail(mode, errorCode=code)
             await wait_for_fail_point(client, met + 1)
             ids += await create_clients(ctx, 1)
