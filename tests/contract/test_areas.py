@@ -25,11 +25,11 @@ from coaching_service.people import api_keys, audit_log, team
 from coaching_service.people.sessions import service as sessions
 from coaching_service.web import views
 from tests.conftest import NewCompany
-from tests.contract.test_declared import fill_path
+from tests.contract.test_declared import fill_path, request_options
 from tests.contract.test_policy import assert_same
 from tests.core.test_uploads import form
 from tests.mcp.test_tool_access import arguments
-from tests.support.client import MONDAY, CoachClient, document
+from tests.support.client import MONDAY, CoachClient
 from tests.support.declared_world import World, make_world
 from tests.support.mcp_client import McpHttpClient
 from tests.support.pdf_files import make_pdf
@@ -43,6 +43,7 @@ TODAY = str(datetime.now(UTC).date())  # what is written is not compared with it
 NAME = "Quetzalli"  # of the client, who is recognised by it
 ROUTES = [r for r in routes_of(features.ROUTES) if r.method == "GET" and r.access.audience in ("coach", "anyone")]
 PAGES = [p for p in views.list_pages() if p.method == "GET" and p.access.audience == "coach"]
+KNOWN = {"pageSize": 50, "limit": 50, "startDate": MONDAY, "endDate": TODAY, "archived": "false"}
 TOOLS = [t for t in tools_of(features.TOOLS) if not t.writes]
 # Where a coach with all permissions reads something of each area that is not a resource of the area itself.
 SHOWN = {
@@ -85,11 +86,15 @@ SHOWN = {
 
 @dataclass
 class Studio:
-    """A company with something of every area, and the texts in which it would be recognised."""
+    """A company with something of every area, and the texts in which it would be recognised.
+
+    `other`: identifiers of further documents, which have something of the areas.
+    """
 
     coach: CoachClient
     server: TestServer
     world: World
+    other: World = field(default_factory=dict)
     secrets: dict[str, set[str]] = field(default_factory=dict)
 
 
@@ -137,7 +142,8 @@ async def studio(new_company: NewCompany, public_server: TestServer) -> Studio:
     return Studio(
         coach,
         public_server,
-        world | {"wblockId": block["_id"], "metricsSetId": body["_id"], "metricId": metric},
+        world,
+        {"wblockId": block["_id"], "metricsSetId": body["_id"], "metricId": metric},
         {
             "metrics": {"83.71", "64.93", "58.27", '"kind":"metric_value"'},
             "forms": {"Canary sings", '"kind":"form_response"', *(each["_id"] for each in responses)},
@@ -168,26 +174,30 @@ def text_of(raw: bytes) -> str:
 
 
 async def read_everything(
-    reader: Reader, world: World, changes: Collection[str], only: Collection[str] | None = None
+    reader: Reader, studio: Studio, changes: Collection[str], only: Collection[str] | None = None
 ) -> AsyncIterator[tuple[str, str, bool]]:
     """Yield of everything that can be read, or of what is in `only`, the name, the text, and whether it is refused."""
+    worlds = (studio.world, studio.world | studio.other)
 
     def is_read(name: str) -> bool:
         return only is None or name in only
 
     for route in (each for each in ROUTES if is_read(f"GET {each.path}")):
-        parameters = document()["paths"][route.path]["get"].get("parameters", ())
-        required = {each["name"] for each in parameters if each.get("in") == "query" and each.get("required")}
-        known = {"pageSize": 50, "limit": 50, "startDate": MONDAY, "endDate": TODAY, "archived": "false"}
-        query = {name: known.get(name, 1) for name in required}
-        reply = await reader.rest.get(fill_path(route, world), **query)
-        yield f"GET {route.path}", text_of(reply.raw), reply.status != 200
+        options = request_options(route, studio.world)["params"]
+        query = {name: KNOWN.get(name, value) for name, value in options.items()}
+        for path in dict.fromkeys(fill_path(route, world) for world in worlds):
+            reply = await reader.rest.get(path, **query)
+            yield f"GET {route.path}", text_of(reply.raw), reply.status != 200
     for page in (each for each in PAGES if is_read(f"PAGE {each.path}")):
-        shown = await reader.browser.get(filled(page, world))
-        yield f"PAGE {page.path}", shown.html, shown.status != 200
+        for path in dict.fromkeys(filled(page, world) for world in worlds):
+            shown = await reader.browser.get(path)
+            yield f"PAGE {page.path}", shown.html, shown.status != 200
     for tool in (each for each in TOOLS if is_read(f"TOOL {each.name}")):
-        given = arguments(tool, world) | ({"detail": "full"} if "detail" in str(tool.input_schema) else {})
-        yield f"TOOL {tool.name}", str(await reader.assistant.call(tool.name, **given)), False
+        details = tool.input_schema["properties"].get("detail", {"enum": []})["enum"]
+        given = [arguments(tool, world) for world in worlds]
+        given = given[:1] if given[0] == given[1] else given
+        for each in (*given, *(each | {"detail": detail} for each in given for detail in details[-1:])):
+            yield f"TOOL {tool.name}", str(await reader.assistant.call(tool.name, **each)), False
     for change in changes:
         yield "change", (await reader.rest.get(f"/coach/changes/{change}")).raw.decode(), False
         yield "PAGE change", (await reader.browser.get(f"/app/settings/history/{change}")).html, False
@@ -215,7 +225,7 @@ class Everything:
     """What the owner has read: the lines of reads.txt, and where something of each area is shown."""
 
     changes: list[str]
-    entries: list[str] = field(default_factory=list)
+    entries: set[str] = field(default_factory=set)
     # Where the client is named without an entry.
     silent: list[str] = field(default_factory=list)
     shown: dict[str, set[str]] = field(default_factory=dict)
@@ -227,14 +237,14 @@ async def everything(studio: Studio) -> Everything:
     found = Everything(await list_changes(owner, studio.world), shown={area: set() for area in studio.secrets})
     client = ObjectId(studio.world["customerId"])
     await take_entries(studio)
-    async for name, text, is_refused in read_everything(owner, studio.world, found.changes):
+    async for name, text, is_refused in read_everything(owner, studio, found.changes):
         entries = await take_entries(studio)
         kinds = {
             f"{each['action']} {each['target']['kind']}" for each in entries if each["customerId"] in (None, client)
         }
         assert {each["actor"]["_id"] for each in entries} <= {studio.coach.ctx.caller.id}, name
         if not name.endswith("change"):  # of any kind: those that are about the areas
-            found.entries += [f"{name} {each}" for each in sorted(kinds)]
+            found.entries |= {f"{name} {each}" for each in kinds}
             if not kinds and not is_refused and (NAME in text or studio.world["customerId"] in text):
                 found.silent.append(name)
         for area, secrets in studio.secrets.items():
@@ -264,7 +274,7 @@ async def test_nothing_of_an_area_is_anywhere_without_its_permission(studio: Stu
         hired = await team.create(studio.coach.ctx, "Eli", email, permissions, "all", "no hash")
         reader = await make_reader(studio, hired["_id"])
         only = everything.shown[area] if MORE == 1 else None
-        async for name, text, _ in read_everything(reader, studio.world, everything.changes, only):
+        async for name, text, _ in read_everything(reader, studio, everything.changes, only):
             leaks |= {(area, name, secret) for secret in studio.secrets[area] if secret in text}
         await reader.close()
     assert leaks == set()

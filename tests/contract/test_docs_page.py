@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,19 @@ from coaching_service.http_server import GUIDES_PATH
 from tests.support.client import CoachClient, document
 
 ROUTES = routes_of(features.ROUTES)
+
+
+@cache
+def rendered() -> str:
+    """The page."""
+    return render(document())
+
+
 DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_the_page_has_every_operation_schema_and_curl_command() -> None:
-    page = render(document())
+    page = rendered()
     for route in ROUTES:
         assert f'<article id="{route.operation_id}">' in page
     for name in document()["components"]["schemas"]:
@@ -28,13 +37,13 @@ def test_the_page_has_every_operation_schema_and_curl_command() -> None:
 
 
 def test_every_link_of_the_page_leads_to_something_on_it() -> None:
-    page = render(document())
+    page = rendered()
     targets = set(re.findall(r'id="([^"]+)"', page))
     assert set(re.findall(r'href="#([^"]+)"', page)) <= targets
 
 
 def test_references_are_expanded() -> None:
-    page = render(document())
+    page = rendered()
     article = page.split('<article id="createWorkoutItem">')[1].split("</article>")[0]
     assert "<summary>NewExerciseItem</summary>" in article
     assert "minPlannedReps" in article

@@ -47,17 +47,26 @@ def without(value: Any, names: set[str]) -> Any:
 
 
 async def stored(coach: CoachClient) -> dict[str, Any]:
-    """Every document of the company, by collection and identifier."""
+    """Every document of the company, by collection and identifier: read at once, as they are read after each request."""
+    db, company = coach.ctx.db, coach.ctx.company_id
+
+    def stages_for(name: str) -> list[dict[str, Any]]:
+        where: dict[str, Any] = {"_id" if name == "companies" else "companyId": company}
+        if name == "changes":
+            where["via"] = {"$ne": "system"}  # events of what needs attention
+        if name == "notifications":
+            where["key"] = {"$regex": "^forms:"}  # those that a coach has asked for
+        return [{"$match": where}, {"$project": {"_id": 0, "collection": {"$literal": name}, "document": "$$ROOT"}}]
+
+    listed = await db.list_collection_names(filter={"type": "collection"})
+    first, *others = sorted(name for name in {*listed} - NOT_COMPARED if not name.startswith("system."))
+    pipeline = stages_for(first)
+    pipeline += [{"$unionWith": {"coll": name, "pipeline": stages_for(name)}} for name in others]
     state: dict[str, Any] = {}
-    for name in await coach.ctx.db.list_collection_names():
-        if name not in NOT_COMPARED:
-            where: dict[str, Any] = {"_id" if name == "companies" else "companyId": coach.ctx.company_id}
-            if name == "changes":
-                where["via"] = {"$ne": "system"}  # events of what needs attention
-            if name == "notifications":
-                where["key"] = {"$regex": "^forms:"}  # those that a coach has asked for
-            async for document in coach.ctx.db[name].find(where):
-                state[f"{name} {document['_id']}"] = without(document, BACKGROUND.get(name, set()))
+    async for found in db[first].aggregate(pipeline):
+        name, document = found["collection"], found["document"]
+        not_compared = BACKGROUND.get(name)
+        state[f"{name} {document['_id']}"] = without(document, not_compared) if not_compared else document
     return state
 
 

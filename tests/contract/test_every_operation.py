@@ -36,7 +36,7 @@ from coaching_service.documentation.openapi import DRY_RUN_EXAMPLE
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.contract import test_examples
-from tests.contract.test_declared import call, fill_path
+from tests.contract.test_declared import OF_RECORDS, Disposable, call, fill_path
 from tests.contract.test_policy import assert_same, in_order, read_policy
 from tests.support.client import CoachClient, Reply
 from tests.support.declared_world import World
@@ -92,12 +92,15 @@ class Recorded:
     company: CoachClient
     commands: list[Command] = field(default_factory=list)
     answers: list[tuple[str, bytes]] = field(default_factory=list)
+    # Of the first call of each operation.
+    statuses: dict[str, int] = field(default_factory=dict)
     # By the operation, those of which the document has an example.
     responses: dict[str, Any] = field(default_factory=dict)
     log: str = ""
 
     async def call(self, client: CoachClient, route: Route, world: World) -> Reply:
         reply: Reply = await call(client, route, fill_path(route, world), world)
+        self.statuses.setdefault(route.operation_id, reply.status)
         self.answers.append((f"{route.method} {route.path}", reply.raw))
         return reply
 
@@ -133,8 +136,9 @@ async def recorded(
                     if route.takes_dry_run and route.status == 201:
                         shown = await everything.call(caller, test_examples.as_dry_run(route), world)
                         responses[f"{route.operation_id}{DRY_RUN_EXAMPLE}"] = shown.ok(200)
+                disposable = Disposable(company, world)
                 for route in in_order([each for each in routes_of(features.ROUTES) if each.method == "DELETE"]):
-                    await everything.call(caller, route, world)
+                    await everything.call(caller, route, await disposable.for_route(route))
                 for route in routes_of(features.ROUTES):
                     if route.access.audience == "public":
                         await everything.call(anonymous, route, world)
@@ -162,6 +166,13 @@ def test_requests_read_and_write_only_the_shard_of_their_company(recorded: Recor
 
 def test_the_response_examples_are_real_responses(recorded: Recorded) -> None:
     test_examples.compare_with_recorded(recorded.responses)
+
+
+def test_identifiers_of_the_own_company_are_known(recorded: Recorded) -> None:
+    """The identifiers that tests/hostile show to be unknown to another company exist."""
+    statuses = {route.operation_id: (recorded.statuses[route.operation_id], route.status) for route in OF_RECORDS}
+    # 409: the exercise of the example is not shared.
+    assert {name: found for name, (found, expected) in statuses.items() if found not in (expected, 409)} == {}
 
 
 PRIVATE_EMAIL, WRONG_PASSWORD = "very.private@example.com", "a wrong password"

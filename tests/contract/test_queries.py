@@ -7,7 +7,6 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 from pymongo.errors import CollectionInvalid, OperationFailure
@@ -29,6 +28,7 @@ from tests.support.databases import profile_of
 from tests.support.service_process import until
 
 MANY = 110  # more than the query planner examines before it chooses an index
+FILES = 30
 PICTURE = b"a picture"
 Profile = Callable[[], Awaitable[list[dict[str, Any]]]]
 
@@ -89,8 +89,8 @@ def assert_efficient(entries: list[dict[str, Any]]) -> None:
 
 
 async def test_everyday_operations_do_not_scan_collections(coach: CoachClient) -> None:
-    for number in range(60):
-        await coach.create_customer(f"Client {number}", groups=["G"] if number % 20 == 0 else [])
+    clients = [{"name": f"Client {number}", "groups": ["G"] if number % 20 == 0 else []} for number in range(60)]
+    (await coach.post("/coach/customers/batch", {"customers": clients})).ok()
     ana = await coach.create_customer("Ana", assignedTo=str(coach.ctx.caller.id))
     squat = await coach.create_exercise()
     path = f"/coach/customers/{ana['_id']}"
@@ -145,13 +145,12 @@ async def test_conversations_do_not_scan_collections(coach: CoachClient, other_c
     for company in (coach, other_company):
         await insert_conversations(company.ctx, MANY)
     path = f"/coach/customers/{ana['_id']}/messages"
-    for number in range(MANY):
-        about = {"wblockId": block["_id"]} if number % 10 == 1 else None
-        await (
-            coach.post(path, {"text": "x", "about": about})
-            if number % 2
-            else client.post("/customer/messages", {"text": "x"})
-        )
+    for about in ({"wblockId": block["_id"]}, None):
+        (await coach.post(path, {"text": "x", "about": about})).ok(201)
+        (await client.post("/customer/messages", {"text": "x"})).ok(201)
+    about_block, of_client, of_coach, _ = await stored_messages(coach.ctx, ana["_id"])
+    for kind, count in ((about_block, MANY // 10), (of_client, MANY // 2), (of_coach, MANY // 2)):
+        await coach.ctx.db["messages"].insert_many([kind | {"_id": ObjectId()} for _ in range(count)])
     (await coach.put(f"{path}/read")).ok()
     (await client.post("/customer/messages", {"text": "last"})).ok(201)
 
@@ -176,14 +175,27 @@ async def test_conversations_do_not_scan_collections(coach: CoachClient, other_c
     assert_efficient(entries)
 
 
+async def stored_messages(ctx: Context, customer_id: str) -> list[dict[str, Any]]:
+    """The messages of a client as they are stored, in order."""
+    return await ctx.db["messages"].find({"customerId": ObjectId(customer_id)}).sort("_id", 1).to_list(None)
+
+
 async def insert_conversations(ctx: Context, count: int) -> None:
     """Store conversations of clients; every tenth is unread."""
-    for number in range(count):
-        customer = await batch.create_customer(ctx, {"name": f"Client {number}"})
-        author = {"type": "client", "_id": customer["_id"], "name": customer["name"]}
-        message = {"customerId": customer["_id"], "author": author, "text": "x", "about": None, "attachments": []}
-        stored = await messages.delivered.insert(ctx, {**message, "editedAt": None, "readAt": None})
-        await messages.add_to_conversation(ctx, stored, "client" if number % 10 else "company")
+    created = await batch.create_customer(ctx, {"name": "Client"})
+    client = await ctx.db["customers"].find_one({"_id": created["_id"]})
+    assert client is not None
+    clients = [client | {"_id": ObjectId(), "name": f"Client {number}"} for number in range(count)]
+    await ctx.db["customers"].insert_many(clients)
+
+    async def store(tx: Context) -> None:
+        for number, customer in enumerate(clients):
+            author = {"type": "client", "_id": customer["_id"], "name": customer["name"]}
+            message = {"customerId": customer["_id"], "author": author, "text": "x", "about": None, "attachments": []}
+            stored = await messages.delivered.insert(tx, {**message, "editedAt": None, "readAt": None})
+            await messages.add_to_conversation(tx, stored, "client" if number % 10 else "company")
+
+    await in_transaction(ctx, store)
 
 
 async def test_operations_on_many_days_do_not_scan_collections(coach: CoachClient) -> None:
@@ -240,20 +252,24 @@ async def test_export_and_erasure_do_not_scan_collections(coach: CoachClient, ot
     assert [name for name in registry if await services.db[name].find_one(company)] == []
     assert (await files.count_bytes(services, erased_files), await files.count_bytes(services, other_files)) == (
         0,
-        MANY * len(PICTURE),
+        FILES * len(PICTURE),
     )
 
 
 async def create_many(ctx: Context, client: ObjectId) -> list[ObjectId]:
     """Create documents of the client in every collection, and files, whose identifiers are returned."""
     await insert_in_every_collection(ctx, client, str(client), times=MANY)
-    file_ids = []
-    for _ in range(MANY):
-        picture = io.BytesIO(PICTURE)
-        file = await files.store(ctx, picture, name="x.png", content_type="image/png", customer_id=client)
-        await in_transaction(ctx, partial(files.attach, file=file))
-        file_ids.append(file.id)
-    return file_ids
+    stored = [
+        await files.store(ctx, io.BytesIO(PICTURE), name="x.png", content_type="image/png", customer_id=client)
+        for _ in range(FILES)
+    ]
+
+    async def attach(tx: Context) -> None:
+        for file in stored:
+            await files.attach(tx, file)
+
+    await in_transaction(ctx, attach)
+    return [file.id for file in stored]
 
 
 async def run_job(step: Step, ctx: Context, arguments: dict[str, Any]) -> None:

@@ -42,9 +42,9 @@ async def test_a_read_ends_when_its_budget_is_spent(
     ana, bo = await coach.create_customer(), await other_company.create_customer("Bo")
     client = await coach.as_client(ana)
     with monkeypatch.context() as patch:
-        patch.setattr(http_server, "READ_SECONDS", 0.3)
+        patch.setattr(http_server, "READ_SECONDS", 0.2)
         patch.setattr(own_today, "_count_streak_weeks", work_forever)
-        answers = [client.get("/customer/today") for _ in range(8)]
+        answers = [client.get("/customer/today") for _ in range(3)]
         *ended, other = await asyncio.gather(*answers, other_company.get(client_path(bo)))
         for each in ended:
             error = each.refused(503, "processor time")

@@ -10,7 +10,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,7 +30,6 @@ from coaching_service.people.api_keys import ApiKey, keys
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.people.test_second_factor import address, answer, challenged, code_of, employee_of, set_up, sign_in
-from tests.support import other_process
 from tests.support.client import CoachClient, Reply
 from tests.support.syntax import parse
 from tests.support.transfer import export
@@ -349,7 +347,7 @@ async def test_a_key_expires_while_it_is_cached(coach: CoachClient, monkeypatch:
 
 @pytest.mark.usefixtures("no_failed_sign_ins")
 async def test_processes_share_codes_challenges_failures_and_the_rule(
-    coach: CoachClient, anonymous: CoachClient, settings: Settings, tmp_path: Path
+    coach: CoachClient, anonymous: CoachClient, settings: Settings
 ) -> None:
     """What one process has accepted or counted, or what the owner has changed there, holds for the next request of another."""
     owner = await coach.interactive()
@@ -357,16 +355,19 @@ async def test_processes_share_codes_challenges_failures_and_the_rule(
     employee = anonymous.with_bearer((await sign_in(anonymous, email)).ok()["accessToken"])
     bearer = {"Authorization": employee.headers["Authorization"]}
     secret, codes = await set_up(owner)
-    async with other_process.running(settings, None, tmp_path) as other:
+    async with runtime.open_services(settings) as services, TestServer(create_app(settings, services)) as server:
+        other = CoachClient(server, None, None)
 
-        async def there(challenge: str, **given: str) -> int | None:
-            return await other.send("POST", "/auth/second-factor", json={"challenge": challenge, **given})
+        async def there(challenge: str, **given: str) -> int:
+            return (await other.post("/auth/second-factor", {"challenge": challenge, **given})).status
 
-        other.http.headers.clear()
-        assert await other.send("GET", "/coach/account", headers=bearer) == 200
+        async def read(path: str) -> int:
+            return (await other.send("GET", path, headers=bearer)).status
+
+        assert await read("/coach/account") == 200
         (await owner.patch("/coach/account", {"requireSecondFactor": True})).ok()
-        assert await other.send("GET", "/coach/account", headers=bearer) == 403, "the rule"
-        assert await other.send("GET", "/me", headers=bearer) == 200
+        assert await read("/coach/account") == 403, "the rule"
+        assert await read("/me") == 200
         challenge, second = await challenged(anonymous, address(coach)), await challenged(anonymous, address(coach))
         assert await there(challenge, code=code_of(secret)) == 200, "the challenge of another process"
         (await answer(anonymous, challenge, code=code_of(secret, 1))).refused(401), "it was used there"
@@ -380,6 +381,7 @@ async def test_processes_share_codes_challenges_failures_and_the_rule(
         assert await there(third, code="000000") == 429, "failures of both are counted together"
         (await owner.delete(f"/coach/employees/{employee_id}/second-factor")).ok(204)
         await set_up(employee)
-        assert await other.send("GET", "/coach/account", headers=bearer) == 200
+        assert await read("/coach/account") == 200
         (await owner.delete(f"/coach/employees/{employee_id}/second-factor")).ok(204)
-        assert await other.send("GET", "/me", headers=bearer) == 401, "the reset ends sessions"
+        assert await read("/me") == 401, "the reset ends sessions"
+        await other.close()

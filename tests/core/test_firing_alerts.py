@@ -1,4 +1,8 @@
-"""Alert rules on a running service: each fires from its fault, and not before it."""
+"""Alert rules on a running service: each fires from its fault, and not before it.
+
+Of the rules whose faults only the proofs make, other runs test the figures (test_metrics.py) and the expressions
+(tests/unit/test_monitoring.py).
+"""
 
 from __future__ import annotations
 
@@ -38,6 +42,7 @@ from tests.support.fail_points import fail_point, wait_for_fail_point
 from tests.support.mail_servers import Mailbox, sending_to
 from tests.support.mcp_client import McpHttpClient
 from tests.support.s3_server import running_s3_server
+from tests.support.sampled import proof
 from tests.support.service_process import command, environment, until
 from tests.support.training import block_with, client_path, exercise_of
 from tests.support.webhook_deliveries import subscribe
@@ -159,6 +164,7 @@ async def test_a_database_that_is_cut_off(serve: Serve, settings: Settings) -> N
         assert fires(fault, *scrapes)
 
 
+@proof
 async def test_a_slow_database(serve: Serve, settings: Settings) -> None:
     """It takes so long to read clients that connections, slots and the queue for them are not enough."""
     fault, uri = "the database is slow", f"{settings.mongodb_uri}&maxPoolSize=4"
@@ -264,6 +270,7 @@ async def test_a_receiver_of_webhooks_that_fails(serve: Serve) -> None:
         (await running.coach.delete(f"/coach/webhooks/{webhook['_id']}")).ok(204)
 
 
+@proof
 async def test_passwords_that_are_tried_and_programs_that_send_too_much(serve: Serve) -> None:
     async with serve(works=False, rate_limit_per_minute=10) as running:
         coach, email = running.coach, str(running.coach.ctx.caller.email)
@@ -318,6 +325,7 @@ async def test_a_dead_mail_server(coach: CoachClient, mailing: Services, mailbox
     assert silent(fault, broken, await read()), "the server is back"
 
 
+@proof
 async def test_a_bucket_that_is_gone(
     serve: Serve, database: tuple[Settings, Services], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -370,6 +378,7 @@ def serve_on_small_disk(folder: Path, port: int, **variables: str) -> subprocess
         )
 
 
+@proof
 async def test_a_process_that_is_killed(database: tuple[Settings, Services], tmp_path: Path) -> None:
     """Before, its disk fills up, and its clients do not close their connections."""
     port, disk = unused_port(), tmp_path / "disk"

@@ -310,14 +310,15 @@ async def idle(settings: Settings) -> AsyncIterator[Services]:
         yield opened
 
 
-async def naming(services: Services, *words: str) -> list[str]:
-    """The names of the collections with a document that contains any of the words."""
+async def naming(services: Services, *words: str, of_company: ObjectId | None = None) -> list[str]:
+    """The names of the collections with a document that contains any of the words; or one of the company, or of none."""
+    where = {} if of_company is None else {"companyId": {"$in": [of_company, None]}}
     texts = [word.encode() for word in words]
     identifiers = [ObjectId(word).binary for word in words if ObjectId.is_valid(word)]
     names = set()
     for name in await services.db.list_collection_names():
-        # Documents as they are stored: the database has those of all tests, and decoding them takes long.
-        async for batch in services.db[name].find_raw_batches({}):
+        # Documents as they are stored: decoding them takes long.
+        async for batch in services.db[name].find_raw_batches(where):
             lowered = batch.lower()
             if any(text in lowered for text in texts) or any(identifier in batch for identifier in identifiers):
                 names.add(name)
@@ -327,7 +328,7 @@ async def naming(services: Services, *words: str) -> list[str]:
 async def test_erasing_a_client_removes_all_its_records(coach: CoachClient) -> None:
     """The records of another client stay. Records written by a request that read the client just before are removed
     by a second pass."""
-    services = coach.ctx.services
+    services, company = coach.ctx.services, coach.ctx.company_id
     clients = []
     for name in ("Zebulon", "Yolanda"):
         details = {"name": name, "surname": "Quixote", "email": f"{name}@quixote.test", "sendInvitation": False}
@@ -337,14 +338,14 @@ async def test_erasing_a_client_removes_all_its_records(coach: CoachClient) -> N
         (await coach.post(f"{path}/{block['_id']}/witems", {"type": "TASK", "taskFields": {"title": "Walk"}})).ok(201)
         clients.append(client["_id"])
     erased, other = clients
-    assert await naming(services, erased, "zebulon") == [
+    assert await naming(services, erased, "zebulon", of_company=company) == [
         "changes",
         "customers",
         "replays",
         "searchTexts",
         "workoutBlocks",
     ]
-    before = await naming(services, other, "yolanda")
+    before = await naming(services, other, "yolanda", of_company=company)
     [late] = await services.db["workoutBlocks"].find({"customerId": ObjectId(erased)}).to_list(None)
 
     (await coach.delete(f"/coach/customers/{erased}")).ok(204)
@@ -352,7 +353,7 @@ async def test_erasing_a_client_removes_all_its_records(coach: CoachClient) -> N
     assert await coach.names() == ["Yolanda"]
     second_pass = {"arguments.customerId": ObjectId(erased), "arguments.isSecondPass": True}
     await until(lambda: services.db["jobs"].find_one(second_pass), "the service's worker has run the first pass")
-    assert await naming(services, erased, "zebulon") == [
+    assert await naming(services, erased, "zebulon", of_company=company) == [
         "audit",
         "changes",
         "erasures",
@@ -363,9 +364,13 @@ async def test_erasing_a_client_removes_all_its_records(coach: CoachClient) -> N
     # Without the standing jobs, some of which are due again within these minutes.
     steps = {kind: step for kind, step in features.STEPS.items() if kind not in features.STANDING_JOBS}
     assert await run_due(services, steps, at=now() + timedelta(minutes=3)) >= 2
-    assert await naming(services, erased, "zebulon") == ["audit", "changes", "erasures"]  # that the client was deleted
+    assert await naming(services, erased, "zebulon", of_company=company) == [
+        "audit",
+        "changes",
+        "erasures",
+    ]  # that the client was deleted
     assert (
-        await naming(services, other, "yolanda")
+        await naming(services, other, "yolanda", of_company=company)
         == before
         == ["changes", "customers", "replays", "searchTexts", "workoutBlocks"]
     )
@@ -378,7 +383,13 @@ async def test_erasing_continues_after_an_interruption(idle: Services) -> None:
     client = (await creation.create_customer(ctx, {"name": "Zebulon"}))["_id"]
     await _blocks(idle, owner, client, 501)
     await customers.erase(ctx, client)
-    assert await naming(idle, str(client), "zebulon") == ["audit", "changes", "erasures", "jobs", "workoutBlocks"]
+    assert await naming(idle, str(client), "zebulon") == [
+        "audit",
+        "changes",
+        "erasures",
+        "jobs",
+        "workoutBlocks",
+    ]
 
     async def interrupted(services: Services, job: Job) -> RunAgain | None:
         assert await erasure.erase_customer(services, job) == RunAgain()
@@ -393,7 +404,11 @@ async def test_erasing_continues_after_an_interruption(idle: Services) -> None:
     assert await run_due(idle, features.STEPS, at=now() + timedelta(minutes=1, seconds=1)) == 3
     assert await naming(idle, str(client)) == ["audit", "changes", "erasures", "jobs"]
     assert await run_due(idle, features.STEPS, at=now() + timedelta(minutes=3)) == 1
-    assert await naming(idle, str(client)) == ["audit", "changes", "erasures"]  # that the client was deleted
+    assert await naming(idle, str(client)) == [
+        "audit",
+        "changes",
+        "erasures",
+    ]  # that the client was deleted
 
 
 async def _blocks(services: Services, owner: Principal, client: ObjectId, number: int) -> None:

@@ -27,27 +27,25 @@ from coaching_service.people.changes import service as history
 from coaching_service.people.customers import batch as creation
 from coaching_service.people.customers import service as customers
 from coaching_service.settings import Settings
-from tests.support.databases import INDEX_STATE, own_database, remove_documents
+from tests.support.databases import INDEX_STATE, new_database, remove_documents
 from tests.support.fail_points import fail_point, wait_for_fail_point
 from tests.support.sampled import some
 from tests.support.service_process import until
 
 
 @pytest.fixture(scope="module")
-async def own_settings(settings: Settings) -> AsyncIterator[Settings]:
-    """Settings with a database of its own, where nothing numbers changes."""
-    async with own_database(settings, "numbering") as own:
-        yield own
+async def own_services(settings: Settings) -> AsyncIterator[Services]:
+    """Services with a database of their own, where nothing numbers changes."""
+    async with new_database(settings, "numbering") as (_, services):
+        yield services
 
 
 @pytest.fixture
-async def ctx(own_settings: Settings) -> AsyncIterator[Context]:
+async def ctx(own_services: Services) -> AsyncIterator[Context]:
     """A coach on that database, which has nothing else."""
-    async with runtime.open_services(own_settings) as services:
-        await runtime.make_indexes(services)
-        owner = await team.create_company(Context(services), "One", "Olga", "olga@numbering.test", "no hash")
-        yield Context(services).acting_as(owner)
-        await remove_documents(services.db, but_of=[INDEX_STATE])
+    owner = await team.create_company(Context(own_services), "One", "Olga", "olga@numbering.test", "no hash")
+    yield Context(own_services).acting_as(owner)
+    await remove_documents(own_services.db, but_of=[INDEX_STATE])
 
 
 async def create_clients(ctx: Context, count: int) -> list[ObjectId]:

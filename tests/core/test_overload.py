@@ -48,5 +48,5 @@ async def test_starting_service_responds_503_to_all_but_health_checks(settings: 
         (await client.get("/readyz")).ok()
         availability.stop()
         (await client.get("/readyz")).refused(503, "stopping")
-        (await client.get("/docs")).ok()
+        (await client.get("/docs/docs.js")).ok()
         await client.close()

@@ -310,6 +310,6 @@ async def test_any_sequence_of_operations_keeps_the_calendar_consistent(coach: C
     def run(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, loop).result(60)
 
-    machine_settings = settings(max_examples=4 * MORE, stateful_step_count=25, suppress_health_check=list(HealthCheck))
+    machine_settings = settings(max_examples=3 * MORE, stateful_step_count=25, suppress_health_check=list(HealthCheck))
     machine = partial(CalendarWork, coach, run)
     await asyncio.to_thread(run_state_machine_as_test, cast("type[CalendarWork]", machine), settings=machine_settings)

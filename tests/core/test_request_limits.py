@@ -20,6 +20,7 @@ from tests.support import other_process
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.mcp_client import McpHttpClient
 from tests.support.oauth_flow import signed_in
+from tests.support.sampled import proof
 
 LIMIT = 5  # one token in 12 seconds
 
@@ -111,6 +112,7 @@ async def test_processes_share_a_bucket_and_return_what_they_do_not_use(coach: C
     assert await second.take(credential) >= 0, "a second later there are tokens again"
 
 
+@proof
 async def test_two_real_processes_accept_no_more_than_one(
     settings: Settings, coach: CoachClient, tmp_path: Path
 ) -> None:

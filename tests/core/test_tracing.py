@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestServer
 from opentelemetry.sdk.trace import Span
 
+import coaching_service
 from coaching_service import logs, runtime
 from coaching_service.app import create_app
 from coaching_service.core.database.context import Context, Services
@@ -20,9 +23,12 @@ from coaching_service.core.tracing import NO_TRACER, TracingUnusable, measure, s
 from coaching_service.settings import Settings
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.mcp_client import McpHttpClient
+from tests.support.sampled import proof
 from tests.support.trace_receiver import ReceivedSpan, receiving
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+PACKAGE = Path(coaching_service.__file__).parent
+TELEMETRY = r"(from|import) opentelemetry\.(sdk|exporter)\b"
 SECRETS = ("Zanzibar", "zanzibar", "4711", "deltoid")
 
 
@@ -147,6 +153,16 @@ async def test_no_span_is_made_while_tracing_is_off(
     assert measure(NO_TRACER, "one") is measure(NO_TRACER, "another"), "one object for all"
 
 
+def test_one_module_imports_the_packages_of_tracing_when_it_is_turned_on() -> None:
+    """Only in functions: none of them is loaded while tracing is off."""
+    modules = [each for each in PACKAGE.rglob("*.py") if re.search(TELEMETRY, each.read_text("utf-8"))]
+    assert modules == [PACKAGE / "core" / "tracing.py"]
+    text = modules[0].read_text("utf-8")
+    assert re.search(rf"^ +{TELEMETRY}", text, re.MULTILINE)
+    assert not re.search(rf"^{TELEMETRY}", text, re.MULTILINE)
+
+
+@proof
 def test_packages_of_tracing_are_not_loaded_while_it_is_off() -> None:
     program = (
         "import sys, coaching_service.command_line.serving; "

@@ -189,7 +189,7 @@ async def test_commit_is_not_repeated_for_ever(ctx: Context, fail_commit: FailCo
     change = Change(ctx)
     await fail_commit(errorCode=MAX_TIME_EXPIRED)
     with pytest.raises(OperationFailure):
-        await run(ctx, change, patience=2)
+        await run(ctx, change, patience=0.3)
     assert (change.runs, await change.count()) == (1, 0)
 
 
