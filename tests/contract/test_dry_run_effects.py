@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import aiohttp
+import pytest
 
 from coaching_service import features
 from coaching_service.core.http.routes import routes_of
@@ -12,7 +13,7 @@ from tests.conftest import NewCompany
 from tests.contract.test_declared import fill_path, identifiers_for, put_identifiers
 from tests.contract.test_events import requests_of
 from tests.support.client import CoachClient
-from tests.support.declared_world import make_world
+from tests.support.declared_world import World
 from tests.support.training import block_with, exercise_of
 from tests.support.transfer import export, import_file, make_zip
 
@@ -79,10 +80,9 @@ def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     )
 
 
-async def test_dry_runs_change_no_document(coach: CoachClient) -> None:
+async def test_dry_runs_change_no_document(company: CoachClient, world: World) -> None:
     """The same requests without `dryRun` change some."""
-    world = await make_world(coach)
-    requests = await requests_of(coach, world)
+    coach, requests = company, await requests_of(company, world)
     customer, squat = {"_id": world["customerId"]}, exercise_of({"_id": world["exerciseId"]})
     await block_with(coach, customer, squat, date="2026-03-04")  # a load that can be adjusted
     order = [*(name for name in requests if name != "bulkDeleteCustomers"), "bulkDeleteCustomers"]  # erases later
@@ -103,13 +103,13 @@ async def test_dry_runs_change_no_document(coach: CoachClient) -> None:
         before = after
 
 
-async def test_dry_run_of_an_import_changes_no_document(coach: CoachClient, new_company: NewCompany) -> None:
+@pytest.mark.usefixtures("world")
+async def test_dry_run_of_an_import_changes_no_document(company: CoachClient, new_company: NewCompany) -> None:
     """Neither records nor the settings of the account, which the import itself takes over."""
-    await make_world(coach)
-    session = await coach.interactive()
+    session = await company.interactive()
     settings = {"timezone": "Asia/Tokyo", "attention": {"inactiveDays": 20}, "notifications": {"messages": False}}
     (await session.patch("/coach/account", settings)).ok()
-    content = make_zip(await export(coach))
+    content = make_zip(await export(company))
     target = await new_company()
     before = await stored(target)
     assert (await import_file(target, content, dry_run=True))["status"] == "done"
