@@ -180,7 +180,6 @@ async def test_jpeg_that_needs_too_much_memory_is_rejected(
     coach: CoachClient, ana: str, size: tuple[int, int], options: dict[str, Any]
 ) -> None:
     content = with_size(saved("JPEG", Image.new("L", (80, 60), 200), **options), size)
-    assert Image.open(io.BytesIO(content)).size == size
     error = (await add(coach, ana, content)).refused(400, "pixels")["errors"][0]
     assert error["code"] == "TOO_MANY_PIXELS"
     assert "50000000 pixels, or 400000000 as a JPEG" in error["message"]

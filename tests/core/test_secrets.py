@@ -56,7 +56,6 @@ async def test_key_rotation_keeps_secrets_readable(settings: Settings, password_
         return settings.model_copy(update={"secret_keys": keys, "mongodb_database": name})
 
     async with runtime.open_services(at(old)) as services:
-        await runtime.make_indexes(services)
         owner = await team.create_company(Context(services), "C", "O", "o@rotation.test", password_hash)
         key = (await api_keys.create(Context(services, owner), "K"))["key"]
 
