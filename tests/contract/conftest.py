@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from aiohttp.test_utils import TestServer
 
+from coaching_service.demo import samples
 from tests.conftest import NewCompany
 from tests.contract.test_areas import NAME, Studio
 from tests.support.client import CoachClient
@@ -18,6 +21,15 @@ async def named_client(new_company: NewCompany, public_server: TestServer) -> St
     world = await make_world(coach)
     (await coach.patch(f"/coach/customers/{world['customerId']}", {"name": NAME})).ok()
     return Studio(coach, public_server, world)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_sandboxes() -> Iterator[None]:
+    """A new sandbox has one client and one program: all of the sample data take three seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(samples, "CLIENTS", [each for each in samples.CLIENTS if each.name == samples.WITH_FORM_CHECK])
+        patch.setattr(samples, "PROGRAMS", samples.PROGRAMS[:1])
+        yield
 
 
 @pytest.fixture(scope="session")

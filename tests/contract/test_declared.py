@@ -27,7 +27,7 @@ from coaching_service.core.validation import AbsenceDate, CalendarDate, Date, Se
 from coaching_service.people.customers.models import Birthday
 from coaching_service.web import views
 from tests.support.client import UNKNOWN, CoachClient, document
-from tests.support.declared_world import World, make_world, small_picture
+from tests.support.declared_world import World, small_picture
 from tests.support.sampled import proof
 
 ROUTES = routes_of(features.ROUTES)
@@ -249,27 +249,6 @@ OF_RECORDS = [
     for r in ROUTES
     if r.access.audience != "public" and any(wire not in r.path_fields for wire, _ in r.path_parameters)
 ]
-
-
-class Disposable:
-    """Documents to delete: those of a world until one that is needed has been deleted, then others."""
-
-    def __init__(self, company: CoachClient, world: World) -> None:
-        self._company = company
-        self._world = world
-        self._deleted: set[str] = set()
-
-    async def for_route(self, route: Route) -> World:
-        """Identifiers of which none in the path of the route has been deleted."""
-        if self._deleted & self._needed(route):
-            self._world, self._deleted = await make_world(self._company), set()
-        if route.path.endswith("}"):
-            self._deleted.add(fill_path(route, self._world).rpartition("/")[2])
-        return self._world
-
-    def _needed(self, route: Route) -> set[str]:
-        caller = {self._world["customerId"]} if route.access.audience == "customer" else set()
-        return {*fill_path(route, self._world).split("/"), *caller}
 
 
 async def test_a_malformed_path_identifier_names_its_parameter(

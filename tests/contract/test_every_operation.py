@@ -36,7 +36,7 @@ from coaching_service.documentation.openapi import DRY_RUN_EXAMPLE
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.contract import test_examples
-from tests.contract.test_declared import OF_RECORDS, Disposable, call, fill_path
+from tests.contract.test_declared import OF_RECORDS, call, fill_path
 from tests.contract.test_policy import assert_same, in_order, read_policy
 from tests.support.client import CoachClient, Reply
 from tests.support.declared_world import World
@@ -136,9 +136,10 @@ async def recorded(
                     if route.takes_dry_run and route.status == 201:
                         shown = await everything.call(caller, test_examples.as_dry_run(route), world)
                         responses[f"{route.operation_id}{DRY_RUN_EXAMPLE}"] = shown.ok(200)
-                disposable = Disposable(company, world)
-                for route in in_order([each for each in routes_of(features.ROUTES) if each.method == "DELETE"]):
-                    await everything.call(caller, route, await disposable.for_route(route))
+                deletions = in_order([each for each in routes_of(features.ROUTES) if each.method == "DELETE"])
+                # The client last, whose session others need.
+                for route in sorted(deletions, key=lambda each: each.operation_id == "deleteCustomer"):
+                    await everything.call(caller, route, world)
                 for route in routes_of(features.ROUTES):
                     if route.access.audience == "public":
                         await everything.call(anonymous, route, world)
