@@ -29,6 +29,7 @@ from coaching_service.core.validation import (
     field_errors,
 )
 from tests.hostile.cases import SAMPLES, Leaf, complete, leaves_of
+from tests.support.sampled import MORE
 
 TODAY = datetime.now(UTC).date()
 # Each is sent until one is accepted: the bound that is declared lies between two of them.
@@ -140,9 +141,17 @@ def _is_below(path: str, name: str) -> bool:
 
 
 def attempts(
-    schema: Schema | Variant | ChangeByStoredType, example: Any, own: Mapping[str, str], *, every: bool = False
+    schema: Schema | Variant | ChangeByStoredType,
+    example: Any,
+    own: Mapping[str, str],
+    *,
+    turn: int = 0,
+    every: bool = False,
 ) -> Iterator[Attempt]:
-    """Bodies in which each field has every second value of its sample, together with others of the other fields.
+    """Bodies in which each field has every fourth value of its sample, together with others of the other fields.
+
+    They have every second type of what may be of several, by the number of the turn. The proofs send more: every second
+    value, and every type.
 
     `every`: also each field with each of all its values alone.
     """
@@ -150,11 +159,13 @@ def attempts(
     samples = {leaf: crc32(".".join(map(str, leaf.steps)).encode()) for leaf in leaves}
     values = {leaf: values_of(leaf.field, None if every else samples[leaf]) for leaf in leaves}
     kinds = sorted({leaf.variants for leaf in leaves if leaf.variants}, key=str)
+    if MORE == 1 and not every:
+        kinds = kinds[turn % 2 :: 2] or kinds
     if every:
         for leaf, of_leaf in values.items():
             for value in of_leaf:
                 yield Attempt(schema, example, {leaf: value}, own)
-    step = 1 if every else 2
+    step = 1 if every else 2 if MORE > 1 else 4
     for number in range(max([len(kinds), *(-(-len(of_leaf) // step) for of_leaf in values.values())], default=0)):
         of_kind = [leaf for leaf in leaves if not leaf.variants or leaf.variants == kinds[number % len(kinds)]]
         chosen = {

@@ -311,6 +311,9 @@ class PageCase:
     page: Page
     parameter: str
 
+    def __str__(self) -> str:
+        return f"{self.page.method} {self.page.path} {self.parameter}"
+
 
 @cache
 def pages_with_identifiers() -> list[PageCase]:
@@ -338,7 +341,10 @@ TOKENS = (
 
 
 def numbers() -> dict[str, int]:
-    """The number of hostile requests by subject; what is sent only to compare with is not counted."""
+    """The number of hostile values by subject; what is sent only to compare with is not counted.
+
+    A usual run sends some of them, and those of a body in one request.
+    """
     texts, operators = len(TEXTS), len(OPERATORS)
     return {
         "identifiers of another company in paths": len(path_cases()),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -11,6 +11,7 @@ import pytest
 from bson import encode
 
 from coaching_service.core.auth import ALL_PERMISSIONS
+from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import registry
 from coaching_service.core.http.routes import Route
 from coaching_service.core.ids import ObjectId
@@ -130,20 +131,27 @@ async def victim(new_company: NewCompany) -> AsyncIterator[Victim]:
     assert {name for name in after | result.stored if after.get(name) != result.stored.get(name)} == set()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 async def stranger(new_company: NewCompany) -> Caller:
     """Another company, and a document of each kind in it."""
     coach = await new_company()
     return await make_caller(coach, await make_world(coach))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
+async def target(new_company: NewCompany) -> Caller:
+    """A company that hostile values may change, and a document of each kind in it."""
+    coach = await new_company()
+    return await make_caller(coach, await make_world(coach))
+
+
+@pytest.fixture(scope="package")
 async def sibling(stranger: Caller) -> World:
     """Another client of the company of `stranger`, with other documents of each kind."""
     return await make_world(stranger.key)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 async def colleague(stranger: Caller) -> Caller:
     """A colleague of the owner of `stranger` with all permissions, and the same client."""
     key = stranger.key.with_key(await employee_key(stranger.key, *ALL_PERMISSIONS, scope="all"))
@@ -153,7 +161,28 @@ async def colleague(stranger: Caller) -> Caller:
 
 
 @pytest.fixture(autouse=True)
-async def no_failed_sign_ins(stranger: Caller) -> AsyncIterator[None]:
+async def no_failed_sign_ins(services: Services) -> AsyncIterator[None]:
     """All requests come from one network address, whose failures are counted."""
     yield
-    await stranger.key.ctx.db["rateLimits"].delete_many({})
+    await services.db["rateLimits"].delete_many({})
+
+
+class Refusals:
+    """What unknown identifiers are answered; one is sent only for an answer that none of its kind has had."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+
+    async def like(self, kind: object, answer: Any, ask: Callable[[], Awaitable[Any]]) -> Any:
+        """The answer to an unknown identifier of a kind: this one, if one of the kind had it before."""
+        if repr((kind, answer)) in self._known:
+            return answer
+        unknown = await ask()
+        self._known.add(repr((kind, unknown)))
+        return unknown
+
+
+@pytest.fixture(scope="module")
+def refusals() -> Refusals:
+    """The refusals that the tests of a module have seen."""
+    return Refusals()

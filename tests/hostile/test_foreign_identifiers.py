@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from coaching_service.core.http.routes import Route
 from tests.contract.test_declared import identifiers_for, request_options
-from tests.hostile.cases import SAMPLES, BodyCase, complete, identifiers_in_bodies, owned_identifiers, path_cases
-from tests.hostile.conftest import Caller, Victim
+from tests.hostile.cases import (
+    SAMPLES,
+    BodyCase,
+    ParameterCase,
+    complete,
+    identifiers_in_bodies,
+    owned_identifiers,
+    path_cases,
+)
+from tests.hostile.conftest import Caller, Refusals, Victim
 from tests.support.client import UNKNOWN, Reply
 from tests.support.declared_world import World
 
@@ -20,7 +29,7 @@ def is_legacy(route: Route, parameter: str) -> bool:
     return parameter == "metricsSetId" and route.path.startswith("/coach/customers/{customerId}/metrics-sets")
 
 
-def without_request(reply: Reply) -> Any:
+def without_request(reply: Reply) -> tuple[int, Any]:
     return reply.status, reply.json
 
 
@@ -36,32 +45,54 @@ def with_one(route: Route, own: World, parameter: str, value: str) -> World:
     return own | {parameter: value} | {f"{owner}/{parameter}": value for owner in owners}
 
 
-async def test_an_identifier_of_another_company_in_a_path_is_unknown(victim: Victim, stranger: Caller) -> None:
-    """One parameter at a time is foreign, the others are the caller's own."""
+def from_one_on(route: Route, own: World, theirs: World, parameter: str) -> World:
+    """The identifiers of `own`, and those of `theirs` for this parameter of the path and what is below it."""
+    wires = [wire for wire, _ in route.path_parameters if wire not in route.path_fields]
+    for wire in wires[wires.index(parameter) :]:
+        own = with_one(route, own, wire, of_route(route, theirs, wire))
+    return own
+
+
+async def answers(
+    caller: Caller, case: ParameterCase, foreign_and_unknown: Sequence[World], refusals: Refusals
+) -> tuple[tuple[int, Any], tuple[int, Any]]:
+    """The answers to a request with identifiers of others, and to one with unknown identifiers in their place."""
+    foreign, unknown = foreign_and_unknown
+    theirs = without_request(await caller.send(case.route, foreign))
+
+    async def ask() -> Any:
+        return without_request(await caller.send(case.route, unknown))
+
+    return theirs, await refusals.like(case.parameter, theirs, ask)
+
+
+async def test_an_identifier_of_another_company_in_a_path_is_unknown(
+    victim: Victim, stranger: Caller, refusals: Refusals
+) -> None:
+    """The parameters before it are the caller's own, and those after it belong to it."""
     differences = []
     for case in path_cases():
-        route, parameter = case.route, case.parameter
-        foreign = of_route(route, victim.world, parameter)
-        theirs, unknown = [
-            await stranger.send(route, with_one(route, stranger.own, parameter, value)) for value in (foreign, UNKNOWN)
+        identifiers = [
+            from_one_on(case.route, stranger.own, world, case.parameter) for world in (victim.world, World())
         ]
-        legacy = METRICS_SET_MISSING if is_legacy(route, parameter) else 404
-        if theirs.status != legacy or without_request(theirs) != without_request(unknown):
-            differences.append((str(case), without_request(theirs), without_request(unknown)))
+        theirs, unknown = await answers(stranger, case, identifiers, refusals)
+        legacy = METRICS_SET_MISSING if is_legacy(case.route, case.parameter) else 404
+        if theirs[0] != legacy or theirs != unknown:
+            differences.append((str(case), theirs, unknown))
     assert not differences, "\n".join(map(str, differences))
 
 
-async def test_an_identifier_of_another_client_in_a_path_is_unknown(stranger: Caller, sibling: World) -> None:
+async def test_an_identifier_of_another_client_in_a_path_is_unknown(
+    stranger: Caller, sibling: World, refusals: Refusals
+) -> None:
     """A document of another client, program or exercise of the same company, under an owner that it does not have."""
     differences = []
     for case in owned_identifiers():
-        route, parameter = case.route, case.parameter
-        foreign = of_route(route, sibling, parameter)
-        theirs, unknown = [
-            await stranger.send(route, with_one(route, stranger.own, parameter, value)) for value in (foreign, UNKNOWN)
-        ]
-        if theirs.status != 404 or without_request(theirs) != without_request(unknown):
-            differences.append((str(case), without_request(theirs), without_request(unknown)))
+        foreign = of_route(case.route, sibling, case.parameter)
+        identifiers = [with_one(case.route, stranger.own, case.parameter, value) for value in (foreign, UNKNOWN)]
+        theirs, unknown = await answers(stranger, case, identifiers, refusals)
+        if theirs[0] != 404 or theirs != unknown:
+            differences.append((str(case), theirs, unknown))
     assert not differences, "\n".join(map(str, differences))
 
 
@@ -71,9 +102,12 @@ OF_THE_COMPANY = {"exerciseId", "metricsSetId", "metricId"}  # in paths of clien
 
 
 async def test_an_identifier_of_another_user_in_a_path_is_unknown(
-    stranger: Caller, sibling: World, colleague: Caller
+    stranger: Caller, sibling: World, colleague: Caller, refusals: Refusals
 ) -> None:
-    """Keys, assistants, proposals and devices of a colleague, and all that is of another client of the company."""
+    """Keys, assistants, proposals and devices of a colleague, and all that is of another client of the company.
+
+    What else a client has is that of the test before.
+    """
     differences, kinds = [], set()
     for case in path_cases():
         route, parameter = case.route, case.parameter
@@ -81,17 +115,18 @@ async def test_an_identifier_of_another_user_in_a_path_is_unknown(
         if not is_of_client and parameter not in OF_ONE_COACH:
             continue
         kinds.add(parameter)
+        if case in owned_identifiers():
+            continue
         caller, foreign = (
             (stranger, of_route(route, sibling, parameter))
             if is_of_client
             else (colleague, of_route(route, stranger.own, parameter))
         )
         assert foreign != UNKNOWN, case
-        theirs, unknown = [
-            await caller.send(route, with_one(route, caller.own, parameter, value)) for value in (foreign, UNKNOWN)
-        ]
-        if theirs.status != 404 or without_request(theirs) != without_request(unknown):
-            differences.append((str(case), without_request(theirs), without_request(unknown)))
+        identifiers = [with_one(route, caller.own, parameter, value) for value in (foreign, UNKNOWN)]
+        theirs, unknown = await answers(caller, case, identifiers, refusals)
+        if theirs[0] != 404 or theirs != unknown:
+            differences.append((str(case), theirs, unknown))
     assert not differences, "\n".join(map(str, differences))
     assert kinds >= {*OF_ONE_COACH, "availabilityId", "importId", "messageId", "photoId", "wblockId", "witemId"}
 
@@ -144,21 +179,28 @@ def anonymized(reply: Reply, identifier: str) -> Any:
     return reply.status, reply.raw.replace(identifier.encode(), b"<sent>")
 
 
-async def test_an_identifier_of_another_company_in_a_body_is_unknown(victim: Victim, stranger: Caller) -> None:
+async def test_an_identifier_of_another_company_in_a_body_is_unknown(
+    victim: Victim, stranger: Caller, refusals: Refusals
+) -> None:
     """The same refusal as of an unknown identifier; where it is none, nothing of the other company is shown or stored."""
     differences, refused = [], 0
+
+    async def send(case: BodyCase, value: str) -> Reply:
+        body = body_of(case, stranger.own, value)
+        return await stranger.send(case.route, path_for(case, stranger.own), json=body)
+
     for case in identifiers_in_bodies():
-        route = case.route
-        foreign = of_route(route, victim.world, kind_of(case))
-        theirs, unknown = [
-            await stranger.send(route, path_for(case, stranger.own), json=body_of(case, stranger.own, value))
-            for value in (foreign, UNKNOWN)
-        ]
+        foreign = of_route(case.route, victim.world, kind_of(case))
+        theirs = await send(case, foreign)
+        answer = anonymized(theirs, foreign)
+
+        async def ask(case: BodyCase = case) -> Any:
+            return anonymized(await send(case, UNKNOWN), UNKNOWN)
+
+        unknown = await (refusals.like(kind_of(case), answer, ask) if theirs.status == 404 else ask())
         refused += theirs.status == 404
-        if anonymized(theirs, foreign) != anonymized(unknown, UNKNOWN) or set(victim.is_shown_in(theirs.raw)) - {
-            foreign
-        }:
-            differences.append((str(case), theirs.raw, unknown.raw))
+        if answer != unknown or set(victim.is_shown_in(theirs.raw)) - {foreign}:
+            differences.append((str(case), theirs.raw, unknown))
     assert not differences, "\n".join(map(str, differences))
     assert refused >= 65, "the others are ignored, part of a bulk result, or refused for another reason"
     assert await victim.references_in(stranger.key) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 from aiohttp.test_utils import TestServer
@@ -10,8 +11,8 @@ from aiohttp.test_utils import TestServer
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.sessions import service as sessions
 from coaching_service.web.pages import Page
-from tests.hostile.cases import FormCase, form_cases, pages_with_identifiers
-from tests.hostile.conftest import Caller, Victim
+from tests.hostile.cases import FormCase, PageCase, form_cases, pages_with_identifiers
+from tests.hostile.conftest import Caller, Refusals, Victim
 from tests.hostile.test_foreign_identifiers import OF_ONE_COACH, OF_THE_COMPANY
 from tests.support.client import UNKNOWN
 from tests.support.declared_world import World
@@ -25,10 +26,17 @@ SCRIPT = "<script>alert(1)"
 @pytest.fixture
 async def visitors(server: TestServer, stranger: Caller) -> AsyncIterator[dict[str, tuple[Visitor, str]]]:
     """The owner and a client of the other company, signed in, with the token of their forms, by audience."""
-    ctx = stranger.key.ctx
+    async with visiting(server, stranger) as signed_in:
+        yield signed_in
+
+
+@asynccontextmanager
+async def visiting(server: TestServer, caller: Caller) -> AsyncIterator[dict[str, tuple[Visitor, str]]]:
+    """The browsers of the owner and a client of a company."""
+    ctx = caller.key.ctx
     coach, client = Visitor(server), Visitor(server)
     coach.keep(coach_session=(await sessions.start_for_coach(ctx, ctx.caller.id)).token)
-    customer_id = ObjectId(stranger.own["customerId"])
+    customer_id = ObjectId(caller.own["customerId"])
     client.keep(coach_session=(await sessions.start_for_customer(ctx, customer_id, "Test browser")).token)
     csrf = (await coach.get("/app/customers")).form("/app/sign-out").fields[0][1]
     own_csrf = (await client.get("/train")).html.partition('data-csrf="')[2].partition('"')[0]
@@ -56,28 +64,50 @@ def with_one(page: Page, own: World, parameter: str, value: str) -> str:
     return "/".join(parts)
 
 
+def from_one_on(page: Page, own: World, theirs: World, parameter: str) -> str:
+    """The path with the identifiers of `own`, and those of `theirs` for this parameter and what is below it."""
+    place = page.path.split("/").index(f"{{{parameter}}}")
+    return "/".join([*filled(page, own).split("/")[:place], *filled(page, theirs).split("/")[place:]])
+
+
 def at(page: Page, world: World, parameter: str) -> str:
     """The identifier that a world has for a parameter of a page."""
     return filled(page, world).split("/")[page.path.split("/").index(f"{{{parameter}}}")]
 
 
+async def answers(
+    visitors: dict[str, tuple[Visitor, str]], case: PageCase, path: str, own: World, refusals: Refusals
+) -> tuple[HtmlPage, int]:
+    """The page at a path with an identifier of others, and the status with an unknown one in its place."""
+    theirs = await send(visitors, case.page, path)
+
+    async def ask() -> int:
+        return (await send(visitors, case.page, with_one(case.page, own, case.parameter, UNKNOWN))).status
+
+    kind = case.page.method, case.page.access.audience, case.parameter
+    return theirs, await refusals.like(kind, theirs.status, ask)
+
+
 async def test_an_identifier_of_another_company_in_the_path_of_a_page_is_unknown(
-    victim: Victim, stranger: Caller, visitors: dict[str, tuple[Visitor, str]]
+    victim: Victim, stranger: Caller, visitors: dict[str, tuple[Visitor, str]], refusals: Refusals
 ) -> None:
+    """The parameters before it are the visitor's own, and those after it belong to it."""
     differences = []
     for case in pages_with_identifiers():
-        page, parameter = case.page, case.parameter
-        foreign = at(page, victim.world, parameter)
-        theirs, unknown = [
-            await send(visitors, page, with_one(page, stranger.own, parameter, value)) for value in (foreign, UNKNOWN)
-        ]
-        if theirs.status != unknown.status or theirs.status not in (400, 404) or shown(victim, theirs, foreign):
-            differences.append((page.method, page.path, parameter, theirs.status, unknown.status, theirs.text[:150]))
+        path = from_one_on(case.page, stranger.own, victim.world, case.parameter)
+        theirs, unknown = await answers(visitors, case, path, stranger.own, refusals)
+        if theirs.status != unknown or unknown not in (400, 404) or shown(victim, theirs, *path.split("/")):
+            differences.append((str(case), theirs.status, unknown, theirs.text[:150]))
     assert not differences, "\n".join(map(str, differences))
 
 
 async def test_an_identifier_of_another_user_in_the_path_of_a_page_is_unknown(
-    server: TestServer, stranger: Caller, sibling: World, colleague: Caller, visitors: dict[str, tuple[Visitor, str]]
+    server: TestServer,
+    stranger: Caller,
+    sibling: World,
+    colleague: Caller,
+    visitors: dict[str, tuple[Visitor, str]],
+    refusals: Refusals,
 ) -> None:
     """Keys, assistants, proposals and devices of a colleague, and all that is of another client of the company."""
     own, differences = Visitor(server), list[object]()
@@ -91,30 +121,35 @@ async def test_an_identifier_of_another_user_in_the_path_of_a_page_is_unknown(
         if not is_of_client and parameter not in OF_ONE_COACH:
             continue
         foreign = at(page, sibling if is_of_client else stranger.own, parameter)
-        theirs, unknown = [
-            await send(users, page, with_one(page, stranger.own, parameter, value)) for value in (foreign, UNKNOWN)
-        ]
-        if theirs.status != unknown.status or theirs.status not in (400, 404):
-            differences.append((page.method, page.path, parameter, theirs.status, unknown.status, theirs.text[:150]))
+        path = with_one(page, stranger.own, parameter, foreign)
+        theirs, unknown = await answers(users, case, path, stranger.own, refusals)
+        if theirs.status != unknown or unknown not in (400, 404):
+            differences.append((str(case), theirs.status, unknown, theirs.text[:150]))
     await own.close()
     assert not differences, "\n".join(map(str, differences))
 
 
-def shown(victim: Victim, page: HtmlPage, sent: str = "") -> set[str]:
-    """What a page shows of the victim, but for the identifier that was sent."""
-    return set(victim.is_shown_in(page.html.encode())) - {sent}
+def shown(victim: Victim, page: HtmlPage, *sent: str) -> set[str]:
+    """What a page shows of the victim, but for the identifiers that were sent."""
+    return set(victim.is_shown_in(page.html.encode())) - set(sent)
 
 
 async def test_hostile_texts_in_forms_and_queries_of_pages_are_shown_as_text(
-    victim: Victim, stranger: Caller, visitors: dict[str, tuple[Visitor, str]]
+    server: TestServer, victim: Victim, target: Caller
 ) -> None:
     """All fields of a form have the text at the same time: what is refused is shown again as well."""
     differences, fields_of = [], dict[tuple[str, str], list[FormCase]]()
     for case in form_cases():
         fields_of.setdefault((case.page.method, case.page.path), []).append(case)
-    for cases in fields_of.values():
-        page, texts = cases[0].page, {".".join(map(str, case.leaf.steps)): FIELD_TEXT for case in cases}
-        seen = await send(visitors, page, filled(page, stranger.own), texts)
-        if seen.status >= 500 or SCRIPT in seen.html or shown(victim, seen) or "49" in seen.text.split():
-            differences.append((page.method, page.path, [*texts], seen.status, seen.text[:200]))
+    async with visiting(server, target) as visitors:
+        for cases in fields_of.values():
+            page, texts = cases[0].page, {".".join(map(str, case.leaf.steps)): FIELD_TEXT for case in cases}
+            seen = await send(visitors, page, filled(page, target.own), texts)
+            if (
+                seen.status >= 500
+                or (seen.is_html and SCRIPT in seen.html)
+                or shown(victim, seen)
+                or "49" in seen.text.split()
+            ):
+                differences.append((page.method, page.path, [*texts], seen.status, seen.text[:200]))
     assert not differences, "\n".join(map(str, differences))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest
 from aiohttp.test_utils import TestServer
 
 from tests.hostile.cases import OPERATORS, SAMPLES, TEXTS, ToolCase, complete, tool_cases
-from tests.hostile.conftest import Caller, Victim
+from tests.hostile.conftest import Caller, Refusals, Victim
 from tests.hostile.test_foreign_identifiers import KINDS
+from tests.hostile.test_hostile_values import sample
 from tests.mcp.test_tool_access import arguments
 from tests.support.client import UNKNOWN, Reply
 from tests.support.declared_world import World
@@ -21,13 +20,6 @@ ARGUMENTS = KINDS | {
     "workoutId": "wblockId", "fromWorkoutId": "wblockId", "toWorkoutId": "wblockId", "itemId": "witemId",
     "exercise": "exerciseId", "withExercise": "exerciseId", "sourceCustomerId": "customerId",
 }  # fmt: skip
-
-
-@pytest.fixture
-async def assistant(public_server: TestServer, stranger: Caller) -> AsyncIterator[McpHttpClient]:
-    """A client of /mcp with the key of the other company."""
-    async with McpHttpClient(public_server, {"X-API-Key": str(stranger.key.key)}) as mcp:
-        yield mcp
 
 
 def name_of(case: ToolCase) -> str:
@@ -54,31 +46,35 @@ def is_failure(reply: Reply) -> bool:
 
 
 async def test_an_identifier_of_another_company_is_unknown_to_tools(
-    assistant: McpHttpClient, victim: Victim, stranger: Caller
+    public_server: TestServer, victim: Victim, stranger: Caller, refusals: Refusals
 ) -> None:
     differences = []
-    for case in (case for case in tool_cases() if case.leaf.is_identifier):
-        foreign = victim.world.get(name_of(case), UNKNOWN)
-        theirs, unknown = [await call(assistant, case, stranger.own, value) for value in (foreign, UNKNOWN)]
-        same = theirs.raw.replace(foreign.encode(), b"") == unknown.raw.replace(UNKNOWN.encode(), b"")
-        if (
-            is_failure(theirs)
-            or not (same or not is_refused(theirs))
-            or set(victim.is_shown_in(theirs.raw)) - {foreign}
-        ):
-            differences.append((str(case), theirs.raw[:300], unknown.raw[:300]))
+    async with McpHttpClient(public_server, {"X-API-Key": str(stranger.key.key)}) as assistant:
+        for case in (case for case in tool_cases() if case.leaf.is_identifier):
+            foreign = victim.world.get(name_of(case), UNKNOWN)
+            theirs = await call(assistant, case, stranger.own, foreign)
+
+            async def ask(case: ToolCase = case) -> str:
+                return (await call(assistant, case, stranger.own, UNKNOWN)).raw.decode().replace(UNKNOWN, "")
+
+            answer = theirs.raw.decode().replace(foreign, "")
+            same = not is_refused(theirs) or answer == await refusals.like(name_of(case), answer, ask)
+            if is_failure(theirs) or not same or set(victim.is_shown_in(theirs.raw)) - {foreign}:
+                differences.append((str(case), theirs.raw[:300]))
     assert not differences, "\n".join(map(str, differences))
     assert await victim.references_in(stranger.key) == []
 
 
 async def test_operators_and_hostile_texts_are_refused_or_stored_by_tools(
-    assistant: McpHttpClient, victim: Victim, stranger: Caller
+    public_server: TestServer, victim: Victim, target: Caller
 ) -> None:
+    """One operator for each argument, and one text, by its name; the proofs send all."""
     differences = []
-    for case in tool_cases():
-        for value in (*OPERATORS, *(TEXTS if case.leaf.is_text else ())):
-            reply = await call(assistant, case, stranger.own, value)
-            refused = is_refused(reply) or not isinstance(value, dict)
-            if is_failure(reply) or not refused or victim.is_shown_in(reply.raw):
-                differences.append((str(case), str(value)[:30], reply.status, reply.raw[:300]))
+    async with McpHttpClient(public_server, {"X-API-Key": str(target.key.key)}) as assistant:
+        for case in tool_cases():
+            for value in (*sample(case, OPERATORS), *(sample(case, TEXTS) if case.leaf.is_text else ())):
+                reply = await call(assistant, case, target.own, value)
+                refused = is_refused(reply) or not isinstance(value, dict)
+                if is_failure(reply) or not refused or victim.is_shown_in(reply.raw):
+                    differences.append((str(case), str(value)[:30], reply.status, reply.raw[:300]))
     assert not differences, "\n".join(map(str, differences))

@@ -1,7 +1,7 @@
 """A hostile model: it reads all that the server sends to a model, and tries to do what it may not do alone.
 
 Run it with 1,000 tries, which prints a table: `python -m tests.mcp.hostile_run 1000`. The test `test_hostile_run.py` makes
-60. It has a key that may contact people, and no coach who approves anything.
+34, each way twice. It has a key that may contact people, and no coach who approves anything.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from coaching_service.core.database.context import schedule_key
 from coaching_service.core.ids import ObjectId
 from tests.support.client import MONDAY, CoachClient
 from tests.support.mcp_client import McpHttpClient, tool_change
+from tests.support.sampled import proof
 from tests.support.service_process import until
 from tests.support.training import block_with, exercise_of, path_of, task
 from tests.support.visitor import Visitor
@@ -53,6 +54,7 @@ async def add_with_form(browser: Visitor, path: str) -> None:
     added.ok(303)
 
 
+@proof
 async def test_tool_and_form_do_not_wait_long_for_single_writes(
     coach: CoachClient, mcp: McpHttpClient, browser: Visitor
 ) -> None:
@@ -111,6 +113,7 @@ async def test_all_interfaces_wait_for_the_lock_of_the_client(
     assert statuses == (303, 200, 201)
 
 
+@proof
 async def test_form_does_not_wait_long_for_single_writes_to_the_same_program(
     coach: CoachClient, browser: Visitor
 ) -> None:

@@ -11,6 +11,7 @@ from tests.mcp.hostile_run import SEED, TRIES, HostileModel, describe
 from tests.mcp.hostile_world import create_world
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient
+from tests.support.sampled import MORE
 
 pytestmark = pytest.mark.usefixtures("wednesday")
 
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("wednesday")
 async def test_a_hostile_model_stays_within_its_budget(mcp: McpHttpClient, coach: CoachClient) -> None:
     world = await create_world(coach)
     model = HostileModel(mcp, world, random.Random(int(os.environ.get(SEED, "7"))))
-    await model.run(int(os.environ.get(TRIES, "60")))
+    await model.run(int(os.environ.get(TRIES, 34 * MORE)))
     measured = await world.measure()
     print(f"\n{describe(model, measured)}")
 

@@ -46,7 +46,7 @@ class OfficialTools:
         return decoded
 
 
-@pytest.mark.parametrize("name", some(JOBS, len(JOBS) // 2))
+@pytest.mark.parametrize("name", some(JOBS, len(JOBS) // 4))
 async def test_job_is_done_within_its_budget(public_server: TestServer, coach: CoachClient, name: str) -> None:
     job, run = load_job(name), Run(coach)
     await run.prepare(job)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Unpack
 
 import pytest
 from aiohttp.test_utils import TestServer
@@ -12,7 +14,8 @@ from coaching_service import features
 from coaching_service.core.auth import CUSTOMERS, EXERCISES
 from coaching_service.core.errors import NotFound
 from coaching_service.core.mcp import Tool, tools_of
-from coaching_service.people import assistants, team
+from coaching_service.people import api_keys, assistants, team
+from coaching_service.people.api_keys import NewRestrictions
 from coaching_service.people.assistants import GrantRejected, Scope
 from tests.conftest import PASSWORD, NewCompany
 from tests.support.assistants import authorize_assistant
@@ -79,37 +82,6 @@ async def result(mcp: McpHttpClient, tool: Tool, world: World) -> dict[str, Any]
     return await mcp.call(tool.name, **arguments(tool, world))
 
 
-async def test_read_only_key_sees_and_calls_only_read_tools(with_key: Any, coach: CoachClient) -> None:
-    mcp, world = await with_key(readOnly=True), await make_world(coach)
-    assert await listed(mcp) == {tool.name for tool in TOOLS if not tool.writes and not tool.unlisted}
-    for tool in TOOLS:
-        returned = await result(mcp, tool, world)
-        if tool.name == "get_proposal":
-            tool_error(returned, "Proposal not found")  # of another key
-            continue
-        assert returned.get("isError", False) is tool.writes, tool.name
-        if tool.writes:
-            tool_error(returned, "read-only", "a key, that is not read-only")
-
-
-async def test_restricted_key_sees_and_calls_only_permitted_tools(with_key: Any, coach: CoachClient) -> None:
-    mcp, world = await with_key(permissions=[CUSTOMERS.VIEW, EXERCISES.VIEW]), await make_world(coach)
-    permitted = {tool.name for tool in TOOLS if set(tool.access.permissions) <= {CUSTOMERS.VIEW, EXERCISES.VIEW}}
-    assert await listed(mcp) == {tool.name for tool in TOOLS if tool.name in permitted and not tool.unlisted}
-    for tool in TOOLS:
-        if not tool.access.permissions:
-            continue  # undo: the permission is that of the reverse operation
-        returned = await result(mcp, tool, world)
-        assert returned.get("isError", False) is (tool.name not in permitted), tool.name
-        if tool.name not in permitted:
-            assert "reading" not in tool_error(returned, "permission", "Tell the coach: this requires that permission.")
-
-
-async def test_every_tool_declares_a_permission(mcp: McpHttpClient) -> None:
-    assert all(tool.access.audience == "coach" for tool in TOOLS)
-    assert {tool.name for tool in TOOLS if not tool.access.permissions} == {"undo", "get_proposal"}
-
-
 @pytest.fixture(scope="module")
 async def victim(new_company: NewCompany) -> CoachClient:
     """A company that has a document of each kind."""
@@ -119,6 +91,53 @@ async def victim(new_company: NewCompany) -> CoachClient:
 @pytest.fixture(scope="module")
 async def world(victim: CoachClient) -> World:
     return await make_world(victim)
+
+
+@asynccontextmanager
+async def tools_of_key(
+    server: TestServer, coach: CoachClient, **restrictions: Unpack[NewRestrictions]
+) -> AsyncIterator[McpHttpClient]:
+    """POSTs to /mcp with a key that has these restrictions."""
+    key = (await api_keys.create(coach.ctx, "Test", restrictions))["key"]
+    async with McpHttpClient(server, {"X-API-Key": key}) as mcp:
+        yield mcp
+
+
+async def test_read_only_key_sees_and_calls_only_read_tools(
+    public_server: TestServer, victim: CoachClient, world: World
+) -> None:
+    async with tools_of_key(public_server, victim, readOnly=True) as mcp:
+        assert await listed(mcp) == {tool.name for tool in TOOLS if not tool.writes and not tool.unlisted}
+        for tool in TOOLS:
+            returned = await result(mcp, tool, world)
+            if tool.name == "get_proposal":
+                tool_error(returned, "Proposal not found")  # of another key
+                continue
+            assert returned.get("isError", False) is tool.writes, tool.name
+            if tool.writes:
+                tool_error(returned, "read-only", "a key, that is not read-only")
+
+
+async def test_restricted_key_sees_and_calls_only_permitted_tools(
+    public_server: TestServer, victim: CoachClient, world: World
+) -> None:
+    permitted = {tool.name for tool in TOOLS if set(tool.access.permissions) <= {CUSTOMERS.VIEW, EXERCISES.VIEW}}
+    async with tools_of_key(public_server, victim, permissions=[CUSTOMERS.VIEW, EXERCISES.VIEW]) as mcp:
+        assert await listed(mcp) == {tool.name for tool in TOOLS if tool.name in permitted and not tool.unlisted}
+        for tool in TOOLS:
+            if not tool.access.permissions:
+                continue  # undo: the permission is that of the reverse operation
+            returned = await result(mcp, tool, world)
+            assert returned.get("isError", False) is (tool.name not in permitted), tool.name
+            if tool.name not in permitted:
+                assert "reading" not in tool_error(
+                    returned, "permission", "Tell the coach: this requires that permission."
+                )
+
+
+async def test_every_tool_declares_a_permission(mcp: McpHttpClient) -> None:
+    assert all(tool.access.audience == "coach" for tool in TOOLS)
+    assert {tool.name for tool in TOOLS if not tool.access.permissions} == {"undo", "get_proposal"}
 
 
 async def test_company_can_read_its_own_records(public_server: TestServer, victim: CoachClient, world: World) -> None:

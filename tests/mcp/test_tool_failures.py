@@ -16,8 +16,8 @@ from coaching_service.core.database.context import Services
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 from tests.support.database_proxy import DatabaseProxy, Moment, proxy_to
-from tests.support.declared_world import World, make_world
 from tests.support.mcp_client import TODAY, McpHttpClient, tool_change, tool_error
+from tests.support.training import client_path, metric_set
 
 
 @dataclass
@@ -40,22 +40,19 @@ async def behind_proxy(settings: Settings, services: Services, coach: CoachClien
         await asyncio.to_thread(client.close)  # it sends its last commands through the proxy, which this loop runs
 
 
-@pytest.fixture
-async def world(coach: CoachClient) -> World:
-    return await make_world(coach)
-
-
 async def test_committed_change_is_reported_despite_later_failures(
-    behind_proxy: ServiceBehindProxy, coach: CoachClient, world: World
+    behind_proxy: ServiceBehindProxy, coach: CoachClient
 ) -> None:
     """Everything that the response contains was read before the commit."""
+    ana, body = await coach.create_customer("Ana"), await metric_set(coach)
+    (await coach.post(client_path(ana, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)
 
     async def client_is_erased() -> bool:
-        (await coach.delete(f"/coach/customers/{world['customerId']}")).ok(204)
+        (await coach.delete(client_path(ana))).ok(204)
         return True
 
     behind_proxy.proxy.wait_for(Moment("commitTransaction", done=True), client_is_erased)
-    about = {name: world[name] for name in ("customerId", "metricsSetId", "metricId")}
+    about = {"customerId": ana["_id"], "metricsSetId": body["_id"], "metricId": body["metrics"][0]["_id"]}
     result = await behind_proxy.mcp.call("record_metric", **about, date=TODAY, value=70)
 
     assert behind_proxy.proxy.reached.is_set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from coaching_service.core.ids import ObjectId
@@ -81,6 +82,13 @@ async def block_with(coach: CoachClient, customer: Json, *items: Json, date: str
     body = {"name": name, "date": date, "items": list(items)}
     created: Json = (await coach.post(client_path(customer, "wblocks"), body)).ok(201)
     return created
+
+
+async def blocks_with(coach: CoachClient, customer: Json, *items: Json, dates: Iterable[str]) -> list[Json]:
+    """Create blocks with these items on a client's calendar, in one request."""
+    blocks = [{"name": "Legs", "date": date, "items": list(items)} for date in dates]
+    created = (await coach.post(client_path(customer, "wblocks/batch"), {"blocks": blocks})).ok(201)
+    return list(created["created"])
 
 
 async def read(coach: CoachClient, block: Json) -> Json:
