@@ -10,6 +10,7 @@ from aiohttp.test_utils import TestServer
 from coaching_service.demo import samples
 from tests.conftest import NewCompany
 from tests.contract.test_areas import NAME, Studio
+from tests.integrations.conftest import few_samples
 from tests.support.client import CoachClient
 from tests.support.declared_world import World, make_world
 
@@ -25,10 +26,8 @@ async def named_client(new_company: NewCompany, public_server: TestServer) -> St
 
 @pytest.fixture(scope="module", autouse=True)
 def small_sandboxes() -> Iterator[None]:
-    """A new sandbox has one client and one program: all of the sample data take three seconds."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(samples, "CLIENTS", [each for each in samples.CLIENTS if each.name == samples.WITH_FORM_CHECK])
-        patch.setattr(samples, "PROGRAMS", samples.PROGRAMS[:1])
+    """A new sandbox has one client: all of the sample data take three seconds."""
+    with few_samples(4, samples.WITH_FORM_CHECK):
         yield
 
 
