@@ -44,12 +44,22 @@ NEEDED = {
 }
 
 
-async def needed(coach: CoachClient, method: str, path: str, *granted: str) -> str:
+Keys = dict[tuple[str, ...], CoachClient]
+
+
+async def narrow(coach: CoachClient, keys: Keys, *permissions: str) -> CoachClient:
+    """A client with a key that has these permissions."""
+    if permissions not in keys:
+        key = await api_keys.create(coach.ctx, "Narrow", {"permissions": [*permissions]})
+        keys[permissions] = coach.with_key(key["key"])
+    return keys[permissions]
+
+
+async def needed(coach: CoachClient, keys: Keys, method: str, path: str, *granted: str) -> str:
     """The permissions that a key needs for a request in addition to `granted`, as its refusals name them in turn."""
     missing: list[str] = []
     while True:
-        key = await api_keys.create(coach.ctx, "Narrow", {"permissions": [*granted, *missing]})
-        reply = await coach.with_key(key["key"]).send(method, path)
+        reply = await (await narrow(coach, keys, *granted, *missing)).send(method, path)
         if reply.status != 403:
             return " ".join(missing)
         if "permission" not in reply.json:
@@ -57,13 +67,13 @@ async def needed(coach: CoachClient, method: str, path: str, *granted: str) -> s
         missing.append(reply.json["permission"])
 
 
-async def needs_of(coach: CoachClient, job: Json, undo_path: str) -> tuple[str, str, str]:
+async def needs_of(coach: CoachClient, keys: Keys, job: Json, undo_path: str) -> tuple[str, str, str]:
     """What reading, cancelling and undoing a job needs."""
     path = f"/coach/jobs/{job['_id']}"
     return (
-        await needed(coach, "GET", path),
-        await needed(coach, "POST", f"{path}/cancel", *READ_PERMISSIONS),
-        await needed(coach, "POST", undo_path, *READ_PERMISSIONS),
+        await needed(coach, keys, "GET", path),
+        await needed(coach, keys, "POST", f"{path}/cancel", *READ_PERMISSIONS),
+        await needed(coach, keys, "POST", undo_path, *READ_PERMISSIONS),
     )
 
 
@@ -105,7 +115,7 @@ async def bulk_jobs(coach: CoachClient) -> dict[str, tuple[Json, str]]:
 
 
 async def test_every_kind_of_job_needs_what_is_declared(coach: CoachClient) -> None:
-    of_company, bulk = await company_jobs(coach), await bulk_jobs(coach)
+    of_company, bulk, keys = await company_jobs(coach), await bulk_jobs(coach), Keys()
     kinds = {job["kind"] for job in (*of_company.values(), *(job for job, _ in bulk.values()))}
     assert kinds == {*get_args(JobKind)}
     jobs = {name: (job, f"/coach/jobs/{job['_id']}/undo") for name, job in of_company.items()}
@@ -113,13 +123,13 @@ async def test_every_kind_of_job_needs_what_is_declared(coach: CoachClient) -> N
     assert sorted(await listed(coach)) == sorted(job["_id"] for job, _ in jobs.values())
     assert await listed(coach, kind="load_unit") == [of_company["conversion of loads"]["_id"]]
     assert await listed(coach, status="failed") == []
-    assert await needed(coach, "GET", "/coach/jobs") == "customers.view"
-    key = await api_keys.create(coach.ctx, "Narrow", {"permissions": ["customers.view"]})
+    assert await needed(coach, keys, "GET", "/coach/jobs") == "customers.view"
+    viewer = await narrow(coach, keys, "customers.view")
     readable = {name for name, (reading, *_) in NEEDED.items() if reading != _OWNER}
-    assert sorted(await listed(coach.with_key(key["key"]))) == sorted(jobs[name][0]["_id"] for name in readable)
+    assert sorted(await listed(viewer)) == sorted(jobs[name][0]["_id"] for name in readable)
     (await coach.get("/coach/jobs", kind="export")).refused(400)
 
-    assert {name: await needs_of(coach, *each) for name, each in jobs.items()} == NEEDED
+    assert {name: await needs_of(coach, keys, *each) for name, each in jobs.items()} == NEEDED
 
 
 async def listed(coach: CoachClient, **query: Any) -> list[str]:

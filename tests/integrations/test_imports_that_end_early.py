@@ -134,9 +134,10 @@ async def test_only_the_owner_cancels_jobs_and_those_that_have_ended_stay(
 # --- what cannot be read -------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-async def entries(coach: CoachClient) -> Entries:
+@pytest.fixture(scope="module")
+async def entries(new_company: NewCompany) -> Entries:
     """The export of a client with a photo."""
+    coach = await new_company()
     ana = f"/coach/customers/{(await coach.create_customer())['_id']}"
     (await add(coach, ana, picture())).ok(201)
     return await export(coach)
@@ -148,31 +149,30 @@ def with_photo(entries: Entries, content: bytes) -> bytes:
     return make_zip({**entries, name: content})
 
 
-@pytest.mark.parametrize("dry_run", [True, False])
 @pytest.mark.parametrize("case", ["two pictures of one size", "HEIC"])
-async def test_pictures_of_phones_are_imported(
-    new_company: NewCompany, entries: Entries, case: str, *, dry_run: bool
-) -> None:
+async def test_pictures_of_phones_are_imported(new_company: NewCompany, entries: Entries, case: str) -> None:
     target = await new_company()
-    job = await import_file(target, with_photo(entries, PHONE_PICTURES[case]), dry_run=dry_run)
-    assert (job["status"], job["errors"]) == ("done", [])
-    assert job["result"]["imported"]["progressPhotos"] == 1
-    assert await stored(target) == ((0, 0) if dry_run else (2, 0))
+    for dry_run in (True, False):
+        job = await import_file(target, with_photo(entries, PHONE_PICTURES[case]), dry_run=dry_run)
+        assert (job["status"], job["errors"]) == ("done", [])
+        assert job["result"]["imported"]["progressPhotos"] == 1
+        assert await stored(target) == ((0, 0) if dry_run else (2, 0))
 
 
-@pytest.mark.parametrize("dry_run", [True, False])
 async def test_picture_that_the_decoder_fails_on_is_a_problem(
-    new_company: NewCompany, entries: Entries, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, dry_run: bool
+    new_company: NewCompany, entries: Entries, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     target = await new_company()
     (program := tmp_path / "worker.py").write_text("raise SystemExit(1)")
     monkeypatch.setattr(media, "_WORKER", program)
     target.ctx.services.media_worker.close()  # the next picture starts it
-    job = await import_file(target, with_photo(entries, picture()), dry_run=dry_run)
-    (problem,) = job["errors"]
-    assert (job["status"], problem["entry"], problem["field"]) == ("done", "records/progressPhotos.jsonl:1", "fileId")
-    assert "could not be decoded" in problem["message"]
-    assert await stored(target) == (0, 0)
+    for dry_run in (True, False):
+        job = await import_file(target, with_photo(entries, picture()), dry_run=dry_run)
+        (problem,) = job["errors"]
+        where = ("done", "records/progressPhotos.jsonl:1", "fileId")
+        assert (job["status"], problem["entry"], problem["field"]) == where
+        assert "could not be decoded" in problem["message"]
+        assert await stored(target) == (0, 0)
 
 
 async def test_import_that_fails_again_ends(
