@@ -14,7 +14,7 @@ from tests.reliability.deployment import Node
 from tests.support.sampled import some
 from tests.support.service_process import until
 from tests.upgrades.release import Document, Release, releases
-from tests.upgrades.usage import database_of, problems_of, run, use
+from tests.upgrades.usage import database_of, run, use
 
 # Records that nothing holds any more: estimates of sets of 12 repetitions at RPE 8.5, from which step 24 derives none.
 GONE = {"0.2.0": {"6b03f9d1b0481c8371790987", "6b03f9d1b0481c8371790a82"}}
@@ -56,8 +56,7 @@ async def test_data_of_a_release_is_migrated_and_served(release: Release, settin
             await until(
                 lambda: not db["changes"].count_documents({"pending": {"$exists": True}}), "all changes have numbers"
             )
-            assert await problems_of(node) <= {"indexes-undeclared"}, "indexes that only the release had may be left"
-            await node.require_whole(allowed=["indexes-undeclared"])
+            await node.require_whole(allowed=["indexes-undeclared"])  # some that only the release had may be left
         finally:
             if node.process is not None:
                 await node.end()
