@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestServer
 from axe_playwright_python.base import AXE_SCRIPT
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
+from playwright.async_api import Browser, BrowserContext, Locator, Page, async_playwright, expect
 
-from tests.conftest import PASSWORD, NewCompany
+from coaching_service.people.sessions import service as sessions
+from tests.conftest import NewCompany
 from tests.support.client import CoachClient
 from tests.support.declared_world import World
 from tests.web.browser.sample_company import populate, populate_client
@@ -107,11 +108,11 @@ async def picture(page: Page, look: str, name: str) -> None:
 
 
 # Meanwhile nothing moves: a notice that appears or goes has other colors for a moment.
-_RUN = """async (impacts) => {
+_RUN = """async ([part, impacts]) => {
   const still = new CSSStyleSheet();
   still.replaceSync("*, ::before, ::after { animation: none !important; transition: none !important; }");
   document.adoptedStyleSheets.push(still);
-  const { violations } = await axe.run(document, { resultTypes: ["violations"], preload: false });
+  const { violations } = await axe.run(part ?? document, { resultTypes: ["violations"], preload: false });
   document.adoptedStyleSheets = document.adoptedStyleSheets.filter((each) => each !== still);
   return violations
     .filter(({ impact }) => !impacts || impacts.includes(impact))
@@ -119,27 +120,26 @@ _RUN = """async (impacts) => {
 }"""
 
 
-async def find_violations(page: Page, *impacts: str) -> list[str]:
-    """Return the accessibility violations that axe-core finds on a page, of any or of these impacts."""
+async def find_violations(page: Page, *impacts: str, within: Locator | None = None) -> list[str]:
+    """Return the accessibility violations that axe-core finds on a page or a part of it, of any or of these impacts."""
     if not await page.evaluate("'axe' in window"):
         await page.evaluate(AXE_SCRIPT)
-    found: list[str] = await page.evaluate(_RUN, impacts or None)
+    part = await within.element_handle() if within else None
+    found: list[str] = await page.evaluate(_RUN, [part, impacts or None])
     return [f"{page.url}: {each}" for each in found]
 
 
-async def serious(page: Page) -> list[str]:
-    """Return the serious and critical accessibility violations on a page."""
-    return await find_violations(page, "serious", "critical")
+async def serious(page: Page, within: Locator | None = None) -> list[str]:
+    """Return the serious and critical accessibility violations on a page, or in the part of it that has changed."""
+    return await find_violations(page, "serious", "critical", within=within)
 
 
 async def sign_in(page: Page, coach: CoachClient) -> None:
-    """Sign the company's owner in, with the password alone."""
-    await coach.ctx.db["passkeys"].delete_many({"companyId": coach.ctx.company_id})  # of the examples
-    await page.goto("/app/sign-in")
-    await page.get_by_label("Email").fill(str(coach.ctx.caller.email))
-    await page.get_by_label("Password").fill(PASSWORD)
-    await page.get_by_role("button", name="Sign in").click()
-    await page.wait_for_url("**/app/attention")
+    """Start a session of the company's owner in a browser; other tests type the password."""
+    session = await sessions.start_for_coach(coach.ctx, coach.ctx.caller.id)
+    await page.context.add_cookies([
+        {"name": "coach_session", "value": session.token, "domain": "127.0.0.1", "path": "/", "sameSite": "Lax"}
+    ])  # fmt: skip
 
 
 @pytest.fixture

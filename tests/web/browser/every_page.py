@@ -8,6 +8,7 @@ import os
 import re
 from typing import Any, Literal
 
+from axe_playwright_python.base import AXE_SCRIPT
 from playwright.async_api import CDPSession, Page
 
 from coaching_service.web import pages, views
@@ -31,8 +32,17 @@ SIZES: dict[Size, tuple[int, int]] = {
 }
 SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 LOOKS = tuple(itertools.product(SIZES, SCHEMES))
-_WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
-_SIZE_OF_TEXT = "(size) => document.documentElement.style.fontSize = size"
+WIDER = "() => document.documentElement.scrollWidth > document.documentElement.clientWidth"
+
+
+def with_large_text(function: str) -> str:
+    """Return a function of the page that returns what another one does while text is twice as large."""
+    return f"""() => {{
+      document.documentElement.style.fontSize = "200%";
+      const result = ({function})();
+      document.documentElement.style.fontSize = "";
+      return result;
+    }}"""
 
 
 def path_of(page: pages.Page, world: World) -> str:
@@ -55,12 +65,15 @@ class Screen:
 
     def __init__(self, page: Page, devices: CDPSession) -> None:
         self.page, self._devices = page, devices
+        self._scheme: Scheme | None = None
+        self._device: dict[str, Any] = {}
         self.path = ""
         self.wrong: list[str] = []
 
     @classmethod
     async def of(cls, page: Page) -> Screen:
-        """Return the screen of a window."""
+        """Return the screen of a window, whose pages all begin with the script that checks accessibility."""
+        await page.add_init_script(AXE_SCRIPT)
         return cls(page, await page.context.new_cdp_session(page))
 
     async def open(self, path: str, folder: str = "") -> None:
@@ -86,12 +99,16 @@ class Screen:
     async def show(self, size: Size, scheme: Scheme) -> None:
         """Show the page on another device, with a mouse or, on a phone, with touch."""
         await self.resize(*SIZES[size], is_phone=size == "phone")
-        await self.page.emulate_media(color_scheme=scheme)
+        if scheme != self._scheme:
+            await self.page.emulate_media(color_scheme=scheme)
+        self._scheme = scheme
 
     async def resize(self, width: int, height: int = 740, *, is_phone: bool = True) -> None:
         """Change the size of the screen. A browser context has one kind of device only."""
         device: dict[str, Any] = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": is_phone}
-        await self._devices.send("Emulation.setDeviceMetricsOverride", device)
+        if device != self._device:
+            await self._devices.send("Emulation.setDeviceMetricsOverride", device)
+        self._device = device
 
     async def check(self, size: Size, scheme: Scheme) -> None:
         """Note the violations of accessibility in a look, and whether the page is too wide."""
@@ -101,9 +118,9 @@ class Screen:
 
     async def check_width(self, where: str) -> None:
         """Note whether the page is wider than the screen."""
-        if await self.page.evaluate(_WIDER):
+        if await self.page.evaluate(WIDER):
             self.wrong.append(f"{self.path} is wider than the screen: {where}")
 
     async def enlarge_text(self, size: str) -> None:
         """Set the size of text, such as 200%; an empty one keeps the size of the page."""
-        await self.page.evaluate(_SIZE_OF_TEXT, size)
+        await self.page.evaluate("(size) => document.documentElement.style.fontSize = size", size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from datetime import timedelta
+from typing import Any
 
 import aiohttp
 from PIL import Image
@@ -118,19 +119,26 @@ async def _weeks(coach: CoachClient, world: World) -> None:
     ]
     today = coach.ctx.caller.today()
     monday = today - timedelta(days=today.weekday())
+    planned = [
+        exercise_of(
+            lift, *[{"type": "reps_load", "minPlannedReps": reps, "maxPlannedReps": reps + 1, "load": load}] * 3
+        )
+        for lift, load, reps in lifts
+    ]
+    logs: list[dict[str, Any]] = []
     for week in range(-5, 1):
         for day in (0, 2, 4):
             date = monday + timedelta(days=7 * week + day)
-            block = (await coach.post(f"{client}/wblocks", {"name": "Full body", "date": str(date)})).ok(201)
-            for at, (lift, load, reps) in enumerate(lifts):
-                planned = {"type": "reps_load", "minPlannedReps": reps, "maxPlannedReps": reps + 1, "load": load}
-                item = {"type": "EXERCISE", "exerciseId": lift["_id"], "exerciseSets": [planned] * 3}
-                path = f"{client}/wblocks/{block['_id']}/witems"
-                created = (await coach.post(path, item)).ok(201)
-                if date < today and (week + day + at) % 5:
-                    sets = [{"index": n, "reps": reps, "load": load + week, "isCompleted": True} for n in (1, 2, 3)]
-                    done = {"isCompleted": True, "customerSets": sets}
-                    (await coach.put(f"{path}/{created['_id']}/log", done)).ok()
+            body = {"name": "Full body", "date": str(date), "items": planned}
+            block = (await coach.post(f"{client}/wblocks", body)).ok(201)
+            done = []
+            for at, (item, (_, load, reps)) in enumerate(zip(block["items"], lifts, strict=True)):
+                sets = [{"index": n, "reps": reps, "load": load + week, "isCompleted": True} for n in (1, 2, 3)]
+                if (week + day + at) % 5:
+                    done.append({"witemId": item["_id"], "isCompleted": True, "customerSets": sets})
+            if date < today:
+                logs.append({"wblockId": block["_id"], "items": done})
+    assert (await coach.post(f"{client}/logs/upsert", {"logs": logs})).ok()["created"] == len(logs)
 
 
 async def _photos(coach: CoachClient, world: World) -> None:

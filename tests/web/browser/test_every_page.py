@@ -14,7 +14,7 @@ from aiohttp.test_utils import TestServer
 from tests.support.client import CoachClient
 from tests.support.declared_world import World
 from tests.web.browser.conftest import OUTPUT, OpenPage, sign_in
-from tests.web.browser.every_page import INSIDE, LOOKS, OF_CLIENTS, OUTSIDE, Screen, path_of
+from tests.web.browser.every_page import INSIDE, LOOKS, OF_CLIENTS, OUTSIDE, WIDER, Screen, path_of, with_large_text
 from tests.web.browser.phone import sign_client_in
 
 _CUT = """() => [...document.querySelectorAll(".train-nav a, .days-strip a, .days-month a")]
@@ -40,23 +40,18 @@ _EMPTY = """() => {
   const right = box.right - Math.max(...boxes.map((each) => each.right));
   return (right - Math.min(...boxes.map((each) => each.left)) + box.left) / width;
 }"""
+_OF_DESKTOPS = f"() => [({_PRIMARY})(), ({_EMPTY})(), ({with_large_text(WIDER)})()]"
+_OF_PHONES = with_large_text(f"() => [({WIDER})(), ({_CUT})()]")
 _FIRST_LOAD, _LATER_LOAD = 120_000, 30_000
-
-
-async def _check_look(screen: Screen, number: int) -> None:
-    """Check the width of a page with large text, and everything in the look of its `number`."""
-    await screen.enlarge_text("200%")
-    await screen.check_width("large text")
-    await screen.enlarge_text("")
-    await screen.check(*LOOKS[number % len(LOOKS)])
 
 
 async def _check_page(screen: Screen, number: int, path: str) -> None:
     await screen.open(path)
-    primary = await screen.page.evaluate(_PRIMARY)
+    primary, empty, is_wider = await screen.page.evaluate(_OF_DESKTOPS)
     screen.wrong += [f"{path} has several primary buttons: {primary}"] if len(primary) > 1 else []
-    screen.wrong += [f"a third of {path} is empty"] if await screen.page.evaluate(_EMPTY) > 1 / 3 else []
-    await _check_look(screen, number)
+    screen.wrong += [f"a third of {path} is empty"] if empty > 1 / 3 else []
+    screen.wrong += [f"{path} is wider than the screen: large text"] if is_wider else []
+    await screen.check(*LOOKS[number % len(LOOKS)])
     await screen.resize(360)
     await screen.check_width("a small phone")
 
@@ -95,15 +90,18 @@ async def test_pages_of_a_client(
     for number, path in enumerate(["/train", *(path_of(each, world) for each in OF_CLIENTS if each.path != "/train")]):
         transferred.clear()
         await screen.open(path, "train-")
-        await _check_look(screen, number)
+        if await page.evaluate(with_large_text(WIDER)):
+            screen.wrong.append(f"{path} is wider than the screen: large text")
+        await screen.check(*LOOKS[number % len(LOOKS)])
         await screen.resize(320, is_phone=False)
         await screen.check_width("a very small phone")
         await screen.resize(360, is_phone=False)
-        await screen.enlarge_text("200%")
+        is_wider, cut = await page.evaluate(_OF_PHONES)
+        screen.wrong += [f"{path} is wider than the screen: a phone with large text"] if is_wider else []
+        screen.wrong += [f"{path} with large text is cut off: {each}" for each in cut]
         if os.environ.get("PICTURES"):
+            await screen.enlarge_text("200%")
             await screen.take_picture("train-phone-large-text")
-        await screen.check_width("a phone with large text")
-        screen.wrong += [f"{path} with large text is cut off: {each}" for each in await page.evaluate(_CUT)]
         sizes[path] = int(sum(transferred))
     assert screen.wrong == [], "\n".join(screen.wrong)
     OUTPUT.mkdir(exist_ok=True)

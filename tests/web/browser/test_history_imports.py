@@ -27,7 +27,7 @@ STRONG = next(each for each in EXPORTS if each.name == "Strong to 2023")
 def file(tmp_path: Path) -> Path:
     """An export of Strong without units."""
     path = tmp_path / "strong.csv"
-    path.write_bytes(STRONG.build())
+    path.write_bytes(STRONG.build(80))
     return path
 
 
@@ -55,7 +55,6 @@ async def test_a_client_sees_the_last_time_after_six_clicks(
     )
     page = await context.new_page()
     await page.goto("/train/settings/import")
-    assert await serious(page) == []
     counter = Counter(page)
 
     counter.clicks += 1
@@ -83,7 +82,6 @@ async def test_a_coach_matches_names(open_page: OpenPage, coach: CoachClient, fi
     page = await open_page(color_scheme=look)
     await sign_in(page, coach)
     await page.goto(f"/app/import?customerId={mara['_id']}")
-    assert await serious(page) == []
     await page.locator("input[type=file]").set_input_files(file)
     await page.get_by_role("button", name="Upload").click()
     await page.get_by_role("radio", name="Kilograms").check()
@@ -100,7 +98,6 @@ async def test_a_coach_matches_names(open_page: OpenPage, coach: CoachClient, fi
     await page.get_by_role("button", name="Import").press("Enter")
     await expect(page.get_by_text("Imported.")).to_be_visible()
     await picture(page, look, "history-imported")
-    assert await serious(page) == []
     [block] = await coach.calendar(mara, "2025-03-28", "2025-03-28")
     assert "Burpee" in block["items"][-1]["exercise"]["name"]
     await page.get_by_role("button", name="Undo").click()

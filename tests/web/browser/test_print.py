@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from playwright.async_api import expect
 
-from tests.conftest import NewCompany
-from tests.support.client import MONDAY
+from tests.support import training
+from tests.support.client import MONDAY, CoachClient
 from tests.web.browser.conftest import OUTPUT, OpenPage, sign_in
-from tests.web.browser.sample_company import populate
 
 
-async def test_week_is_one_page_without_controls(open_page: OpenPage, new_company: NewCompany) -> None:
-    coach = await new_company()
-    world = await populate(coach)
+async def test_week_is_one_page_without_controls(open_page: OpenPage, coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana", surname="Flores", groups=["Strength"])
+    squat, row = await coach.create_exercise("Back squat"), await coach.create_exercise("Barbell row")
+    for day in (MONDAY, "2026-03-04", "2026-03-06"):
+        items = (training.exercise_of(squat), training.circuit_of(squat, row), training.task())
+        await training.block_with(coach, ana, *items, date=day)
     page = await open_page(color_scheme="dark")
     await sign_in(page, coach)
-    await page.goto(f"/app/customers/{world['customerId']}?week={MONDAY}")
+    await page.goto(f"/app/customers/{ana['_id']}?week={MONDAY}")
     await page.emulate_media(media="print")
     assert await page.evaluate("getComputedStyle(document.body).color") == "rgb(27, 36, 32)", "dark text"
     for control in ("nav", "header", "button", "summary"):

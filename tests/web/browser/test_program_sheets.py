@@ -8,6 +8,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.support.client import CoachClient
+from tests.support.sampled import some
 from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
 
 SCREENS: dict[str, dict[str, Any]] = {
@@ -23,7 +24,7 @@ TABLE = (
 )
 
 
-@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("screen", some([*SCREENS], 1))
 async def test_a_pasted_table_becomes_a_program(open_page: OpenPage, coach: CoachClient, screen: str) -> None:
     page = await open_page(**SCREENS[screen])
     await sign_in(page, coach)
