@@ -228,7 +228,7 @@ async def test_archived_client_who_is_added_to_a_group_gets_no_program(coach: Co
     ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
     (await coach.put("/coach/customers/archive", {"id": ana["_id"]})).ok()
     groups = {"ids": [ana["_id"], bo["_id"]], "groups": [GROUP]}
-    (await coach.post("/coach/customers/bulk/groups-add", groups)).ok()
+    assert (await coach.post("/coach/customers/bulk/groups-add", groups)).ok()["ok"] == 2
     assert [len(await calendar(coach, each)) for each in (ana, bo)] == [0, 1]
 
 
