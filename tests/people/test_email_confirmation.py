@@ -19,6 +19,7 @@ from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.people.test_sessions import mailed_token, mailed_tokens
 from tests.support.client import CoachClient, Reply
+from tests.support.mails import read_mails
 from tests.support.sampled import some
 from tests.support.service_process import until
 
@@ -89,9 +90,7 @@ async def test_the_mail_to_confirm_has_no_text_of_the_sign_up(
 
 
 async def mails_to(settings: Settings, email: str) -> int:
-    folder = settings.data_dir / "mail"
-    files = folder.glob("*.eml") if folder.exists() else []
-    return sum(f"To: {email}\n" in file.read_text() for file in files)
+    return sum(mail["To"] == email for mail in read_mails(settings.data_dir / "mail"))
 
 
 async def test_mail_to_others_waits_until_the_owner_is_confirmed(
