@@ -80,14 +80,19 @@ async def database(settings: Settings) -> AsyncIterator[Services]:
         yield services
 
 
+async def fill(services: Services) -> None:
+    """Have a database with clients, and with a file of several chunks, and nothing else."""
+    await remove_documents(services.db, but_of=(INDEX_STATE, migrations.COLLECTION))
+    await services.db["customers"].insert_many(CUSTOMERS)
+    chunks = [{"files_id": ObjectId(), "n": number, "data": bytes(100_000)} for number in range(100)]
+    await services.db["fs.chunks"].insert_many(chunks)
+    await services.db["leases"].insert_one({"_id": "webhooks", "holder": "a process"})
+
+
 @pytest.fixture
 async def source(database: Services) -> Services:
     """A database with clients, and with a file of several chunks."""
-    await remove_documents(database.db, but_of=(INDEX_STATE, migrations.COLLECTION))
-    await database.db["customers"].insert_many(CUSTOMERS)
-    chunks = [{"files_id": ObjectId(), "n": number, "data": bytes(100_000)} for number in range(100)]
-    await database.db["fs.chunks"].insert_many(chunks)
-    await database.db["leases"].insert_one({"_id": "webhooks", "holder": "a process"})
+    await fill(database)
     return database
 
 
@@ -98,11 +103,13 @@ async def target(settings: Settings) -> AsyncIterator[Services]:
         yield services
 
 
-@pytest.fixture
-async def folder(source: Services, tmp_path: Path) -> Path:
-    """A backup of the database."""
-    await back_up(source, tmp_path / "backups" / "monday")
-    return tmp_path / "backups" / "monday"
+@pytest.fixture(scope="module")
+async def folder(database: Services, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A backup of the database, which tests only read."""
+    await fill(database)
+    made = tmp_path_factory.mktemp("folder") / "backups" / "monday"
+    await back_up(database, made)
+    return made
 
 
 async def back_up(services: Services, folder: Path) -> None:
@@ -256,45 +263,43 @@ async def test_age_of_the_last_backup_is_that_of_the_moment_it_shows(source: Ser
     ] * 2
 
 
-async def test_backup_refuses_an_existing_folder(source: Services, folder: Path) -> None:
+async def test_backup_refuses_an_existing_folder(database: Services, folder: Path) -> None:
     with pytest.raises(BackupError, match="exists"):
-        await back_up(source, folder)
+        await back_up(database, folder)
 
 
 @pytest.mark.parametrize("refused", [None, errno.EOPNOTSUPP, errno.EMFILE])
-async def test_a_backup_has_no_names_before_it_is_complete(
-    source: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: int | None
+def test_a_backup_has_no_names_before_it_is_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: int | None
 ) -> None:
     """On NFS, or with too many files, they are in a folder, which is readable by its owner alone; a failure leaves nothing."""
     listed: list[tuple[str, int]] = []
-    open_file, write = os.open, NewFolder.write
+    files = {f"objects/{number}": bytes([number]) * 5_000 for number in range(3)}
+    open_file = os.open
 
-    def look(store: NewFolder, name: str, data: bytes) -> None:
-        write(store, name, data)
-        listed.extend((each.name, each.stat().st_mode & 0o077) for each in tmp_path.rglob("*"))
+    def write(store: NewFolder) -> None:
+        for name, data in files.items():
+            store.write(name, data)
+            listed.extend((each.name, each.stat().st_mode & 0o077) for each in tmp_path.rglob("*"))
+        assert {name: store.read(name) for name in files} == files
 
     def refuse_unnamed(path: Path, flags: int, *mode: int, **options: Any) -> int:
         if refused is not None and flags & os.O_TMPFILE == os.O_TMPFILE:
             raise OSError(refused, "refused")
         return open_file(path, flags, *mode, **options)
 
-    monkeypatch.setattr(NewFolder, "write", look)
     monkeypatch.setattr(os, "open", refuse_unnamed)
     with pytest.raises(RuntimeError), NewFolder(tmp_path / "failed") as store:
-        await create_stored_backup(source, PartWriter(store, Encryption(()), ignore))
+        write(store)
         raise RuntimeError
-    assert os.listdir(tmp_path) == []  # noqa: PTH208 - as asynchronous functions may
-    await back_up(source, tmp_path / "backup")
+    assert list(tmp_path.iterdir()) == []
+    with NewFolder(tmp_path / "backup") as store:
+        write(store)
+        store.complete()
     assert {mode for _, mode in listed} <= {0}
     assert bool(listed) is (refused is not None)
-    assert os.listdir(tmp_path) == ["backup"]  # noqa: PTH208
-    documents = [
-        each
-        for entry in manifest_in(tmp_path / "backup")["collections"]
-        if entry["name"] == "customers"
-        async for each in documents_of(tmp_path / "backup")(entry)
-    ]
-    assert len(documents) == len(CUSTOMERS)
+    assert list(tmp_path.iterdir()) == [tmp_path / "backup"]
+    assert {name: (tmp_path / "backup" / name).read_bytes() for name in files} == files
 
 
 def test_what_a_killed_backup_has_left_is_removed_by_the_next(tmp_path: Path) -> None:

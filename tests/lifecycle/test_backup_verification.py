@@ -168,9 +168,7 @@ async def test_verification_of_the_whole_store_is_recorded(
     assert await recorded() == 0, "one backup of several"
     await run_command("verify-backup", **keys)
     assert await recorded() == 1
-    unreachable = await run_command(
-        "verify-backup", **{**keys, "MONGODB_URI": "mongodb://127.0.0.1:9", "DATABASE_SELECTION_SECONDS": "0.2"}
-    )
+    unreachable = await run_command("verify-backup", **{**keys, "MONGODB_URI": "mongodb://127.0.0.1:9/?timeoutMS=100"})
     assert unreachable.err == "The verification is not recorded: The database at 127.0.0.1:9 cannot be reached\n"
     path = next(each for each in (tmp_path / "store").rglob("*") if each.is_file() and "objects" in str(each))
     path.write_bytes(flip(path.read_bytes()))
