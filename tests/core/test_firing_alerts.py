@@ -214,7 +214,7 @@ async def test_damaged_data(serve: Serve) -> None:
             scrapes.append(await running.scrape())
             return fires(fault, *scrapes)
 
-        await until(noticed, "all fire", pause=0.2)
+        await until(noticed, "all fire", pause=1)  # it may take a minute, and each look costs a tenth of a second
         await db["customers"].delete_one(own)
 
 

@@ -71,14 +71,14 @@ async def test_the_import_of_a_coach_who_may_no_longer_fails(coach: CoachClient,
 
 
 async def test_an_import_and_its_undo_are_logged_with_their_interface(coach: CoachClient) -> None:
-    """Sets with a key and in a session; of clients who are created and removed again, the undo remains."""
+    """Sets with a key and in a session; of clients who are erased again, the undo remains, and soon nothing else."""
     ana = await coach.create_customer("Ana")
     session = await coach.interactive()
     with_key = {("importCompany", "apiKey"), ("undoImport", "apiKey")}
     await undo(coach, await import_file(coach, SETS, name="sets.csv", customerId=ana["_id"]))
     assert await ways(coach) == with_key
     await undo(session, await import_file(session, b"name\nBo\n", name="clients.csv"))
-    assert await ways(coach) == with_key | {("undoImport", "session")}
+    assert ("undoImport", "session") in await ways(coach)
     await undo(session, await import_file(session, SETS, name="sets.csv", customerId=ana["_id"]))
     assert await ways(coach) == with_key | {("importCompany", "session"), ("undoImport", "session")}
 
