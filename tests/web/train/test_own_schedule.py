@@ -8,6 +8,7 @@ from typing import Any
 
 import time_machine
 
+from coaching_service.core.ids import ObjectId
 from coaching_service.web.formatting import format_date
 from tests.support.client import CoachClient
 from tests.support.fixed_clock import NOON, TODAY
@@ -56,6 +57,18 @@ async def test_a_workout_is_moved_without_script_to_one_of_the_days_shown(
     refused.ok(400).says("must be within 7 days of 2031-03-05")
     (await own_log(await coach.as_client(ana), block, block["items"][0], isCompleted=False, comment="Hard")).ok()
     assert "/move" not in (await page.get(workout(block))).ok().html, "something is done"
+
+
+async def test_workouts_that_earlier_versions_stored_at_the_ends_of_the_calendar_are_shown(
+    coach: CoachClient, client_page: ClientPage
+) -> None:
+    ana = await coach.create_customer()
+    page = await client_page(coach, ana)
+    for end, days in (("0001-01-01", ("0001-01-02", "0001-01-08")), ("9999-12-31", ("9999-12-24", "9999-12-30"))):
+        block = await block_with(coach, ana, task(), date=day(0), name="Legs")
+        await coach.ctx.db["workoutBlocks"].update_one({"_id": ObjectId(block["_id"])}, {"$set": {"date": end}})
+        offered = days_offered((await page.get(workout(block))).ok().says("Legs"), block)
+        assert (offered[0], offered[-1], len(offered)) == (*days, 7)
 
 
 @time_machine.travel(NOON, tick=True)
