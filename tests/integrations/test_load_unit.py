@@ -30,6 +30,7 @@ from coaching_service.training.workouts.items.models import NEW_ITEM, ItemInput
 from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
 from tests.support.mcp_client import McpHttpClient
 from tests.support.results import train
+from tests.support.sampled import some
 from tests.support.service_process import until
 from tests.support.training import Json, block_with, client_path, exercise_of, path_of, read
 
@@ -218,7 +219,7 @@ async def test_request_that_began_before_the_conversion_stores_no_load(coach: Co
     assert len((await read(coach, block))["items"]) == 1
 
 
-@pytest.mark.parametrize("write", ["copy", "template"])
+@pytest.mark.parametrize("write", some(["copy", "template"], 1))
 async def test_copy_that_read_loads_before_the_conversion_is_refused(
     coach: CoachClient, monkeypatch: pytest.MonkeyPatch, write: str
 ) -> None:
