@@ -316,4 +316,4 @@ async def test_command_on_a_mistyped_database_creates_none(operator: Operator, t
         result = await operator.types(*typed)
         result.refused("does not exist", "MONGODB_DATABASE", exit_code=2 if words[0] == "doctor" else 1)
         assert await operator.documents() == {}, words
-        assert os.listdir(tmp_path) == [], words  # noqa: PTH208 - as asynchronous functions may
+        assert os.listdir(tmp_path) == [], words  # noqa: PTH208 - ruff refuses methods of a Path in asynchronous functions

@@ -140,7 +140,7 @@ def test_every_body_has_an_example_that_is_accepted() -> None:
 
 
 def test_the_document_is_valid_openapi() -> None:
-    """By the schema of OpenAPI 3.1, and its schemas by that of JSON Schema."""
+    """Validate the document as OpenAPI 3.1, and its schemas as JSON Schema."""
     package = find_spec("openapi_spec_validator")
     assert package is not None and package.origin is not None
     schema = json.loads((Path(package.origin).parent / "resources/schemas/v3.1/schema.json").read_text("utf-8"))

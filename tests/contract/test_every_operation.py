@@ -94,7 +94,7 @@ class Recorded:
     answers: list[tuple[str, bytes]] = field(default_factory=list)
     # Of the first call of each operation.
     statuses: dict[str, int] = field(default_factory=dict)
-    # By the operation, those of which the document has an example.
+    # By operation, where the document has an example.
     responses: dict[str, Any] = field(default_factory=dict)
     log: str = ""
 

@@ -74,7 +74,7 @@ def test_which_operations_take_a_key() -> None:
 
 
 def assert_repeated(first: Reply, second: Reply, name: str) -> None:
-    """Assert that the second reply is that of the first request, which has been executed."""
+    """Assert that a repeated request was executed once and has the first response again."""
     assert "Idempotent-Replayed" not in first.headers, name
     assert (second.status, second.json) == (first.status, first.json), name
     assert second.headers["Idempotent-Replayed"] == "true", name

@@ -343,7 +343,7 @@ TOKENS = (
 def numbers() -> dict[str, int]:
     """The number of hostile values by subject; what is sent only to compare with is not counted.
 
-    A usual run sends some of them, and those of a body in one request.
+    A usual run sends some of them, all fields of a body in one request.
     """
     texts, operators = len(TEXTS), len(OPERATORS)
     return {

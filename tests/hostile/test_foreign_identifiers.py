@@ -98,7 +98,7 @@ async def test_an_identifier_of_another_user_in_a_path_is_unknown(
 ) -> None:
     """Keys, assistants, proposals and devices of a colleague, and all that is of another client of the company.
 
-    What else a client has is that of the test before.
+    The test before tries the other records of a client.
     """
     differences, kinds = [], set()
     for case in path_cases():

@@ -34,7 +34,9 @@ def few_samples(weeks: int, *names: str) -> Iterator[None]:
     few = tuple(replace(each, weeks=min(each.weeks, weeks)) for each in clients)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(samples, "CLIENTS", few)
-        patch.setattr(samples, "COLLEAGUE", ("Eli Coach", "eli.samples@coaching.test"))  # not that of the demo company
+        patch.setattr(
+            samples, "COLLEAGUE", ("Eli Coach", "eli.samples@coaching.test")
+        )  # the demo company uses the other address
         yield
 
 

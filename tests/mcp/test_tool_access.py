@@ -126,7 +126,7 @@ async def test_restricted_key_sees_and_calls_only_permitted_tools(
         assert await listed(mcp) == {tool.name for tool in TOOLS if tool.name in permitted and not tool.unlisted}
         for tool in TOOLS:
             if not tool.access.permissions:
-                continue  # undo: the permission is that of the reverse operation
+                continue  # undo needs the permission for the reverse operation
             returned = await result(mcp, tool, world)
             assert returned.get("isError", False) is (tool.name not in permitted), tool.name
             if tool.name not in permitted:

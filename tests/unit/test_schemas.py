@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import check_jsonschema  # type: ignore[import-untyped]  # it has no types
+import check_jsonschema  # type: ignore[import-untyped]  # the package is published without types
 import pytest
 from click.testing import CliRunner
 

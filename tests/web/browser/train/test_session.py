@@ -34,7 +34,7 @@ async def lose_one_answer(page: Page) -> None:
 async def test_from_the_mail_to_the_last_set_with_the_network_cut_in_the_middle(
     chromium: Browser, public_server: TestServer, coach: CoachClient
 ) -> None:
-    """The mail is that of `test_invitation_leads_to_the_first_access_of_the_client`."""
+    """Begin at the link that `test_invitation_leads_to_the_first_access_of_the_client` takes from the mail."""
     context = await chromium.new_context(base_url=str(public_server.make_url("/")), **PHONE)
     observed = Complaints(expected=("ERR_INTERNET_DISCONNECTED", "ERR_CONNECTION_RESET"))
     observed.watch(context, public_server)
