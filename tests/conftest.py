@@ -31,7 +31,6 @@ from coaching_service.core.auth import Principal, new_master_key
 from coaching_service.core.background import running_in_background
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.metrics import Metrics
-from coaching_service.http_server import Runner
 from coaching_service.installation.embedded import find_mongod, running_mongod
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.identities import passwords
@@ -42,6 +41,7 @@ from tests.support.companies import CompanyCopies, CompanyOptions, CompanyOwner,
 from tests.support.declared_world import World, make_world
 from tests.support.figures import pause_renewal, queue_renewals
 from tests.support.fixed_clock import NOON
+from tests.support.other_process import AsServed
 from tests.support.own_application import running_application
 from tests.support.sampled import MORE
 
@@ -213,18 +213,6 @@ async def server(app: web.Application) -> AsyncIterator[TestServer]:
     await listening.start_server()
     yield listening
     await listening.close()
-
-
-class AsServed(TestServer):
-    """The server that operators run: unlike aiohttp's test server, it continues a write whose caller disconnects."""
-
-    async def _make_runner(self, **options: Any) -> Runner:
-        return Runner(self.app, **(options | {"handler_cancellation": False}))
-
-    def all_disconnected(self) -> bool:
-        """Whether all connections are closed."""
-        assert self.runner is not None and isinstance(self.runner.server, web.Server)
-        return not any(each.transport for each in self.runner.server.connections)
 
 
 @pytest.fixture

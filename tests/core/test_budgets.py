@@ -22,8 +22,8 @@ from coaching_service.core.slots import RequestSlots
 from coaching_service.documentation import operator_endpoints
 from coaching_service.people.customers import service as customers
 from coaching_service.progress import own_today
-from tests.conftest import AsServed
 from tests.support.client import CoachClient
+from tests.support.other_process import AsServed
 from tests.support.service_process import until
 from tests.support.training import client_path
 

@@ -29,8 +29,8 @@ from coaching_service.core.metrics import Metrics
 from coaching_service.core.slots import RequestSlots, Sharing, WorkSlots
 from coaching_service.http_server import request_middleware
 from coaching_service.settings import Settings
-from tests.conftest import AsServed
 from tests.support.client import CoachClient
+from tests.support.other_process import AsServed
 from tests.support.service_process import until
 
 AT_ONCE, EXPORTS, PLAN_BYTES = 2, 2, 20_000_000

@@ -11,8 +11,8 @@ from aiohttp.test_utils import TestServer
 from coaching_service.app import create_app
 from coaching_service.core.database.context import Services
 from coaching_service.settings import Settings
-from tests.conftest import AsServed
 from tests.support.client import CoachClient
+from tests.support.other_process import AsServed
 
 JSON = {"Content-Type": "application/json"}
 DEEP = b"[" * 100 + b"]" * 100

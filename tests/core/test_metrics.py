@@ -18,11 +18,11 @@ from coaching_service.core.jobs import queue, worker
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.metrics import NO_BACKLOG, Metrics
 from coaching_service.core.slots import RequestSlots
-from tests.conftest import AsServed
 from tests.core.test_uploads import form
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient
 from tests.support.media_files import picture
+from tests.support.other_process import AsServed
 
 LONG_AGO = datetime(2000, 1, 1)  # noqa: DTZ001 - stored times are UTC without a time zone
 # By hand: dashboards and alert rules of operators depend on these names.

@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.conftest import AsServed
 from tests.core.test_uploads import form, picture
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.logs import recorded_logs
+from tests.support.other_process import AsServed
 
 
 @pytest.mark.parametrize("identifier", ["%7B", "%7D", "a%7Db", "%7Bid%7D"])

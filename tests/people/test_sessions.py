@@ -20,9 +20,10 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.identities import service as identities
 from coaching_service.settings import Settings
-from tests.conftest import CHEAP_HASHER, PASSWORD, SERVICE_HASHER, AsServed
+from tests.conftest import CHEAP_HASHER, PASSWORD, SERVICE_HASHER
 from tests.support.client import CoachClient
 from tests.support.mails import part_of, read_mails
+from tests.support.other_process import AsServed
 from tests.support.service_process import until
 
 pytestmark = pytest.mark.usefixtures("no_failed_sign_ins")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+from aiohttp import web
 from aiohttp.test_utils import TestServer
 from yarl import URL
 
@@ -73,11 +74,16 @@ class OtherProcess(Proxied):
         return False
 
 
-class _AsServed(TestServer):
-    """The server that operators run: it continues a write whose caller disconnects."""
+class AsServed(TestServer):
+    """The server that operators run: unlike aiohttp's test server, it continues a write whose caller disconnects."""
 
     async def _make_runner(self, **options: Any) -> Runner:
         return Runner(self.app, **(options | {"handler_cancellation": False}))
+
+    def all_disconnected(self) -> bool:
+        """Whether all connections are closed."""
+        assert self.runner is not None and isinstance(self.runner.server, web.Server)
+        return not any(each.transport for each in self.runner.server.connections)
 
 
 @asynccontextmanager
@@ -87,7 +93,7 @@ async def proxied(settings: Settings, key: str | None) -> AsyncIterator[Proxied]
         own = settings.model_copy(update={"mongodb_uri": uri})
         async with (
             runtime.open_services(own) as services,
-            _AsServed(create_app(own, services)) as server,
+            AsServed(create_app(own, services)) as server,
             aiohttp.ClientSession(headers={"X-API-Key": str(key)}) as http,
         ):
             yield Proxied(proxy, str(server.make_url("")).rstrip("/"), http)

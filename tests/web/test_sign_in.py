@@ -16,9 +16,10 @@ from coaching_service.people import team
 from coaching_service.people.identities import service as identities
 from coaching_service.people.sessions import service as sessions
 from coaching_service.settings import Settings
-from tests.conftest import PASSWORD, AsServed
+from tests.conftest import PASSWORD
 from tests.people.test_sessions import mailed_token
 from tests.support.client import CoachClient
+from tests.support.other_process import AsServed
 from tests.support.service_process import until
 from tests.support.visitor import Visitor
 from tests.web.conftest import NewVisitor
